@@ -15,7 +15,7 @@ import { codeEnvironment, networkEnvironment } from "../base/ignored-environment
 import { isJournalStream } from "../base/log.ts";
 import { dropUnread } from "../base/unread-output.ts";
 import { programVersion } from "../base/version.ts";
-import { visible, visibleLines } from "../base/visible.ts";
+import { visibleLines, visibleText } from "../base/visible.ts";
 import { readConfig } from "./config/config.ts";
 import { configDigest } from "./config/digest.ts";
 import { findConfigFile } from "./config/location.ts";
@@ -46,7 +46,7 @@ import { type Lock, lockWaitMs, takeLock } from "./launcher/lock.ts";
 import { createSpeech } from "./launcher/output.ts";
 import { assertPaired } from "./launcher/paired.ts";
 import { Reload } from "./launcher/reload.ts";
-import { supervise } from "./launcher/supervisor.ts";
+import { superviseChildren } from "./launcher/supervisor.ts";
 import { News } from "./launcher/terminal-messages.ts";
 import { readRules } from "./signer/policy/rules.ts";
 
@@ -126,16 +126,16 @@ const speech = createSpeech({
 const { say } = speech;
 
 /** The result of one reading of config.json. */
-interface Taken {
+interface ConfigReading {
   readonly settings: AgentSettings;
   readonly source: ConfigSource;
   readonly digest: string;
 }
 
 /** Everything that the children need, gathered and checked before the first start. */
-interface Prepared {
+interface ChildrenInput {
   readonly state: StateFolder;
-  readonly config: Taken;
+  readonly config: ConfigReading;
   readonly encKey: EncKey | null;
   readonly locks: readonly Lock[];
   readonly inherited: InheritedSockets | null;
@@ -150,7 +150,7 @@ interface Prepared {
 function takeConfig(
   path: string,
   options: Options,
-): Taken & { readonly encKey: Uint8Array | undefined } {
+): ConfigReading & { readonly encKey: Uint8Array | undefined } {
   const readAt = Date.now();
   // The one clock that the launchers of signer and courier share.
   const readMs = Number(process.hrtime.bigint() / 1_000_000n);
@@ -183,7 +183,7 @@ function takeConfig(
   return { settings, digest, source: { path: shown, digest, readAt, readMs }, encKey };
 }
 
-async function prepare(options: Options): Promise<Prepared> {
+async function prepare(options: Options): Promise<ChildrenInput> {
   const state = stateFolder(options.state);
   const credentials = process.env.CREDENTIALS_DIRECTORY;
   const { encKey: inConfig, ...config } = takeConfig(findConfigFile(options.config), options);
@@ -211,15 +211,15 @@ async function prepare(options: Options): Promise<Prepared> {
 }
 
 function signerStarter(
-  { state, encKey, locks, inherited, sockets }: Prepared,
-  current: () => Taken,
+  { state, encKey, locks, inherited, sockets }: ChildrenInput,
+  current: () => ConfigReading,
 ) {
   const [lock] = locks;
   if (encKey === null || lock === undefined) return null;
   const settingsOf = ({
     settings: { chains, currencies, policy, stuckAfterMinutes },
     source,
-  }: Taken): SignerSettings => ({
+  }: ConfigReading): SignerSettings => ({
     chains: Object.fromEntries(
       Object.entries(chains).map(([name, { nodes, confirmations, ...chain }]) => [name, chain]),
     ),
@@ -245,11 +245,11 @@ function signerStarter(
 }
 
 function courierStarter(
-  { state, sockets }: Prepared,
+  { state, sockets }: ChildrenInput,
   logLevel: CourierSettings["logLevel"],
-  current: () => Taken,
+  current: () => ConfigReading,
 ) {
-  const settingsOf = ({ settings, digest, source }: Taken): CourierSettings => ({
+  const settingsOf = ({ settings, digest, source }: ConfigReading): CourierSettings => ({
     gatewayUrl: settings.gatewayUrl,
     chains: settings.chains,
     currencies: settings.currencies,
@@ -283,9 +283,9 @@ function readyWords(role: Options["role"], locked: string): string {
   return role === "both" ? "signer and courier run" : `the ${role} runs`;
 }
 
-function reloadOf({ config }: Prepared, options: Options): Reload<Taken> {
+function reloadOf({ config }: ChildrenInput, options: Options): Reload<ConfigReading> {
   const path = findConfigFile(options.config);
-  return new Reload<Taken>({
+  return new Reload<ConfigReading>({
     first: config,
     read: () => {
       const { encKey, ...taken } = takeConfig(path, options);
@@ -321,7 +321,7 @@ async function run(options: Options, tell: (verdict: Verdict) => void): Promise<
   const news = role === "both" ? new News(prepared.sockets.operator, say) : null;
   const manager = createServiceManager(process.env, (line) => say("service-manager-away", line));
   manager.beginAlive();
-  const code = await supervise({
+  const code = await superviseChildren({
     startSigner: role === "courier" ? null : signerStarter(prepared, () => reload.current),
     startCourier:
       role === "signer" ? null : courierStarter(prepared, options.logLevel, () => reload.current),
@@ -336,8 +336,8 @@ async function run(options: Options, tell: (verdict: Verdict) => void): Promise<
       manager.ready(role === "both" ? "signer and courier run" : `the ${role} runs`);
     },
     ready: (locked) => {
-      const where = visible(`(config ${config.source.path}, state ${state.root})`);
-      process.stdout.write(`crypto: ready, ${readyWords(role, visible(locked))} ${where}\n`);
+      const where = visibleText(`(config ${config.source.path}, state ${state.root})`);
+      process.stdout.write(`crypto: ready, ${readyWords(role, visibleText(locked))} ${where}\n`);
       news?.begin();
     },
     renewal: reload,
@@ -398,8 +398,8 @@ export async function main(argv: readonly string[]): Promise<number> {
       throw new AgentError("COMMAND_USAGE", "none", "--json goes with --check alone");
     if (options.check === true) {
       // Loaded only when asked for: it opens the keystore, which no start does in this process.
-      const { check } = await import("./check/check.ts");
-      return await check(
+      const { runCheck } = await import("./check/check.ts");
+      return await runCheck(
         options,
         (text) => process.stdout.write(visibleLines(text)),
         isJournalStream(process.env.JOURNAL_STREAM, fstatSync(1)),

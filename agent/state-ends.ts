@@ -5,7 +5,7 @@
  * their lines from here; docs/states.md is this table.
  */
 import type { StateEnd } from "../base/state-end.ts";
-import type { Standing } from "../chains/nodes.ts";
+import type { BroadcastStanding } from "../chains/nodes.ts";
 import type { CourierStatus, SignerStatus, WithdrawalState } from "./socket/verbs.ts";
 
 type Rows<Name extends string> = Readonly<Record<Name, StateEnd>>;
@@ -18,12 +18,12 @@ export const endedStates = [
   "expired",
   "cancelled",
 ] as const satisfies readonly WithdrawalState[];
-type Ended = (typeof endedStates)[number];
+type EndedState = (typeof endedStates)[number];
 
 const agent = "autowithdraw";
 
 // biome-ignore format: a table, one row a line
-const withdrawals: Rows<Exclude<WithdrawalState, Ended>> = {
+const withdrawals: Rows<Exclude<WithdrawalState, EndedState>> = {
   held: ["clock", "policy lets a person decide", "`withdrawals`, alert `held`", `${agent} approve ID`, "paid; or refused; or expired at the order's end"],
   approved: ["clock", "waits for a slot, a coin or the gateway's word", "`show ID`", "", "signed, or expired at the order's end"],
   intent: ["clock", "a slot is recorded, no signature yet", "`show ID`", "", "signed in the same run, or judged again at the next start"],
@@ -36,7 +36,7 @@ const withdrawals: Rows<Exclude<WithdrawalState, Ended>> = {
 };
 
 // biome-ignore format: a table, one row a line
-const offers: Rows<Standing> = {
+const offers: Rows<BroadcastStanding> = {
   taken: ["clock", "a node has the bytes", "`show ID`", "", "a block takes them"],
   doubtful: ["clock", "a node may have the bytes", "`show ID`", "", "offered again each half minute"],
   refused: ["clock", "no node took the bytes", "`show ID`, `status`, alert", `${agent} replace ID`, "offered again each half minute; a new attempt follows at the market's fee, within the limits"],
@@ -84,14 +84,14 @@ const courier: Rows<"linkDown" | "chainAway" | "chainLate" | "nodeAway" | "fee" 
 
 export const agentEnds = { withdrawals, offers, signer, courier } as const;
 
-type Named = {
+type StateName = {
   [Group in keyof typeof agentEnds]: `${Group} ${keyof (typeof agentEnds)[Group] & string}`;
 }[keyof typeof agentEnds];
 
 /**
  * The fields of the signer's status, each with the states that it tells; none: it tells no state.
  */
-export const statesOfSigner: Readonly<Record<keyof SignerStatus, readonly Named[]>> = {
+export const statesOfSigner: Readonly<Record<keyof SignerStatus, readonly StateName[]>> = {
   agent: [],
   ledgerEpoch: [],
   wallet: [],
@@ -131,7 +131,7 @@ export const statesOfSigner: Readonly<Record<keyof SignerStatus, readonly Named[
 };
 
 /** The same of the courier's status. */
-export const statesOfCourier: Readonly<Record<keyof CourierStatus, readonly Named[]>> = {
+export const statesOfCourier: Readonly<Record<keyof CourierStatus, readonly StateName[]>> = {
   at: ["signer courierAway"],
   link: ["courier linkDown"],
   linkDetail: ["courier linkDown"],

@@ -13,7 +13,7 @@ export type Danger = "theft" | "twice" | "work";
 
 type CauseRow = readonly [danger: Danger, meaning: string, advice: string];
 
-type AlarmCode = { [C in Code]: (typeof codes)[C][0] extends "alarm" ? C : never }[Code];
+type AlarmCode = { [C in Code]: (typeof codes)[C]["kind"] extends "alarm" ? C : never }[Code];
 
 const table = <const T extends Partial<Record<AlarmCode, Readonly<Record<string, CauseRow>>>>>(
   rows: T,
@@ -22,12 +22,12 @@ const table = <const T extends Partial<Record<AlarmCode, Readonly<Record<string,
 // biome-ignore format: a table, one row a line
 export const causes = table({
   WATCHER_SLOT_CONSUMED: {
-    foreign: ["theft", "another transaction used the slot", codes.WATCHER_OUTGOING_FOREIGN[4]],
+    foreign: ["theft", "another transaction used the slot", codes.WATCHER_OUTGOING_FOREIGN.advice],
     unconfigured: ["work", "the withdrawal's currency was taken out of the configuration", "put the currency back into the configuration, then systemctl reload autowithdraw-gateway"],
   },
   WATCHER_PAYMENT_FAILED: {
     reverted: ["work", "the chain carried the payment out and it failed, or no block takes it any more", "nothing was paid; look the transaction up in a block explorer for the reason"],
-    consumed: ["theft", "another transaction used the payment's slot or coin", codes.WATCHER_OUTGOING_FOREIGN[4]],
+    consumed: ["theft", "another transaction used the payment's slot or coin", codes.WATCHER_OUTGOING_FOREIGN.advice],
   },
   WATCHER_FINAL_REORG: {
     payment: ["work", "a credited payment is final again, in another block", "raise confirmations; nothing was credited twice"],
@@ -47,7 +47,7 @@ export type CauseOf<C extends CausedCode> = keyof (typeof causes)[C] & string;
 /** A code that has one cause. */
 export type PlainCode = Exclude<Code, CausedCode>;
 /** A code with its cause, or a code that has one cause. */
-export type Caused =
+export type CodeWithCause =
   | { [C in CausedCode]: { readonly code: C; readonly cause: CauseOf<C> } }[CausedCode]
   | { readonly code: PlainCode; readonly cause?: undefined };
 
@@ -124,7 +124,7 @@ const rowOf = (code: string, cause: string): CauseRow | undefined => {
 
 /** The advice for a stored code and its cause; "" for a code of another version. */
 export function adviceOf(code: string, cause = ""): string {
-  return rowOf(code, cause)?.[2] ?? (Object.hasOwn(codes, code) ? codes[code as Code][4] : "");
+  return rowOf(code, cause)?.[2] ?? (Object.hasOwn(codes, code) ? codes[code as Code].advice : "");
 }
 
 /** The advice of the gateway's operator for an agent's lock. */

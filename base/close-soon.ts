@@ -5,7 +5,7 @@
  */
 
 /** The part of a stream that is used here. */
-interface Closable {
+interface ClosableConnection {
   readonly destroyed: boolean;
   readonly writable: boolean;
   on(event: "error", listener: () => void): unknown;
@@ -24,7 +24,7 @@ export const closeSoonMs = 2_000;
  * connection after two seconds, because a socket that is only ended keeps its descriptor until the
  * other end agrees. Does nothing on a connection that has ended already.
  */
-export function closeSoon(socket: Closable, bytes: string | Uint8Array): void {
+export function closeSoon(socket: ClosableConnection, bytes: string | Uint8Array): void {
   if (socket.destroyed || !socket.writable) return;
   const timer = setTimeout(() => socket.destroy(), closeSoonMs);
   socket.once("close", () => clearTimeout(timer));

@@ -6,7 +6,7 @@
  * runs on the same state, and may be about to end. Held: another process holds the file for a
  * moment. Names: a name server does not answer. Nodes: what other machines answer, or do not.
  */
-export type Passing = "disk" | "marks" | "listener" | "owner" | "held" | "names" | "nodes";
+export type PassingCause = "disk" | "marks" | "listener" | "owner" | "held" | "names" | "nodes";
 
 /**
  * One row of the table of codes: [kind, effect, reader, meaning, advice to the operator, passes].
@@ -17,5 +17,5 @@ export type CodeRow = readonly [
   "merchant" | "operator" | "log",
   string,
   string,
-  Passing?,
+  PassingCause?,
 ];

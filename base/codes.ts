@@ -1,14 +1,14 @@
 /**
- * Every code of a refusal or fault, in one frozen table: [kind, effect, reader, meaning, advice to
- * the operator; for a fault that passes by itself also the reason why]. The same table stands in
- * docs/errors.md; a test compares both. A code never changes its meaning and is never used again
- * for another one.
+ * Every code of a refusal or fault, in one frozen table: a row is a `CodeRow`, and `codes` has its
+ * fields by name. The same table stands in docs/errors.md; a test compares both. A code never
+ * changes its meaning and is never used again for another one.
  */
-import type { CodeRow, Passing } from "./code-row.ts";
+import type { CodeRow, PassingCause } from "./code-row.ts";
 import { gatewayCodes } from "./codes-gateway.ts";
+import { nameFields } from "./name-fields.ts";
 
 // biome-ignore format: a table, one row a line
-export const codes = {
+const rows = {
   // JSON, amounts, envelopes, pairing (protocol)
   JSON_TOO_LARGE: ["fault", "none", "log", "a JSON text is longer than this reader takes", "nothing; the sender must split or shorten it"],
   JSON_UTF8: ["fault", "none", "log", "a JSON text is not well-formed UTF-8", "nothing; the sender is broken"],
@@ -152,10 +152,11 @@ export const codes = {
   LEDGER_FORKED: ["alarm", "none", "operator", "the gateway holds another record, or gave out another job, at the same place; locked", "a backup was restored on either side, or a second agent runs on this wallet: end that one, then recover: docs/recovering.md"],
   RECOVERY_OFFERED: ["refusal", "none", "operator", "a recovery was begun at the gateway and not carried out on the agent's server yet; nothing is signed until it is", "look at it there with recover, or with recover --both-restored where the gateway was restored too, then say yes (docs/recovering.md)"],
   RECOVERY_HOLD: ["refusal", "none", "operator", "held: ledger and gateway both were rolled back, so this may have been paid already", "compare it with the outgoing transactions that show lists, then approve or refuse; once the shop has asked for all that it misses, recover --finish ends it (docs/recovering.md)"],
+  RECOVERY_COUNT: ["refusal", "none", "operator", "the nodes of a chain have not agreed on the count of its account since crypto started, so a plan could begin at a slot that the chain has used", "wait a minute and look again; where status shows that no node of that chain answers and none will, recover --uncounted CHAIN (docs/recovering.md)"],
   RECOVERY_BOTH: ["refusal", "none", "operator", "the gateway was restored to before this ledger was recovered, so both sides have forgotten something", "run recover --both-restored (docs/recovering.md)"],
   RECOVERY_NONE: ["refusal", "none", "operator", "no recovery offer of the gateway is here, or none as it was looked at in this run", "run recover again and look at what it says now; where it says the same, have the gateway's operator run agents recover and wait for the link"],
   RECOVERY_SLOT: ["refusal", "none", "operator", "a recovery offer goes on above a slot that nobody has: no block would take what comes after it", "wait until status shows the chain's newest block and look again; where it stays, the gateway's word and the chain's differ (docs/recovering.md)"],
-  RECOVERY_OFFER: ["refusal", "none", "operator", "a recovery offer contradicts itself, is too large, old, or for another run, epoch or wallet", "its detail says which; have the gateway's operator run agents recover again, with --above and the epoch that status shows"],
+  RECOVERY_OFFER: ["refusal", "none", "operator", "a recovery offer contradicts itself, is too large, old, or for another run, epoch or wallet", "its detail says which; have the gateway's operator run agents recover again, with --above-epoch and the epoch that status shows"],
   JOB_HEAD_STALE: ["refusal", "none", "log", "a list of jobs is older than what the gateway has acknowledged since", "none: it is sent again with a new gateway head"],
   JOB_UNSIGNED: ["refusal", "none", "operator", "a job does not carry the gateway's signature", "none once; if it repeats, ask the gateway's operator which program it runs"],
   JOB_TOO_MANY_OPEN: ["refusal", "none", "operator", "more withdrawals are open than this agent keeps; the rest waits at the gateway", "approve, refuse or fund what is open"],
@@ -383,12 +384,14 @@ export const codes = {
   ...gatewayCodes,
 } as const satisfies Record<string, CodeRow>;
 
+export const codes = nameFields(["kind", "effect", "reader", "meaning", "advice", "passing"], rows);
+
 export type Code = keyof typeof codes;
 
 /**
  * Why a fault of this code passes by itself; null if a person must change something first. Exit
  * statuses, `check` and answers of 503 go by it.
  */
-export function passingOf(code: Code): Passing | null {
-  return (codes[code] as CodeRow)[5] ?? null;
+export function passingOf(code: Code): PassingCause | null {
+  return codes[code].passing ?? null;
 }

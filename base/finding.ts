@@ -4,7 +4,7 @@
  */
 import { type Code, codes, passingOf } from "./codes.ts";
 import { AgentError } from "./fault.ts";
-import { visible } from "./visible.ts";
+import { visibleText } from "./visible.ts";
 
 /**
  * `error`: the program does not work in this state, or keys or money are at risk. `warning`: the
@@ -21,13 +21,13 @@ export interface Finding {
  * Makes a finding, with the table's hint if `hint` is left out. Makes both texts safe to print,
  * because an answer of a node or the name of a file may be part of them.
  */
-export function finding(
+export function newFinding(
   code: Code,
   severity: Finding["severity"],
   what: string,
-  hint: string = codes[code][4],
+  hint: string = codes[code].advice,
 ): Finding {
-  return { code, severity, what: visible(what), hint: visible(hint) };
+  return { code, severity, what: visibleText(what), hint: visibleText(hint) };
 }
 
 /**
@@ -38,8 +38,8 @@ export function faultFound(
   { code, message, context }: AgentError,
   severity: Finding["severity"] = "error",
 ): Finding {
-  const tableHint = codes[code][4].replace("<file>", String(context.path ?? "<file>"));
-  return finding(
+  const tableHint = codes[code].advice.replace("<file>", String(context.path ?? "<file>"));
+  return newFinding(
     code,
     severity,
     message,

@@ -6,12 +6,12 @@
 /** Headings in their order, each with the names of its commands in their order. */
 export type CommandGroups = readonly (readonly [heading: string, names: readonly string[]])[];
 
-interface Named {
+interface NamedCommand {
   name(): string;
 }
 
 /** The package's formatter of help, as far as groups use it. */
-interface Formatter<C extends Named> {
+interface Formatter<C extends NamedCommand> {
   formatHelp(command: C, formatter: never): string;
   formatItem(term: string, width: number, description: string, formatter: never): string;
   longestSubcommandTermLength(command: C, formatter: never): number;
@@ -24,7 +24,7 @@ interface Formatter<C extends Named> {
  * A `formatHelp` that shows the commands of `root` under the headings of `groups`. A command that
  * no group names stands at the end, so none is hidden.
  */
-export function groupedHelp<C extends Named>(
+export function groupedHelp<C extends NamedCommand>(
   root: C,
   groups: CommandGroups,
 ): (command: C, formatter: Formatter<C>) => string {
@@ -41,7 +41,11 @@ export function groupedHelp<C extends Named>(
   };
 }
 
-function listed<C extends Named>(root: C, formatter: Formatter<C>, groups: CommandGroups): string {
+function listed<C extends NamedCommand>(
+  root: C,
+  formatter: Formatter<C>,
+  groups: CommandGroups,
+): string {
   const width = formatter.longestSubcommandTermLength(root, formatter as never);
   const visible = formatter.visibleCommands(root);
   const grouped = new Set(groups.flatMap(([, names]) => names));

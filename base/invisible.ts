@@ -10,7 +10,7 @@ import { AgentError } from "./fault.ts";
  * A character that does not show. `at` is the position of its first byte in the text, `character`
  * its position counted in characters from 1.
  */
-export interface Invisible {
+export interface InvisibleCharacter {
   readonly name: string; // "a no-break space (U+00A0)"
   readonly at: number;
   readonly character: number;
@@ -57,7 +57,7 @@ const kinds: readonly (readonly [first: number, last: number, name: string])[] =
  * The first invisible character of a UTF-8 text, null without one. The space, the tab and the line
  * ends count as visible. Linear in the length.
  */
-export function findInvisible(bytes: Uint8Array): Invisible | null {
+export function findInvisible(bytes: Uint8Array): InvisibleCharacter | null {
   let character = 0;
   for (let at = 0; at < bytes.length; ) {
     const { codePoint, length } = codePointAt(bytes, at);

@@ -8,11 +8,11 @@ import type { Level } from "./event-row.ts";
 import type { agentEvents } from "./events.ts";
 import type { gatewayEvents } from "./events-gateway.ts";
 
-type Table = Readonly<Record<string, readonly [string, Level, string, string]>>;
+type Table = Readonly<Record<string, { readonly level: Level }>>;
 
 /** The names of a table's events at one level. */
 type NamesAt<T extends Table, L extends Level> = {
-  [N in keyof T]: T[N][1] extends L ? N : never;
+  [N in keyof T]: T[N]["level"] extends L ? N : never;
 }[keyof T];
 
 /** A call's context. The keys of the form itself are not allowed in it. */
@@ -25,13 +25,13 @@ interface Context<E> {
   readonly [name: string]: unknown;
 }
 
-type Say<E> = (context: Context<E>, message: string) => void;
+type LogWriter<E> = (context: Context<E>, message: string) => void;
 
 /**
  * A pino logger as our modules see it. A call with an event of another level than the table's does
  * not compile.
  */
-type EventLog<T extends Table> = { readonly [L in Level]: Say<NamesAt<T, L>> };
+type EventLog<T extends Table> = { readonly [L in Level]: LogWriter<NamesAt<T, L>> };
 
 export type AgentLog = EventLog<typeof agentEvents>;
 export type GatewayLog = EventLog<typeof gatewayEvents>;

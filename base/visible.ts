@@ -8,7 +8,7 @@ import type { JsonValue } from "./json.ts";
 const unseen = /[\p{C}\p{Zl}\p{Zp}]/gu;
 
 /** The same text with U+FFFD instead of every control, format and line-breaking character. */
-export function visible(text: string): string {
+export function visibleText(text: string): string {
   return text.replace(unseen, "\ufffd");
 }
 
@@ -35,11 +35,11 @@ export function visibleAll<T>(answer: T): T {
 }
 
 function cleaned(value: JsonValue): JsonValue {
-  if (typeof value === "string") return visible(value);
+  if (typeof value === "string") return visibleText(value);
   if (Array.isArray(value)) return (value as readonly JsonValue[]).map(cleaned);
   if (typeof value !== "object" || value === null) return value;
   return Object.fromEntries(
-    Object.entries(value).map(([name, inner]) => [visible(name), cleaned(inner)]),
+    Object.entries(value).map(([name, inner]) => [visibleText(name), cleaned(inner)]),
   );
 }
 
@@ -49,5 +49,5 @@ function cleaned(value: JsonValue): JsonValue {
  */
 export function shellWord(path: string): string | null {
   if (/^[\w@%+=:,./-]+$/.test(path)) return path;
-  return visible(path) === path ? `'${path.replaceAll("'", "'\\''")}'` : null;
+  return visibleText(path) === path ? `'${path.replaceAll("'", "'\\''")}'` : null;
 }

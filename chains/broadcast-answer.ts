@@ -10,7 +10,14 @@
  * - node: the node takes nothing now, whatever the bytes are
  * - bytes: this node takes these bytes at no fee
  */
-export type Meaning = "known" | "slot-used" | "price" | "funds" | "expired" | "node" | "bytes";
+export type BroadcastMeaning =
+  | "known"
+  | "slot-used"
+  | "price"
+  | "funds"
+  | "expired"
+  | "node"
+  | "bytes";
 
 /**
  * The fate of signed bytes at one node, or at all that were asked.
@@ -19,13 +26,13 @@ export type Meaning = "known" | "slot-used" | "price" | "funds" | "expired" | "n
  * - refused: the node answered and did not take them
  * - unsent: surely the node has not received them
  */
-export type Standing = "taken" | "doubtful" | "refused" | "unsent";
+export type BroadcastStanding = "taken" | "doubtful" | "refused" | "unsent";
 
 /** One node's answer to signed bytes. It decides the fate of no payment. */
 export interface NodeAnswer {
   readonly node: string; // scheme, host and port
-  readonly standing: Standing;
-  readonly meaning: Meaning | ""; // "" if no row of the family's table fits
+  readonly standing: BroadcastStanding;
+  readonly meaning: BroadcastMeaning | ""; // "" if no row of the family's table fits
   readonly text: string; // the node's own words, cut and cleaned, for the operator
   /** The least price that a refusal names, decimal, in the unit of `LaterOffers.named`. */
   readonly least?: string;

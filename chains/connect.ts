@@ -18,7 +18,7 @@ import type {
   WatcherNodes,
 } from "./nodes.ts";
 import type { ReadSecretFile } from "./providers/further-headers.ts";
-import type { Examined } from "./providers/node-check.ts";
+import type { NodeExamination } from "./providers/node-check.ts";
 import { type ServerAddress, type ServerOptions, serverOf } from "./providers/server.ts";
 import { serverLinesOf } from "./server-lines.ts";
 import { examineTron } from "./tron/node-probe.ts";
@@ -48,7 +48,7 @@ export interface NodesOptions {
 type WatchOptions = Pick<NodesOptions, "chain" | "log" | "readSecretFile"> & {
   readonly clock?: () => number;
 };
-type Opened<O> = Omit<O, "readSecretFile"> & { readonly urls: readonly ServerAddress[] };
+type NodeServers<O> = Omit<O, "readSecretFile"> & { readonly urls: readonly ServerAddress[] };
 
 /** Names one block of one node. */
 type BlockQuestion = Omit<NodeQuestion, "contracts">;
@@ -57,9 +57,9 @@ type BlockQuestion = Omit<NodeQuestion, "contracts">;
 type At<Q> = Omit<Q, "url" | "readSecretFile"> & { readonly url: ServerAddress };
 
 interface Connectors {
-  sender(options: Opened<NodesOptions>): SenderNodes;
-  watcher(options: Opened<WatchOptions>): WatcherNodes;
-  examine(question: At<NodeQuestion>): Examined;
+  sender(options: NodeServers<NodesOptions>): SenderNodes;
+  watcher(options: NodeServers<WatchOptions>): WatcherNodes;
+  examine(question: At<NodeQuestion>): NodeExamination;
 }
 
 function utxoConnectors(network: UtxoNetwork): Connectors {
@@ -168,7 +168,7 @@ export function blockHashAt(question: BlockQuestion, number: number): Promise<st
   return examined({ ...question, contracts: [] }).hashAt(number);
 }
 
-function examined({ readSecretFile, ...question }: NodeQuestion): Examined {
+function examined({ readSecretFile, ...question }: NodeQuestion): NodeExamination {
   const { chain, url } = question;
   return connectors[chain.family].examine({
     ...question,

@@ -16,7 +16,7 @@ export interface Delay {
 }
 
 /** A node that has shown a head. */
-export type Seen = NodeStatus & { readonly head: HeadView };
+export type NodeWithHead = NodeStatus & { readonly head: HeadView };
 
 export interface Ages {
   readonly chain: string;

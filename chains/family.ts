@@ -10,7 +10,7 @@ import type { FeeMarket, FirstOffers, LaterOffers, PricedAttempt, TxParams } fro
 import type { PaymentLink } from "./payment-link.ts";
 
 export type { Accounts, KeyAccount, KeyPaths, NamedAccount, PublicNode } from "./accounts.ts";
-export type { Coin, FeeMarket, Market, PricedAttempt, TxParams, Wanted } from "./offers.ts";
+export type { Coin, FeeMarket, Market, PaymentTerms, PricedAttempt, TxParams } from "./offers.ts";
 
 /** Every family, in the order in which a wallet lists its accounts. */
 export const familyNames = [
@@ -72,12 +72,12 @@ export type Description = Omit<Payment, "isFeeInside"> & {
 };
 
 /** The recorded values of unsigned bytes. `describe` takes only those that stand in no byte. */
-export interface Told extends Place {
+export interface RecordedFields extends Place {
   readonly txParams: TxParams;
   readonly isFeeInside?: boolean; // as `Payment` has it
 }
 
-export type Described = { readonly ok: true; readonly description: Description } | Refusal;
+export type DescriptionResult = { readonly ok: true; readonly description: Description } | Refusal;
 
 /**
  * The slots of an account. Each excludes all transactions made for it except one. A slot has only
@@ -171,7 +171,7 @@ export interface Fees extends FirstOffers {
   /** The part of the offer that has a cap of its own, per unit of computation. */
   tipOf(txParams: TxParams): bigint;
   /** Null if the chain has no fee market: then no attempt is more expensive than another. */
-  readonly bidding: Bidding | null;
+  readonly bidding: FeeBumps | null;
   /** The reason why the bytes cannot do their payment for so low a limit, or null. */
   tooLittle(description: Description): string | null;
   /** The reason why parameters leave the cost of an attempt open on such a chain, or null. */
@@ -182,7 +182,7 @@ type Attempts = readonly PricedAttempt[];
 type Offers = { readonly ok: true; readonly txParams: readonly TxParams[] } | Refusal;
 
 /** Replaces earlier attempts of a slot by offering more. */
-export interface Bidding extends LaterOffers {
+export interface FeeBumps extends LaterOffers {
   /**
    * The rule for a replacement, which nodes take instead of all earlier attempts: at least the
    * smallest step above the newest, and more if `asked` is higher. The rule gives the same result
@@ -262,7 +262,7 @@ export interface Family {
   readonly accounts: Accounts;
 }
 
-type Signed = { readonly raw: Uint8Array; readonly txHash: string };
+type SignedBytes = { readonly raw: Uint8Array; readonly txHash: string };
 
 /**
  * The transactions of a family, as bytes. Only the signer needs them, and the curve that they load.
@@ -275,26 +275,26 @@ export interface Transactions {
    * `told` it takes only values that stand in no byte, such as a fee that the chain bills in
    * addition.
    */
-  describe(unsigned: Uint8Array, told: Told): Described;
+  describe(unsigned: Uint8Array, told: RecordedFields): DescriptionResult;
   /**
    * Refuses coins of the account with TRANSACTION_EVIDENCE unless each has been made, as the text
    * says, by the transaction beside it (hex). Only on chains with coins.
    */
   unproven?(place: Place, coins: readonly string[], evidence: readonly string[]): Refusal | null;
   /** Null if no transaction can use a slot up. */
-  readonly cancels: Cancels | null;
+  readonly cancels: CancelTransactions | null;
   /** The digests that get signed, 32 bytes each. */
   digests(unsigned: Uint8Array): readonly Uint8Array[];
   /**
    * Attaches one signature for each digest, in their order. @throws TRANSACTION_SIGNATURE,
    * TRANSACTION_SENDER
    */
-  attach(unsigned: Uint8Array, signatures: readonly Uint8Array[], account: string): Signed;
+  attach(unsigned: Uint8Array, signatures: readonly Uint8Array[], account: string): SignedBytes;
 }
 
 /** Transactions that use a slot up and pay nothing. */
-export interface Cancels {
+export interface CancelTransactions {
   /** @throws as `build` */
   build(slot: Place, txParams: TxParams): Uint8Array;
-  describe(unsigned: Uint8Array, told: Told): Described;
+  describe(unsigned: Uint8Array, told: RecordedFields): DescriptionResult;
 }

@@ -26,7 +26,7 @@ export interface Finds<T> {
 }
 
 /** Payments to one address that no block has, by any node's word. */
-export interface Arriving {
+export interface ArrivingPayments {
   readonly isWhole: boolean; // every node answered, and none may have left some out
   readonly payments: readonly ArrivingPayment[];
 }

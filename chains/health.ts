@@ -5,7 +5,7 @@
  * gateway's /ready, the agent's status, metrics and alerts. Pure: times are passed in.
  */
 import type { Code } from "../base/codes.ts";
-import { clockTime, type Delay, delaysOf, type Seen, spanWords } from "./delays.ts";
+import { clockTime, type Delay, delaysOf, type NodeWithHead, spanWords } from "./delays.ts";
 import { type ChainPace, finalMsOf } from "./final-times.ts";
 import { comparedHeight } from "./heights.ts";
 import type { HeadView, NodeStatus } from "./nodes.ts";
@@ -98,12 +98,12 @@ export function healthOf(
   return { ...health, limitMs, headAgeMs, finalAgeMs, nodes: judged, delays };
 }
 
-function highest(nodes: readonly NodeStatus[]): Seen | null {
-  const seen = nodes.filter((node): node is Seen => node.head !== null);
+function highest(nodes: readonly NodeStatus[]): NodeWithHead | null {
+  const seen = nodes.filter((node): node is NodeWithHead => node.head !== null);
   const height = comparedHeight(seen.map(({ head }) => head.number));
   const there = seen.filter(({ head }) => head.number === height);
   // At one height, the newest look counts for the age.
-  return there.reduce<Seen | null>(
+  return there.reduce<NodeWithHead | null>(
     (best, node) => (best !== null && best.head.atMs >= node.head.atMs ? best : node),
     null,
   );
@@ -126,7 +126,7 @@ function ageOf({ atMs, seenAgoMs, stoodForMs }: HeadView, nowMs: number): number
 }
 
 interface Measures {
-  readonly best: Seen | null;
+  readonly best: NodeWithHead | null;
   readonly limitMs: number;
   readonly blockMs: number;
   readonly nowMs: number;

@@ -4,12 +4,12 @@
  * Pure.
  */
 import type { Code } from "../base/codes.ts";
-import { type Finding, finding } from "../base/finding.ts";
+import { type Finding, newFinding } from "../base/finding.ts";
 import { clockTime } from "./delays.ts";
 import type { ConfiguredChain } from "./family.ts";
 import { presetBlockMs } from "./final-times.ts";
 import { headLimitMs } from "./health.ts";
-import type { Lack, NodeView } from "./nodes.ts";
+import type { MissingAnswer, NodeView } from "./nodes.ts";
 
 /** Codes of failures that do not pass by themselves. */
 const lasting: ReadonlySet<Code> = new Set([
@@ -24,7 +24,7 @@ const lasting: ReadonlySet<Code> = new Set([
 const lagBlocksMax = 3;
 
 /** Questions and their needs in words. */
-const needs: Readonly<Record<Lack["neededBy"], string>> = {
+const needs: Readonly<Record<MissingAnswer["neededBy"], string>> = {
   payments: "payments need",
   deposits: "deposits need",
   both: "payments and deposits need",
@@ -80,21 +80,21 @@ function lackFindings(
   { url, lacks }: NodeView,
   isEnough: boolean,
 ): readonly Finding[] {
-  const groups = new Map<string, Lack[]>();
+  const groups = new Map<string, MissingAnswer[]>();
   for (const lack of lacks) {
     const key = `${lack.code} ${lack.isOptional ? lack.question : ""}`;
     groups.set(key, [...(groups.get(key) ?? []), lack]);
   }
   return [...groups.values()].map((group) => {
-    const { code, words, isOptional, question, neededBy } = group[0] as Lack;
+    const { code, words, isOptional, question, neededBy } = group[0] as MissingAnswer;
     if (isOptional) {
       const what = `${url} of ${name} does not answer ${question}, and ${otherWays[question] ?? "another way is taken"}: ${words}`;
-      return finding(code, "warning", what);
+      return newFinding(code, "warning", what);
     }
     const questions = group.map((lack) => lack.question).join(", ");
     const isOfBoth = group.some((lack) => lack.neededBy !== neededBy);
     const what = `${url} of ${name} does not answer ${questions}, which ${needs[isOfBoth ? "both" : neededBy]}: ${words}`;
-    return finding(code, !isEnough && lasting.has(code) ? "error" : "warning", what);
+    return newFinding(code, !isEnough && lasting.has(code) ? "error" : "warning", what);
   });
 }
 
@@ -116,10 +116,10 @@ function headFindings(
   if (lagMs > limitMs && best.block - block > lagBlocksMax) {
     const by = `${best.block - block} blocks and ${Math.round(lagMs / 1000)} s`;
     const hint = `look at this node, or name a better one under chains.${name}.nodes in the configuration`;
-    return [finding(lagCode, "warning", `${url} of ${name} is ${by} behind ${best.url}`, hint)];
+    return [newFinding(lagCode, "warning", `${url} of ${name} is ${by} behind ${best.url}`, hint)];
   }
   const ageMs = nowMs - best.blockAtMs;
   if (blockAtMs === 0 || ageMs <= limitMs) return [];
   const what = `${url} of ${name} shows no block newer than ${block}, of ${clockTime(blockAtMs, nowMs)}, ${Math.round((nowMs - blockAtMs) / 1000)} s ago`;
-  return [finding("NODE_STALE", "warning", what)];
+  return [newFinding("NODE_STALE", "warning", what)];
 }

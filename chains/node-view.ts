@@ -70,12 +70,12 @@ export interface NodeView {
   readonly block: number; // its newest, 0 when unknown
   readonly blockAtMs: number; // that block's own time, 0 when unknown
   readonly blockMs: number | null; // time between two blocks by its newest ones, null when unknown
-  readonly lacks: readonly Lack[]; // questions without an answer; empty if all that is needed is answered
+  readonly lacks: readonly MissingAnswer[]; // questions without an answer; empty if all that is needed is answered
   readonly tokens: readonly TokenView[];
 }
 
 /** A question of payments or deposits that a node does not answer. */
-export interface Lack {
+export interface MissingAnswer {
   readonly question: string; // name of the question, such as "a balance at the final block"
   readonly neededBy: "payments" | "deposits" | "both";
   readonly isOptional: boolean; // there is another way

@@ -9,14 +9,19 @@ import type { Result } from "../base/result.ts";
 import type { BroadcastAnswer } from "./broadcast-answer.ts";
 import type { ChainState, UnusableCoin } from "./chain-state.ts";
 import type { Coin, Payment, TxParams } from "./family.ts";
-import type { Arriving, Finds } from "./finds.ts";
+import type { ArrivingPayments, Finds } from "./finds.ts";
 import type { NodeStatus } from "./node-view.ts";
 
-export type { BroadcastAnswer, Meaning, NodeAnswer, Standing } from "./broadcast-answer.ts";
+export type {
+  BroadcastAnswer,
+  BroadcastMeaning,
+  BroadcastStanding,
+  NodeAnswer,
+} from "./broadcast-answer.ts";
 export type { ChainState, StatePart, UnusableCoin } from "./chain-state.ts";
 export type {
-  Arriving,
   ArrivingPayment,
+  ArrivingPayments,
   Finds,
   MissingHistory,
   UnreadTransaction,
@@ -24,7 +29,7 @@ export type {
 export type {
   BlockRange,
   HeadView,
-  Lack,
+  MissingAnswer,
   NodeLog,
   NodeQuestion,
   NodeStatus,
@@ -51,7 +56,7 @@ export interface Location {
 }
 
 /** Doubtful: some nodes show the transaction, but too few of them. */
-export interface Found {
+export interface Inclusion {
   readonly location: Location | null;
   readonly isDoubtful: boolean;
 }
@@ -88,7 +93,7 @@ export interface SlotCounts {
  * The lowest slot that an account can ever use, where accounts begin late: enough nodes agree that
  * a final block, closed at `absentMs`, did not have it. Bytes signed later are in none up to it.
  */
-export interface Began {
+export interface BeginningProof {
   readonly slot: string;
   readonly absentMs: number; // Unix milliseconds
 }
@@ -100,13 +105,13 @@ export interface SignedAttempt {
   readonly pin?: string; // txHash:output, perhaps with its amount, if such a coin excludes
 }
 
-export interface Watched {
+export interface ObservedNodes {
   readonly status: () => readonly NodeStatus[];
   readonly close: () => void;
 }
 
 /** The questions of payments. */
-export interface SenderNodes extends Watched {
+export interface SenderNodes extends ObservedNodes {
   /** The newest block, from one node. */
   tip(): Promise<BlockId>;
   chainState(account: string): Promise<ChainState>;
@@ -125,14 +130,14 @@ export interface SenderNodes extends Watched {
   locations(
     account: string,
     wanted: readonly LocationQuestion[],
-  ): Promise<readonly (Found | null)[]>;
+  ): Promise<readonly (Inclusion | null)[]>;
   /** Null until one of the attempts, or another spend of their pin, is final. */
   chainOutcome(payment: PaidFrom, attempts: readonly SignedAttempt[]): Promise<ChainOutcome | null>;
   /** True if the chain has this block. */
   holds(block: number, blockHash: string): Promise<boolean>;
   closed(account: string): Promise<SlotCounts>;
   /** Null if the nodes do not show it. Present where an account begins above the first slot. */
-  began?(account: string): Promise<Began | null>;
+  began?(account: string): Promise<BeginningProof | null>;
   /** Judges all these attempts together; present if attempts exclude each other by expiry. */
   findVoid?(account: string, attempts: readonly VoidQuestion[]): Promise<VoidAnswer>;
   /** The agreed final spender of each coin, as txHash:output; null for none, or no answer. */
@@ -191,7 +196,7 @@ export type WantedPayment = Pick<
 export type PaidFrom = WantedPayment & Pick<Payment, "account">;
 
 /** The expected content of an attempt, to compare its bytes with. */
-export interface Said {
+export interface ExpectedAttempt {
   readonly payment: Payment;
   readonly txParams: TxParams | null;
   readonly txHash: string;
@@ -202,10 +207,10 @@ export interface Said {
  * Reads signed bytes without any code of their builder. Returns "" if their content is `said`, else
  * the difference. Throws for bytes that are no transaction.
  */
-export type IndependentReading = (raw: string, said: Said) => Promise<string>;
+export type IndependentReading = (raw: string, said: ExpectedAttempt) => Promise<string>;
 
 /** A final transaction that ended a withdrawal. */
-export interface Ending {
+export interface EndingTransaction {
   readonly txHash: string;
   readonly block: number;
   readonly feeUnits: bigint; // its cost, in units of the fee coin
@@ -217,24 +222,24 @@ export interface MovedOtherwise {
   readonly code: "WATCHER_CONTENT_DIFFERS";
   readonly detail: string;
   /** The attempt; null if none ended the withdrawal alone, or if it is not the account's own. */
-  readonly final: Ending | null;
+  readonly final: EndingTransaction | null;
   /** The attempt asks a token's contract for exactly the payment, so the contract did otherwise. */
   readonly isContracts: boolean;
 }
 
 /** The end of a withdrawal, as the watcher judges it by all its attempts. */
 export type Judgement =
-  | { readonly kind: "completed"; readonly final: Ending }
+  | { readonly kind: "completed"; readonly final: EndingTransaction }
   | {
       readonly kind: "failed";
       readonly code: "chain_reverted" | "chain_slot_consumed" | "cancelled";
-      readonly final: Ending;
+      readonly final: EndingTransaction;
     }
   | {
       readonly kind: "stuck";
       readonly code: "WATCHER_SLOT_CONSUMED" | "PIN_UNREADABLE";
       readonly detail: string;
-      readonly by?: Ending; // the final transaction that used the slot or the coin, if it is known
+      readonly by?: EndingTransaction; // the final transaction that used the slot or the coin, if it is known
     }
   | MovedOtherwise
   /** The account began above its slot: no block takes an attempt signed after `absentMs`. */
@@ -282,7 +287,7 @@ export type UnconfirmedTransaction = Omit<OutgoingTransaction, "block" | "slot" 
  * The questions of the gateway's watcher. With `isAgreed` the answer needs enough nodes; otherwise
  * one node's answer shows progress.
  */
-export interface WatcherNodes extends Watched {
+export interface WatcherNodes extends ObservedNodes {
   /** An address whose key nobody has, for questions that belong to nobody. */
   readonly nobody: string;
   tip(): Promise<BlockId>;
@@ -290,10 +295,7 @@ export interface WatcherNodes extends Watched {
   block(number: number, isAgreed: boolean): Promise<WatchedBlock>;
   /** Time of a block from one node, in seconds since 1970. */
   timestamp(number: number): Promise<number>;
-  /**
-   * The agreed balance at the end of a block. If nodes give only balances of their newest final
-   * block, the balance is of that block or a later one.
-   */
+  /** The agreed balance at the end of a block, or of a later one (`tellsNewestBalances`). */
   balance(account: string, contract: string, block: number): Promise<bigint>;
   /**
    * As `balance` for each question, in their order, in bounded batches. One that cannot be answered
@@ -309,8 +311,10 @@ export interface WatcherNodes extends Watched {
    * block as `balance`, agreed; results as those of `balances`.
    */
   wereUsed(accounts: readonly string[], block: number): Promise<readonly Result<boolean>[]>;
-  /** True if `balance` may be of a later block. */
+  /** True if nodes give only balances of their newest final block. */
   readonly tellsNewestBalances?: boolean;
+  /** True if `payments` reads whole blocks: more addresses cost no further question. */
+  readonly readsWholeBlocks?: boolean;
   /**
    * The highest head that any node has shown, where `balance` may be of a later block: no balance
    * is of a block above it.
@@ -347,7 +351,7 @@ export interface WatcherNodes extends Watched {
    * Payments to each address that no block has; present if nodes show them. One answer an address,
    * in the order of the addresses. For people who wait, and never for credit.
    */
-  arriving?(addresses: readonly string[]): Promise<readonly Result<Arriving>[]>;
+  arriving?(addresses: readonly string[]): Promise<readonly Result<ArrivingPayments>[]>;
   /**
    * The payment of the native coin to an account by one transaction in a final block, as enough
    * nodes show it; null if they show none. Present where tags tell payments apart. Rejects with
@@ -359,7 +363,7 @@ export interface WatcherNodes extends Watched {
    * The most that a payment costs at the present fee market, with room for a replacement, in units
    * of the fee coin. Refuses with NODE_WOULD_REVERT.
    */
-  cost(account: string, payment: WantedPayment): Promise<Cost | Refusal>;
+  cost(account: string, payment: WantedPayment): Promise<SweepCost | Refusal>;
   /** Judges a withdrawal by a final transaction on its slot that is none of its attempts. */
   judgeOutgoing(payment: Payment, outgoingTx: OutgoingTransaction): Promise<Judgement>;
   /** As in `SenderNodes`; present if the chain counts slots. */
@@ -394,7 +398,7 @@ export interface NextSlot {
   readonly isUnused: boolean;
 }
 
-export interface Cost {
+export interface SweepCost {
   readonly ok: true;
   readonly feeUnits: bigint;
   /** Coins that no payment can take; absent where there are none. */

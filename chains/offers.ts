@@ -19,7 +19,7 @@ export interface Coin {
 }
 
 /** A payment without its sender. Addresses canonical, amounts in base units. */
-export interface Wanted {
+export interface PaymentTerms {
   readonly network: string;
   readonly contract: string;
   readonly destination: string;
@@ -77,7 +77,7 @@ export interface FirstOffers {
   readonly computeLimitUnknown: bigint;
   computeLimitOf(txParams: TxParams): bigint;
   /** The offer of a first attempt; null if the coins do not suffice for payment and fee now. */
-  first(market: Market, wanted: Wanted): TxParams | null;
+  first(market: Market, wanted: PaymentTerms): TxParams | null;
   /** Reads the fees that an operator types. A problem is described in words. */
   typed(
     options: TypedFees,
@@ -103,7 +103,7 @@ export interface LaterOffers {
    */
   replacementAt(
     market: Market,
-    wanted: Wanted,
+    wanted: PaymentTerms,
     attempts: readonly PricedAttempt[],
     attempt: number,
     isTipLow: boolean,

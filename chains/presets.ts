@@ -39,7 +39,7 @@ export function linesBeside(preset: JsonObject, lines: JsonObject): JsonObject {
   );
 }
 
-export interface Expanding {
+export interface PresetExpansion {
   /** The lines that the configuration's own readers know. Other lines of a preset are left out. */
   readonly chainLines: readonly string[];
   readonly currencyLines: readonly string[];
@@ -50,7 +50,7 @@ export interface Expanding {
   readonly wrong: (path: string, problem: string, known: readonly string[], given: string) => Error;
 }
 
-export interface Expanded {
+export interface ExpandedPresets {
   readonly chains: JsonObject;
   readonly currencies: JsonObject;
   /** The presets that chains and currencies name, by chain's name and by currency's id. */
@@ -66,8 +66,8 @@ export interface Expanded {
 export function expandPresets(
   chains: JsonObject,
   currencies: JsonObject,
-  options: Expanding,
-): Expanded {
+  options: PresetExpansion,
+): ExpandedPresets {
   const { chainLines, currencyLines, wrong } = options;
   const chainPreset = new Map<string, string>();
   const currencyPreset = new Map<string, string>();
@@ -122,7 +122,7 @@ function named<T>(
   find: (name: string) => T | undefined,
   known: readonly string[],
   path: string,
-  wrong: Expanding["wrong"],
+  wrong: PresetExpansion["wrong"],
 ): T {
   const found = typeof preset === "string" ? find(preset) : undefined;
   if (found !== undefined) return found;

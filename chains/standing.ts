@@ -2,15 +2,15 @@
  * The standing of signed bytes by the answers of several nodes, one rule for every family. What is
  * no acceptance is no "taken". Pure.
  */
-import type { Meaning, NodeAnswer, Standing } from "./nodes.ts";
+import type { BroadcastMeaning, BroadcastStanding, NodeAnswer } from "./nodes.ts";
 
 /** The standing that counts most comes first. */
-const standings: readonly Standing[] = ["taken", "doubtful", "refused", "unsent"];
+const standings: readonly BroadcastStanding[] = ["taken", "doubtful", "refused", "unsent"];
 /**
  * The words that help most come first of several refusals: those that a later attempt can answer.
  * "expired" counts only where nobody leaves the attempt open.
  */
-const meanings: readonly (Meaning | "")[] = [
+const meanings: readonly (BroadcastMeaning | "")[] = [
   "slot-used",
   "price",
   "",
@@ -21,7 +21,7 @@ const meanings: readonly (Meaning | "")[] = [
   "expired",
 ];
 /** Refusals that a new attempt at a higher fee does not change. */
-const incurable: ReadonlySet<Meaning | ""> = new Set(["funds", "bytes", "node"]);
+const incurable: ReadonlySet<BroadcastMeaning | ""> = new Set(["funds", "bytes", "node"]);
 
 const none: NodeAnswer = { node: "", standing: "unsent", meaning: "", text: "no node is in use" };
 

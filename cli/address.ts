@@ -6,15 +6,15 @@
 
 import type { StateFolder } from "../agent/files/state-folder.ts";
 import { exitCodes } from "../agent/launcher/exit-status.ts";
-import { unpaired } from "../agent/launcher/paired.ts";
+import { unpairedFault } from "../agent/launcher/paired.ts";
 import { AgentError } from "../base/fault.ts";
 import { jsonText } from "../base/visible.ts";
 import { askOperator } from "./operator.ts";
 import { type Progress, readProgress } from "./pair/progress.ts";
 import { accountsFor } from "./pair/transcript-fields.ts";
-import { type Terminal, table } from "./terminal.ts";
+import { type Terminal, tableLines } from "./terminal.ts";
 
-interface Funded {
+interface FundedAddress {
   readonly currency: string;
   readonly network: string; // CAIP-2
   readonly contract: string; // "" for the native coin
@@ -44,7 +44,7 @@ export async function showAddress(
   else if (currency !== undefined) terminal.out(`${only?.address}\n`);
   else {
     const rows = wanted.map((one) => [one.currency, one.network, one.address]);
-    terminal.out(`${table(["currency", "network", "address"], rows)}\n`);
+    terminal.out(`${tableLines(["currency", "network", "address"], rows)}\n`);
   }
   return exitCodes.fine;
 }
@@ -63,8 +63,8 @@ function fromPairing(
   state: StateFolder,
   progress: Progress | null,
   currency: string | undefined,
-): readonly Funded[] {
-  if (progress === null) throw unpaired(state);
+): readonly FundedAddress[] {
+  if (progress === null) throw unpairedFault(state);
   const hotWallets = accountsFor(progress.wallet.accounts, "hot", progress.networks);
   const known = progress.currencies.map(({ id, network, contract }) => {
     const address = hotWallets.find(({ networks }) => networks.includes(network))?.id ?? "";
@@ -81,7 +81,7 @@ function fromPairing(
 async function fromSigner(
   state: StateFolder,
   currency: string | undefined,
-): Promise<readonly Funded[]> {
+): Promise<readonly FundedAddress[]> {
   const { accounts, limits } = (await askOperator(state, "status", {})).status;
   const hotWallets = accounts.filter(({ deposit }) => deposit !== true);
   const known = limits.map(({ currency: id, network, contract }) => {
@@ -93,11 +93,11 @@ async function fromSigner(
 
 /** All of them, or the one that is asked for. @throws AgentError COMMAND_CURRENCY */
 function chosen(
-  known: readonly Funded[],
+  known: readonly FundedAddress[],
   currency: string | undefined,
   unknown: string,
   none: string,
-): readonly Funded[] {
+): readonly FundedAddress[] {
   const wanted = currency === undefined ? known : known.filter((one) => one.currency === currency);
   if (wanted.length > 0) return wanted;
   const names = known.map((one) => one.currency).join(", ");

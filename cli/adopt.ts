@@ -14,7 +14,7 @@ import { saySlot } from "../chains/families.ts";
 import { slotWord } from "../chains/several-networks.ts";
 import { typedEnd } from "./command-hint.ts";
 import { askOperator } from "./operator.ts";
-import { fields, type Terminal } from "./terminal.ts";
+import { fieldLines, type Terminal } from "./terminal.ts";
 
 export interface AdoptOptions {
   readonly yes?: string | undefined; // the slot that was shown
@@ -26,7 +26,7 @@ export interface AdoptOptions {
  * @throws AgentError with the signer's code for a no; COMMAND_USAGE, COMMAND_DECLINED,
  * COMMAND_DAEMON_AWAY
  */
-export async function adopt(
+export async function runAdopt(
   state: StateFolder,
   chain: string,
   options: AdoptOptions,
@@ -107,7 +107,7 @@ function describe({
     "holds up every payment of this account. Where an earlier ledger of this wallet",
     "exists, or this one was restored from a copy, do not adopt: docs/recovering.md",
   ];
-  return `${fields(rows)}\n${isBegun ? "" : `\n${warning.join("\n")}\n`}`;
+  return `${fieldLines(rows)}\n${isBegun ? "" : `\n${warning.join("\n")}\n`}`;
 }
 
 function done(

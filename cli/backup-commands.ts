@@ -18,7 +18,7 @@ import type { Manifest } from "./backup/manifest.ts";
 import { askClosedChild } from "./child.ts";
 import { type EncKeyOptions, encKeyInUse } from "./enc-key.ts";
 import { askOperator } from "./operator.ts";
-import { fields, moment, type Terminal, withProgress } from "./terminal.ts";
+import { fieldLines, momentText, type Terminal, withProgress } from "./terminal.ts";
 
 export interface BackupOptions extends EncKeyOptions {
   readonly withoutKeys?: boolean | undefined;
@@ -32,7 +32,7 @@ export interface BackupOptions extends EncKeyOptions {
  * @throws AgentError BACKUP_*, ENCKEY_*, CONFIG_*, KEYSTORE_*, LEDGER_*, COMMAND_*,
  * STATE_NOT_PAIRED
  */
-export async function backup(
+export async function runBackup(
   state: StateFolder,
   named: string,
   options: BackupOptions,
@@ -93,7 +93,7 @@ async function check(file: string, options: BackupOptions, terminal: Terminal): 
  * code.
  * @throws AgentError STATE_NOT_EMPTY, BACKUP_*, ENCKEY_*, CONFIG_*, LEDGER_*, COMMAND_CHILD
  */
-export async function restore(
+export async function runRestore(
   state: StateFolder,
   named: string,
   options: EncKeyOptions & { readonly json?: boolean | undefined },
@@ -157,11 +157,11 @@ async function askBackup<A extends keyof BackupAnswers>(
 function manifestRows(file: string, manifest: Manifest): string {
   const { agent, wallet, head, madeAt, software, hasKeys, isRunning, parts } = manifest;
   const bytes = parts.reduce((sum, part) => sum + part.bytes, 0);
-  return fields([
+  return fieldLines([
     ["file", file],
     ["agent", agent],
     ["wallet", wallet],
-    ["made", `${moment(madeAt)}, by version ${software}`],
+    ["made", `${momentText(madeAt)}, by version ${software}`],
     [
       "ledger",
       `up to record ${head.seq}, ${isRunning ? "as the running signer had it on disk" : "while no signer ran"}`,
@@ -199,7 +199,7 @@ function nextSteps({ agent, madeAt }: Manifest, config: string): readonly string
       ? ["the backup held no config.json: have one written at the gateway, or take yours"]
       : [`compare ${config} with the config.json you start with; encKey is not in it`]),
     "start crypto, then look with status",
-    `anything recorded after ${moment(madeAt)} is missing here: then status says LOCKED (LEDGER_BEHIND_GATEWAY), and docs/recovering.md, section 3, is the way on`,
+    `anything recorded after ${momentText(madeAt)} is missing here: then status says LOCKED (LEDGER_BEHIND_GATEWAY), and docs/recovering.md, section 3, is the way on`,
     "where the gateway was restored from a backup too: order the recovery before crypto is started (docs/recovering.md, section 4)",
   ];
 }

@@ -23,7 +23,7 @@ const answerBytesMax = 16 * 1024 * 1024;
  * Prints what `crypto --check` prints. Changes nothing, so a repetition is harmless.
  * @returns 0 if crypto would start and pay, 2 if not, 70 for a bug
  */
-export function check(
+export function runCheck(
   { config, state, encKeyFile, encKeyFd, json }: CheckOptions,
   terminal: Terminal,
 ): number {

@@ -6,7 +6,7 @@ import { spawnSync } from "node:child_process";
 import { basename } from "node:path";
 import { fileURLToPath } from "node:url";
 import { programPath, startChild } from "../agent/launcher/child.ts";
-import { frame } from "../agent/launcher/frames.ts";
+import { encodeFrame } from "../agent/launcher/frames.ts";
 import type { Code } from "../base/codes.ts";
 import { AgentError, type Effect } from "../base/fault.ts";
 import { systemEnvironment } from "../base/system-path.ts";
@@ -69,7 +69,7 @@ async function runChild(
     within,
     env: process.env,
   });
-  const framed = parts.map(frame);
+  const framed = parts.map(encodeFrame);
   for (const part of framed) child.stdin?.write(part);
   child.stdin?.end(() => {
     for (const part of framed) part.fill(0);

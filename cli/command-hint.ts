@@ -7,11 +7,11 @@ import { lineOf, type Names, type StateEnd } from "../base/state-end.ts";
 
 /** The line of a state's end, as it is typed on this machine. */
 export function typedEnd(end: StateEnd, names: Names = {}): string {
-  return typed(lineOf(end, names).replace(/^autowithdraw /, ""));
+  return typedCommand(lineOf(end, names).replace(/^autowithdraw /, ""));
 }
 
 /** `words` are the command with its arguments: `approve ID`. */
-export function typed(
+export function typedCommand(
   words: string,
   installedState: string | undefined = process.env.AUTOWITHDRAW_STATE,
 ): string {

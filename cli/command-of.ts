@@ -5,7 +5,7 @@ import { Command, InvalidArgumentError, Option } from "commander";
 import { type CommandTable, flagsOf } from "../agent/launcher/command-line.ts";
 
 /** The number of an open descriptor. */
-export function descriptor(text: string): number {
+export function readDescriptor(text: string): number {
   if (!/^\d{1,4}$/.test(text)) throw new InvalidArgumentError("A descriptor is a small number.");
   return Number(text);
 }
@@ -16,7 +16,7 @@ export function commandOf({ name, words, options }: CommandTable): Command {
     const option = new Option(flagsOf(row), row.words);
     if (row.choices !== undefined) option.choices(row.choices);
     if (row.byDefault !== undefined) option.default(row.byDefault);
-    if (row.isDescriptor === true) option.argParser(descriptor);
+    if (row.isDescriptor === true) option.argParser(readDescriptor);
     command.addOption(option);
   }
   return command;

@@ -19,11 +19,11 @@ import { jsonText } from "../base/visible.ts";
 import { parseAddress } from "../chains/address-forms.ts";
 import { saySlot } from "../chains/families.ts";
 import { sumWords } from "./amounts.ts";
-import { typed, typedEnd } from "./command-hint.ts";
+import { typedCommand, typedEnd } from "./command-hint.ts";
 import { askOperator } from "./operator.ts";
 import { isHolding, outgoingWordsOf } from "./outgoing-transactions.ts";
 import type { Terminal } from "./terminal.ts";
-import { describe, statusIfAny } from "./withdrawals.ts";
+import { describeWithdrawal, statusIfAny } from "./withdrawals.ts";
 
 export interface DecideOptions {
   readonly yes?: boolean | undefined;
@@ -32,7 +32,7 @@ export interface DecideOptions {
   readonly json?: boolean | undefined;
 }
 
-export async function approve(
+export async function runApprove(
   state: StateFolder,
   transactionId: string,
   options: DecideOptions,
@@ -68,7 +68,7 @@ export async function approve(
   return done(answer.withdrawal, answer.wait, options, terminal);
 }
 
-export async function refuse(
+export async function runRefuse(
   state: StateFolder,
   transactionId: string,
   options: DecideOptions,
@@ -92,7 +92,7 @@ function assertRefusable({ state, network, slot }: OperatorView): void {
   throw new AgentError(
     code,
     "none",
-    `${codes[code][3]} (${isClosed ? state : saySlot(network, slot)})`,
+    `${codes[code].meaning} (${isClosed ? state : saySlot(network, slot)})`,
   );
 }
 
@@ -167,7 +167,7 @@ async function decidedUpon(
 ): Promise<string> {
   // Without a recovery there are no outgoing transactions to compare.
   const isCompared = withdrawal.code === "RECOVERY_HOLD" && isHolding(await statusIfAny(state));
-  return `${describe(withdrawal, wait, { outgoing, isCompared })}${outgoingWordsOf(outgoing, columns)}\n`;
+  return `${describeWithdrawal(withdrawal, wait, { outgoing, isCompared })}${outgoingWordsOf(outgoing, columns)}\n`;
 }
 
 async function confirmed(
@@ -183,7 +183,7 @@ async function confirmed(
       "none",
       `${act} asks for a yes on a terminal, and this is none`,
       {
-        hint: `when all of it is right: ${typed(`${act} ${withdrawal.transactionId} --yes`)}`,
+        hint: `when all of it is right: ${typedCommand(`${act} ${withdrawal.transactionId} --yes`)}`,
       },
     );
   }

@@ -5,8 +5,8 @@
 import type { OperatorView } from "../agent/socket/verbs.ts";
 import { agentEnds } from "../agent/state-ends.ts";
 import { slotWord } from "../chains/several-networks.ts";
-import { typed, typedEnd } from "./command-hint.ts";
-import { type Compared, compareWords } from "./outgoing-transactions.ts";
+import { typedCommand, typedEnd } from "./command-hint.ts";
+import { compareWords, type OutgoingComparison } from "./outgoing-transactions.ts";
 import { remedyIn } from "./status/remedies.ts";
 import { momentHere } from "./terminal.ts";
 
@@ -24,9 +24,9 @@ export interface Diagnosis {
 }
 
 /** A held withdrawal: an operator approves or refuses it. */
-export function heldDiagnosis(one: OperatorView, compared: Compared): Diagnosis {
+export function heldDiagnosis(one: OperatorView, compared: OutgoingComparison): Diagnosis {
   const address = one.address === "" ? " --address ADDRESS" : "";
-  const type = `to pay it: ${typedEnd(agentEnds.withdrawals.held, { ID: one.transactionId })}${address}; to reject it: ${typed(`refuse ${one.transactionId}`)}`;
+  const type = `to pay it: ${typedEnd(agentEnds.withdrawals.held, { ID: one.transactionId })}${address}; to reject it: ${typedCommand(`refuse ${one.transactionId}`)}`;
   const isOfRecovery = one.code === "RECOVERY_HOLD";
   const expiry = isOfRecovery
     ? "time does not end it"
@@ -40,12 +40,12 @@ export function heldDiagnosis(one: OperatorView, compared: Compared): Diagnosis 
 }
 
 /** A withdrawal that a recovery keeps: an operator sends it again or cancels it. */
-export function quarantinedDiagnosis(one: OperatorView, compared: Compared): Diagnosis {
+export function quarantinedDiagnosis(one: OperatorView, compared: OutgoingComparison): Diagnosis {
   const slot = slotWord([one.network]);
   const verdict = "waits for an operator";
   const [approve, cancel] = [
     typedEnd(agentEnds.withdrawals.quarantined, { ID: one.transactionId }),
-    typed(`cancel ${one.transactionId}`),
+    typedCommand(`cancel ${one.transactionId}`),
   ];
   if (one.code === "RECOVERY_HOLD") {
     const why =

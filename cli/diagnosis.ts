@@ -17,7 +17,7 @@ import { effectOf } from "../base/state-end.ts";
 import { expiryExclusionOf } from "../chains/families.ts";
 import { slotWord } from "../chains/several-networks.ts";
 import { isInternal } from "../protocol/job-mode.ts";
-import { typed, typedEnd } from "./command-hint.ts";
+import { typedCommand, typedEnd } from "./command-hint.ts";
 import { type Diagnosis, heldDiagnosis, quarantinedDiagnosis } from "./decision-diagnosis.ts";
 import { movedDiagnosis } from "./moved-diagnosis.ts";
 import { namingDiagnosis } from "./naming-diagnosis.ts";
@@ -29,7 +29,7 @@ import { codeIn, remedyIn } from "./status/remedies.ts";
 import { momentHere } from "./terminal.ts";
 
 /** A withdrawal, and the facts for its diagnosis. */
-interface Judged {
+interface DiagnosisSource {
   readonly one: OperatorView;
   readonly history: readonly LedgerLine[];
   readonly outgoing: readonly OutgoingView[]; // outgoing transactions that may have paid it
@@ -49,7 +49,7 @@ const daySeconds = 86_400;
 const soonMs = 15_000;
 
 /** Without `status` only the withdrawal is judged. */
-export function diagnosisOf(judged: Judged): Diagnosis {
+export function diagnosisOf(judged: DiagnosisSource): Diagnosis {
   const { one, status, outgoing } = judged;
   const slot = slotWord([one.network]);
   switch (one.state) {
@@ -106,7 +106,7 @@ function beyondDiagnosis({ transactionId, code, left = "" }: OperatorView): Diag
   if (code !== unreachable && code !== "COIN_UNKNOWN" && code !== "SLOT_UNREACHABLE") return null;
   const by = typedEnd(agentEnds.signer.unreachable, { ID: transactionId });
   return stuck(
-    `${codes[code][3]} (${code})`,
+    `${codes[code].meaning} (${code})`,
     left === "" ? by : `${by}, which is too early now: ${left}`,
   );
 }
@@ -138,7 +138,7 @@ function expiredWords(one: OperatorView): string {
 }
 
 /** The diagnosis of a withdrawal that something stops, in any state; null if nothing does. */
-function hindrance(judged: Judged): Diagnosis | null {
+function hindrance(judged: DiagnosisSource): Diagnosis | null {
   const { one, status } = judged;
   if (status === null) return null;
   const { courier } = status;
@@ -185,14 +185,17 @@ function stuck(why: string, what: string): Diagnosis {
  * The courier keeps a reason until it looks at the withdrawal again. An operator may have decided
  * meanwhile.
  */
-function isStale(why: string, { one, history }: Judged): boolean {
+function isStale(why: string, { one, history }: DiagnosisSource): boolean {
   if (codeIn(why) !== "WITHDRAWAL_WAITS_FOR_OPERATOR" || expiryExclusionOf(one.network) === null)
     return false;
   return !isVoid(one) || one.isCancelling === true || isOperatorsWordGiven(history);
 }
 
-/** Translates the courier's reason for waiting (agent/courier/scheduler) for the operator. */
-function waitingDiagnosis(why: string, judged: Judged): Diagnosis {
+/**
+ * Translates the courier's reason for waiting (agent/courier/scheduler) for the operator. Long: one
+ * answer for each thing that a withdrawal can wait for.
+ */
+function waitingDiagnosis(why: string, judged: DiagnosisSource): Diagnosis {
   const { one } = judged;
   const chain = judged.status?.courier?.chains.find((known) => known.chain === one.chain);
   if (/^nodes [A-Z]/.test(why) && chain !== undefined)
@@ -214,13 +217,13 @@ function waitingDiagnosis(why: string, judged: Judged): Diagnosis {
       what: `nothing: it is signed when the sum allows it, or expires at ${momentHere(one.expiresAt)}; or raise the limit`,
     };
   if (why === "WITHDRAWAL_WAITS_FOR_LIMIT")
-    return { verdict: "waits", why: `${codes[why][3]} (${why})`, what: remedyIn(why) };
+    return { verdict: "waits", why: `${codes[why].meaning} (${why})`, what: remedyIn(why) };
   if (/^funds/.test(why)) {
     const more = fundsFor[why] ?? "amount and fee";
     const isOrderedAgain = one.mode === "sweep" && why === "funds for another attempt";
     return stuck(
       `the hot wallet does not cover ${more} (${why})`,
-      `send funds to ${one.account || "the hot wallet address, which the command address prints"}${isOrderedAgain ? `; or ${typed(`cancel ${one.transactionId}`)}: the gateway orders the sweep again, with another top-up` : ""}`,
+      `send funds to ${one.account || "the hot wallet address, which the command address prints"}${isOrderedAgain ? `; or ${typedCommand(`cancel ${one.transactionId}`)}: the gateway orders the sweep again, with another top-up` : ""}`,
     );
   }
   const declined = declinedIn(why);
@@ -251,7 +254,7 @@ function waitingDiagnosis(why: string, judged: Judged): Diagnosis {
   const code = codeIn(why);
   if (code === "SWEEP_OR_TOPUP_OPEN") return oneAtATimeDiagnosis(code);
   if (code === "WITHDRAWAL_WAITS_FOR_OPERATOR") return operatorsDiagnosis(judged);
-  const told = code === "" ? why : `${codes[code][3]} (${code})`;
+  const told = code === "" ? why : `${codes[code].meaning} (${code})`;
   const operators = (what: string): Diagnosis => ({
     verdict: "waits for an operator",
     why: told,
@@ -273,8 +276,8 @@ function waitingDiagnosis(why: string, judged: Judged): Diagnosis {
 function oneAtATimeDiagnosis(code: "SWEEP_OR_TOPUP_OPEN"): Diagnosis {
   return {
     verdict: "waits",
-    why: `${codes[code][3]} (${code})`,
-    what: `nothing: it is signed by itself when the other one has ended; ${typed("withdrawals --open")} lists both`,
+    why: `${codes[code].meaning} (${code})`,
+    what: `nothing: it is signed by itself when the other one has ended; ${typedCommand("withdrawals --open")} lists both`,
   };
 }
 
@@ -285,18 +288,18 @@ function oneAtATimeDiagnosis(code: "SWEEP_OR_TOPUP_OPEN"): Diagnosis {
 function revertingDiagnosis({ transactionId }: OperatorView): Diagnosis {
   return stuck(
     `every attempt so far is void, and ${wouldRevert} as well if it were signed again`,
-    `look whether the receiver can take this token: then it is signed again by itself; or ${typed(`cancel ${transactionId}`)}, and it ends unpaid`,
+    `look whether the receiver can take this token: then it is signed again by itself; or ${typedCommand(`cancel ${transactionId}`)}, and it ends unpaid`,
   );
 }
 
-function operatorsDiagnosis(judged: Judged): Diagnosis {
+function operatorsDiagnosis(judged: DiagnosisSource): Diagnosis {
   const { transactionId, network, attempts } = judged.one;
   const because = {
     above: "the amount is above manualReplaceAbove",
     many: `${attempts.length} attempts are made`,
   } as const;
   const maker = nextMakerOf(judged);
-  const [, , , either] = codes.WITHDRAWAL_WAITS_FOR_OPERATOR;
+  const { meaning: either } = codes.WITHDRAWAL_WAITS_FOR_OPERATOR;
   const look =
     expiryExclusionOf(network) === null
       ? "look its txHashes up in a block explorer, then, with a fee that you choose,"
@@ -315,7 +318,7 @@ function operatorsDiagnosis(judged: Judged): Diagnosis {
  * For an attempt that no block took, on a chain with exclusion by expiry: nothing is signed again
  * before both statements.
  */
-function endingDiagnosis(why: string, judged: Judged): Diagnosis {
+function endingDiagnosis(why: string, judged: DiagnosisSource): Diagnosis {
   const [, trouble = ""] = why.split("; ");
   const code = codeIn(trouble);
   const isOver = isTimeOver(why);
@@ -337,7 +340,7 @@ function endingDiagnosis(why: string, judged: Judged): Diagnosis {
   };
 }
 
-function afterEnding(judged: Judged, back: string): string {
+function afterEnding(judged: DiagnosisSource, back: string): string {
   const { transactionId, attempts, isCancelling, expiresAt } = judged.one;
   if (isCancelling === true) return "then it ends unpaid, as an operator has said";
   const decides = `${back} and type ${typedEnd(agentEnds.signer.allVoid, { ID: transactionId })}, or cancel in its place`;
@@ -385,7 +388,7 @@ function raised(fee: string, { mode }: OperatorView): string {
   return `raise ${isInternal(mode) ? "sweeps." : ""}${limit} in config.json and reload`;
 }
 
-function movingDiagnosis(judged: Judged): Diagnosis {
+function movingDiagnosis(judged: DiagnosisSource): Diagnosis {
   const { one, status, nowMs } = judged;
   const ageMs = nowMs - one.changedAt;
   const endsByWaiting = one.state === "broadcast" && expiryExclusionOf(one.network) !== null;
@@ -415,13 +418,13 @@ const nextSteps = {
 } as const;
 
 /** True if the next attempt needs an operator, and no operator has ordered it. */
-function isOperators(judged: Judged): boolean {
+function isOperators(judged: DiagnosisSource): boolean {
   const maker = nextMakerOf(judged);
   const isOrdered = judged.one.isCancelling === true || isOperatorsWordGiven(judged.history);
   return (maker === "above" || maker === "many") && !isOrdered;
 }
 
-function waitedFor(judged: Judged): string {
+function waitedFor(judged: DiagnosisSource): string {
   const { one } = judged;
   const maker = nextMakerOf(judged);
   if (one.isCancelling === true)

@@ -18,8 +18,8 @@ import { feeWords, sumWords } from "./amounts.ts";
 import { typedEnd } from "./command-hint.ts";
 import { approverOf } from "./decide.ts";
 import { askOperator } from "./operator.ts";
-import { fields, type Terminal, wrapped } from "./terminal.ts";
-import { describe } from "./withdrawals.ts";
+import { fieldLines, type Terminal, wrapText } from "./terminal.ts";
+import { describeWithdrawal } from "./withdrawals.ts";
 
 const wordsWidth = 62;
 
@@ -32,7 +32,7 @@ export interface EndOptions {
 /**
  * @throws AgentError COMMAND_*, WITHDRAWAL_*, REPLACEMENT_*, SIGNER_*
  */
-export async function end(
+export async function runEnd(
   state: StateFolder,
   transactionId: string,
   options: EndOptions,
@@ -45,7 +45,7 @@ export async function end(
     approver,
   });
   if (options.json !== true)
-    terminal.out(`${describe(withdrawal, null)}${planWords(withdrawal, plan)}`);
+    terminal.out(`${describeWithdrawal(withdrawal, null)}${planWords(withdrawal, plan)}`);
   if (options.yes !== true) await confirmed(transactionId, terminal);
   const done = await askOperator(state, "end", { transactionId, slot: plan.slot, approver });
   if (options.json === true) terminal.out(`${jsonText({ ok: true, ...done })}\n`);
@@ -99,13 +99,13 @@ function belowWords(
   const rows = [
     ["began", `${account} at ${saySlot(network, began)}, as the nodes of both sides show`],
     ["nodes count", counted],
-    ...wrapped(onChain, wordsWidth).map((line, at) => [at === 0 ? "on chain" : "", line] as const),
-    ...wrapped(does, wordsWidth).map((line, at) => [at === 0 ? "does" : "", line] as const),
+    ...wrapText(onChain, wordsWidth).map((line, at) => [at === 0 ? "on chain" : "", line] as const),
+    ...wrapText(does, wordsWidth).map((line, at) => [at === 0 ? "does" : "", line] as const),
     ...(isFirstYes === true
       ? [["yes", "the first of two: another operator gives the second"] as const]
       : []),
   ] as const;
-  return `\n${fields(rows)}\n`;
+  return `\n${fieldLines(rows)}\n`;
 }
 
 /** No slot excludes, so the words say what may still be paid, and by which money. */
@@ -131,13 +131,13 @@ function coinWords(one: OperatorView, { pin = "", owed = [], isFirstYes }: EndPl
     ...owed.map(
       (coin) => ["owed", `its renewal spends ${coin.slice(0, coin.lastIndexOf(":"))}`] as const,
     ),
-    ...wrapped(onChain, wordsWidth).map((line, at) => [at === 0 ? "on chain" : "", line] as const),
-    ...wrapped(does, wordsWidth).map((line, at) => [at === 0 ? "does" : "", line] as const),
+    ...wrapText(onChain, wordsWidth).map((line, at) => [at === 0 ? "on chain" : "", line] as const),
+    ...wrapText(does, wordsWidth).map((line, at) => [at === 0 ? "does" : "", line] as const),
     ...(isFirstYes === true
       ? [["yes", "the first of two: another operator gives the second"] as const]
       : []),
   ] as const;
-  return `\n${fields(rows)}\n`;
+  return `\n${fieldLines(rows)}\n`;
 }
 
 function slotWords(one: OperatorView, { counted }: EndPlan): string {
@@ -152,10 +152,10 @@ function slotWords(one: OperatorView, { counted }: EndPlan): string {
   const rows = [
     ["nodes count", `${counted} final transactions of ${account}`],
     ["gateway", "its own nodes say so too"],
-    ...wrapped(onChain, wordsWidth).map((line, at) => [at === 0 ? "on chain" : "", line] as const),
-    ...wrapped("the sweep ends as expired, and its slot stays its own", wordsWidth).map(
+    ...wrapText(onChain, wordsWidth).map((line, at) => [at === 0 ? "on chain" : "", line] as const),
+    ...wrapText("the sweep ends as expired, and its slot stays its own", wordsWidth).map(
       (line) => ["does", line] as const,
     ),
   ] as const;
-  return `\n${fields(rows)}\n`;
+  return `\n${fieldLines(rows)}\n`;
 }

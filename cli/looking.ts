@@ -3,13 +3,13 @@ import { type Command, InvalidArgumentError } from "commander";
 import { stateFolder } from "../agent/files/state-folder.ts";
 import { readMoment } from "../base/timestamp.ts";
 import { showAddress } from "./address.ts";
-import { type CheckOptions, check } from "./check.ts";
-import { type DoctorOptions, doctor } from "./doctor/doctor.ts";
+import { type CheckOptions, runCheck } from "./check.ts";
+import { type DoctorOptions, runDoctor } from "./doctor/doctor.ts";
 import { thisOutside } from "./doctor/outside.ts";
 import type { Machine } from "./machine.ts";
-import { type Common, onState, type Run, withEncKey } from "./state-command.ts";
+import { type CommandRunner, type CommonOptions, onState, withEncKey } from "./state-command.ts";
 import { type StatusOptions, showStatus } from "./status/status.ts";
-import { verify } from "./verify.ts";
+import { runVerify } from "./verify.ts";
 import {
   type ListOptions,
   limitFrom,
@@ -26,7 +26,7 @@ function moment(text: string): number {
   return at;
 }
 
-export function lookingCommands(run: Run, machine: Machine): readonly Command[] {
+export function lookingCommands(run: CommandRunner, machine: Machine): readonly Command[] {
   return [
     onState(
       "status",
@@ -34,7 +34,7 @@ export function lookingCommands(run: Run, machine: Machine): readonly Command[] 
     )
       .option("--watch", "show it again every two seconds")
       .option("--held", "only the ids that wait for an operator; exit code 1 when there are any")
-      .action((options: Common & StatusOptions) =>
+      .action((options: CommonOptions & StatusOptions) =>
         run(
           (terminal) => showStatus(stateFolder(options.state), options, terminal, machine),
           options.json === true,
@@ -47,7 +47,7 @@ export function lookingCommands(run: Run, machine: Machine): readonly Command[] 
       .option("--since <time>", "asked for at this time or later, in UTC", moment)
       .option("--until <time>", "asked for before this time, in UTC", moment)
       .option("--limit <number>", "at most so many, 1 to 500", "20")
-      .action((options: Common & Omit<ListOptions, "limit"> & { limit: string }) =>
+      .action((options: CommonOptions & Omit<ListOptions, "limit"> & { limit: string }) =>
         run(
           (terminal) =>
             listWithdrawals(
@@ -60,7 +60,7 @@ export function lookingCommands(run: Run, machine: Machine): readonly Command[] 
       ),
     onState("show", "Shows one withdrawal whole, with its records in the ledger.")
       .argument("<id>", "its transactionId")
-      .action((id: string, options: Common) =>
+      .action((id: string, options: CommonOptions) =>
         run(
           (terminal) =>
             showWithdrawal(
@@ -74,7 +74,7 @@ export function lookingCommands(run: Run, machine: Machine): readonly Command[] 
       ),
     onState("address", "The address to send funds to.")
       .argument("[currency]", "its id, as in config.json")
-      .action((currency: string | undefined, options: Common) =>
+      .action((currency: string | undefined, options: CommonOptions) =>
         run(
           (terminal) =>
             showAddress(stateFolder(options.state), currency, options.json === true, terminal),
@@ -82,16 +82,16 @@ export function lookingCommands(run: Run, machine: Machine): readonly Command[] 
         ),
       ),
     onState("verify", "Reads the whole ledger back and checks every hash.").action(
-      (options: Common) =>
+      (options: CommonOptions) =>
         run(
-          (terminal) => verify(stateFolder(options.state), options.json === true, terminal),
+          (terminal) => runVerify(stateFolder(options.state), options.json === true, terminal),
           options.json === true,
         ),
     ),
   ];
 }
 
-export function doctorCommand(run: Run, machine: Machine): Command {
+export function doctorCommand(run: CommandRunner, machine: Machine): Command {
   return onState(
     "doctor",
     "Looks at everything around the agent that is known to go wrong: exit code 0 nothing found, 1 findings.",
@@ -100,22 +100,22 @@ export function doctorCommand(run: Run, machine: Machine): Command {
       "--config <file>",
       "the config.json to look at (default: the one that the signer goes by)",
     )
-    .action((options: Common & DoctorOptions) =>
+    .action((options: CommonOptions & DoctorOptions) =>
       run(
         (terminal) =>
-          doctor(stateFolder(options.state), options, terminal, { ...thisOutside, machine }),
+          runDoctor(stateFolder(options.state), options, terminal, { ...thisOutside, machine }),
         options.json === true,
       ),
     );
 }
 
-export function checkCommand(run: Run): Command {
+export function checkCommand(run: CommandRunner): Command {
   return withEncKey(
     onState(
       "check",
       "Looks whether crypto would start and pay, and starts nothing: exit code 0 yes, 2 no.",
     ),
-  ).action((options: Common & CheckOptions) =>
-    run((terminal) => check(options, terminal), options.json === true),
+  ).action((options: CommonOptions & CheckOptions) =>
+    run((terminal) => runCheck(options, terminal), options.json === true),
   );
 }

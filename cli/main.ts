@@ -9,14 +9,15 @@ import { stateFolder } from "../agent/files/state-folder.ts";
 import { exitCodes, verdictLines, verdictOn } from "../agent/launcher/exit-status.ts";
 import { AgentError } from "../base/fault.ts";
 import { type CommandGroups, groupedHelp } from "../base/help-groups.ts";
+import { swallowedOption } from "../base/swallowed-option.ts";
 import { programVersion } from "../base/version.ts";
 import { jsonText } from "../base/visible.ts";
 import { lifetimeSecondsMax } from "../client/signature-token.ts";
-import { type AdoptOptions, adopt } from "./adopt.ts";
-import { type BackupOptions, backup, restore } from "./backup-commands.ts";
-import { descriptor } from "./command-of.ts";
-import { approve, type DecideOptions, refuse } from "./decide.ts";
-import { type EndOptions, end } from "./end.ts";
+import { type AdoptOptions, runAdopt } from "./adopt.ts";
+import { type BackupOptions, runBackup, runRestore } from "./backup-commands.ts";
+import { readDescriptor } from "./command-of.ts";
+import { type DecideOptions, runApprove, runRefuse } from "./decide.ts";
+import { type EndOptions, runEnd } from "./end.ts";
 import { main as runInstall } from "./install/main.ts";
 import { checkCommand, doctorCommand, lookingCommands } from "./looking.ts";
 import { type Machine, thisMachine } from "./machine.ts";
@@ -24,10 +25,10 @@ import { completionScript, type Shell, shells } from "./manual/completion.ts";
 import { agentIds } from "./manual/offered-ids.ts";
 import { manualReplacement, type ReplacementOptions } from "./manual-replacement.ts";
 import { pairCommand } from "./pair/command.ts";
-import { type PauseOptions, pause } from "./pause.ts";
-import { type RecoverOptions, recover } from "./recover.ts";
-import { type RekeyOptions, rekey } from "./rekey.ts";
-import { type Common, onState, type Run, withEncKey } from "./state-command.ts";
+import { type PauseOptions, runPause } from "./pause.ts";
+import { type RecoverOptions, runRecover } from "./recover.ts";
+import { type RekeyOptions, runRekey } from "./rekey.ts";
+import { type CommandRunner, type CommonOptions, onState, withEncKey } from "./state-command.ts";
 import { processTerminal, type Terminal } from "./terminal.ts";
 import { printToken, type TokenOptions } from "./token.ts";
 import { transactionIdFrom } from "./withdrawals.ts";
@@ -42,17 +43,17 @@ function lifetime(text: string): number {
 
 const approverHelp = "who decides, as the ledger will say (this user's name unless given)";
 
-function decidingCommands(run: Run): readonly Command[] {
+function decidingCommands(run: CommandRunner): readonly Command[] {
   return [
     onState("approve", "Lets a held withdrawal be paid, after showing all of it.")
       .argument("<id>", "its transactionId")
       .option("--address <address>", "where to pay, for a withdrawal that has no address yet")
       .option("--as <name>", approverHelp)
       .option("--yes", "do not ask")
-      .action((id: string, options: Common & DecideOptions) =>
+      .action((id: string, options: CommonOptions & DecideOptions) =>
         run(
           (terminal) =>
-            approve(stateFolder(options.state), transactionIdFrom(id), options, terminal),
+            runApprove(stateFolder(options.state), transactionIdFrom(id), options, terminal),
           options.json === true,
         ),
       ),
@@ -61,17 +62,17 @@ function decidingCommands(run: Run): readonly Command[] {
       .argument("<id>", "its transactionId")
       .option("--as <name>", approverHelp)
       .option("--yes", "do not ask")
-      .action((id: string, options: Common & DecideOptions) =>
+      .action((id: string, options: CommonOptions & DecideOptions) =>
         run(
           (terminal) =>
-            refuse(stateFolder(options.state), transactionIdFrom(id), options, terminal),
+            runRefuse(stateFolder(options.state), transactionIdFrom(id), options, terminal),
           options.json === true,
         ),
       ),
   ];
 }
 
-function adoptCommand(run: Run): Command {
+function adoptCommand(run: CommandRunner): Command {
   return onState(
     "adopt",
     "For an account that was used before pairing: starts counting its nonces where the chain stands, after your yes.",
@@ -79,15 +80,19 @@ function adoptCommand(run: Run): Command {
     .argument("<chain>", "its name, as in config.json")
     .option("--address <address>", "a deposit address that is swept; the hot wallet unless named")
     .option("--yes <slot>", "do not ask: the count that was shown")
-    .action((chain: string, options: Common & AdoptOptions) =>
+    .action((chain: string, options: CommonOptions & AdoptOptions) =>
       run(
-        (terminal) => adopt(stateFolder(options.state), chain, options, terminal),
+        (terminal) => runAdopt(stateFolder(options.state), chain, options, terminal),
         options.json === true,
       ),
     );
 }
 
-function replacementCommand(run: Run, act: "replace" | "cancel", description: string): Command {
+function replacementCommand(
+  run: CommandRunner,
+  act: "replace" | "cancel",
+  description: string,
+): Command {
   return onState(act, description)
     .argument("<id>", "its transactionId")
     .option(
@@ -105,7 +110,7 @@ function replacementCommand(run: Run, act: "replace" | "cancel", description: st
     )
     .option("--as <name>", approverHelp)
     .option("--yes", "do not ask")
-    .action((id: string, options: Common & ReplacementOptions) =>
+    .action((id: string, options: CommonOptions & ReplacementOptions) =>
       run(
         (terminal) =>
           manualReplacement(
@@ -120,7 +125,7 @@ function replacementCommand(run: Run, act: "replace" | "cancel", description: st
     );
 }
 
-function endCommand(run: Run): Command {
+function endCommand(run: CommandRunner): Command {
   return onState(
     "end",
     "Ends a withdrawal that no block takes, after showing what its bytes may still do.",
@@ -128,15 +133,15 @@ function endCommand(run: Run): Command {
     .argument("<id>", "its transactionId")
     .option("--as <name>", approverHelp)
     .option("--yes", "do not ask")
-    .action((id: string, options: Common & EndOptions) =>
+    .action((id: string, options: CommonOptions & EndOptions) =>
       run(
-        (terminal) => end(stateFolder(options.state), transactionIdFrom(id), options, terminal),
+        (terminal) => runEnd(stateFolder(options.state), transactionIdFrom(id), options, terminal),
         options.json === true,
       ),
     );
 }
 
-function pauseCommand(run: Run, act: "pause" | "resume", description: string): Command {
+function pauseCommand(run: CommandRunner, act: "pause" | "resume", description: string): Command {
   const command = onState(act, description).option(
     "--network <chain>",
     "a chain's name in config.json: first payments there alone",
@@ -150,15 +155,15 @@ function pauseCommand(run: Run, act: "pause" | "resume", description: string): C
   return command
     .option("--as <name>", approverHelp)
     .option("--yes", "do not ask")
-    .action((options: Common & PauseOptions) =>
+    .action((options: CommonOptions & PauseOptions) =>
       run(
-        (terminal) => pause(stateFolder(options.state), act, options, terminal),
+        (terminal) => runPause(stateFolder(options.state), act, options, terminal),
         options.json === true,
       ),
     );
 }
 
-function helpingCommands(run: Run): readonly Command[] {
+function helpingCommands(run: CommandRunner): readonly Command[] {
   return [
     replacementCommand(
       run,
@@ -184,7 +189,7 @@ function helpingCommands(run: Run): readonly Command[] {
   ];
 }
 
-function recoverCommand(run: Run): Command {
+function recoverCommand(run: CommandRunner): Command {
   return withEncKey(
     onState(
       "recover",
@@ -199,28 +204,36 @@ function recoverCommand(run: Run): Command {
       "--both-restored",
       "the gateway was restored too: every withdrawal without a slot is held for an operator",
     )
+    .option(
+      "--uncounted <chain...>",
+      "go on without the count of a chain of which no node answers, or ever will again",
+    )
     .option("--finish", "end that: policy approves by itself again")
     .option(
       "--new-ledger",
       "begin a new, locked ledger where the old one is gone or unreadable; crypto must not run",
     )
-    .action((options: Common & RecoverOptions) =>
+    .action((options: CommonOptions & RecoverOptions) =>
       run(
-        (terminal) => recover(stateFolder(options.state), options, terminal),
+        (terminal) => runRecover(stateFolder(options.state), options, terminal),
         options.json === true,
       ),
     );
 }
 
-function keepingCommands(run: Run): readonly Command[] {
+function keepingCommands(run: CommandRunner): readonly Command[] {
   return [
     withEncKey(onState("rekey", "Seals the keystore under another encKey; crypto must not run."))
       .option("--new-enc-key-file <file>", "read the new encKey from this file, mode 0600")
-      .option("--new-enc-key-fd <number>", "read the new one from this open descriptor", descriptor)
+      .option(
+        "--new-enc-key-fd <number>",
+        "read the new one from this open descriptor",
+        readDescriptor,
+      )
       .option("--make-enc-key <file>", "make a new one and write it into this new file, mode 0600")
-      .action((options: Common & RekeyOptions) =>
+      .action((options: CommonOptions & RekeyOptions) =>
         run(
-          (terminal) => rekey(stateFolder(options.state), options, terminal),
+          (terminal) => runRekey(stateFolder(options.state), options, terminal),
           options.json === true,
         ),
       ),
@@ -237,24 +250,24 @@ function keepingCommands(run: Run): readonly Command[] {
       )
       .option("--check", "read a backup through and show what is in it; nothing is written")
       .option("--yes", "replace a file that is there")
-      .action((file: string, options: Common & BackupOptions) =>
+      .action((file: string, options: CommonOptions & BackupOptions) =>
         run(
-          (terminal) => backup(stateFolder(options.state), file, options, terminal),
+          (terminal) => runBackup(stateFolder(options.state), file, options, terminal),
           options.json === true,
         ),
       ),
     withEncKey(onState("restore", "Puts a backup into an empty state folder, never over anything."))
       .argument("<file>", "the backup")
-      .action((file: string, options: Common & BackupOptions) =>
+      .action((file: string, options: CommonOptions & BackupOptions) =>
         run(
-          (terminal) => restore(stateFolder(options.state), file, options, terminal),
+          (terminal) => runRestore(stateFolder(options.state), file, options, terminal),
           options.json === true,
         ),
       ),
   ];
 }
 
-function tokenCommand(run: Run): Command {
+function tokenCommand(run: CommandRunner): Command {
   return onState(
     "token",
     "Makes one signatureToken; the shop's key comes over stdin unless a file is named.",
@@ -300,7 +313,7 @@ function installingCommands(ended: (exitCode: number) => void): readonly Command
   ];
 }
 
-function completionCommand(run: Run, root: () => Command): Command {
+function completionCommand(run: CommandRunner, root: () => Command): Command {
   return new Command("completion")
     .description(
       "Prints what makes a shell complete these commands: source it from the shell's start-up file.",
@@ -338,7 +351,7 @@ const commandGroups: CommandGroups = [
 ];
 
 interface World {
-  readonly run: Run;
+  readonly run: CommandRunner;
   readonly ended: (exitCode: number) => void;
   readonly terminal: Pick<Terminal, "out">;
   readonly machine: Machine;
@@ -375,6 +388,10 @@ function program({ run, ended, terminal, machine }: World): Command {
   }
   for (const command of commands) root.addCommand(command);
   root.configureHelp({ formatHelp: groupedHelp(root, commandGroups) });
+  root.hook("preAction", (_, acted) => {
+    const problem = swallowedOption(acted);
+    if (problem !== null) throw usage(problem);
+  });
   return root;
 }
 
@@ -394,7 +411,7 @@ export async function runCommand(
     terminal.err(verdictLines(verdict, argv[0] === "pair" ? "pair" : "autowithdraw"));
     exitCode = verdict.exitCode;
   };
-  const run: Run = async (act, isJson) => {
+  const run: CommandRunner = async (act, isJson) => {
     try {
       exitCode = await act(terminal);
     } catch (error) {

@@ -13,11 +13,11 @@ import { expiryExclusionOf, familyOf, saySlot } from "../chains/families.ts";
 import { type FeeMarketTexts, readFeeMarket } from "../chains/fee-market.ts";
 import type { TypedFees } from "../chains/offers.ts";
 import { feeWords, sumWords } from "./amounts.ts";
-import { typed } from "./command-hint.ts";
+import { typedCommand } from "./command-hint.ts";
 import { approverOf } from "./decide.ts";
 import { askOperator } from "./operator.ts";
-import { fields, type Terminal, wrapped } from "./terminal.ts";
-import { describe } from "./withdrawals.ts";
+import { fieldLines, type Terminal, wrapText } from "./terminal.ts";
+import { describeWithdrawal } from "./withdrawals.ts";
 
 const wordsWidth = 62;
 
@@ -48,7 +48,9 @@ export async function manualReplacement(
     plan: null,
   });
   if (options.json !== true)
-    terminal.out(`${describe(withdrawal, null)}${planWords(withdrawal, plan, feeMarket)}`);
+    terminal.out(
+      `${describeWithdrawal(withdrawal, null)}${planWords(withdrawal, plan, feeMarket)}`,
+    );
   await confirmed(
     act,
     transactionId,
@@ -104,7 +106,7 @@ async function confirmed(
       "none",
       `${act} asks for a yes on a terminal, and this is none`,
       {
-        hint: `when all of it is right: ${typed(`${act} ${id} --yes`)}`,
+        hint: `when all of it is right: ${typedCommand(`${act} ${id} --yes`)}`,
       },
     );
   }
@@ -132,7 +134,7 @@ function planWords(
     ...fees.rows(plan.txParams, before?.txParams ?? null, `attempt ${before?.attempt}`),
     ["fee at most", feeWords(fees.most(plan.txParams), withdrawal.network)],
   ];
-  return `\n${fields([...rows, ...marketRows(withdrawal, plan, feeMarket), ...wrappedRow("on chain", onChain(withdrawal, plan))])}\n`;
+  return `\n${fieldLines([...rows, ...marketRows(withdrawal, plan, feeMarket), ...wrappedRow("on chain", onChain(withdrawal, plan))])}\n`;
 }
 
 /** The fee market of the moment, and a warning if no block takes the offer at it. */
@@ -156,7 +158,7 @@ function marketRows(
 }
 
 function wrappedRow(name: string, text: string): readonly (readonly [string, string])[] {
-  return wrapped(text, wordsWidth).map((line, at) => [at === 0 ? name : "", line] as const);
+  return wrapText(text, wordsWidth).map((line, at) => [at === 0 ? name : "", line] as const);
 }
 
 /** The effect of an operator's decision on a chain without replacements. */
@@ -175,7 +177,7 @@ function orderWords(withdrawal: OperatorView, { act, attempt }: ReplacementPlan)
         ? `every attempt is void: nothing is paid, and the order ends as failed now`
         : `an attempt may still come into a block, and then ${sum} is paid; when the last one is void, ` +
           `nothing is paid and the order ends as failed`;
-  return `\n${fields([...wrappedRow("does", does), ...wrappedRow("on chain", means)])}\n`;
+  return `\n${fieldLines([...wrappedRow("does", does), ...wrappedRow("on chain", means)])}\n`;
 }
 
 function onChain(withdrawal: OperatorView, { act }: ReplacementPlan): string {

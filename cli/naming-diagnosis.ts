@@ -23,7 +23,7 @@ export function namingDiagnosis(why: string, { chain }: OperatorView): Diagnosis
     why,
   )?.[0] as Code | undefined;
   if (code === undefined) return null;
-  const told = `${codes[code][3]} (${code})`;
+  const told = `${codes[code].meaning} (${code})`;
   if (code === "ACCOUNT_PIN_UNNAMED" || code === "WITHDRAWAL_UNCLEARED")
     return { verdict: "waits", why: told, what: remedyIn(code) };
   const adopt = `compare the count with a block explorer, then ${typedEnd(agentEnds.courier.firstSlot, { CHAIN: chain })}`;

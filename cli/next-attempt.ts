@@ -16,13 +16,13 @@ const courierAttemptsMax = 14;
  */
 export type NextMaker = "courier" | "above" | "many" | "unknown" | "nobody";
 
-interface Judged {
+interface NextAttemptSource {
   readonly one: OperatorView;
   readonly status: Pick<SignerStatus, "limits"> | null;
   readonly nowMs: number; // Unix milliseconds
 }
 
-export function nextMakerOf({ one, status, nowMs }: Judged): NextMaker {
+export function nextMakerOf({ one, status, nowMs }: NextAttemptSource): NextMaker {
   if (nowMs > one.expiresAt) return "nobody";
   if (one.attempts.length >= courierAttemptsMax) return "many";
   // No amount needs an operator if money only moves inside the wallet.

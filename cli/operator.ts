@@ -6,7 +6,7 @@
 import { join } from "node:path";
 import type { StateFolder } from "../agent/files/state-folder.ts";
 import { isThere, socketPaths } from "../agent/files/state-folder.ts";
-import { unpaired } from "../agent/launcher/paired.ts";
+import { unpairedFault } from "../agent/launcher/paired.ts";
 import { createSocketClient } from "../agent/socket/client.ts";
 import type { OperatorAnswers, OperatorRequests, OperatorVerb } from "../agent/socket/verbs.ts";
 import { type Code, codes } from "../base/codes.ts";
@@ -56,8 +56,8 @@ export async function askOperator<V extends OperatorVerb>(
  */
 function wordsOf(code: string, detail: string): string {
   const row = Object.hasOwn(codes, code) ? codes[code as Code] : undefined;
-  if (detail !== "" && row?.[0] !== "refusal") return detail;
-  const meaning = row?.[3] ?? `the signer says ${code}`;
+  if (detail !== "" && row?.kind !== "refusal") return detail;
+  const meaning = row?.meaning ?? `the signer says ${code}`;
   return detail === "" ? meaning : `${meaning} (${detail})`;
 }
 
@@ -70,7 +70,7 @@ function away(state: StateFolder, cause: AgentError): AgentError {
       {},
       { cause },
     );
-  if (isUnpaired(state)) return unpaired(state);
+  if (isUnpaired(state)) return unpairedFault(state);
   return new AgentError(
     "COMMAND_DAEMON_AWAY",
     "none",

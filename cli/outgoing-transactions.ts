@@ -10,7 +10,7 @@ import type {
 import type { OperatorView, SignerStatus } from "../agent/socket/verbs.ts";
 import { familyOf } from "../chains/families.ts";
 import { farthestSlot, slotWord } from "../chains/several-networks.ts";
-import { table } from "./terminal.ts";
+import { tableLines } from "./terminal.ts";
 
 /** Final transactions of the account that no withdrawal explains. */
 export function outgoingTable(
@@ -28,7 +28,7 @@ export function outgoingTable(
       one.txHash,
     ],
   ]);
-  return `${table(["network", slotWord(outgoing.map(({ network }) => network)), "block", "paid to", "token", "base units", "txHash"], rows, columns)}\n`;
+  return `${tableLines(["network", slotWord(outgoing.map(({ network }) => network)), "block", "paid to", "token", "base units", "txHash"], rows, columns)}\n`;
 }
 
 /** The outgoing transactions that may have paid the withdrawal above them; "" for none. */
@@ -45,7 +45,7 @@ export function outgoingWordsOf(
  * The outgoing transactions that may have paid a withdrawal. `isCompared` is false if the hold is
  * over, or its state is unknown, so an empty list proves nothing.
  */
-export interface Compared {
+export interface OutgoingComparison {
   readonly outgoing: readonly OutgoingView[];
   readonly isCompared: boolean;
 }
@@ -64,7 +64,7 @@ export function isHolding(status: Pick<SignerStatus, "recovery"> | null): boolea
  */
 export function chainWords(
   { code, network }: Pick<OperatorView, "code" | "network">,
-  { outgoing, isCompared }: Compared,
+  { outgoing, isCompared }: OutgoingComparison,
 ): string {
   if (outgoing.length > 0)
     return `the chain shows ${countOf(outgoing)} that may have paid it, below`;
@@ -80,7 +80,7 @@ export function chainWords(
 /** The same as a first action; "" for nothing. */
 export function compareWords(
   one: Pick<OperatorView, "code" | "network">,
-  compared: Compared,
+  compared: OutgoingComparison,
 ): string {
   const { outgoing } = compared;
   if (outgoing.length === 1)
@@ -123,11 +123,16 @@ export function outgoingOfPlan(
  * Transactions without an explanation on either side, which may have paid something that both sides
  * forgot. "" for none.
  */
-export function unknownOf({ accounts, bothRestored, outgoing }: RecoveryPlan): string {
+export function unknownOf({ accounts, uncounted, bothRestored, outgoing }: RecoveryPlan): string {
   const lines = accounts.map((account) => {
     const { network, chainCount } = account;
     const first = firstUnknownOf(account);
     const { between, compare, say } = familyOf(network).slots;
+    // The hot wallet's account stands first; a swept address is counted when its sweep begins.
+    if (uncounted.includes(network))
+      return accounts.find((one) => one.network === network) === account
+        ? uncountedWords(network, say(account.next))
+        : "";
     const unknown = chainCount === "" ? 0n : between(first, chainCount);
     if (unknown === 0n) return "";
     const many = unknown === 1n ? "transaction" : "transactions";
@@ -140,6 +145,10 @@ export function unknownOf({ accounts, bothRestored, outgoing }: RecoveryPlan): s
     return `WARNING: ${unknown} ${many} on ${network}, from ${say(first)} on, known to neither side: ${what}\n`;
   });
   return lines.join("");
+}
+
+function uncountedWords(network: string, next: string): string {
+  return `WARNING: nobody has counted the transactions on ${network}: payments go on at ${next}. If the chain is further, crypto locks once more when a node answers again (CHAIN_SLOT_FOREIGN), and the next recovery counts\n`;
 }
 
 function comparedWords(listed: bigint, unknown: bigint): string {

@@ -9,11 +9,11 @@ import { exitCodes } from "../agent/launcher/exit-status.ts";
 import type { SignerStatus } from "../agent/socket/verbs.ts";
 import { AgentError } from "../base/fault.ts";
 import { jsonText } from "../base/visible.ts";
-import { typed } from "./command-hint.ts";
+import { typedCommand } from "./command-hint.ts";
 import { approverOf } from "./decide.ts";
 import { askOperator } from "./operator.ts";
 import { stopName } from "./status/stop-problems.ts";
-import { moment, type Terminal } from "./terminal.ts";
+import { momentText, type Terminal } from "./terminal.ts";
 
 export interface PauseOptions {
   readonly network?: string | undefined; // name of a chain in config.json
@@ -23,11 +23,11 @@ export interface PauseOptions {
   readonly json?: boolean | undefined;
 }
 
-type Act = "pause" | "resume";
+type PauseAct = "pause" | "resume";
 
-export async function pause(
+export async function runPause(
   state: StateFolder,
-  act: Act,
+  act: PauseAct,
   options: PauseOptions,
   terminal: Terminal,
 ): Promise<number> {
@@ -46,7 +46,7 @@ export async function pause(
         "none",
         `${act} asks for a yes on a terminal, and this is none`,
         {
-          hint: `when that is right: ${typed(`${line} --yes`)}`,
+          hint: `when that is right: ${typedCommand(`${line} --yes`)}`,
         },
       );
     }
@@ -76,7 +76,7 @@ export async function pause(
   return exitCodes.fine;
 }
 
-function wordsOf(status: SignerStatus, act: Act, { network, currency }: PauseOptions): string {
+function wordsOf(status: SignerStatus, act: PauseAct, { network, currency }: PauseOptions): string {
   if (currency !== undefined) return currencyWords(status, currency);
   if (network !== undefined) return networkWords(status, act, network);
   return act === "pause" ? pauseWords(status) : resumeWords(status);
@@ -117,7 +117,7 @@ function resumeWords({ counts, paused, stopped = [] }: SignerStatus): string {
   return `payments are signed again at once: ${counts.approved + counts.intent} wait for that\n${others.join("")}`;
 }
 
-function networkWords({ stopped = [] }: SignerStatus, act: Act, network: string): string {
+function networkWords({ stopped = [] }: SignerStatus, act: PauseAct, network: string): string {
   if (act === "pause")
     return (
       `no first payment is signed on ${network} from here on, also after a restart, until resume --network ${network}\n` +
@@ -126,7 +126,7 @@ function networkWords({ stopped = [] }: SignerStatus, act: Act, network: string)
   const found = stopped.find((one) => one.currency === undefined && stopName(one) === network);
   if (found === undefined) return `first payments on ${network} are not stopped\n`;
   const named = found.txHashes.map((txHash) => `  ${txHash}\n`).join("");
-  const since = `stopped by ${found.approver} at ${moment(found.at)}`;
+  const since = `stopped by ${found.approver} at ${momentText(found.at)}`;
   if (named === "") return `${since}; first payments on ${network} are signed again at once\n`;
   return (
     `${since}, because nothing here signed:\n${named}` +
@@ -140,7 +140,7 @@ function currencyWords({ stopped = [] }: SignerStatus, currency: string): string
   if (found === undefined) return `first payments in ${currency} are not stopped\n`;
   const named = found.txHashes.map((txHash) => `  ${txHash}\n`).join("");
   return (
-    `stopped at ${moment(found.at)}, because a final payment moved something else than was asked for:\n${named}` +
+    `stopped at ${momentText(found.at)}, because a final payment moved something else than was asked for:\n${named}` +
     `say yes only if it is clear why: the next payment in ${currency} may move something else too\n`
   );
 }

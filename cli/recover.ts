@@ -10,7 +10,7 @@ import { becomeOwner } from "../agent/files/owner.ts";
 import { isThere, type StateFolder } from "../agent/files/state-folder.ts";
 import { exitCodes } from "../agent/launcher/exit-status.ts";
 import { lockWaitMs, takeLock } from "../agent/launcher/lock.ts";
-import { unpaired } from "../agent/launcher/paired.ts";
+import { unpairedFault } from "../agent/launcher/paired.ts";
 import type { RecoveryPlan, RecoveryWithdrawalView } from "../agent/socket/verbs.ts";
 import { AgentError } from "../base/fault.ts";
 import { jsonText } from "../base/visible.ts";
@@ -21,11 +21,12 @@ import { askOperator } from "./operator.ts";
 import { outgoingOfPlan, unknownOf, unmatchedWords } from "./outgoing-transactions.ts";
 import { beginLedger } from "./pair/children.ts";
 import { readProgress } from "./pair/progress.ts";
-import { fields, moment, type Terminal, table, withProgress } from "./terminal.ts";
+import { fieldLines, momentText, type Terminal, tableLines, withProgress } from "./terminal.ts";
 
 export interface RecoverOptions extends EncKeyOptions {
   readonly yes?: string | undefined;
   readonly bothRestored?: boolean | undefined;
+  readonly uncounted?: readonly string[] | undefined; // names of chains
   readonly finish?: boolean | undefined;
   readonly newLedger?: boolean | undefined;
   readonly json?: boolean | undefined;
@@ -35,7 +36,7 @@ export interface RecoverOptions extends EncKeyOptions {
  * @throws AgentError with the signer's code for a no; COMMAND_USAGE, COMMAND_DECLINED,
  * COMMAND_DAEMON_AWAY, STATE_*
  */
-export async function recover(
+export async function runRecover(
   state: StateFolder,
   options: RecoverOptions,
   terminal: Terminal,
@@ -59,7 +60,12 @@ async function carryOut(
   terminal: Terminal,
 ): Promise<number> {
   const bothRestored = options.bothRestored === true;
-  const asking = askOperator(state, "recover", { digest: "", bothRestored });
+  const { uncounted = [] } = options;
+  const asking = askOperator(state, "recover", {
+    digest: "",
+    bothRestored,
+    ...(uncounted.length === 0 ? {} : { uncounted }),
+  });
   const { plan } = await withProgress(
     terminal,
     "holding ledger and order against each other",
@@ -165,7 +171,7 @@ async function newLedger(
 ): Promise<number> {
   const progress = readProgress(state);
   if (progress === null || progress.granted === null) {
-    throw unpaired(state);
+    throw unpairedFault(state);
   }
   const { agent } = progress.granted;
   assertNames(agent, options.yes);
@@ -188,7 +194,7 @@ async function newLedger(
         "not answered with yes: nothing was changed",
       );
   }
-  if (!isThere(join(state.signer, keystoreName))) throw unpaired(state);
+  if (!isThere(join(state.signer, keystoreName))) throw unpairedFault(state);
   const encKey = await encKeyInUse(options, terminal);
   // The signer could not read files that root made here.
   becomeOwner(state.signer);
@@ -238,7 +244,7 @@ the chain's block yet, wait for it and look again before you say yes`;
 function describe(plan: RecoveryPlan, columns: number | undefined): string {
   const slot = slotOf(plan);
   const rows: (readonly [string, string])[] = [
-    ["order", `made ${moment(plan.at)}, ${plan.order}`],
+    ["order", `made ${momentText(plan.at)}, ${plan.order}`],
     ["epoch", `${plan.ledgerEpoch} becomes ${plan.newLedgerEpoch}`],
     ["lock", plan.locked === "" ? "none" : `${plan.locked}: ${plan.lockedDetail}`],
     ["this ledger", headWords(plan.head)],
@@ -256,7 +262,7 @@ function describe(plan: RecoveryPlan, columns: number | undefined): string {
       `${plan.left} from this ledger, as far as the gateway has them; ${gatewaysWords(slot)}`,
     ],
   ];
-  return `${fields(rows)}\n\n${accountsOf(plan, columns)}${withdrawalsOf(plan, columns)}${unknownSumsOf(plan, columns)}${outgoingOfPlan(plan, columns)}\ndigest ${plan.digest}\n`;
+  return `${fieldLines(rows)}\n\n${accountsOf(plan, columns)}${withdrawalsOf(plan, columns)}${unknownSumsOf(plan, columns)}${outgoingOfPlan(plan, columns)}\ndigest ${plan.digest}\n`;
 }
 
 function rolledBack({ isHere, gatewayHead }: RecoveryPlan): string {
@@ -293,7 +299,7 @@ function accountsOf(plan: RecoveryPlan, columns: number | undefined): string {
     "chain count",
     `next ${slotOf(plan)}`,
   ];
-  return `${table(heading, rows, columns)}\n${unknownOf(plan)}\n`;
+  return `${tableLines(heading, rows, columns)}\n${unknownOf(plan)}\n`;
 }
 
 function withdrawalsOf(plan: RecoveryPlan, columns: number | undefined): string {
@@ -312,7 +318,7 @@ function withdrawalsOf(plan: RecoveryPlan, columns: number | undefined): string 
     "orderId",
     "txHashes",
   ];
-  return `${table(heading, rows, columns)}\n${more}`;
+  return `${tableLines(heading, rows, columns)}\n${more}`;
 }
 
 /** Sums of unknown withdrawals. Only the gateway reports them, so they stand next to the limits. */
@@ -337,7 +343,7 @@ function unknownSumsOf({ unknown }: RecoveryPlan, columns: number | undefined): 
     "limit a day",
     "need an operator",
   ];
-  return `\n${table(heading, rows, columns)}\n`;
+  return `\n${tableLines(heading, rows, columns)}\n`;
 }
 
 function rowOf(one: RecoveryWithdrawalView): readonly string[] {

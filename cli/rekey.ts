@@ -8,11 +8,11 @@ import { findConfigFile } from "../agent/config/location.ts";
 import { keystoreName } from "../agent/files/keystore-name.ts";
 import { isThere, type StateFolder } from "../agent/files/state-folder.ts";
 import { installedCredential, installedState } from "../agent/installed.ts";
-import type { Rekeyed } from "../agent/keystore/rekey.ts";
+import type { RekeyResult } from "../agent/keystore/rekey.ts";
 import type { EncKey } from "../agent/launcher/enc-key.ts";
 import { exitCodes } from "../agent/launcher/exit-status.ts";
 import { type Lock, lockWaitMs, takeLock } from "../agent/launcher/lock.ts";
-import { unpaired } from "../agent/launcher/paired.ts";
+import { unpairedFault } from "../agent/launcher/paired.ts";
 import { AgentError } from "../base/fault.ts";
 import { askClosedChild } from "./child.ts";
 import {
@@ -23,7 +23,7 @@ import {
   type NewEncKeyOptions,
   newEncKey,
 } from "./enc-key.ts";
-import { fields, type Terminal } from "./terminal.ts";
+import { fieldLines, type Terminal } from "./terminal.ts";
 
 export interface RekeyOptions extends EncKeyOptions, NewEncKeyOptions {
   readonly json?: boolean | undefined;
@@ -34,14 +34,14 @@ export interface RekeyOptions extends EncKeyOptions, NewEncKeyOptions {
  * same two keys does no harm.
  * @throws AgentError COMMAND_USAGE, STATE_*, ENCKEY_*, CONFIG_*, KEYSTORE_*, COMMAND_CHILD
  */
-export async function rekey(
+export async function runRekey(
   state: StateFolder,
   options: RekeyOptions,
   terminal: Terminal,
 ): Promise<number> {
   const path = join(state.signer, keystoreName);
   assertOneNewKey(options, terminal);
-  if (!isThere(path)) throw unpaired(state);
+  if (!isThere(path)) throw unpairedFault(state);
   const lock = await stoppedSigner(state);
   try {
     const { done, from, made } = await sealedAgain(state, options, terminal);
@@ -70,7 +70,7 @@ export async function rekey(
         ? "the keystore opened with the new encKey already: an earlier run had come that far"
         : "the keystore opens with the new encKey now, and no longer with the old one";
       terminal.out(
-        `${head}\n\n${fields(rows)}\n\nwhat is left to do:\n${next.map((line) => `  - ${line}\n`).join("")}`,
+        `${head}\n\n${fieldLines(rows)}\n\nwhat is left to do:\n${next.map((line) => `  - ${line}\n`).join("")}`,
       );
     }
     return exitCodes.fine;
@@ -104,13 +104,17 @@ async function sealedAgain(
   state: StateFolder,
   options: RekeyOptions,
   terminal: Terminal,
-): Promise<{ readonly done: Rekeyed; readonly from: EncKey["from"]; readonly made: NewEncKey }> {
+): Promise<{
+  readonly done: RekeyResult;
+  readonly from: EncKey["from"];
+  readonly made: NewEncKey;
+}> {
   const old = await encKeyInUse(options, terminal);
   let made: NewEncKey | null = null;
   try {
     made = await newEncKey(options, terminal);
     const parts = [Buffer.from(state.signer), old.bytes, made.bytes];
-    const done = await askClosedChild<Rekeyed & { readonly ok: true }>(
+    const done = await askClosedChild<RekeyResult & { readonly ok: true }>(
       terminal,
       "./sealing/rekey",
       parts,

@@ -1,16 +1,16 @@
 /** Options that many commands share: the state folder, JSON, the places of encKey. */
 import { Command } from "commander";
-import { descriptor } from "./command-of.ts";
+import { readDescriptor } from "./command-of.ts";
 import { configWords, stateWords } from "./default-words.ts";
 import type { Terminal } from "./terminal.ts";
 
-export interface Common {
+export interface CommonOptions {
   readonly state?: string;
   readonly json?: boolean;
 }
 
 /** Runs a command, and makes an exit code of its result or of its error. */
-export type Run = (
+export type CommandRunner = (
   act: (terminal: Terminal) => Promise<number> | number,
   isJson: boolean,
 ) => Promise<void>;
@@ -28,5 +28,5 @@ export function withEncKey(command: Command): Command {
   return command
     .option("--config <file>", configWords("configuration, where encKey may stand"))
     .option("--enc-key-file <file>", "read the encKey in use from this file, mode 0600")
-    .option("--enc-key-fd <number>", "read it from this open descriptor", descriptor);
+    .option("--enc-key-fd <number>", "read it from this open descriptor", readDescriptor);
 }

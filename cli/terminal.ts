@@ -3,7 +3,7 @@ import { userInfo } from "node:os";
 import { createInterface } from "node:readline";
 import { setTimeout as sleep } from "node:timers/promises";
 import { dropUnread } from "../base/unread-output.ts";
-import { visible, visibleLines } from "../base/visible.ts";
+import { visibleLines, visibleText } from "../base/visible.ts";
 
 /** The outside as commands see it; tests put their own in its place. */
 export interface Terminal {
@@ -69,7 +69,7 @@ export function processTerminal(): Terminal {
     // cursor.
     out: (text) => void process.stdout.write(visibleLines(text)),
     err: (text) => void process.stderr.write(visibleLines(text)),
-    again: (text) => void process.stderr.write(`\r${visible(text)}`),
+    again: (text) => void process.stderr.write(`\r${visibleText(text)}`),
     clear: () => void process.stdout.write(clearScreen),
     user: process.env.SUDO_USER || userName(),
     isInteractive: process.stdin.isTTY === true && process.stderr.isTTY === true,
@@ -105,7 +105,7 @@ export function processTerminal(): Terminal {
  * Formats names in one column and their texts in the next: `  name      text`. A text wider than
  * `columns` continues in its own column.
  */
-export function fields(
+export function fieldLines(
   rows: readonly (readonly [name: string, text: string])[],
   columns = columnsMin,
 ): string {
@@ -113,7 +113,7 @@ export function fields(
   const indent = `\n${" ".repeat(width + 2)}`;
   return rows
     .map(([name, text]) =>
-      `  ${name.padEnd(width)}${wrapped(text, columns - width - 2).join(indent)}`.trimEnd(),
+      `  ${name.padEnd(width)}${wrapText(text, columns - width - 2).join(indent)}`.trimEnd(),
     )
     .join("\n");
 }
@@ -123,7 +123,7 @@ export function fields(
  * the table is wider than `columns`, the last column continues below itself. If this is not enough,
  * each row becomes a block with one line for each cell.
  */
-export function table(
+export function tableLines(
   heading: readonly string[],
   rows: readonly (readonly string[])[],
   columns = columnsMin,
@@ -146,7 +146,7 @@ export function table(
     return rows.map((row) => block(heading, row)).join("\n\n");
   const indent = `\n${" ".repeat(before)}`;
   return [heading, ...rows]
-    .map((row) => line([...row.slice(0, -1), wrapped(row.at(-1) ?? "", left).join(indent)]))
+    .map((row) => line([...row.slice(0, -1), wrapText(row.at(-1) ?? "", left).join(indent)]))
     .join("\n");
 }
 
@@ -155,11 +155,11 @@ const lastColumnMin = 24;
 
 function block(heading: readonly string[], row: readonly string[]): string {
   const [first = "", ...rest] = row;
-  return `${heading[0] ?? ""} ${first}\n${fields(rest.map((cell, at) => [heading[at + 1] ?? "", cell] as const))}`;
+  return `${heading[0] ?? ""} ${first}\n${fieldLines(rest.map((cell, at) => [heading[at + 1] ?? "", cell] as const))}`;
 }
 
 /** The text in lines of at most `width`; a longer word is not split. */
-export function wrapped(text: string, width: number): readonly string[] {
+export function wrapText(text: string, width: number): readonly string[] {
   const lines: string[] = [];
   for (const word of text.split(" ")) {
     const last = lines.at(-1);
@@ -198,7 +198,7 @@ export async function withProgress<T>(
 }
 
 /** A moment in the form that operators compare: 2026-11-20 21:40:03 UTC. */
-export function moment(ms: number): string {
+export function momentText(ms: number): string {
   return ms === 0 ? "never" : `${plain(ms)} UTC`;
 }
 
@@ -207,9 +207,9 @@ export function moment(ms: number): string {
  * 00:40:03 here). `offsetMinutes` is the lead of local time over UTC.
  */
 export function momentHere(ms: number, offsetMinutes = -new Date(ms).getTimezoneOffset()): string {
-  if (ms === 0 || offsetMinutes === 0) return moment(ms);
+  if (ms === 0 || offsetMinutes === 0) return momentText(ms);
   const [day, time] = plain(ms + offsetMinutes * 60_000).split(" ");
-  return `${moment(ms)} (${plain(ms).startsWith(day ?? "") ? time : `${day} ${time}`} here)`;
+  return `${momentText(ms)} (${plain(ms).startsWith(day ?? "") ? time : `${day} ${time}`} here)`;
 }
 
 function plain(ms: number): string {

@@ -3,6 +3,7 @@
  * private file or stdin.
  */
 import { readFileSync } from "node:fs";
+import { readPipe } from "../agent/files/inherited-pipe.ts";
 import { readPrivateFile } from "../agent/files/private-file.ts";
 import { exitCodes } from "../agent/launcher/exit-status.ts";
 import { AgentError } from "../base/fault.ts";
@@ -21,6 +22,9 @@ export interface TokenOptions {
   readonly lifetime: number;
   readonly json?: boolean | undefined;
 }
+
+/** Above the longest key with what surrounds it in a file. */
+const keyBytesMax = 4_096;
 
 /**
  * @throws AgentError COMMAND_USAGE, PAIRING_API_KEY, CONFIG_* about the key's file
@@ -55,7 +59,7 @@ export function printToken(options: TokenOptions, terminal: Terminal): number {
 function makerOf({ apiKeyFile, alg }: TokenOptions, nowMs: number): (purpose: TokenFor) => string {
   const bytes =
     apiKeyFile === undefined
-      ? readFileSync(0)
+      ? readKeyFromStdin()
       : readPrivateFile(apiKeyFile, {
           hint: "name the file that holds the shop's key with --api-key-file, readable by this user",
         });
@@ -70,6 +74,28 @@ function makerOf({ apiKeyFile, alg }: TokenOptions, nowMs: number): (purpose: To
       hint: "give it whole, on stdin or in the file of --api-key-file",
     });
   }
+}
+
+/** Everything up to the end of stdin, also where the writer is late and stdin does not block. */
+function readKeyFromStdin(): Buffer {
+  const bytes = Buffer.alloc(keyBytesMax);
+  let length = 0;
+  readPipe(0, (piece) => {
+    if (length + piece.length > keyBytesMax) {
+      throw new AgentError(
+        "PAIRING_API_KEY",
+        "none",
+        `stdin has more than ${keyBytesMax} bytes, and a key is shorter`,
+        {
+          hint: "give only the key on stdin, or its file by --api-key-file",
+        },
+      );
+    }
+    bytes.set(piece, length);
+    length += piece.length;
+    return null;
+  });
+  return bytes.subarray(0, length);
 }
 
 /** A strict token is good for one method, path and body only. */

@@ -13,12 +13,12 @@ import type { OperatorAnswers } from "../agent/socket/verbs.ts";
 import { AgentError, namingFile } from "../base/fault.ts";
 import { jsonText } from "../base/visible.ts";
 import { askOperator } from "./operator.ts";
-import { fields, type Terminal, withProgress } from "./terminal.ts";
+import { fieldLines, type Terminal, withProgress } from "./terminal.ts";
 
 /**
  * @throws AgentError LEDGER_* naming file and line, STATE_NOT_PAIRED, COMMAND_RIGHT
  */
-export async function verify(
+export async function runVerify(
   state: StateFolder,
   isJson: boolean,
   terminal: Terminal,
@@ -26,7 +26,7 @@ export async function verify(
   const { by, records, segments, head } = await withProgress(
     terminal,
     "reading the ledger back",
-    verified(state),
+    verifyState(state),
   );
   if (isJson) terminal.out(`${jsonText({ ok: true, by, records, segments, head })}\n`);
   else {
@@ -40,7 +40,7 @@ export async function verify(
           : "this command, hashes alone: no signer answers",
       ],
     ] as const;
-    terminal.out(`the ledger is whole\n\n${fields(rows)}\n`);
+    terminal.out(`the ledger is whole\n\n${fieldLines(rows)}\n`);
   }
   return exitCodes.fine;
 }
@@ -58,7 +58,7 @@ const silences: ReadonlySet<string> = new Set([
  * seconds.
  * @throws AgentError LEDGER_*, STATE_NOT_PAIRED, COMMAND_RIGHT
  */
-export async function verified(
+export async function verifyState(
   state: StateFolder,
 ): Promise<OperatorAnswers["verify"] & { readonly by: "signer" | "command" }> {
   try {

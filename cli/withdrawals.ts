@@ -19,8 +19,20 @@ import { amountWords, feeMaxWords, modeMark, ownCoin } from "./amounts.ts";
 import type { Diagnosis } from "./decision-diagnosis.ts";
 import { diagnosisOf } from "./diagnosis.ts";
 import { askOperator } from "./operator.ts";
-import { type Compared, chainWords, isHolding, outgoingWordsOf } from "./outgoing-transactions.ts";
-import { fields, moment, momentHere, type Terminal, table, wrapped } from "./terminal.ts";
+import {
+  chainWords,
+  isHolding,
+  type OutgoingComparison,
+  outgoingWordsOf,
+} from "./outgoing-transactions.ts";
+import {
+  fieldLines,
+  momentHere,
+  momentText,
+  type Terminal,
+  tableLines,
+  wrapText,
+} from "./terminal.ts";
 
 const nowWidth = 62;
 
@@ -130,11 +142,11 @@ export async function listWithdrawals(
     `${amountWords(one)}${modeMark(one)}`,
     one.address || (one.state === "held" ? "(none yet)" : "(none)"),
     one.slot || "-",
-    moment(one.changedAt),
+    momentText(one.changedAt),
     one.orderId,
   ]);
   terminal.out(
-    `${table(["transactionId", "state", "amount", "address", slotWord(withdrawals.map(({ network }) => network)), "changed", "orderId"], rows, terminal.columns)}\n`,
+    `${tableLines(["transactionId", "state", "amount", "address", slotWord(withdrawals.map(({ network }) => network)), "changed", "orderId"], rows, terminal.columns)}\n`,
   );
   // A pipe gets records alone, one a line.
   if (withdrawals.length === limit)
@@ -167,7 +179,7 @@ export async function showWithdrawal(
     const compared = { outgoing, isCompared: isHolding(status) };
     const { columns } = terminal;
     terminal.out(
-      `${describe(withdrawal, wait, compared)}${now}${outgoingWordsOf(outgoing, columns)}${attemptsOf(withdrawal, columns)}${historyOf(history, columns)}`,
+      `${describeWithdrawal(withdrawal, wait, compared)}${now}${outgoingWordsOf(outgoing, columns)}${attemptsOf(withdrawal, columns)}${historyOf(history, columns)}`,
     );
   }
   return exitCodes.fine;
@@ -185,8 +197,8 @@ export async function statusIfAny(state: StateFolder): Promise<SignerStatus | nu
 
 function nowWords({ verdict, why, what }: Diagnosis): string {
   const lines = [
-    ...wrapped(`${verdict}: ${why}`, nowWidth),
-    ...(what === "" ? [] : wrapped(`do: ${what}`, nowWidth)),
+    ...wrapText(`${verdict}: ${why}`, nowWidth),
+    ...(what === "" ? [] : wrapText(`do: ${what}`, nowWidth)),
   ];
   return `${lines.map((line, at) => `  ${(at === 0 ? "now" : "").padEnd(16)}${line}`).join("\n")}\n`;
 }
@@ -195,10 +207,10 @@ function nowWords({ verdict, why, what }: Diagnosis): string {
  * Every field of a withdrawal on which a decision could depend, complete. `wait` is null for a
  * withdrawal that waits for no operator.
  */
-export function describe(
+export function describeWithdrawal(
   one: OperatorView,
   wait: WaitView | null,
-  compared: Compared = { outgoing: [], isCompared: false },
+  compared: OutgoingComparison = { outgoing: [], isCompared: false },
 ): string {
   const rows: (readonly [string, string])[] = [
     ["transactionId", one.transactionId],
@@ -219,7 +231,7 @@ export function describe(
   if (one.account !== "") rows.push(["paid from", one.account]);
   if (one.tag !== "") rows.push(["tag", one.tag]);
   if (one.slot !== "") rows.push([slotWord([one.network]), one.slot]);
-  return `${fields(rows)}\n`;
+  return `${fieldLines(rows)}\n`;
 }
 
 function noAddress({ state }: OperatorView): string {
@@ -252,7 +264,7 @@ function destinationRows(
   if (likeness === null) return rows;
   return [
     ["LOOKS LIKE", likeness.address],
-    ["was paid", `${likeness.amount} ${likeness.currency} at ${moment(likeness.at)}`],
+    ["was paid", `${likeness.amount} ${likeness.currency} at ${momentText(likeness.at)}`],
     ...rows,
   ];
 }
@@ -270,13 +282,13 @@ function waitRows(
     rows.push([
       "delay ends",
       wait.until > expiresAt
-        ? `${moment(wait.until)}, after it expires: only an operator's approve lets it be paid`
-        : `${moment(wait.until)}: policy decides then by itself; approve or refuse decides before`,
+        ? `${momentText(wait.until)}, after it expires: only an operator's approve lets it be paid`
+        : `${momentText(wait.until)}: policy decides then by itself; approve or refuse decides before`,
     ]);
   if (wait.confirmed !== null)
     rows.push([
       "approved",
-      `1 of 2, by ${wait.confirmed.approver} (claimed: the socket does not prove names) at ${moment(wait.confirmed.at)}`,
+      `1 of 2, by ${wait.confirmed.approver} (claimed: the socket does not prove names) at ${momentText(wait.confirmed.at)}`,
     ]);
   else if (wait.needsTwo)
     rows.push(["approved", "0 of 2: two operators must approve it, each under their own name"]);
@@ -302,10 +314,10 @@ function attemptsOf({ network, attempts }: OperatorView, columns: number | undef
     `${one.attempt}${one.isCancel === true ? " cancel" : ""}`,
     one.txHash,
     feeMaxWords(one, network),
-    moment(one.signedAt),
+    momentText(one.signedAt),
     ...(waits ? [endOf(one)] : []),
   ]);
-  return `\n${table(["attempt", "txHash", "highest fee", "signed", ...(waits ? ["ends"] : [])], rows, columns)}\n`;
+  return `\n${tableLines(["attempt", "txHash", "highest fee", "signed", ...(waits ? ["ends"] : [])], rows, columns)}\n`;
 }
 
 /**
@@ -313,11 +325,16 @@ function attemptsOf({ network, attempts }: OperatorView, columns: number | undef
  */
 function endOf({ validUntilMs = 0, voidBy }: AttemptView): string {
   if (voidBy === "both") return "void";
-  return `${moment(validUntilMs)}${voidBy === undefined ? "" : `, void by the ${voidBy} alone`}`;
+  return `${momentText(validUntilMs)}${voidBy === undefined ? "" : `, void by the ${voidBy} alone`}`;
 }
 
 function historyOf(history: readonly LedgerLine[], columns: number | undefined): string {
   if (history.length === 0) return "";
-  const rows = history.map((line) => [String(line.seq), moment(line.at), line.kind, line.detail]);
-  return `\n${table(["record", "at", "kind", "detail"], rows, columns)}\n`;
+  const rows = history.map((line) => [
+    String(line.seq),
+    momentText(line.at),
+    line.kind,
+    line.detail,
+  ]);
+  return `\n${tableLines(["record", "at", "kind", "detail"], rows, columns)}\n`;
 }

@@ -6,11 +6,11 @@
 
 import type { Events } from "./events.ts";
 import {
-  type Answered,
   answerInvalid,
   type Failure,
-  failure,
   failureOf,
+  type JsonAnswer,
+  newFailure,
   objectOf,
 } from "./failures.ts";
 import type {
@@ -52,7 +52,7 @@ export interface ClientOptions {
   readonly now?: () => number;
 }
 
-export type { Failure, Retry } from "./failures.ts";
+export type { Failure, RetryAdvice } from "./failures.ts";
 
 export type Result<T> = { readonly ok: true; readonly value: T } | Failure;
 
@@ -105,7 +105,7 @@ export interface Client {
 const answerBytesMax = 64 * 1024 * 1024;
 const timeoutMsDefault = 30_000;
 
-interface Ask {
+interface ClientRequest {
   readonly method: "GET" | "POST";
   readonly path: string; // from /api on
   readonly body?: object;
@@ -149,11 +149,12 @@ function nextOf(headers: Headers): string | null {
 function describe(error: unknown, begun: boolean): Failure {
   const name = error instanceof Error ? error.name : "";
   if (name === "TimeoutError" || name === "AbortError")
-    return failure(0, "timeout", "no answer in time", "same-order");
-  if (error instanceof RangeError) return failure(0, "answer_invalid", error.message, "same-order");
+    return newFailure(0, "timeout", "no answer in time", "same-order");
+  if (error instanceof RangeError)
+    return newFailure(0, "answer_invalid", error.message, "same-order");
   const cause =
     error instanceof Error && error.cause instanceof Error ? `: ${error.cause.message}` : "";
-  return failure(
+  return newFailure(
     0,
     "network",
     `${begun ? "the answer broke off" : "the service was not reached"}${cause}`,
@@ -176,7 +177,7 @@ export function createClient(options: ClientOptions): Client {
   const timeoutMs = options.timeoutMs ?? timeoutMsDefault;
   const strict = (options.profile ?? "strict") === "strict";
 
-  function send(ask: Ask, body: string): Promise<Response> {
+  function send(ask: ClientRequest, body: string): Promise<Response> {
     const token = makeToken(strict ? { bound: { method: ask.method, path: ask.path, body } } : {});
     return fetch(`${base}${ask.path}`, {
       method: ask.method,
@@ -192,12 +193,15 @@ export function createClient(options: ClientOptions): Client {
     });
   }
 
-  async function call<T>(ask: Ask, shape: (answered: Answered) => T | null): Promise<Result<T>> {
+  async function call<T>(
+    ask: ClientRequest,
+    shape: (answered: JsonAnswer) => T | null,
+  ): Promise<Result<T>> {
     // Outside the try block, because a value without a JSON form is a mistake of the caller, not of
     // the network.
     const body = ask.body === undefined ? "" : JSON.stringify(ask.body);
     let response: Response | undefined;
-    let answered: Answered;
+    let answered: JsonAnswer;
     try {
       response = await send(ask, body);
       const text = await readBounded(response);
@@ -273,7 +277,7 @@ export function createClient(options: ClientOptions): Client {
   };
 }
 
-type Post = <T>(path: string, body: object, fields: readonly string[]) => Promise<Result<T>>;
+type PostRequest = <T>(path: string, body: object, fields: readonly string[]) => Promise<Result<T>>;
 type WithList = <T>(path: string, name: string) => Promise<Result<T>>;
 type TargetCalls = Pick<
   Client,
@@ -287,7 +291,7 @@ type TargetCalls = Pick<
 >;
 
 /** The operations of the scope `callbacks`. */
-function targetCalls(post: Post, withList: WithList): TargetCalls {
+function targetCalls(post: PostRequest, withList: WithList): TargetCalls {
   return {
     callbacks: () => withList("/api/v1/callbacks", "callbacks"),
     createCallback: (target) => post("/api/v1/createCallback", target, ["callbackId", "secret"]),

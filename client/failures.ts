@@ -16,7 +16,7 @@ import type { ErrorBody } from "./records.ts";
  *   Another order with another orderId is safe, and may succeed.
  * - `never`: the same request gets the same answer. The order, or the program, has to change.
  */
-export type Retry = "never" | "later" | "same-order" | "new-order";
+export type RetryAdvice = "never" | "later" | "same-order" | "new-order";
 
 /**
  * Codes of this client.
@@ -28,7 +28,7 @@ export type Retry = "never" | "later" | "same-order" | "new-order";
  */
 export type ClientCode = "network" | "timeout" | "answer_invalid" | "answer_foreign" | "unknown";
 
-type Passed = Omit<ErrorBody, "message" | "code">;
+type ErrorFields = Omit<ErrorBody, "message" | "code">;
 
 /**
  * An expected no, or no answer. `status` is 0 without an answer. The service may add codes, so
@@ -36,17 +36,17 @@ type Passed = Omit<ErrorBody, "message" | "code">;
  * `reason` and `signed` of a withdrawal that failed, `field` of a malformed order, `needed` and
  * `available`, `minimum`, `renews` and `renewedBy`.
  */
-export interface Failure extends Readonly<Partial<Passed>> {
+export interface Failure extends Readonly<Partial<ErrorFields>> {
   readonly ok: false;
   readonly status: number;
   readonly code: AnswerCode | ClientCode | (string & {});
   readonly message: string;
-  readonly retry: Retry;
+  readonly retry: RetryAdvice;
   readonly retryAfterMs?: number;
 }
 
 /** The fields that pass from the answer to the failure, with their types. */
-const passed: Readonly<Record<keyof Passed, "string" | "boolean">> = {
+const passed: Readonly<Record<keyof ErrorFields, "string" | "boolean">> = {
   requestId: "string",
   transactionId: "string",
   field: "string",
@@ -64,7 +64,7 @@ const passed: Readonly<Record<keyof Passed, "string" | "boolean">> = {
 };
 
 /** `by-answer`: 422 says by `retryable` whether another order is worth trying. */
-const advice: Readonly<Record<AnswerCode, Retry | "by-answer">> = {
+const advice: Readonly<Record<AnswerCode, RetryAdvice | "by-answer">> = {
   address_contract: "never",
   address_invalid: "never",
   address_not_allowed: "later",
@@ -132,7 +132,7 @@ const advice: Readonly<Record<AnswerCode, Retry | "by-answer">> = {
 };
 
 /** An answer with its body as JSON; `body` is null for a text that is no JSON. */
-export interface Answered {
+export interface JsonAnswer {
   readonly status: number;
   readonly headers: Headers;
   readonly text: string;
@@ -142,11 +142,11 @@ export interface Answered {
 export const objectOf = (value: unknown): Readonly<Record<string, unknown>> =>
   typeof value === "object" && value !== null ? (value as Readonly<Record<string, unknown>>) : {};
 
-export const failure = (
+export const newFailure = (
   status: number,
   code: Failure["code"],
   message: string,
-  retry: Retry,
+  retry: RetryAdvice,
 ): Failure => ({
   ok: false,
   status,
@@ -157,15 +157,15 @@ export const failure = (
 
 /** A 200 that does not fit: the order may be stored all the same. */
 export const answerInvalid = (status = 200): Failure =>
-  failure(status, "answer_invalid", "the answer is not what the interface says", "same-order");
+  newFailure(status, "answer_invalid", "the answer is not what the interface says", "same-order");
 
 /** Advice without a known code. After 408, 429 and 5xx an order may or may not be stored. */
-function retryOfStatus(status: number): Retry {
+function retryOfStatus(status: number): RetryAdvice {
   if (status === 408 || status === 429 || status >= 500) return "same-order";
   return status === 401 || status === 403 ? "later" : "never";
 }
 
-function retryOf(status: number, code: unknown, isRetryable: boolean): Retry {
+function retryOf(status: number, code: unknown, isRetryable: boolean): RetryAdvice {
   const known =
     typeof code === "string" && Object.hasOwn(advice, code)
       ? advice[code as AnswerCode]
@@ -189,7 +189,7 @@ function isOfService(fields: Readonly<Record<string, unknown>>, headers: Headers
 const pageCharactersMax = 20_000;
 const wordsMax = 120;
 
-function foreign({ status, headers, text }: Answered): Failure {
+function foreign({ status, headers, text }: JsonAnswer): Failure {
   const type = (headers.get("content-type") ?? "no type").split(";")[0];
   const words = text
     .slice(0, pageCharactersMax)
@@ -198,11 +198,11 @@ function foreign({ status, headers, text }: Answered): Failure {
     .trim()
     .slice(0, wordsMax);
   const message = `the answer with status ${status} (${type}) is not the service's: ${words === "" ? "it is empty" : words}`;
-  return failure(status, "answer_foreign", message, "same-order");
+  return newFailure(status, "answer_foreign", message, "same-order");
 }
 
 /** The failure that an answer other than 200 stands for. */
-export function failureOf(answered: Answered): Failure {
+export function failureOf(answered: JsonAnswer): Failure {
   const { status, headers, body } = answered;
   const fields = objectOf(body);
   if (!isOfService(fields, headers)) return foreign(answered);
@@ -210,7 +210,7 @@ export function failureOf(answered: Answered): Failure {
   const given = Object.entries(passed).filter(([name, type]) => typeof fields[name] === type);
   const seconds = Number(headers.get("retry-after"));
   return {
-    ...failure(
+    ...newFailure(
       status,
       typeof code === "string" ? code : "unknown",
       String(message),

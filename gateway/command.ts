@@ -10,6 +10,7 @@ import { createServiceManager } from "../alerts/notify/service-manager.ts";
 import { codes, passingOf } from "../base/codes.ts";
 import { AgentError } from "../base/fault.ts";
 import { type CommandGroups, groupedHelp } from "../base/help-groups.ts";
+import { swallowedOption } from "../base/swallowed-option.ts";
 import { dropUnread } from "../base/unread-output.ts";
 import { programVersion } from "../base/version.ts";
 import { readConfig, readConfigText } from "./config/config.ts";
@@ -22,17 +23,18 @@ import {
   agentsList,
   agentsRecover,
   agentsUnpair,
-  answer,
-  backup,
+  answerAsJson,
+  answerSignal,
   type ConfigOption,
-  check,
-  clock,
-  complain,
   exit,
-  health,
-  init,
   makeLog,
-  print,
+  printText,
+  readClock,
+  refuseCommand,
+  runBackup,
+  runCheck,
+  runHealth,
+  runInit,
 } from "./operator/command.ts";
 import { addCurrencyCommand } from "./operator/currencies.ts";
 import { addDepositCommands } from "./operator/deposits.ts";
@@ -50,7 +52,7 @@ import { addScanCommand } from "./operator/scan.ts";
 import { addStatusCommand } from "./operator/status.ts";
 import { addSweepCommands } from "./operator/sweeps.ts";
 import { addWithdrawalCommands } from "./operator/withdrawals.ts";
-import { acting, configOption, jsonOption, withBoth } from "./operator/words.ts";
+import { configOption, jsonOption, withAct, withBoth } from "./operator/words.ts";
 import { tellDown } from "./reporting/reporting.ts";
 import { RunningGateway } from "./running.ts";
 import { hasNoRoom } from "./store/disk.ts";
@@ -67,7 +69,7 @@ async function start(options: ConfigOption): Promise<void> {
     isAsked = true;
     void reload?.request();
   });
-  const deps = { log, clock, onPoisoned: () => process.exit(exit.no) };
+  const deps = { log, clock: readClock, onPoisoned: () => process.exit(exit.no) };
   const gateway = await RunningGateway.begin(read.config, {
     start: (config) => startGateway(config, deps),
     onLost: (error) => process.exit(complainOf(error)),
@@ -79,14 +81,16 @@ async function start(options: ConfigOption): Promise<void> {
       return read.config;
     },
     log,
-    say: answer,
+    say: answerSignal,
     renewCertificate: () => gateway.renewCertificate(),
     take: (next) => gateway.take(next),
     onTaken: () => keepInForce(options.config, read),
   });
   if (isAsked) void reload.request();
-  print(`gateway: listens at ${gateway.url}`);
-  const manager = createServiceManager(process.env, (line) => answer("service-manager-away", line));
+  printText(`gateway: listens at ${gateway.url}`);
+  const manager = createServiceManager(process.env, (line) =>
+    answerSignal("service-manager-away", line),
+  );
   manager.ready(`listens at ${gateway.url}`);
   manager.beginAlive();
   let stopping = false;
@@ -109,7 +113,7 @@ async function start(options: ConfigOption): Promise<void> {
   process.on("uncaughtException", (error) => {
     log.error({ event: "bug", err: error }, "a bug; the process ends");
     const row = rowOfBug(error);
-    if (row !== null) noteLastItem(read.config.database, row, error, clock());
+    if (row !== null) noteLastItem(read.config.database, row, error, readClock());
     process.exit(exit.bug);
   });
 }
@@ -121,7 +125,7 @@ async function start(options: ConfigOption): Promise<void> {
 async function alertDown(options: ConfigOption): Promise<void> {
   const config = readInForce(options.config) ?? readConfig(options.config);
   if (config.alerts === null) {
-    print("the configuration names no receiver of alerts, so nobody is told");
+    printText("the configuration names no receiver of alerts, so nobody is told");
     return;
   }
   const { database } = config;
@@ -133,7 +137,7 @@ async function alertDown(options: ConfigOption): Promise<void> {
       return { code: "", words: "its journal has the reason" };
     },
     rest: (ms) => new Promise((resolve) => setTimeout(resolve, ms)),
-    clock,
+    clock: readClock,
     monotonic: () => performance.now(),
     log: makeLog(config.logLevel),
   });
@@ -158,7 +162,7 @@ const commandGroups: CommandGroups = [
 ];
 
 /** Every command and its options. The manual page is also made from this tree. */
-export function tree(): Command {
+export function gatewayCommands(): Command {
   const program = new Command("autowithdraw-gateway")
     .description("The payment service: REST for shops, a link for their agents.")
     .version(programVersion, "--version", "print the version");
@@ -167,7 +171,7 @@ export function tree(): Command {
     .description("make key, configuration and database")
     .requiredOption("--dir <dir>", "folder to make them in")
     .addOption(jsonOption())
-    .action(init);
+    .action(runInit);
   program.command("start").description("run").addOption(configOption()).action(start);
   program
     .command("alert-down")
@@ -180,7 +184,7 @@ export function tree(): Command {
   withBoth(agents.command("list", { isDefault: true }).description("all of them")).action(
     agentsList,
   );
-  acting(
+  withAct(
     agents
       .command("unpair")
       .description("let the merchant pair another server")
@@ -195,7 +199,7 @@ export function tree(): Command {
       "although withdrawals or sweeps are open with it, which no other server can end",
     )
     .action((id: string, options: Parameters<typeof agentsUnpair>[1]) => agentsUnpair(id, options));
-  acting(
+  withAct(
     agents
       .command("recover")
       .description("begin an agent's recovery: see docs/recovering.md first")
@@ -228,18 +232,23 @@ export function tree(): Command {
     .argument("<file>", "the copy to write, or with --check to read")
     .option("--check", "read a copy through and show what it holds; nothing is written")
     .option("--yes", "replace a file that is there")
-    .action(backup);
+    .action(runBackup);
   withBoth(
     program.command("health").description("ask the running gateway whether it is ready"),
-  ).action(health);
+  ).action(runHealth);
   withBoth(
     program
       .command("check")
       .description(
         "look whether it would start, and start nothing; exit code 0, 1 if only something that passes by itself is against it, or 2",
       ),
-  ).action(check);
+  ).action(runCheck);
   program.configureHelp({ formatHelp: groupedHelp(program, commandGroups) });
+  program.hook("preAction", (_, acted) => {
+    const problem = swallowedOption(acted);
+    if (problem !== null)
+      throw new CommanderError(exit.usage, "commander.optionMissingArgument", problem);
+  });
   return program;
 }
 
@@ -257,18 +266,21 @@ function complainOf(error: unknown): number {
   if (error instanceof CommanderError) {
     if (error.exitCode === 0) return exit.fine;
     if (error.code === "commander.help") return exit.usage; // no subcommand: the help was printed
-    complain(error.message.replace(/^error: /, "").replaceAll(/\s*\n\s*/g, " "), "see --help");
+    refuseCommand(
+      "COMMAND_USAGE",
+      error.message.replace(/^error: /, "").replaceAll(/\s*\n\s*/g, " "),
+      "see --help",
+    );
     return exit.usage;
   }
   if (error instanceof AgentError) {
-    complain(
-      error.message,
-      codes[error.code][4].replace("<file>", String(error.context.path ?? "<file>")),
-    );
+    const hint = codes[error.code].advice.replace("<file>", String(error.context.path ?? "<file>"));
+    refuseCommand(error.code, error.message, hint);
     // A service manager starts again what passes by itself.
     return passingOf(error.code) === null ? exit.usage : exit.no;
   }
-  complain(
+  refuseCommand(
+    "BUG",
     `a bug: ${error instanceof Error ? (error.stack ?? error.message) : String(error)}`,
     "please report it",
   );
@@ -279,7 +291,7 @@ function complainOf(error: unknown): number {
 export async function main(): Promise<void> {
   // Neither a running gateway nor a command that has begun may end with the reader of its lines.
   dropUnread(process.stdout, process.stderr);
-  await run(process.argv.slice(2));
+  await runWords(process.argv.slice(2));
 }
 
 /**
@@ -306,9 +318,10 @@ function assertKnown(program: Command, [first = "", second = "-"]: readonly stri
 /**
  * Runs one command line: the words after the program's name. Sets the exit status; never rejects.
  */
-export async function run(words: readonly string[]): Promise<void> {
-  const program = tree();
+export async function runWords(words: readonly string[]): Promise<void> {
+  const program = gatewayCommands();
   silence(program);
+  answerAsJson(words.includes("--json"));
   try {
     assertKnown(program, words);
     await program.parseAsync(words, { from: "user" });

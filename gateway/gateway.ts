@@ -47,7 +47,7 @@ import { restoredOf } from "./store/restored-database.ts";
 import { putAside } from "./store/set-aside.ts";
 import { createSignals } from "./store/signals.ts";
 import { openStore, type Store } from "./store/store.ts";
-import { type TimedStore, timed } from "./store/timed.ts";
+import { type TimedStore, timeStore } from "./store/timed.ts";
 import { correctUnsweptBalances, keepNativeCoins } from "./store/unswept-balances.ts";
 import { createSweeps } from "./sweeps/sweeps.ts";
 import { startWatcher, type Watcher } from "./watcher/watcher.ts";
@@ -78,7 +78,7 @@ function warnOfCertificate(certificate: ServedCertificate, { log, clock }: Gatew
 }
 
 /** The numbers that only this process knows, for `status`. */
-function figuresOf({ startedAt, store, hub, watcher }: Running): Figures {
+function figuresOf({ startedAt, store, hub, watcher }: RunningParts): Figures {
   const connected = listPairedAgents(store.database).filter(({ id }) => hub?.online(id) === true);
   const chains = (watcher?.chainStatus() ?? []).map(
     ({ chain, network, head, final, headAgeMs, finalAgeMs }) => {
@@ -97,7 +97,7 @@ function figuresOf({ startedAt, store, hub, watcher }: Running): Figures {
   return { version, startedAt, agentsConnected: connected.length, chains };
 }
 
-interface Running {
+interface RunningParts {
   readonly startedAt: string;
   readonly store: Store;
   readonly hub: Hub | null;
@@ -175,7 +175,7 @@ function setRepeatedAside(
   }
 }
 
-interface Taken {
+interface OpenedStore {
   readonly store: Store;
   readonly times: TimedStore["times"];
   readonly marks: AddressMarks;
@@ -192,10 +192,10 @@ function upgradeStore(config: GatewayConfig, key: GatewayKey, { log, clock }: Ga
 }
 
 /** Opens the database, if it belongs to this key and no other gateway runs on it. */
-function takeStore(config: GatewayConfig, key: GatewayKey, deps: GatewayDeps): Taken {
+function takeStore(config: GatewayConfig, key: GatewayKey, deps: GatewayDeps): OpenedStore {
   const { log } = deps;
   upgradeStore(config, key, deps);
-  const { store, times } = timed(openStore(config.database, log), () => performance.now());
+  const { store, times } = timeStore(openStore(config.database, log), () => performance.now());
   try {
     checkKey(store.database, key.fingerprint, config);
     const ownership = ownStore(config.database);
@@ -220,7 +220,8 @@ function takeStore(config: GatewayConfig, key: GatewayKey, deps: GatewayDeps): T
 }
 
 /**
- * Starts the gateway and resolves when it listens; port 0 takes any free port.
+ * Starts the gateway and resolves when it listens; port 0 takes any free port. Long: the order in
+ * which its parts start is the order in which they end again at a fault.
  * @throws AgentError GATEWAY_KEY_*, GATEWAY_STORE_*, GATEWAY_DISK_*, GATEWAY_MARKS, GATEWAY_TLS,
  * GATEWAY_LISTEN*; then nothing is left running
  */

@@ -8,7 +8,7 @@ import type { GatewayConfig, GatewayCurrency } from "./config/config.ts";
 import type { Fiat } from "./config/fiat.ts";
 import type { ClockState } from "./own-clock.ts";
 import type { AddressMarks } from "./store/address-marks.ts";
-import type { Look, Signals } from "./store/signals.ts";
+import type { AddressLook, Signals } from "./store/signals.ts";
 import type { Database, Store } from "./store/store.ts";
 
 /**
@@ -47,7 +47,7 @@ export interface Waiters {
    * Asks the watcher to look at the next addresses of an account. Resolves with true after the
    * look, with false if `waitMs` have passed or the gateway closes.
    */
-  looked(look: Look, waitMs: number): Promise<boolean>;
+  looked(look: AddressLook, waitMs: number): Promise<boolean>;
   /** Ends the wait of every request. Harmless to call twice. */
   close(): void;
 }

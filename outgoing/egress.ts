@@ -23,7 +23,7 @@ export function useEgress(egress: Egress): void {
 }
 
 /** The certificates to trust; undefined for the machine's own alone. */
-export function trusted(): readonly string[] | undefined {
+export function trustedAuthorities(): readonly string[] | undefined {
   return inForce.ca === "" ? undefined : [...rootCertificates, inForce.ca];
 }
 
@@ -96,7 +96,7 @@ export function openTunnel(
       finish(null, socket);
       return;
     }
-    const ca = trusted();
+    const ca = trustedAuthorities();
     const options: ConnectionOptions = {
       socket,
       ALPNProtocols: ["http/1.1"],

@@ -9,7 +9,7 @@ import type { Dispatcher, Pool as PoolOf } from "undici";
 import Pool from "undici/lib/dispatcher/pool.js";
 import { version } from "../base/version.ts";
 import { type AnswerPlace, AnswerRoom } from "./answer-room.ts";
-import { isByProxy, openTunnel, trusted } from "./egress.ts";
+import { isByProxy, openTunnel, trustedAuthorities } from "./egress.ts";
 import { reasonOf } from "./reason.ts";
 
 export interface Request {
@@ -48,7 +48,7 @@ export type Outcome =
       readonly isCut: boolean;
     };
 
-type Failed = Extract<Outcome, { ok: false }>;
+type FailedOutcome = Extract<Outcome, { ok: false }>;
 
 export interface OutgoingOptions {
   readonly origin: string; // scheme, host and port
@@ -64,7 +64,7 @@ export interface OutgoingOptions {
   readonly room?: AnswerRoom; // memory for its answers; by default that of this process
 }
 
-export interface Outgoing {
+export interface OutgoingClient {
   /** Sends one request. Calls `done` exactly once, never before `send` has returned. */
   send(request: Request, done: (outcome: Outcome) => void): { abort(): void };
   /** Ends all requests under way. Calling twice is harmless. */
@@ -84,7 +84,7 @@ const headerBytesMax = 16_384;
 const roomOfProcess = new AnswerRoom();
 
 /** Prepares the connections to one origin; connects nothing yet. */
-export function createOutgoing(options: OutgoingOptions): Outgoing {
+export function createOutgoing(options: OutgoingOptions): OutgoingClient {
   const pool = new Pool(options.origin, {
     connections: options.connectionsMax,
     pipelining: 1,
@@ -132,7 +132,7 @@ function connectorOf({
         socket === null ? done(error as Error, null) : done(null, socket),
       );
     };
-  const certificates = ca ?? trusted();
+  const certificates = ca ?? trustedAuthorities();
   return {
     timeout: connectMs,
     autoSelectFamily: true,
@@ -143,13 +143,13 @@ function connectorOf({
   };
 }
 
-type Cause = Omit<Failed, "isUnsent">;
+type Cause = Omit<FailedOutcome, "isUnsent">;
 
 /** The rest of a longer time may have a fraction, which nobody needs. */
 const durationText = (ms: number): string =>
   ms < 1000 ? `${Math.ceil(ms)} ms` : `${Math.round(ms / 100) / 10} s`;
 
-const failed = (kind: Failed["kind"], why: string): Cause => ({
+const failed = (kind: FailedOutcome["kind"], why: string): Cause => ({
   ok: false,
   kind,
   code: "",
@@ -163,14 +163,14 @@ function unreachable(error: unknown, isCut: boolean, why?: string): Cause {
 }
 
 /** The connections to an origin, and the memory for their answers. */
-interface Way {
+interface OriginWay {
   readonly pool: PoolOf;
   readonly isOnce: boolean; // a connection serves one request
   readonly room: AnswerRoom;
 }
 
 function begin(
-  { pool, isOnce, room }: Way,
+  { pool, isOnce, room }: OriginWay,
   request: Request,
   done: (outcome: Outcome) => void,
 ): { abort(): void } {

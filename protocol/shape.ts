@@ -13,9 +13,9 @@ import type { JsonValue } from "../base/json.ts";
 export type Reader<T> = (value: JsonValue, path: string) => T;
 
 type Shape = Readonly<Record<string, Reader<unknown>>>;
-type Read<R> = R extends Reader<infer T> ? T : never;
-type Fields<S extends Shape> = { readonly [K in keyof S]: Read<S[K]> };
-type Flat<T> = { [K in keyof T]: T[K] };
+type ReaderOutput<R> = R extends Reader<infer T> ? T : never;
+type Fields<S extends Shape> = { readonly [K in keyof S]: ReaderOutput<S[K]> };
+type FlatFields<T> = { [K in keyof T]: T[K] };
 
 /**
  * The fault of every reader, also for readers of other files. `problem` is a phrase such as "must
@@ -29,7 +29,7 @@ export function shapeFault(path: string, problem: string): AgentError {
 export function object<S extends Shape, O extends Shape = Record<never, never>>(
   shape: S,
   optional?: O,
-): Reader<Flat<Fields<S> & Partial<Fields<O>>>> {
+): Reader<FlatFields<Fields<S> & Partial<Fields<O>>>> {
   const required = Object.entries(shape);
   const readers = new Map([...required, ...Object.entries(optional ?? {})]);
   return (value, path) => {
@@ -46,7 +46,7 @@ export function object<S extends Shape, O extends Shape = Record<never, never>>(
       const missing = required.find(([key]) => !(key in value));
       throw shapeFault(`${path}.${missing?.[0]}`, "is missing");
     }
-    return result as Flat<Fields<S> & Partial<Fields<O>>>;
+    return result as FlatFields<Fields<S> & Partial<Fields<O>>>;
   };
 }
 

@@ -1,14 +1,6 @@
 /**
  * The code that an auditor reads between a job and the key, by the lists of audit-path.json.
- * Statements are counted, because a limit of lines rewards long lines.
- *
- * One statement is each of these nodes of the TypeScript compiler's tree:
- * - a node that the compiler classes as a statement, but for blocks, imports and empty ones;
- * - each declaration of `const`, `let` or `var`, so that `const a = 1, b = 2` counts two;
- * - each member of a class;
- * - the expression that is the body of an arrow function: a `return` written short;
- * - each choice `a ? b : c`: an `if` written short.
- * A type counts one, as the declaration that it is.
+ * Sizes are in statements (statements.js).
  *
  * Fails above a limit, and while anything that can lead to a signature stands in no list: a file
  * that the signer's process or the path loads, or a verb of the signer's sockets. Lists name files,
@@ -18,6 +10,7 @@ import { existsSync, readFileSync } from "node:fs";
 import { dirname, join, normalize, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
 import ts from "typescript";
+import { countStatements } from "./statements.js";
 
 const root = resolve(process.argv[2] ?? fileURLToPath(new URL("..", import.meta.url)));
 const tableName = "scripts/audit-path.json";
@@ -33,29 +26,7 @@ function sourceOf(file) {
   return sources.get(file);
 }
 
-function isCounted(node) {
-  const { parent } = node;
-  if (parent === undefined || ts.isBlock(node)) return false;
-  if (ts.isArrowFunction(parent)) return node === parent.body;
-  if (ts.isClassLike(parent)) return ts.isClassElement(node) && !ts.isSemicolonClassElement(node);
-  if (ts.isVariableDeclarationList(parent) || ts.isConditionalExpression(node)) return true;
-  return (
-    ts.isStatement(node) &&
-    !ts.isVariableStatement(node) &&
-    !ts.isEmptyStatement(node) &&
-    !ts.isImportDeclaration(node)
-  );
-}
-
-function statementsOf(file) {
-  let statements = 0;
-  const visit = (node) => {
-    if (isCounted(node)) statements++;
-    ts.forEachChild(node, visit);
-  };
-  visit(sourceOf(file));
-  return statements;
-}
+const statementsOf = (file) => countStatements(sourceOf(file));
 
 /** The files of this project that a file loads; imports of types load nothing. */
 function importsOf(file) {

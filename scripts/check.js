@@ -1,5 +1,5 @@
 /**
- * `npm run check`: format and lint, types, walls, SQL, words, prose, the size of the path
+ * `npm run check`: format and lint, types, sizes, walls, SQL, words, prose, the size of the path
  * from job to key, and the tests of these checks themselves. Runs all of them and fails if one
  * fails, so that one run shows everything.
  */
@@ -15,6 +15,7 @@ const checks = [
     [bin("@biomejs", "biome", "bin", "biome"), "check", "--error-on-warnings", "."],
   ],
   ["types", [bin("typescript", "bin", "tsc"), "-p", "tsconfig.json"]],
+  ["sizes", [join(root, "scripts", "sizes.js")]],
   ["walls", [join(root, "scripts", "walls.js")]],
   ["SQL in the store alone", [join(root, "scripts", "sql.js")]],
   ["words of a family of chains", [join(root, "scripts", "words.js")]],

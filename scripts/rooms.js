@@ -6,7 +6,8 @@
  * A cell is "–" (the room reaches nothing of the kind, through any number of hops), a text (the
  * room is free), or { text, own, by }: the room itself imports the builtin modules of `own` only,
  * and reaches anything else of the kind only through the rooms and packages of `by`. The files of
- * `keeps` are imported by files of their own folder, and beneath it, only.
+ * `keeps` are imported by files of their own folder, and beneath it, only. `powers` are the ambient
+ * powers of a room's files (scripts/powers.js); "*" leaves the room free.
  */
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
@@ -20,7 +21,14 @@ export function readRooms(root) {
   const cells = Object.fromEntries(kinds.map((kind) => [kind, never]));
   return {
     ...table,
-    rooms: table.rooms.map((room) => ({ ...cells, imports: [], outside: [], keeps: [], ...room })),
+    rooms: table.rooms.map((room) => ({
+      ...cells,
+      imports: [],
+      outside: [],
+      keeps: [],
+      powers: [],
+      ...room,
+    })),
   };
 }
 
@@ -152,6 +160,8 @@ function networkText({ network, processes }) {
   return `${reaches === never ? "none of its own" : reaches}; programs: ${starts}`;
 }
 
+const powersText = ({ powers }) => (powers === "*" ? "free" : powers.join(", ") || never);
+
 const importsText = ({ imports, outside }) =>
   [quoted(imports), quoted(outside.filter((name) => name !== "*"))]
     .filter((part) => part !== "")
@@ -160,7 +170,13 @@ const importsText = ({ imports, outside }) =>
 /** The tables of section 5 of docs/architecture.md. */
 export function tableText(table) {
   const rooms = table.rooms.map((room) => {
-    const cells = [cellText(room.keys), networkText(room), cellText(room.disk), importsText(room)];
+    const cells = [
+      cellText(room.keys),
+      networkText(room),
+      cellText(room.disk),
+      powersText(room),
+      importsText(room),
+    ];
     return `| \`${room.room}\` | ${room.for} | ${cells.join(" | ")} |`;
   });
   const packages = Object.entries(table.packages).flatMap(([name, reasons]) =>
@@ -171,7 +187,7 @@ export function tableText(table) {
   );
   const sayings = "Imports inside these packages do not count for one column:";
   return [
-    "| room | for | keys | network | disk | may import |\n|---|---|---|---|---|---|",
+    "| room | for | keys | network | disk | ambient | may import |\n|---|---|---|---|---|---|---|",
     ...rooms,
     `\n${sayings}\n\n| package | column | its imports serve |\n|---|---|---|`,
     ...packages,

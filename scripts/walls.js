@@ -12,6 +12,7 @@ import { fileURLToPath } from "node:url";
 import { cruise } from "dependency-cruiser";
 import extractTSConfig from "dependency-cruiser/config-utl/extract-ts-config";
 import ts from "typescript";
+import { powerProblems } from "./powers.js";
 import { bareName, breachesOf } from "./reach.js";
 import { filesIn, readRooms, roomFinder, rootsOf, tableProblems, tableText } from "./rooms.js";
 
@@ -94,6 +95,10 @@ problems.push(
 );
 problems.push(...tableProblems(table, files));
 
+const find = roomFinder(table);
+const readSource = (file) => readFileSync(join(root, file), "utf8");
+problems.push(...powerProblems(table, files, find, readSource));
+
 const place = join(root, "docs", "architecture.md");
 const page = readFileSync(place, "utf8");
 if (process.argv.includes("--write")) writeFileSync(place, pageWith(table, page));
@@ -103,7 +108,6 @@ else if (pageWith(table, page) !== page || !page.includes(tableText(table)))
   );
 
 const { modules, summary } = await modulesOf(roots);
-const find = roomFinder(table);
 const seen = new Set(modules.map(({ source }) => source));
 problems.push(...files.filter((file) => !seen.has(file)).map((file) => `${file} was not seen`));
 for (const { room, kind, path } of breachesOf(table, modules, { namesIn, onlyTypes }))

@@ -4,7 +4,7 @@
  * interface; the judgement is pure.
  */
 
-import { type Finding, finding } from "../../base/finding.ts";
+import { type Finding, newFinding } from "../../base/finding.ts";
 import { isLoopback } from "../../base/loopback.ts";
 import { blockHashAt, lookAtNode } from "../../chains/connect.ts";
 import type { ChainId } from "../../chains/family.ts";
@@ -112,17 +112,22 @@ function answerFindings({ chain }: ChainView, node: NodeView): readonly Finding[
   const hint = `look at this node, or name a better one under chains.${chain}.nodes in config.json`;
   if (node.code === "NODE_WRONG_CHAIN")
     return [
-      finding(
+      newFinding(
         "NODE_WRONG_CHAIN",
         "error",
         `${node.url} of ${chain} serves another chain: ${node.detail}`,
       ),
     ];
   if (node.code !== "" && severityOf(node) === "error")
-    return [finding(node.code, "error", `${node.url} of ${chain}: ${node.detail}`)];
+    return [newFinding(node.code, "error", `${node.url} of ${chain}: ${node.detail}`)];
   if (node.code !== "")
     return [
-      finding(node.code, "warning", `${node.url} of ${chain} did not answer: ${node.detail}`, hint),
+      newFinding(
+        node.code,
+        "warning",
+        `${node.url} of ${chain} did not answer: ${node.detail}`,
+        hint,
+      ),
     ];
   return [];
 }
@@ -132,7 +137,7 @@ function plainFindings({ chains }: ChainSettings, chain: string): readonly Findi
     const { protocol, hostname, origin } = new URL(text);
     if (protocol !== "http:" || isLoopback(hostname)) return [];
     return [
-      finding("DOCTOR_CHAIN_PLAIN", "warning", `${origin} of ${chain} is asked over plain http`),
+      newFinding("DOCTOR_CHAIN_PLAIN", "warning", `${origin} of ${chain} is asked over plain http`),
     ];
   });
 }
@@ -145,7 +150,7 @@ function agreementFindings({ chain, nodes, hashes }: ChainView): readonly Findin
   const branches = said.map(({ url, hash }) => `${url} ${hash.slice(0, 12)}…`).join(", ");
   const what = `the nodes of ${chain} have different blocks at one height: ${branches}`;
   return [
-    finding(
+    newFinding(
       "NODE_DISAGREE",
       "warning",
       what,
@@ -163,7 +168,7 @@ function tokenFindings(
   if (other !== undefined) {
     const what = `the contract of ${id} has ${other.decimals} decimals, and config.json says ${decimal}`;
     return [
-      finding(
+      newFinding(
         "CHECK_DECIMALS",
         "error",
         what,
@@ -173,6 +178,10 @@ function tokenFindings(
   }
   if (said.length === 0 || said.some((token) => token.decimals >= 0)) return [];
   return [
-    finding("CHECK_CONTRACT", "error", `${contract} of ${id} is no token's contract on ${chain}`),
+    newFinding(
+      "CHECK_CONTRACT",
+      "error",
+      `${contract} of ${id} is no token's contract on ${chain}`,
+    ),
   ];
 }

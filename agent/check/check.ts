@@ -11,14 +11,14 @@ import { AgentError } from "../../base/fault.ts";
 import type { Finding } from "../../base/finding.ts";
 import {
   faultFound,
-  finding,
   findingLine,
+  newFinding,
   orFinding,
   verdictOfFindings,
 } from "../../base/finding.ts";
 import { priorityOf } from "../../base/log.ts";
 import { systemPath } from "../../base/system-path.ts";
-import { jsonText, visible } from "../../base/visible.ts";
+import { jsonText, visibleText } from "../../base/visible.ts";
 import { type Config, readConfig } from "../config/config.ts";
 import { readLinkFile } from "../config/link-file.ts";
 import { encKeyCredential, findConfigFile } from "../config/location.ts";
@@ -50,7 +50,7 @@ const chainsMs = 20_000;
  * Prints one line for each finding, or one line of JSON. Resolves with the exit code: 0 without an
  * error, 1 if every error passes by itself, else 2. May be repeated without harm.
  */
-export async function check(
+export async function runCheck(
   options: CheckOptions,
   out: (text: string) => void,
   isJournal = false,
@@ -69,7 +69,7 @@ export async function check(
     const now =
       verdict.verdict === "passing" ? `would not start, or would not pay, now: ${verdict.why}` : "";
     const words = ok ? "would start" : now || "would not start, or would not pay";
-    const places = visible(
+    const places = visibleText(
       `config ${options.configSource ?? path}, state ${stateFolder(options.state).root}`,
     );
     out(`crypto: ${words} (${options.role}, ${places})\n`);
@@ -97,7 +97,7 @@ async function findingsOf(options: CheckOptions, path: string): Promise<readonly
   try {
     if (role === "courier" && secretsFound.length > 0)
       findings.push(
-        finding("CONFIG_SECRET_PRESENT", "error", `${path} holds ${secretsFound.join(", ")}`),
+        newFinding("CONFIG_SECRET_PRESENT", "error", `${path} holds ${secretsFound.join(", ")}`),
       );
     if (orFinding(findings, () => assertPaired(state, role) ?? true) === null) return findings;
     if (role !== "courier") {
@@ -109,7 +109,7 @@ async function findingsOf(options: CheckOptions, path: string): Promise<readonly
     config.secrets.encKey?.fill(0);
   }
   for (const name of chainsOfGateway(config.settings))
-    findings.push(finding("AGENT_NODES_OF_GATEWAY", "warning", nodesOfGatewayWords(name)));
+    findings.push(newFinding("AGENT_NODES_OF_GATEWAY", "warning", nodesOfGatewayWords(name)));
   if (role === "signer") return findings;
   orFinding(findings, () => readLinkFile(state.courier).linkSeed.fill(0));
   findings.push(...checkChains(config.settings, state.courier));
@@ -146,7 +146,7 @@ async function encKeyOrFinding(
     const hint = "give it to the check as well, with --enc-key-file";
     findings.push(
       isAbsent
-        ? finding(
+        ? newFinding(
             "ENCKEY_MISSING",
             "warning",
             "no encKey is given here, so the keystore was not opened",
@@ -181,5 +181,7 @@ function checkChains(
     },
   );
   if (done.status === 0) return JSON.parse(done.stdout) as readonly Finding[];
-  return [finding("NODE_TIMEOUT", "warning", "the chains' nodes could not be looked at in time")];
+  return [
+    newFinding("NODE_TIMEOUT", "warning", "the chains' nodes could not be looked at in time"),
+  ];
 }

@@ -1,7 +1,7 @@
 /** Checks that the ledger's disk takes writes, which the signer needs. Writes nothing. */
 import { statfsSync } from "node:fs";
 import { join } from "node:path";
-import { type Finding, finding } from "../../base/finding.ts";
+import { type Finding, newFinding } from "../../base/finding.ts";
 import type { StateFolder } from "../files/state-folder.ts";
 import { isReadOnly } from "../ledger/disk.ts";
 import { roomBytesDefault } from "../ledger/options.ts";
@@ -16,7 +16,7 @@ export function checkDisk(
   const folder = join(signer, "ledger");
   if (isClosed(folder))
     return [
-      finding(
+      newFinding(
         "LEDGER_READ_ONLY",
         "error",
         `the disk of ${folder} is read-only: nothing would be signed`,
@@ -25,7 +25,7 @@ export function checkDisk(
   const free = freeBytesOf(folder);
   if (free === null || free >= roomBytesDefault) return [];
   const words = `${Math.floor(free / 1024 / 1024)} MiB are free on the disk of ${folder}: nothing new would be begun`;
-  return [finding("LEDGER_DISK_FULL", "error", words)];
+  return [newFinding("LEDGER_DISK_FULL", "error", words)];
 }
 
 /** Null if the system cannot tell, such as for a folder that is not there. */

@@ -4,7 +4,7 @@
  */
 
 import { AgentError } from "../../base/fault.ts";
-import { type Finding, faultFound, finding } from "../../base/finding.ts";
+import { type Finding, faultFound, newFinding } from "../../base/finding.ts";
 import { networkOf } from "../../chains/families.ts";
 import type { AgentSettings } from "../config/settings.ts";
 import type { StateFolder } from "../files/state-folder.ts";
@@ -30,7 +30,7 @@ export function checkKeys(
       networks.includes(networkOf(configured))
         ? []
         : [
-            finding(
+            newFinding(
               "SIGNER_NETWORK",
               "error",
               `chains.${chain} is not among the networks this wallet was paired for`,

@@ -12,12 +12,14 @@ import type { AgentSettings } from "../config/settings.ts";
 import { becomeOwner } from "../files/owner.ts";
 import { judgeChains, lookAtChains } from "./chains.ts";
 
-interface Given extends Pick<AgentSettings, "chains" | "currencies"> {
+interface ChainCheckInput extends Pick<AgentSettings, "chains" | "currencies"> {
   readonly egress: Egress | null;
   readonly courierFolder: string; // its owner is the courier's user
 }
 
-const { egress, courierFolder, ...settings } = JSON.parse(readFileSync(0, "utf8")) as Given;
+const { egress, courierFolder, ...settings } = JSON.parse(
+  readFileSync(0, "utf8"),
+) as ChainCheckInput;
 becomeOwner(courierFolder);
 if (egress !== null) useEgress(egress);
 process.stdout.write(

@@ -10,7 +10,7 @@ import { type JsonValue, parseJson } from "../../base/json.ts";
 import { privateFileBytesMax, readPrivateFile } from "../files/private-file.ts";
 import type { AgentSettings } from "./settings.ts";
 import { readSettings, secretNames } from "./shape.ts";
-import { blanked, findMembers, stringBytes } from "./text.ts";
+import { blankFields, findMembers, stringBytes } from "./text.ts";
 
 export type SecretName = (typeof secretNames)[number];
 
@@ -68,7 +68,7 @@ function parseText(path: string, bytes: Uint8Array): JsonValue {
       hint: "copy config.example.json, or write it again at the gateway",
     });
   }
-  const safe = blanked(bytes, secretNames);
+  const safe = blankFields(bytes, secretNames);
   assertVisible(safe, `${path}, `);
   try {
     return parseJson(safe, { bytesMax: privateFileBytesMax, keysMax: 1024, itemsMax: 4096 });

@@ -8,7 +8,7 @@ import { AgentError, reasonOf } from "../../base/fault.ts";
 import type { JsonValue } from "../../base/json.ts";
 import { readTrusted } from "../files/trusted.ts";
 import type { NetworkSettings } from "./settings.ts";
-import { asList, asObject, asText, fault } from "./values.ts";
+import { asList, asObject, asText, configFault } from "./values.ts";
 
 const keys = ["ca", "proxy", "direct"];
 const hostsMax = 64;
@@ -27,7 +27,7 @@ export function readNetwork(value: JsonValue): NetworkSettings {
   const hosts = direct.map((one, index) => {
     const host = asText(one, `network.direct[${index}]`).toLowerCase();
     if (hostPattern.test(host)) return host;
-    throw fault(
+    throw configFault(
       "CONFIG_VALUE",
       `network.direct[${index}] is no host, such as node.example, 10.0.0.5, or .example for all in it`,
     );
@@ -37,7 +37,7 @@ export function readNetwork(value: JsonValue): NetworkSettings {
 
 function readPath(text: string): string {
   if (text.startsWith("/") && text.length <= 4096 && !text.includes("\0")) return text;
-  throw fault(
+  throw configFault(
     "CONFIG_VALUE",
     "network.ca must be the whole path of a PEM file, such as /etc/autowithdraw/company-ca.pem",
   );
@@ -48,7 +48,7 @@ function readProxy(text: string): string {
   const url = URL.canParse(text) ? new URL(text) : null;
   if (url?.protocol === "http:" && url.pathname === "/" && url.search === "" && url.hash === "")
     return url.href;
-  throw fault(
+  throw configFault(
     "CONFIG_VALUE",
     "network.proxy must be http://HOST:PORT, with USER:PASSWORD@ before the host if the proxy wants it",
   );

@@ -11,7 +11,15 @@ import {
   serversOf,
 } from "../../chains/server-lines.ts";
 import type { ChainSettings } from "./settings.ts";
-import { asInteger, asList, asObject, asText, fault, needed, parseUrl } from "./values.ts";
+import {
+  asInteger,
+  asList,
+  asObject,
+  asText,
+  configFault,
+  parseUrl,
+  requireField,
+} from "./values.ts";
 
 const nodesMax = 8;
 const lineNames = ["url", "headersFile", "questionsPerHour"];
@@ -26,27 +34,27 @@ export function readNodes(
   );
   const nodes = read.map(({ url }) => url);
   if (nodes.length === 0)
-    throw fault(
+    throw configFault(
       "CONFIG_VALUE",
       `${path} is empty: write the addresses of your own nodes there, two or more of different providers`,
     );
   if (new Set(nodes).size < nodes.length)
-    throw fault("CONFIG_VALUE", `${path} names one node twice`);
+    throw configFault("CONFIG_VALUE", `${path} names one node twice`);
   return { nodes, ...serversOf(read) };
 }
 
 function readNode(value: JsonValue, path: string): NodeLines {
   const isAlone = typeof value === "string";
   const lines = isAlone ? { url: value } : asObject(value, path, lineNames);
-  const url = asText(needed(lines, "url", path), isAlone ? path : `${path}.url`);
+  const url = asText(requireField(lines, "url", path), isAlone ? path : `${path}.url`);
   const [placeholder] = /<[^<>]*>/.exec(url) ?? [];
   if (placeholder !== undefined)
-    throw fault(
+    throw configFault(
       "CONFIG_PLACEHOLDER",
       `still to be replaced with your own: ${placeholder} in ${path}`,
     );
   if (parseUrl(url) === null)
-    throw fault("CONFIG_NODE_URL", `${path} is not an http or https address`);
+    throw configFault("CONFIG_NODE_URL", `${path} is not an http or https address`);
   const { headersFile, questionsPerHour } = lines;
   const hour = `${path}.questionsPerHour`;
   return {
@@ -70,7 +78,7 @@ function readNode(value: JsonValue, path: string): NodeLines {
 function asPath(value: JsonValue, path: string): string {
   const text = asText(value, path);
   if (!isAbsolute(text))
-    throw fault(
+    throw configFault(
       "CONFIG_VALUE",
       `${path} must be a path from the root, such as /etc/crypto/node.headers`,
     );

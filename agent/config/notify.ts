@@ -12,7 +12,15 @@ import type {
   NotifySettings,
   NotifyTarget,
 } from "./settings.ts";
-import { asInteger, asList, asObject, asText, fault, needed, parseUrl } from "./values.ts";
+import {
+  asInteger,
+  asList,
+  asObject,
+  asText,
+  configFault,
+  parseUrl,
+  requireField,
+} from "./values.ts";
 
 const notifyKeys = ["command", "url", "stuckMinutes", "awayMinutes", "lowFunds"];
 const wordsMax = 32;
@@ -39,16 +47,16 @@ export function readNotify(
 
 function readTarget({ command, url }: JsonObject): NotifyTarget {
   if ((command === undefined) === (url === undefined))
-    throw fault("CONFIG_VALUE", "notify needs command or url, and not both");
+    throw configFault("CONFIG_VALUE", "notify needs command or url, and not both");
   if (url !== undefined) return { kind: "url", url: readUrl(asText(url, "notify.url")) };
   const words = asList(command as JsonValue, "notify.command", wordsMax).map((word, index) => {
     const text = asText(word, `notify.command[${index}]`);
     if (text.length > wordCharactersMax || text.includes("\0"))
-      throw fault("CONFIG_VALUE", `notify.command[${index}] is too long`);
+      throw configFault("CONFIG_VALUE", `notify.command[${index}] is too long`);
     return text;
   });
   if (words[0]?.startsWith("/") !== true) {
-    throw fault(
+    throw configFault(
       "CONFIG_VALUE",
       "notify.command must begin with the whole path of a program, such as /usr/local/bin/tell",
     );
@@ -60,10 +68,13 @@ function readTarget({ command, url }: JsonObject): NotifyTarget {
 function readUrl(text: string): string {
   const url = parseUrl(text);
   if (url === null || url.username !== "" || url.password !== "" || url.hash !== "") {
-    throw fault("CONFIG_VALUE", "notify.url must be an https address without user name or #");
+    throw configFault("CONFIG_VALUE", "notify.url must be an https address without user name or #");
   }
   if (url.protocol !== "https:" && !isLoopback(url.hostname)) {
-    throw fault("CONFIG_VALUE", `notify.url is http, and ${url.hostname} is not this machine`);
+    throw configFault(
+      "CONFIG_VALUE",
+      `notify.url is http, and ${url.hostname} is not this machine`,
+    );
   }
   return url.href;
 }
@@ -76,10 +87,16 @@ function readLowFunds(
   for (const [id, amount] of Object.entries(given)) {
     const at = `notify.lowFunds.${id}`;
     if (typeof amount === "number")
-      throw fault("CONFIG_AMOUNT", `${at} is a number; write amounts as text, such as "${amount}"`);
+      throw configFault(
+        "CONFIG_AMOUNT",
+        `${at} is a number; write amounts as text, such as "${amount}"`,
+      );
     const parsed = parseAmount(asText(amount as JsonValue, at), currencies[id]?.decimal ?? 0);
     if (!parsed.ok)
-      throw fault("CONFIG_AMOUNT", `${at} is not a plain decimal number above 0 such as "1.5"`);
+      throw configFault(
+        "CONFIG_AMOUNT",
+        `${at} is not a plain decimal number above 0 such as "1.5"`,
+      );
   }
   return given as Readonly<Record<string, string>>;
 }
@@ -87,11 +104,11 @@ function readLowFunds(
 /** @throws AgentError CONFIG_* */
 export function readMetrics(value: JsonValue): MetricsSettings {
   const metrics = asObject(value, "metrics", ["listen"]);
-  const listen = asText(needed(metrics, "listen", "metrics"), "metrics.listen");
+  const listen = asText(requireField(metrics, "listen", "metrics"), "metrics.listen");
   if (listen === "unix") return { listen: { kind: "unix" } };
   const [, host = "", port = ""] = /^(127(?:\.\d{1,3}){3}|\[::1\]):(\d{1,5})$/.exec(listen) ?? [];
   if (host === "" || Number(port) < 1 || Number(port) > 65_535) {
-    throw fault(
+    throw configFault(
       "CONFIG_VALUE",
       'metrics.listen must be "unix", or an address of this machine such as 127.0.0.1:9464',
     );

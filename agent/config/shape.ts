@@ -29,7 +29,16 @@ import type {
   PolicySettings,
   SweepSettings,
 } from "./settings.ts";
-import { asInteger, asList, asObject, asText, fault, needed, parseUrl, quoted } from "./values.ts";
+import {
+  asInteger,
+  asList,
+  asObject,
+  asText,
+  configFault,
+  parseUrl,
+  quoteText,
+  requireField,
+} from "./values.ts";
 
 /** The keys of config.json that are secrets. */
 export const secretNames = ["mnemonic", "apiKey", "encKey"] as const;
@@ -79,16 +88,16 @@ const addressesMax = 4096;
 export function readSettings(value: JsonValue): AgentSettings {
   const top = asObject(value, "the file", topKeys);
   for (const name of secretNames) if (top[name] !== undefined) asText(top[name], name);
-  const gatewayUrl = readGatewayUrl(needed(top, "gatewayUrl", ""));
+  const gatewayUrl = readGatewayUrl(requireField(top, "gatewayUrl", ""));
   const named = {
-    chains: asObject(needed(top, "chains", ""), "chains"),
-    currencies: asObject(needed(top, "currencies", ""), "currencies"),
+    chains: asObject(requireField(top, "chains", ""), "chains"),
+    currencies: asObject(requireField(top, "currencies", ""), "currencies"),
   };
   const expanded = expandPresets(named.chains, named.currencies, {
     chainLines: chainKeys,
     currencyLines: currencyKeys,
     wrong: (path, problem, known, given) =>
-      fault("CONFIG_PRESET", `${path} ${problem}`, known, given),
+      configFault("CONFIG_PRESET", `${path} ${problem}`, known, given),
   });
   const chains = readEach(expanded.chains, "chains", readChain);
   const networks = new Map<string, string>();
@@ -96,7 +105,7 @@ export function readSettings(value: JsonValue): AgentSettings {
     const network = networkOf(chain);
     const other = networks.get(network);
     if (other !== undefined)
-      throw fault("CONFIG_CHAIN_TWICE", `chains ${other} and ${name} have the same chainId`);
+      throw configFault("CONFIG_CHAIN_TWICE", `chains ${other} and ${name} have the same chainId`);
     networks.set(network, name);
   }
   oneOfEachUnnamed(chains);
@@ -108,13 +117,13 @@ export function readSettings(value: JsonValue): AgentSettings {
     const asset = `${currency.chain} ${currency.contract ?? ""}`;
     const other = assets.get(asset);
     if (other !== undefined)
-      throw fault("CONFIG_ASSET_TWICE", `currencies ${other} and ${id} are the same asset`);
+      throw configFault("CONFIG_ASSET_TWICE", `currencies ${other} and ${id} are the same asset`);
     assets.set(asset, id);
   }
-  const policy = readEach(needed(top, "policy", ""), "policy", (entry, path, id) => {
+  const policy = readEach(requireField(top, "policy", ""), "policy", (entry, path, id) => {
     const currency = currencies[id];
     if (currency === undefined)
-      throw fault(
+      throw configFault(
         "CONFIG_POLICY_CURRENCY",
         `${path}: there is no currency ${id}`,
         Object.keys(currencies),
@@ -143,7 +152,8 @@ export function readSettings(value: JsonValue): AgentSettings {
 function readGatewayUrl(value: JsonValue): string {
   const text = asText(value, "gatewayUrl");
   const url = parseUrl(text);
-  if (url === null) throw fault("CONFIG_GATEWAY_URL", "gatewayUrl is not an http or https address");
+  if (url === null)
+    throw configFault("CONFIG_GATEWAY_URL", "gatewayUrl is not an http or https address");
   if (
     url.username !== "" ||
     url.password !== "" ||
@@ -151,13 +161,13 @@ function readGatewayUrl(value: JsonValue): string {
     url.search !== "" ||
     url.hash !== ""
   ) {
-    throw fault(
+    throw configFault(
       "CONFIG_GATEWAY_URL",
       "gatewayUrl must be scheme, host and port alone, such as https://pay.example.com",
     );
   }
   if (url.protocol !== "https:" && !isLoopback(url.hostname)) {
-    throw fault(
+    throw configFault(
       "CONFIG_GATEWAY_PLAINTEXT",
       `gatewayUrl is http, and ${url.hostname} is not this machine`,
     );
@@ -167,15 +177,18 @@ function readGatewayUrl(value: JsonValue): string {
 
 function readChain(value: JsonValue, path: string): ChainSettings {
   const chain = asObject(value, path, [...chainKeys, presetKey]);
-  const family = readFamily(needed(chain, "family", path), path);
-  const chainId = readChainId(family, needed(chain, "chainId", path), `${path}.chainId`);
-  const nodes = readNodes(needed(chain, "nodes", path), `${path}.nodes`);
-  const wanted = needed(chain, "confirmations", path);
+  const family = readFamily(requireField(chain, "family", path), path);
+  const chainId = readChainId(family, requireField(chain, "chainId", path), `${path}.chainId`);
+  const nodes = readNodes(requireField(chain, "nodes", path), `${path}.nodes`);
+  const wanted = requireField(chain, "confirmations", path);
   if (typeof wanted === "string" && wanted !== "finalized") {
-    throw fault("CONFIG_VALUE", `${path}.confirmations must be a whole number or "finalized"`);
+    throw configFault(
+      "CONFIG_VALUE",
+      `${path}.confirmations must be a whole number or "finalized"`,
+    );
   }
   if (wanted !== "finalized" && !family.countsConfirmations) {
-    throw fault(
+    throw configFault(
       "CONFIG_VALUE",
       `${path}.confirmations must be "finalized": this chain says by itself which blocks are final`,
     );
@@ -197,15 +210,15 @@ function readChain(value: JsonValue, path: string): ChainSettings {
 
 function readNodesFrom(value: JsonValue, path: string): NodesFrom {
   if (value === "gateway" || value === "own") return value;
-  throw fault("CONFIG_VALUE", `${path} must be "own" or "gateway"`);
+  throw configFault("CONFIG_VALUE", `${path} must be "own" or "gateway"`);
 }
 
 function readFamily(value: JsonValue, path: string): Family {
   const family = typeof value === "string" ? familyNamed(value) : undefined;
   if (family !== undefined) return family;
-  throw fault(
+  throw configFault(
     "CONFIG_VALUE",
-    `${path}.family must be one of ${familyNames.map(quoted).join(", ")}`,
+    `${path}.family must be one of ${familyNames.map(quoteText).join(", ")}`,
   );
 }
 
@@ -214,7 +227,7 @@ function readChainId(family: Family, value: JsonValue, path: string): ChainId {
   const id = family.readChainId(value);
   if (id !== null) return id;
   if (typeof family.readChainId(1) === "number") asInteger(value, path, 0, Number.MAX_SAFE_INTEGER);
-  throw fault("CONFIG_VALUE", `${path} is the id of no chain of this family`);
+  throw configFault("CONFIG_VALUE", `${path} is the id of no chain of this family`);
 }
 
 /**
@@ -227,7 +240,7 @@ function oneOfEachUnnamed(chains: Readonly<Record<string, ChainSettings>>): void
     if (namesNetwork(chain.family)) continue;
     const other = known.get(chain.family);
     if (other !== undefined)
-      throw fault(
+      throw configFault(
         "CONFIG_VALUE",
         `chains ${other} and ${name} are two networks of ${chain.family}, whose transactions name no network: ` +
           "what is signed for one could be paid on the other; keep one of them, the other needs a wallet of its own",
@@ -239,9 +252,17 @@ function oneOfEachUnnamed(chains: Readonly<Record<string, ChainSettings>>): void
 function readFeeModel(value: JsonValue, path: string, { feeModels }: Family): string {
   const text = asText(value, path);
   if (feeModels.length === 0)
-    throw fault("CONFIG_VALUE", `${path}: this chain bills in one way alone, so leave it out`);
+    throw configFault(
+      "CONFIG_VALUE",
+      `${path}: this chain bills in one way alone, so leave it out`,
+    );
   if (!feeModels.includes(text))
-    throw fault("CONFIG_VALUE", `${path} must be one of ${feeModels.join(", ")}`, feeModels, text);
+    throw configFault(
+      "CONFIG_VALUE",
+      `${path} must be one of ${feeModels.join(", ")}`,
+      feeModels,
+      text,
+    );
   return text;
 }
 
@@ -251,19 +272,24 @@ function readCurrency(
   chains: Readonly<Record<string, ChainSettings>>,
 ): CurrencySettings {
   const currency = asObject(value, path, [...currencyKeys, presetKey]);
-  const chain = asText(needed(currency, "chain", path), `${path}.chain`);
+  const chain = asText(requireField(currency, "chain", path), `${path}.chain`);
   if (chains[chain] === undefined)
-    throw fault(
+    throw configFault(
       "CONFIG_CURRENCY_CHAIN",
-      `${path}: there is no chain ${quoted(chain)}`,
+      `${path}: there is no chain ${quoteText(chain)}`,
       Object.keys(chains),
     );
-  const decimal = asInteger(needed(currency, "decimal", path), `${path}.decimal`, 0, decimalMax);
+  const decimal = asInteger(
+    requireField(currency, "decimal", path),
+    `${path}.decimal`,
+    0,
+    decimalMax,
+  );
   const family = families[chains[chain].family];
   if (currency.contract === undefined) {
     const coinDecimal = family.fees.decimal;
     if (decimal !== coinDecimal) {
-      throw fault(
+      throw configFault(
         "CONFIG_DECIMAL",
         `${path} has no contract, so it is the native coin, which has ${coinDecimal} decimals, not ${decimal}`,
       );
@@ -293,7 +319,7 @@ function readPolicy(
     "newDestination",
     "sweeps",
   ]);
-  for (const key of neededPolicyKeys) needed(policy, key, path);
+  for (const key of neededPolicyKeys) requireField(policy, key, path);
   const result: Record<
     string,
     string | readonly string[] | PolicySettings["newDestination"] | SweepSettings
@@ -305,7 +331,7 @@ function readPolicy(
     if (policy[key] !== undefined) result[key] = asAmount(policy[key], `${path}.${key}`, decimal);
   if (policy[tipKey] !== undefined) {
     if (tipUnit === "")
-      throw fault(
+      throw configFault(
         "CONFIG_VALUE",
         `${path}.${tipKey} is for chains where a block producer is offered a tip, and on this one nobody is: leave it out`,
       );
@@ -333,7 +359,7 @@ function readPolicy(
 function readSweeps(value: JsonValue, path: string, feeDecimal: number): SweepSettings {
   const { allowed, ...given } = asObject(value, path, ["allowed", ...sweepAmountKeys]);
   if (allowed !== undefined && typeof allowed !== "boolean")
-    throw fault("CONFIG_VALUE", `${path}.allowed must be true or false`);
+    throw configFault("CONFIG_VALUE", `${path}.allowed must be true or false`);
   const amounts: Record<string, string> = {};
   for (const key of sweepAmountKeys) {
     const amount = given[key];
@@ -349,7 +375,7 @@ function readNewDestination(
 ): PolicySettings["newDestination"] {
   const { holdAbove, delayMinutes } = asObject(value, path, newDestinationKeys);
   if (holdAbove === undefined && delayMinutes === undefined)
-    throw fault("CONFIG_MISSING_KEY", `${path} needs holdAbove, delayMinutes or both`);
+    throw configFault("CONFIG_MISSING_KEY", `${path} needs holdAbove, delayMinutes or both`);
   return {
     ...(holdAbove === undefined
       ? {}
@@ -363,13 +389,16 @@ function readNewDestination(
 /** An amount as text. "0" is allowed: a fee of zero, or "hold everything above 0". */
 function asAmount(given: JsonValue, at: string, decimal: number): string {
   if (typeof given === "number")
-    throw fault("CONFIG_AMOUNT", `${at} is a number; write amounts as text, such as "${given}"`);
+    throw configFault(
+      "CONFIG_AMOUNT",
+      `${at} is a number; write amounts as text, such as "${given}"`,
+    );
   const text = asText(given, at);
   const parsed = parseAmount(text, decimal);
   if (parsed.ok || parsed.code === "AMOUNT_ZERO") return text;
   if (parsed.code === "AMOUNT_PRECISION")
-    throw fault("CONFIG_AMOUNT", `${at} has more than ${decimal} digits after the point`);
-  throw fault("CONFIG_AMOUNT", `${at} is not a plain decimal number such as "1.5"`);
+    throw configFault("CONFIG_AMOUNT", `${at} has more than ${decimal} digits after the point`);
+  throw configFault("CONFIG_AMOUNT", `${at} is not a plain decimal number such as "1.5"`);
 }
 
 function readAddress(
@@ -382,17 +411,17 @@ function readAddress(
   const parsed = family.parseAddress(asText(value, path), family.networkOf(chain));
   if (parsed.ok) return parsed.address;
   if (parsed.code === "ADDRESS_CHECKSUM")
-    throw fault(code, `${path} is mistyped: its checksum does not fit`);
-  if (parsed.code === "ADDRESS_ZERO") throw fault(code, `${path} is the zero address`);
+    throw configFault(code, `${path} is mistyped: its checksum does not fit`);
+  if (parsed.code === "ADDRESS_ZERO") throw configFault(code, `${path} is the zero address`);
   const other = familyNames.find(
     (name) => families[name].parseAddress(value as string, mainNetworks[name]).ok,
   );
   if (other !== undefined)
-    throw fault(
+    throw configFault(
       code,
       `${path} is an address of another family of chains, ${other}, and this chain is of ${family.name}`,
     );
-  throw fault(
+  throw configFault(
     code,
     `${path} is not an address of this chain: ${parsed.detail ?? "it wants 0x and 40 hex digits"}`,
   );
@@ -404,14 +433,15 @@ function readEach<T>(
   read: (entry: JsonValue, path: string, name: string) => T,
 ): Record<string, T> {
   const entries = Object.entries(asObject(value, path));
-  if (entries.length === 0 && path !== "policy") throw fault("CONFIG_VALUE", `${path} is empty`);
+  if (entries.length === 0 && path !== "policy")
+    throw configFault("CONFIG_VALUE", `${path} is empty`);
   const result: Record<string, T> = Object.create(null);
   const pattern = path === "chains" ? namePattern : currencyPattern;
   for (const [name, entry] of entries) {
     if (!pattern.test(name))
-      throw fault(
+      throw configFault(
         "CONFIG_VALUE",
-        `${path}: ${quoted(name)} is not a name: a-z, 0-9, - and _, at most 64`,
+        `${path}: ${quoteText(name)} is not a name: a-z, 0-9, - and _, at most 64`,
       );
     result[name] = read(entry, `${path}.${name}`, name);
   }

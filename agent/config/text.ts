@@ -52,7 +52,7 @@ export function findMembers(bytes: Uint8Array): readonly Member[] {
  * A copy with the inside of each named member's string value turned into spaces, and a byte order
  * mark in front as well: same length, same lines, same grammar.
  */
-export function blanked(bytes: Uint8Array, names: readonly string[]): Uint8Array {
+export function blankFields(bytes: Uint8Array, names: readonly string[]): Uint8Array {
   const copy = fixedCopy(bytes).fill(space, 0, markLength(bytes));
   for (const member of findMembers(bytes)) {
     if (names.includes(member.key) && bytes[member.valueStart] === quote)

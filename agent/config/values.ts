@@ -18,10 +18,10 @@ export function parseUrl(text: string): URL | null {
 }
 
 /** The member `key`. @throws AgentError CONFIG_MISSING_KEY */
-export function needed(object: JsonObject, key: string, path: string): JsonValue {
+export function requireField(object: JsonObject, key: string, path: string): JsonValue {
   const value = object[key];
   if (value === undefined)
-    throw fault("CONFIG_MISSING_KEY", `${path === "" ? "" : `${path}.`}${key} is missing`);
+    throw configFault("CONFIG_MISSING_KEY", `${path === "" ? "" : `${path}.`}${key} is missing`);
   return value;
 }
 
@@ -35,7 +35,7 @@ export function asObject(value: JsonValue, path: string, known?: readonly string
   const object = value as JsonObject;
   for (const key of Object.keys(object)) {
     if (known !== undefined && !known.includes(key)) {
-      throw fault(
+      throw configFault(
         "CONFIG_UNKNOWN_KEY",
         `${path === "the file" ? "" : `${path}.`}${shownKey(key)} is not a known key`,
         known,
@@ -50,7 +50,7 @@ export function asObject(value: JsonValue, path: string, known?: readonly string
 export function asList(value: JsonValue, path: string, itemsMax: number): readonly JsonValue[] {
   if (!Array.isArray(value)) throw typeFault(path, "a list, [ … ]", value);
   if (value.length > itemsMax)
-    throw fault("CONFIG_VALUE", `${path} has more than ${itemsMax} entries`);
+    throw configFault("CONFIG_VALUE", `${path} has more than ${itemsMax} entries`);
   return value as readonly JsonValue[];
 }
 
@@ -64,7 +64,7 @@ export function asText(value: JsonValue, path: string): string {
 export function asInteger(value: JsonValue, path: string, min: number, max: number): number {
   if (typeof value !== "number") throw typeFault(path, "a whole number without quotes", value);
   if (value < min || value > max)
-    throw fault("CONFIG_VALUE", `${path} must be between ${min} and ${max}`);
+    throw configFault("CONFIG_VALUE", `${path} must be between ${min} and ${max}`);
   return value;
 }
 
@@ -77,7 +77,7 @@ function typeFault(path: string, wanted: string, value: JsonValue): AgentError {
         : typeof value === "object"
           ? "an object"
           : `a ${typeof value}`;
-  return fault(
+  return configFault(
     "CONFIG_TYPE",
     `${path} must be ${wanted}, not ${found.replace("a string", "text")}`,
   );
@@ -89,7 +89,7 @@ type ConfigCode = Extract<Code, `CONFIG_${string}`>;
  * A fault whose hint is the name of `known` that is nearest to `given`, or the start of `given`;
  * else all of `known`.
  */
-export function fault(
+export function configFault(
   code: ConfigCode,
   message: string,
   known?: readonly string[],
@@ -112,7 +112,7 @@ function shownKey(key: string): string {
 }
 
 /** The text in quotes, cut at 64 characters. */
-export function quoted(text: string): string {
+export function quoteText(text: string): string {
   return JSON.stringify(text.length > 64 ? `${text.slice(0, 61)}...` : text);
 }
 

@@ -4,14 +4,14 @@
  */
 import type { FeeMarket } from "../../chains/family.ts";
 import type { ChainState, UnusableCoin } from "../../chains/nodes.ts";
-import type { Shared } from "./run-state.ts";
+import type { RunContext } from "./run-state.ts";
 import { lostControl } from "./scheduler/accounts.ts";
 import { asking, nodesDetail } from "./status.ts";
 import { createWatch, type Watch } from "./watch/watch.ts";
 
 /** Watches a deposit address while a sweep of it is open. The chain's own watch gives the rest. */
 export function watchDeposit(
-  { options, feed }: Shared,
+  { options, feed }: RunContext,
   chain: string,
   account: string,
 ): Watch | null {
@@ -32,7 +32,7 @@ export function watchDeposit(
 }
 
 /** Whether a currency of the chain is below the threshold of notify.lowFunds. */
-function isLow({ alertMonitor, currencies }: Shared["options"], chain: string): boolean {
+function isLow({ alertMonitor, currencies }: RunContext["options"], chain: string): boolean {
   return (
     alertMonitor?.lowFunds().some(({ currency }) => currencies[currency]?.chain === chain) === true
   );
@@ -53,7 +53,7 @@ function partWords({ unread }: ChainState): readonly string[] {
 
 /** Watches a hot wallet on one chain. Returns null if no nodes are configured for it. */
 export function watchChain(
-  { options, feed, state, tellStatus, isIdle }: Shared,
+  { options, feed, state, tellStatus, isIdle }: RunContext,
   chain: string,
   account: string,
 ): Watch | null {

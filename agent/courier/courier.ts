@@ -5,7 +5,7 @@
  */
 import { AgentError } from "../../base/fault.ts";
 import { isOlder } from "../socket/config-read.ts";
-import { type SignerSocket, settled } from "./effects.ts";
+import { type SignerSocket, settleAnswer } from "./effects.ts";
 import { beginRun } from "./run.ts";
 import type { RunOptions } from "./run-state.ts";
 
@@ -49,7 +49,7 @@ export function createCourier(options: CourierOptions): Courier {
   };
   const connect = async (): Promise<void> => {
     const signer = options.connectSigner();
-    const hello = await settled(signer.request("hello", { config: own }));
+    const hello = await settleAnswer(signer.request("hello", { config: own }));
     if (isClosed || !hello.ok) {
       signer.close();
       if (!hello.ok) again(hello.code);

@@ -113,12 +113,16 @@ async function answerOf(access: ChainAccess, effect: NodeQuestion): Promise<Sche
         ),
       };
     case "look":
-      return { kind: "looked", ...accountIn(effect), found: await access.look(effect.wanted) };
+      return {
+        kind: "looked",
+        ...accountIn(effect),
+        ...answered(effect, await access.look(effect.wanted)),
+      };
     case "confirm":
       return {
         kind: "confirmed",
         ...accountIn(effect),
-        found: await access.confirm(effect.wanted),
+        ...answered(effect, await access.confirm(effect.wanted)),
       };
     case "void":
       return { kind: "void", ...accountIn(effect), found: await access.findVoid(effect.wanted) };
@@ -131,6 +135,16 @@ async function answerOf(access: ChainAccess, effect: NodeQuestion): Promise<Sche
   }
 }
 
+/** The answers to a question, and the withdrawals that they leave out. */
+function answered<T extends { readonly transactionId: string }>(
+  { wanted }: Extract<NodeQuestion, { kind: "look" | "confirm" }>,
+  found: readonly T[],
+): { readonly found: readonly T[]; readonly failed: readonly string[] } {
+  const known = new Set(found.map(({ transactionId }) => transactionId));
+  const ids = wanted.map(({ withdrawal: { transactionId } }) => transactionId);
+  return { found, failed: ids.filter((id) => !known.has(id)) };
+}
+
 /** The account of an answer, as its question named it. */
 function accountIn({ chain, account }: InPlay): InPlay {
   return account === undefined ? { chain } : { chain, account };
@@ -141,11 +155,11 @@ interface InPlay {
   readonly account?: string;
 }
 
-type Gathered = Effect<"ask"> & { readonly verb: EachVerb };
+type AskEffect = Effect<"ask"> & { readonly verb: EachVerb };
 
 /** Joins the signer's requests of one tick into one line for each verb. */
-function createGathering(options: HandsOptions): (effect: Gathered) => Promise<void> {
-  let gathered: Gathered[] = [];
+function createGathering(options: HandsOptions): (effect: AskEffect) => Promise<void> {
+  let gathered: AskEffect[] = [];
   const flush = (): void => {
     const effects = gathered;
     gathered = [];
@@ -165,7 +179,7 @@ function createGathering(options: HandsOptions): (effect: Gathered) => Promise<v
 async function askEach(
   options: HandsOptions,
   of: EachVerb,
-  effects: readonly Gathered[],
+  effects: readonly AskEffect[],
 ): Promise<void> {
   const [first] = effects;
   if (first === undefined) return;
@@ -174,7 +188,7 @@ async function askEach(
     return;
   }
   const bodies = effects.map(({ body }) => body);
-  const answer = await settled(options.signer.request("each", { of, bodies }));
+  const answer = await settleAnswer(options.signer.request("each", { of, bodies }));
   for (const [at, effect] of effects.entries()) {
     const own = answer.ok ? answer.answers[at] : answer;
     takeAnswer(options, effect, own ?? { ok: false, code: "SOCKET_FORMAT", effect: "unknown" });
@@ -194,7 +208,7 @@ function isOffer(effect: Effect<"ask">): effect is Offer {
 async function askWithEvidence(
   options: HandsOptions,
   effect: Offer,
-  together: (effect: Gathered) => Promise<void>,
+  together: (effect: AskEffect) => Promise<void>,
 ): Promise<void> {
   const evidenceOf = options.chainAccess.get(effect.withdrawal.chain)?.nodes.evidence;
   if (evidenceOf === undefined)
@@ -212,7 +226,7 @@ async function askWithEvidence(
 }
 
 async function askSigner(options: HandsOptions, effect: Effect<"ask">): Promise<void> {
-  takeAnswer(options, effect, await settled(request(options.signer, effect)));
+  takeAnswer(options, effect, await settleAnswer(request(options.signer, effect)));
 }
 
 type StepAnswer = Extract<SchedulerEvent, { kind: "answered" }>["answer"];
@@ -309,7 +323,7 @@ async function adopt(
   { signer, feed, log }: HandsOptions,
   { body }: Effect<"adopt">,
 ): Promise<void> {
-  const answer = await settled(signer.request("adopt", body));
+  const answer = await settleAnswer(signer.request("adopt", body));
   const { chain, slot } = body;
   if (answer.ok)
     log.info(
@@ -328,7 +342,7 @@ async function informAccount(
   { signer, log }: HandsOptions,
   { body }: Effect<"account">,
 ): Promise<void> {
-  const answer = await settled(signer.request("account", body));
+  const answer = await settleAnswer(signer.request("account", body));
   if (answer.ok) return;
   const fields = { chain: body.chain, slot: body.slot, code: answer.code };
   log.warn({ event: "slot-count-refused", ...fields }, "the account's slot count was not taken");
@@ -338,7 +352,7 @@ async function tellForeign(
   { signer, log }: HandsOptions,
   { body }: Effect<"foreign">,
 ): Promise<void> {
-  const answer = await settled(signer.request("foreign", body));
+  const answer = await settleAnswer(signer.request("foreign", body));
   const { chain, coin, txHash } = body;
   const fields = { code: "CHAIN_COIN_FOREIGN", chain, coin, txHash, told: answer.ok };
   log.error(
@@ -349,7 +363,7 @@ async function tellForeign(
 
 /** A lost report costs ten minutes: the nodes are asked again. */
 async function tellUnseen({ signer }: HandsOptions, { body }: Effect<"unseen">): Promise<void> {
-  await settled(signer.request("unseen", body));
+  await settleAnswer(signer.request("unseen", body));
 }
 
 async function send(
@@ -419,7 +433,7 @@ async function slotCounts(
 }
 
 /** Returns a fault of the socket as an answer; the scheduler uses its effect. */
-export async function settled<A>(
+export async function settleAnswer<A>(
   answer: Promise<AnswerTo<A>>,
 ): Promise<({ readonly ok: true } & A) | SchedulerNo> {
   try {

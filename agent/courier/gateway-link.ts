@@ -5,12 +5,12 @@
  */
 import { envelopeHeaderBytes } from "../../protocol/envelope.ts";
 import { parseAck } from "../../protocol/payloads.ts";
-import { settled } from "./effects.ts";
+import { settleAnswer } from "./effects.ts";
 import { createLink, type Link } from "./link/link.ts";
-import { foresee } from "./nodes/prefetch.ts";
+import { prefetchAnswers } from "./nodes/prefetch.ts";
 import { createQuestions } from "./questions.ts";
 import { createReporter, type Reporter } from "./report/report.ts";
-import { askHello, type Hello, type RunOptions, type Shared } from "./run-state.ts";
+import { askHello, type Hello, type RunContext, type RunOptions } from "./run-state.ts";
 import type { SchedulerNo } from "./scheduler/scheduler.ts";
 
 /**
@@ -23,7 +23,7 @@ const quietMs = 30_000;
  * statements to the gateway.
  */
 export function openLink(
-  shared: Shared,
+  shared: RunContext,
   hello: Hello,
 ): { readonly link: Link; readonly reporter: Reporter } {
   const { options, signer, state } = shared;
@@ -50,12 +50,12 @@ export function openLink(
       keepOrder(shared, frame).catch(onBug);
     },
     onFrame(envelope, frame) {
-      const take = { jobs: admitJobs, ack: release, sightings: keepSightings }[envelope];
+      const take = { jobs: admitJobs, ack: releaseRecords, sightings: keepSightings }[envelope];
       take(shared, link, frame).catch(onBug);
       // While the signer verifies and writes, the nodes can already answer the questions that this
       // job will need.
       if (envelope === "jobs")
-        setImmediate(() => foresee(frame, hello.accounts, { ...options, onExpected }));
+        setImmediate(() => prefetchAnswers(frame, hello.accounts, { ...options, onExpected }));
     },
     onDown({ code, detail, wasUp, retryMs }) {
       metrics.count("linkDown");
@@ -84,7 +84,7 @@ export function openLink(
   const reporter = createReporter({
     link,
     report: async (after) => {
-      const answer = await settled(signer.request("report", { after }));
+      const answer = await settleAnswer(signer.request("report", { after }));
       if (!answer.ok) throw new Error(`the signer gave no statements: ${answer.code}`);
       return answer.frames;
     },
@@ -104,7 +104,11 @@ export function openLink(
  * acknowledgement answers the statement about the accepted welcome, so a quiet link repeats it.
  * Sends the questions that waited for their second, too.
  */
-export async function checkReceived(shared: Shared, link: Link, reporter: Reporter): Promise<void> {
+export async function checkReceived(
+  shared: RunContext,
+  link: Link,
+  reporter: Reporter,
+): Promise<void> {
   const { state, options } = shared;
   state.questions?.flush();
   const { stated } = state;
@@ -122,14 +126,14 @@ export async function checkReceived(shared: Shared, link: Link, reporter: Report
  * every statement without acknowledgement.
  */
 async function answerHandshake(
-  shared: Shared,
+  shared: RunContext,
   link: Link,
   reporter: Reporter,
   frame: Uint8Array,
 ): Promise<void> {
   const { signer, state, options } = shared;
   const connection = state.linkUps;
-  const admitted = await settled(signer.request("admit", { frames: [frame] }));
+  const admitted = await settleAnswer(signer.request("admit", { frames: [frame] }));
   const isOver = (): boolean => state.isEnded || state.linkUps !== connection || !link.isUp;
   if (isOver()) return;
   if (!admitted.ok) {
@@ -157,9 +161,9 @@ async function answerHandshake(
 /**
  * Gives a recovery offer to the signer, where it waits for the operator. The scheduler stops here.
  */
-async function keepOrder(shared: Shared, frame: Uint8Array): Promise<void> {
+async function keepOrder(shared: RunContext, frame: Uint8Array): Promise<void> {
   const { signer, state, options } = shared;
-  const kept = await settled(signer.request("admit", { frames: [frame] }));
+  const kept = await settleAnswer(signer.request("admit", { frames: [frame] }));
   if (state.isEnded) return;
   if (!kept.ok) {
     options.log.warn(
@@ -176,11 +180,11 @@ async function keepOrder(shared: Shared, frame: Uint8Array): Promise<void> {
   shared.tellStatus();
 }
 
-async function admitJobs(shared: Shared, link: Link, frame: Uint8Array): Promise<void> {
+async function admitJobs(shared: RunContext, link: Link, frame: Uint8Array): Promise<void> {
   const { signer, feed, options } = shared;
   const arrivedAtMs = options.monotonic();
   options.metrics.count("jobFrames");
-  const answer = await settled(signer.request("admit", { frames: [frame] }));
+  const answer = await settleAnswer(signer.request("admit", { frames: [frame] }));
   if (answer.ok) {
     const { withdrawals } = answer;
     ordersTaken(shared, "");
@@ -209,7 +213,7 @@ async function admitJobs(shared: Shared, link: Link, frame: Uint8Array): Promise
  * While the ledger takes nothing, new jobs wait at the gateway and no list here shows them. So
  * `status` shows the reason in the link's detail.
  */
-function ordersTaken({ state, tellStatus }: Shared, code: string): void {
+function ordersTaken({ state, tellStatus }: RunContext, code: string): void {
   const detail =
     code.startsWith("LEDGER_") || code === "CLOCK_AHEAD"
       ? `${code}: the signer does not take new orders`
@@ -229,26 +233,26 @@ function reasonOf({ code, detail = "" }: SchedulerNo): string {
  * took.
  */
 async function keepSightings(
-  shared: Shared,
+  shared: RunContext,
   link: Pick<Link, "drop">,
   frame: Uint8Array,
 ): Promise<void> {
   const { signer, feed, options } = shared;
-  const answer = await settled(signer.request("sightings", { frames: [frame] }));
+  const answer = await settleAnswer(signer.request("sightings", { frames: [frame] }));
   if (answer.ok)
     feed({ kind: "sighted", coins: answer.coins, next: answer.next, orders: answer.orders });
   else refusedFrame(options, link, answer);
 }
 
 /** An acknowledgement of the gateway, as it came. */
-export async function release(
-  shared: Shared,
+export async function releaseRecords(
+  shared: RunContext,
   link: Pick<Link, "drop">,
   frame: Uint8Array,
 ): Promise<void> {
   const { signer, feed, options, state } = shared;
   options.metrics.count("ackFrames");
-  const answer = await settled(signer.request("release", { frames: [frame] }));
+  const answer = await settleAnswer(signer.request("release", { frames: [frame] }));
   if (answer.ok) {
     for (const { transactionId } of answer.withdrawals)
       options.metrics.reached(transactionId, "released");
@@ -265,7 +269,7 @@ export async function release(
  * A locked signer takes no acknowledgement and does not report one. But the signer verified this
  * one before its answer.
  */
-function keepAcknowledged(state: Shared["state"], frame: Uint8Array): void {
+function keepAcknowledged(state: RunContext["state"], frame: Uint8Array): void {
   const { head } = parseAck(frame.subarray(envelopeHeaderBytes));
   state.acked = Math.max(state.acked, head.seq);
 }
@@ -274,7 +278,10 @@ function keepAcknowledged(state: Shared["state"], frame: Uint8Array): void {
  * Keeps which withdrawals no block takes, from an acknowledgement that the signer took. Most name
  * none, and are not read here.
  */
-function keepUnreachable({ state, feed }: Pick<Shared, "state" | "feed">, frame: Uint8Array): void {
+function keepUnreachable(
+  { state, feed }: Pick<RunContext, "state" | "feed">,
+  frame: Uint8Array,
+): void {
   const isNaming = Buffer.from(frame.buffer, frame.byteOffset, frame.length).includes(
     '"unreachable"',
   );

@@ -195,7 +195,7 @@ async function main(): Promise<void> {
   process.once("SIGINT", stop);
 }
 
-interface Measured {
+interface Instruments {
   readonly log: AgentLog;
   readonly metrics: Metrics;
   readonly alertMonitor: AlertMonitor;
@@ -204,7 +204,7 @@ interface Measured {
 function serve(
   { stateDir }: CourierSettings,
   { listen }: MetricsSettings,
-  { log, metrics, alertMonitor }: Measured,
+  { log, metrics, alertMonitor }: Instruments,
 ): { close(): void } {
   const residentBytes = (): number => process.memoryUsage.rss();
   const shown = createMetricsText({ metrics, alertMonitor, clock, version, residentBytes });
@@ -234,7 +234,7 @@ function exitReason(
   message: string,
   context: Readonly<Record<string, unknown>>,
 ): void {
-  const level = agentEvents[event][1];
+  const level = agentEvents[event].level;
   process.stderr.write(
     `${logLine({ at: clock(), level, process: "courier", event, message }, context)}\n`,
   );

@@ -9,7 +9,7 @@ import type { Head, OpenSlots } from "../../protocol/messages.ts";
 import type { CourierSettings } from "../config/settings.ts";
 import type { SignerSummary } from "../socket/summary.ts";
 import type { CourierAnswers } from "../socket/verbs.ts";
-import { type SignerSocket, settled } from "./effects.ts";
+import { type SignerSocket, settleAnswer } from "./effects.ts";
 import type { AlertMonitor } from "./events/alert-monitor.ts";
 import type { LinkOptions } from "./link/link.ts";
 import type { Metrics } from "./metrics.ts";
@@ -45,7 +45,7 @@ export interface RunOptions {
 export type Hello = CourierAnswers["hello"];
 
 /** State that the parts of a run share. */
-export interface Shared {
+export interface RunContext {
   readonly options: RunOptions;
   readonly signer: SignerSocket;
   readonly feed: (event: SchedulerEvent) => void;
@@ -98,9 +98,9 @@ export async function askHello({
   feed,
   state,
   options,
-}: Shared): Promise<Hello | SchedulerNo> {
+}: RunContext): Promise<Hello | SchedulerNo> {
   const askedAtMs = options.monotonic();
-  const answer = await settled(signer.request("hello", {}));
+  const answer = await settleAnswer(signer.request("hello", {}));
   if (!answer.ok) return answer;
   state.acked = answer.acked;
   feed({ kind: "hello", hello: answer, isFresh: false, askedAtMs });

@@ -3,15 +3,21 @@
  * Begins with the signer's `hello` and ends with its socket. The next run begins with the next
  * `hello`, by the same steps.
  */
-import type { Push } from "../socket/verbs.ts";
+import type { PushMessage } from "../socket/verbs.ts";
 import { watchChain, watchDeposit } from "./chain-watch.ts";
-import { createHands, type SignerSocket, settled } from "./effects.ts";
+import { createHands, type SignerSocket, settleAnswer } from "./effects.ts";
 import { checkReceived, openLink } from "./gateway-link.ts";
 import type { Reporter } from "./report/report.ts";
-import { askHello, type Hello, type RunOptions, type RunState, type Shared } from "./run-state.ts";
+import {
+  askHello,
+  type Hello,
+  type RunContext,
+  type RunOptions,
+  type RunState,
+} from "./run-state.ts";
 import { accountKey, isIdle, openSlots } from "./scheduler/accounts.ts";
-import { createScheduler, type SchedulerEvent, step } from "./scheduler/scheduler.ts";
-import { unbegun, waiting } from "./scheduler/waiting.ts";
+import { createScheduler, type SchedulerEvent, stepScheduler } from "./scheduler/scheduler.ts";
+import { listUnbegunAccounts, listWaitingItems } from "./scheduler/waiting.ts";
 import { checkSkewed } from "./skew.ts";
 import { snapshotOf, statusOf } from "./status.ts";
 import type { Watch } from "./watch/watch.ts";
@@ -29,7 +35,7 @@ export function beginRun(options: RunOptions, signer: SignerSocket, hello: Hello
   const state = newState(hello);
   const feed = (event: SchedulerEvent): void => {
     if (state.isEnded) return;
-    for (const effect of step(scheduler, event, monotonic())) carry(effect);
+    for (const effect of stepScheduler(scheduler, event, monotonic())) carry(effect);
     if (deposits.size > 0 || scheduler.book.accounts.size > hotWalletCount) watchDeposits();
   };
   const hotWalletCount = new Set(
@@ -50,15 +56,17 @@ export function beginRun(options: RunOptions, signer: SignerSocket, hello: Hello
   };
   const tellStatus = (): void => {
     options.alertMonitor?.look(snapshotOf(shared, hello.agent, scheduler));
-    settled(
-      signer.request("tell", { courier: statusOf(shared, waiting(scheduler), unbegun(scheduler)) }),
+    settleAnswer(
+      signer.request("tell", {
+        courier: statusOf(shared, listWaitingItems(scheduler), listUnbegunAccounts(scheduler)),
+      }),
     )
       .then((answer) => {
         if (answer.ok) state.summary = answer.summary;
       })
       .catch(onBug);
   };
-  const shared: Shared = {
+  const shared: RunContext = {
     options,
     signer,
     feed,
@@ -123,11 +131,14 @@ function newState({ head, acked }: Hello): RunState {
   };
 }
 
-function pausedEvent({ push: kind, ...stop }: Extract<Push, { push: "paused" }>): SchedulerEvent {
+function pausedEvent({
+  push: kind,
+  ...stop
+}: Extract<PushMessage, { push: "paused" }>): SchedulerEvent {
   return { kind, ...stop };
 }
 
-function takePush(shared: Shared, reporter: Reporter, push: Push): void {
+function takePush(shared: RunContext, reporter: Reporter, push: PushMessage): void {
   const { feed, options, signer } = shared;
   switch (push.push) {
     case "statement":

@@ -1,6 +1,6 @@
 /** Statements of the gateway that the signer refused because of a difference of clocks. */
 import type { Link } from "./link/link.ts";
-import type { Shared } from "./run-state.ts";
+import type { RunContext } from "./run-state.ts";
 
 /** A clock that jumped is often corrected within this time. */
 const skewedMs = 30_000;
@@ -11,7 +11,7 @@ const skewedMs = 30_000;
  * `status` shows CLOCK_SKEW while the clocks differ.
  */
 export function checkSkewed(
-  { state, options }: Pick<Shared, "state" | "options">,
+  { state, options }: Pick<RunContext, "state" | "options">,
   link: Pick<Link, "drop">,
 ): void {
   const { skewedAtMs } = state;

@@ -6,16 +6,16 @@ import type { CourierNode } from "../socket/courier-status.ts";
 import { type CourierStatus, statusTextMax } from "../socket/verbs.ts";
 import type { Snapshot } from "./events/snapshot.ts";
 import type { ChainAccess } from "./nodes/chain.ts";
-import type { KnownChain, Shared } from "./run-state.ts";
+import type { KnownChain, RunContext } from "./run-state.ts";
 import { accountKey } from "./scheduler/accounts.ts";
 import type { SchedulerState } from "./scheduler/scheduler.ts";
 import { heldOn } from "./scheduler/stops.ts";
-import { waiting } from "./scheduler/waiting.ts";
+import { listWaitingItems } from "./scheduler/waiting.ts";
 
 /** Stands instead of a fault of the nodes until the first of them has answered or failed. */
 export const asking = "asking";
 export function statusOf(
-  { options, state }: Pick<Shared, "options" | "state">,
+  { options, state }: Pick<RunContext, "options" | "state">,
   waits: CourierStatus["waiting"],
   unbegun: NonNullable<CourierStatus["unbegun"]> = [],
 ): CourierStatus {
@@ -76,7 +76,7 @@ function headAtMs(nodes: readonly NodeStatus[]): number {
 function outOfService({
   options,
   state,
-}: Pick<Shared, "options" | "state">): CourierStatus["outOfService"] {
+}: Pick<RunContext, "options" | "state">): CourierStatus["outOfService"] {
   return Object.entries(options.currencies).flatMap(([currency, { chain, contract = "" }]) => {
     const why = state.chains.get(chain)?.unfit.get(contract);
     return why === undefined ? [] : [{ currency, why }];
@@ -85,11 +85,13 @@ function outOfService({
 
 /** The complete snapshot at this moment, for alerts and metrics. */
 export function snapshotOf(
-  { options, state }: Pick<Shared, "options" | "state">,
+  { options, state }: Pick<RunContext, "options" | "state">,
   agent: string,
   scheduler: SchedulerState,
 ): Snapshot {
-  const told = new Map(waiting(scheduler).map(({ transactionId, why }) => [transactionId, why]));
+  const told = new Map(
+    listWaitingItems(scheduler).map(({ transactionId, why }) => [transactionId, why]),
+  );
   return {
     agent,
     locked: scheduler.book.locked,

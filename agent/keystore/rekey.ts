@@ -39,7 +39,7 @@ export interface KeystoreDisk {
   remove(name: string): void;
 }
 
-export interface Rekeyed {
+export interface RekeyResult {
   readonly wallet: string; // fingerprint
   readonly addresses: readonly string[]; // the hot wallets' addresses
   /** True if the keystore opened with the new encKey already: an earlier run had come that far. */
@@ -93,7 +93,7 @@ export function rekeyKeystore(input: {
   readonly oldKey: Uint8Array;
   readonly newKey: Uint8Array;
   readonly random: (bytes: number) => Uint8Array;
-}): Rekeyed {
+}): RekeyResult {
   const { disk, oldKey, newKey, random } = input;
   const path = join(input.path, keystoreName);
   assertEncKey(newKey);
@@ -126,12 +126,12 @@ export function rekeyKeystore(input: {
   }
 }
 
-interface Opened {
+interface OpenedKeystore {
   readonly by: "old" | "new";
   readonly contents: KeystoreContents;
 }
 
-function openWithEither(text: string, oldKey: Uint8Array, newKey: Uint8Array): Opened {
+function openWithEither(text: string, oldKey: Uint8Array, newKey: Uint8Array): OpenedKeystore {
   try {
     return { by: "old", contents: openKeystore(text, oldKey) };
   } catch (error) {

@@ -23,7 +23,7 @@ export interface CommandTable {
 }
 
 /** A request for the help, the version, or the options by their names in camel case. */
-export type Asked =
+export type CommandLine =
   | { readonly is: "help" | "version" }
   | {
       readonly is: "options";
@@ -31,7 +31,7 @@ export type Asked =
     };
 
 /** @throws AgentError COMMAND_USAGE */
-export function readCommandLine({ options }: CommandTable, argv: readonly string[]): Asked {
+export function readCommandLine({ options }: CommandTable, argv: readonly string[]): CommandLine {
   const values = parsed(options, argv);
   if (values.help === true) return { is: "help" };
   if (values.version === true) return { is: "version" };

@@ -4,7 +4,7 @@
  */
 import { type Code, codes, passingOf } from "../../base/codes.ts";
 import { AgentError } from "../../base/fault.ts";
-import { visible } from "../../base/visible.ts";
+import { visibleText } from "../../base/visible.ts";
 
 /**
  * 0 fine; 1 a clear no, or a problem that passes by itself; 2 wrong usage or configuration; 3 the
@@ -77,7 +77,8 @@ export function verdictFor(code: string, message: string, hint?: unknown): Verdi
     exitCode: isPassing ? exitCodes.no : (exitByCode[code] ?? exitByRoom[room] ?? exitCodes.no),
     code,
     message,
-    hint: typeof hint === "string" ? hint : known === null ? "see docs/errors.md" : codes[known][4],
+    hint:
+      typeof hint === "string" ? hint : known === null ? "see docs/errors.md" : codes[known].advice,
   };
 }
 
@@ -89,5 +90,5 @@ export function verdictLines(
   verdict: Verdict,
   speaker: "crypto" | "autowithdraw" | "autowithdraw-gateway" | "pair" = "crypto",
 ): string {
-  return `${speaker}: ${visible(verdict.message)}\nhint: ${visible(verdict.hint)}\n`;
+  return `${speaker}: ${visibleText(verdict.message)}\nhint: ${visibleText(verdict.hint)}\n`;
 }

@@ -9,7 +9,7 @@ import { readPipe } from "../files/inherited-pipe.ts";
 const headerBytes = 4;
 
 /** One part, framed. */
-export function frame(bytes: Uint8Array): Uint8Array {
+export function encodeFrame(bytes: Uint8Array): Uint8Array {
   const framed = fixedBytes(headerBytes + bytes.length);
   new DataView(framed.buffer).setUint32(0, bytes.length);
   framed.set(bytes, headerBytes);
@@ -22,7 +22,7 @@ export function frame(bytes: Uint8Array): Uint8Array {
  */
 export function handOver(pipe: Writable | null, ...parts: readonly Uint8Array[]): void {
   for (const part of parts) {
-    const framed = frame(part);
+    const framed = encodeFrame(part);
     pipe?.write(framed, () => framed.fill(0));
   }
 }

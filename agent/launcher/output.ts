@@ -5,16 +5,16 @@
  */
 import { type AgentEvent, agentEvents } from "../../base/events.ts";
 import { logLine, priorityOf } from "../../base/log.ts";
-import { visible } from "../../base/visible.ts";
+import { visibleText } from "../../base/visible.ts";
 import { type Verdict, verdictLines } from "./exit-status.ts";
 
 type EventsOf<P extends string> = {
-  [N in AgentEvent]: (typeof agentEvents)[N][0] extends P ? N : never;
+  [N in AgentEvent]: (typeof agentEvents)[N]["processes"] extends P ? N : never;
 }[AgentEvent];
 
 export type LauncherEvent = EventsOf<"crypto">;
 
-export interface Speech {
+export interface LauncherOutput {
   /** Reports an event, at the level of the table. */
   say(event: LauncherEvent, message: string): void;
   /**
@@ -32,7 +32,7 @@ export interface SpeechOptions {
   readonly stderr: "terminal" | "journal" | "other";
 }
 
-export function createSpeech({ write, clock, stderr }: SpeechOptions): Speech {
+export function createSpeech({ write, clock, stderr }: SpeechOptions): LauncherOutput {
   const relayLine = (line: string, level: unknown): void => {
     write(`${stderr === "journal" ? priorityOf(level) : ""}${line}\n`);
   };
@@ -41,12 +41,12 @@ export function createSpeech({ write, clock, stderr }: SpeechOptions): Speech {
     message: string,
     context?: Readonly<Record<string, unknown>>,
   ): void => {
-    const level = agentEvents[event][1];
+    const level = agentEvents[event].level;
     relayLine(logLine({ at: clock(), level, process: "crypto", event, message }, context), level);
   };
   return {
     say(event, message) {
-      if (stderr === "terminal") write(`crypto: ${visible(message)}\n`);
+      if (stderr === "terminal") write(`crypto: ${visibleText(message)}\n`);
       else log(event, message);
     },
     verdict(verdict) {

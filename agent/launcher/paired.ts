@@ -25,10 +25,10 @@ export function assertPaired(state: StateFolder, role: Role): void {
   // Each role looks only at its own folder, because the other's may belong to another user.
   const isSealed = role !== "courier" && isThere(join(state.signer, "keystore.json"));
   if (role !== "courier" && !isSealed) {
-    throw unpaired(state);
+    throw unpairedFault(state);
   }
   if (role !== "signer" && !isThere(join(state.courier, "link.json"))) {
-    throw unpaired(
+    throw unpairedFault(
       state,
       isSealed ? "pairing was begun but not finished" : "there is no paired agent",
     );
@@ -39,7 +39,7 @@ export function assertPaired(state: StateFolder, role: Role): void {
 const installedState = "/var/lib/autowithdraw";
 
 /** STATE_NOT_PAIRED with the line to type; `words` describe the folder's present content. */
-export function unpaired({ root }: Pick<StateFolder, "root">, words?: string): AgentError {
+export function unpairedFault({ root }: Pick<StateFolder, "root">, words?: string): AgentError {
   const what = words === undefined ? `${root} holds no paired agent` : `${words} in ${root}`;
   const pairHint =
     "only on a server that was never paired: autowithdraw pair; else bring back what was in the folder";
@@ -61,14 +61,14 @@ export function assertWhole(state: StateFolder): void {
   if (missing !== null) throw incomplete(missing, "STATE_INCOMPLETE");
 }
 
-interface Missing {
+interface MissingPairing {
   readonly path: string;
   readonly agent: string;
   readonly isLedger: boolean;
 }
 
 function incomplete(
-  { path, agent, isLedger }: Missing,
+  { path, agent, isLedger }: MissingPairing,
   code: "STATE_INCOMPLETE" | "LEDGER_MISSING",
 ): AgentError {
   const words = isLedger
@@ -89,7 +89,7 @@ function released(agent: string): string {
  * Null while pairing is unfinished, or if this user may not read its progress. Then each role's own
  * file decides.
  */
-function missingFile(state: StateFolder, role: Role): Missing | null {
+function missingFile(state: StateFolder, role: Role): MissingPairing | null {
   const agent = agentPairedHere(state);
   if (agent === null) return null;
   const keystore = join(state.signer, "keystore.json");

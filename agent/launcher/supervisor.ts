@@ -6,7 +6,14 @@
  */
 import type { ChildProcess } from "node:child_process";
 import { exitCodes, type Verdict, verdictFor } from "./exit-status.ts";
-import { alwaysUp, type Exit, type Watched, type WatchOptions, watch, within } from "./watched.ts";
+import {
+  alwaysUp,
+  type Exit,
+  type WatchedChild,
+  type WatchOptions,
+  waitWithin,
+  watchChild,
+} from "./watched.ts";
 
 /** New settings for the children while the launcher goes on. */
 export interface Renewal {
@@ -64,7 +71,7 @@ const healthyMs = 3_000;
  * Runs until `stop`, or until a child ends in a way that a new start cannot correct. Resolves with
  * the exit code: 0 after `stop`, 1 for a start with a newer config.json, else the child's own.
  */
-export async function supervise(options: SupervisorOptions): Promise<number> {
+export async function superviseChildren(options: SupervisorOptions): Promise<number> {
   const stop = new Promise<"stop">((resolve) => {
     if (options.stop.aborted) resolve("stop");
     else options.stop.addEventListener("abort", () => resolve("stop"), { once: true });
@@ -74,7 +81,9 @@ export async function supervise(options: SupervisorOptions): Promise<number> {
     const startedAt = options.clock();
     const told = Promise.race([stop, options.renewal.next().then(() => "renew" as const)]);
     const signer =
-      options.startSigner === null ? alwaysUp() : watch("signer", options.startSigner(), options);
+      options.startSigner === null
+        ? alwaysUp()
+        : watchChild("signer", options.startSigner(), options);
     const waiting =
       options.startCourier === null ? null : startCourier(options.startCourier, options);
     const first = await Promise.race([signer.ready, signer.ended, told]);
@@ -100,13 +109,13 @@ export async function supervise(options: SupervisorOptions): Promise<number> {
   }
 }
 
-interface StartedCourier extends Watched {
+interface StartedCourier extends WatchedChild {
   readonly handSettings: () => void;
 }
 
 function startCourier(start: () => WaitingCourier, options: WatchOptions): StartedCourier {
   const { child, handSettings } = start();
-  return { ...watch("courier", child, options), handSettings };
+  return { ...watchChild("courier", child, options), handSettings };
 }
 
 /**
@@ -114,7 +123,7 @@ function startCourier(start: () => WaitingCourier, options: WatchOptions): Start
  * ends permanently, or `told` resolves.
  */
 async function runCouriers<T>(
-  signer: Watched,
+  signer: WatchedChild,
   waiting: StartedCourier | null,
   locked: string,
   told: Promise<T>,
@@ -187,6 +196,6 @@ class Backoff {
     if (ranMs >= healthyMs) this.#nextMs = this.#first;
     const ms = this.#nextMs;
     this.#nextMs = Math.min(ms * 2, this.#most);
-    return within(ms, Promise.race(unless) as Promise<Awaited<T[number]>>);
+    return waitWithin(ms, Promise.race(unless) as Promise<Awaited<T[number]>>);
   }
 }

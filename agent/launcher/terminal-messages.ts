@@ -5,7 +5,7 @@
  */
 import { createSocketClient } from "../socket/client.ts";
 import type { OperatorAnswers, OperatorRequests, SignerStatus } from "../socket/verbs.ts";
-import type { Speech } from "./output.ts";
+import type { LauncherOutput } from "./output.ts";
 
 const everyMs = 2_000;
 const timeoutMs = 5_000;
@@ -13,11 +13,11 @@ const timeoutMs = 5_000;
 /** Asks every two seconds between `begin` and `end`. */
 export class News {
   readonly #socket: string;
-  readonly #say: Speech["say"];
+  readonly #say: LauncherOutput["say"];
   readonly #told = new Map<string, string>();
   #timer: NodeJS.Timeout | null = null;
 
-  constructor(operatorSocket: string, say: Speech["say"]) {
+  constructor(operatorSocket: string, say: LauncherOutput["say"]) {
     this.#socket = operatorSocket;
     this.#say = say;
   }

@@ -5,7 +5,7 @@
  */
 import type { ChildProcess } from "node:child_process";
 import type { Readable } from "node:stream";
-import { visible } from "../../base/visible.ts";
+import { visibleText } from "../../base/visible.ts";
 import { exitCodes } from "./exit-status.ts";
 import type { LauncherEvent } from "./output.ts";
 import { lookMs, type Patience, Watchdog } from "./watchdog.ts";
@@ -34,14 +34,14 @@ interface Fault {
   readonly hint: unknown; // a better hint than the code's own, if there is one
 }
 
-export interface Ready {
+export interface ReadyMessage {
   readonly locked: string; // the signer's lock code, "" when it signs
 }
 
-export interface Watched {
+export interface WatchedChild {
   // the first sign of life; stays pending if the child ends before
   readonly up: Promise<unknown>;
-  readonly ready: Promise<Ready>; // likewise
+  readonly ready: Promise<ReadyMessage>; // likewise
   readonly ended: Promise<Exit>; // never rejects
   /**
    * Closes stdin, then SIGTERM, then SIGKILL. Resolves when the child has ended; may be repeated
@@ -59,13 +59,17 @@ const killMs = 500;
 const lineCharactersMax = 65_536;
 
 /** Represents a signer that another unit runs. */
-export function alwaysUp(): Watched {
+export function alwaysUp(): WatchedChild {
   const ready = Promise.resolve({ locked: "" });
   return { up: ready, ready, ended: new Promise(() => {}), end: () => Promise.resolve() };
 }
 
 /** Begins to read the output of a child that was just started. */
-export function watch(of: Exit["of"], child: ChildProcess, options: WatchOptions): Watched {
+export function watchChild(
+  of: Exit["of"],
+  child: ChildProcess,
+  options: WatchOptions,
+): WatchedChild {
   let fault: Fault | null = null;
   const watchdog = new Watchdog(options.clock, options.patience);
   const looks = setInterval(() => {
@@ -96,7 +100,7 @@ export function watch(of: Exit["of"], child: ChildProcess, options: WatchOptions
   const up = new Promise<void>((resolve) => {
     begin = resolve;
   });
-  const ready = new Promise<Ready>((resolve) => {
+  const ready = new Promise<ReadyMessage>((resolve) => {
     eachLine(child.stdout, (line) => {
       const told = parsed(line);
       if (told?.ready === true || told?.alive === true) {
@@ -117,9 +121,9 @@ export function watch(of: Exit["of"], child: ChildProcess, options: WatchOptions
   const end = async (): Promise<void> => {
     if (isOver) return;
     child.stdin?.end();
-    if ((await within(graceMs, ended)) !== "due") return;
+    if ((await waitWithin(graceMs, ended)) !== "due") return;
     child.kill("SIGTERM");
-    if ((await within(killMs, ended)) !== "due") return;
+    if ((await waitWithin(killMs, ended)) !== "due") return;
     child.kill("SIGKILL");
     await ended;
   };
@@ -134,7 +138,7 @@ function eachLine(stream: Readable | null, take: (line: string) => void): void {
     rest = (lines.pop() ?? "").slice(-lineCharactersMax);
     // This text may reach a terminal, and a courier under an attacker's control prints any
     // character.
-    for (const line of lines) take(visible(line));
+    for (const line of lines) take(visibleText(line));
   });
 }
 
@@ -149,7 +153,7 @@ function parsed(line: string): Readonly<Record<string, unknown>> | null {
 }
 
 /** `other`, or "due" when `ms` pass before it settles. */
-export async function within<T>(ms: number, other: Promise<T>): Promise<T | "due"> {
+export async function waitWithin<T>(ms: number, other: Promise<T>): Promise<T | "due"> {
   let timer: NodeJS.Timeout | undefined;
   const due = new Promise<"due">((resolve) => {
     timer = setTimeout(() => resolve("due"), ms);

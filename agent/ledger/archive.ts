@@ -4,7 +4,7 @@
  * larger one, in slices of work, so that the number of files stays small. The CHECKPOINT record
  * names all files. docs/ledger.md section 9.
  */
-import { type LedgerDisk, writing } from "./folder.ts";
+import { type LedgerDisk, writeOrFault } from "./folder.ts";
 import type { NamedFile, NamedFiles } from "./records.ts";
 import {
   probeOf,
@@ -20,13 +20,13 @@ export const shelves = ["closed", "paid"] as const;
 
 export type Shelf = (typeof shelves)[number];
 
-export type Leaving = { readonly [S in Shelf]: readonly Row[] };
+export type ArchivedRows = { readonly [S in Shelf]: readonly Row[] };
 
 /**
  * The lookup of the state in the files. An answer never changes except by a newer row of the same
  * key.
  */
-export interface Past {
+export interface ArchiveLookup {
   /**
    * Returns every row whose key begins with the first eight bytes of `key`, newest first. A value
    * may be followed by zeros.
@@ -36,10 +36,10 @@ export interface Past {
 }
 
 /** The empty past of a ledger in its first segment. */
-export const noPast: Past = { find: () => [] };
+export const noPast: ArchiveLookup = { find: () => [] };
 
 /** No rows to put away. */
-export const nothingLeaves: Leaving = { closed: [], paid: [] };
+export const nothingLeaves: ArchivedRows = { closed: [], paid: [] };
 
 /** The number of files of one level that are merged. */
 const joinedFiles = 8;
@@ -59,7 +59,7 @@ export function isPastFile(name: string): boolean {
 }
 
 /** The sorted files of one ledger. Made when the ledger is opened; `put` and `tend` change them. */
-export class PastFiles implements Past {
+export class PastFiles implements ArchiveLookup {
   readonly #disk: LedgerDisk;
   readonly #files: { readonly [S in Shelf]: SortedFile[] };
   #joining: Generator<undefined, void> | null = null;
@@ -97,7 +97,7 @@ export class PastFiles implements Past {
    * Writes the rows that leave the state, durable when it returns. @throws AgentError
    * LEDGER_POISONED
    */
-  put(leaving: Leaving): void {
+  put(leaving: ArchivedRows): void {
     for (const shelf of shelves) {
       if (leaving[shelf].length === 0) continue;
       this.#files[shelf].push(this.#write(shelf, sortedFileOf(leaving[shelf])));
@@ -133,7 +133,7 @@ export class PastFiles implements Past {
     { bytes, root }: { readonly bytes: Uint8Array; readonly root: string },
   ): SortedFile {
     const file = `${shelf}-${String(this.#nextNumber()).padStart(8, "0")}.bin`;
-    writing(() => this.#disk.create(file, bytes));
+    writeOrFault(() => this.#disk.create(file, bytes));
     return new SortedFile(sourceOn(this.#disk, new Set([file]), file), { file, root });
   }
 

@@ -100,7 +100,7 @@ function partsOf(raw: string): { readonly prefix: string; readonly digits: strin
 }
 
 /** The closing fields of a line. */
-export interface Closing {
+export interface LineSeal {
   readonly hash: string;
   readonly mac: string; // empty unless the line is the last of its write
 }
@@ -109,7 +109,7 @@ export interface Closing {
  * Returns the closing fields of a line (without newline), null if it has none in their place.
  * Checks neither hash nor MAC.
  */
-export function closingIn(line: Uint8Array): Closing | null {
+export function closingIn(line: Uint8Array): LineSeal | null {
   const end = line.length - hexDigits - 2;
   if (end <= hashStart.length + lineStart.length || line.length >= lineBytesMax) return null;
   const text = Buffer.from(line.buffer, line.byteOffset, line.length);
@@ -126,7 +126,7 @@ export function closingIn(line: Uint8Array): Closing | null {
  * Returns the closing fields of bytes (without newline) that are closed by their own hash, null for
  * any others. That proves neither their place in the ledger nor their author.
  */
-export function closingOf(line: Uint8Array): Closing | null {
+export function closingOf(line: Uint8Array): LineSeal | null {
   const closing = closingIn(line);
   if (closing === null) return null;
   const covered = line.subarray(0, line.length - closingBytes[closing.mac === "" ? 0 : 1]);
@@ -160,10 +160,10 @@ export function decodeRecord(
   try {
     value = parseJson(line, jsonLimits);
   } catch (cause) {
-    throw damaged("a line whose hash is right is not a record", where, cause);
+    throw damagedFault("a line whose hash is right is not a record", where, cause);
   }
   if (typeof value !== "object" || value === null || Array.isArray(value))
-    throw damaged("a line is not a record", where);
+    throw damagedFault("a line is not a record", where);
   const fields = value as Readonly<Record<string, JsonValue>>;
   if (
     !isOrdinal(fields.seq) ||
@@ -171,7 +171,7 @@ export function decodeRecord(
     !isTime(fields.at) ||
     !isHash(fields.hash)
   ) {
-    throw damaged("a line does not say its place", where);
+    throw damagedFault("a line does not say its place", where);
   }
   if (!isKnownKind(fields.kind)) {
     throw new AgentError(
@@ -182,22 +182,22 @@ export function decodeRecord(
     );
   }
   const { mac, ...record } = fields;
-  if (mac !== undefined && !isHash(mac)) throw damaged("a line does not say its place", where);
+  if (mac !== undefined && !isHash(mac)) throw damagedFault("a line does not say its place", where);
   const problem = problemOf(record, chainFields);
   if (problem !== null) {
     const message = `a ${fields.kind} record has a shape this version does not know: ${problem}`;
     throw new AgentError("LEDGER_NEWER", "none", message, where);
   }
   const read = record as unknown as LedgerRecord;
-  return seal === null ? read : unboxed(read, seal, where);
+  return seal === null ? read : openRecord(read, seal, where);
 }
 
 /** Returns a record with its signed bytes out of their box. @throws AgentError LEDGER_FORGED */
-export function unboxed(record: LedgerRecord, seal: LedgerSeal, where: Location): LedgerRecord {
+export function openRecord(record: LedgerRecord, seal: LedgerSeal, where: Location): LedgerRecord {
   if (record.kind !== "SIGNED") return record;
   const { prefix, digits } = partsOf(record.raw);
   const bytes = seal.open(recordLocation(record.seq), Buffer.from(digits, "hex"));
-  if (bytes === null) throw forged("the signed bytes do not open", where);
+  if (bytes === null) throw forgedFault("the signed bytes do not open", where);
   return { ...record, raw: prefix + Buffer.from(bytes).toString("hex") };
 }
 
@@ -211,7 +211,7 @@ export type Location = { readonly file: string; readonly line: number };
 export const foreignLine = "this wallet's signer did not write the line";
 
 /** Returns the fault for a ledger with content that its own signer did not write. */
-export function forged(
+export function forgedFault(
   problem: string,
   where: { readonly file: string; readonly line?: number },
 ): AgentError {
@@ -219,7 +219,7 @@ export function forged(
 }
 
 /** Returns the fault for a ledger that is not as it was written. */
-export function damaged(
+export function damagedFault(
   problem: string,
   where: { readonly file: string; readonly line?: number },
   cause?: unknown,

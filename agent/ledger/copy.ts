@@ -8,7 +8,7 @@ import { createHash } from "node:crypto";
 import { AgentError } from "../../base/fault.ts";
 import type { Head } from "../../protocol/messages.ts";
 import { shelves } from "./archive.ts";
-import { damaged } from "./codec.ts";
+import { damagedFault } from "./codec.ts";
 import type { LedgerDisk } from "./folder.ts";
 import { isBeginning, type NamedFile, type NamedFiles } from "./records.ts";
 import {
@@ -82,7 +82,7 @@ function pastOf(named: NamedFiles | null): readonly NamedFile[] {
 }
 
 function notThese(file: string, { seq }: Head): AgentError {
-  return damaged(
+  return damagedFault(
     `the running signer's record ${seq} is not in these files, so they are another ledger's`,
     { file },
   );
@@ -116,7 +116,7 @@ export class CopyCheck {
     const read = readSegment(bytes, segment, this.#place, null);
     const [first] = read.records;
     if (read.torn || first === undefined)
-      throw damaged("the segment is empty or ends in the middle of a line", { file: name });
+      throw damagedFault("the segment is empty or ends in the middle of a line", { file: name });
     if (first.kind === "PAIRED") [this.#agent, this.#wallet] = [first.agent, first.wallet];
     if (isBeginning(first)) {
       this.#newest = first.file;
@@ -131,9 +131,9 @@ export class CopyCheck {
   #takeCheckpoint(name: string, bytes: Uint8Array): void {
     const wanted = this.#checkpoints.get(name);
     if (wanted === undefined)
-      throw damaged("the file does not belong to the ledger here", { file: name });
+      throw damagedFault("the file does not belong to the ledger here", { file: name });
     if (createHash("sha256").update(bytes).digest("hex") !== wanted.sha256)
-      throw damaged("the checkpoint is not what was written", { file: name });
+      throw damagedFault("the checkpoint is not what was written", { file: name });
     wanted.isFound = true;
   }
 
@@ -145,9 +145,9 @@ export class CopyCheck {
     if (this.#segments === 0)
       throw new AgentError("LEDGER_MISSING", "none", "the ledger is missing or empty");
     if (this.#newest !== null && this.#checkpoints.get(this.#newest)?.isFound !== true)
-      throw damaged("the checkpoint is missing", { file: this.#newest });
+      throw damagedFault("the checkpoint is missing", { file: this.#newest });
     for (const file of this.#past.keys())
-      throw damaged("the file of what is closed is missing", { file });
+      throw damagedFault("the file of what is closed is missing", { file });
     const { seq, hash } = this.#place;
     return {
       head: { seq, hash },

@@ -42,11 +42,11 @@ export interface LedgerDisk {
  * Runs a change of the folder. A disk error becomes a fault that ends the process, because a later
  * sync may succeed falsely.
  */
-export function writing(act: () => void): void {
+export function writeOrFault(act: () => void): void {
   try {
     act();
   } catch (cause) {
-    throw poisoned(cause);
+    throw poisonedFault(cause);
   }
 }
 
@@ -54,7 +54,7 @@ export function writing(act: () => void): void {
  * Returns the fault of a failed write or sync. A file system that became read-only has its own
  * code.
  */
-export function poisoned(cause: unknown): AgentError {
+export function poisonedFault(cause: unknown): AgentError {
   if (reasonOf(cause) === "EROFS")
     return new AgentError(
       "LEDGER_READ_ONLY",
@@ -79,7 +79,7 @@ export function poisoned(cause: unknown): AgentError {
  */
 export function refusalToWrite(act: () => void): AgentError | null {
   try {
-    writing(act);
+    writeOrFault(act);
     return null;
   } catch (fault) {
     if (fault instanceof AgentError && fault.code === "LEDGER_READ_ONLY") return fault;

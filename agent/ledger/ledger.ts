@@ -7,15 +7,15 @@
 import { createHash } from "node:crypto";
 import { AgentError, invariant } from "../../base/fault.ts";
 import type { Head } from "../../protocol/messages.ts";
-import { type Leaving, nothingLeaves, PastFiles } from "./archive.ts";
-import { damaged, encodeRecord, linesOf } from "./codec.ts";
+import { type ArchivedRows, nothingLeaves, PastFiles } from "./archive.ts";
+import { damagedFault, encodeRecord, linesOf } from "./codec.ts";
 import {
   type LedgerDisk,
   type LedgerFile,
   noFile,
-  poisoned,
+  poisonedFault,
   refusalToWrite,
-  writing,
+  writeOrFault,
 } from "./folder.ts";
 import { type LedgerOptions, roomBytesDefault, segmentBytesDefault } from "./options.ts";
 import { LedgerReader } from "./reader.ts";
@@ -108,7 +108,7 @@ function begin(
     last = record;
     return record;
   });
-  writing(() => disk.create(segmentName(1), Buffer.from(linesOf(texts, last.hash, seal))));
+  writeOrFault(() => disk.create(segmentName(1), Buffer.from(linesOf(texts, last.hash, seal))));
   const [record] = records;
   invariant(record !== undefined, "a ledger begins with a record");
   return record;
@@ -129,7 +129,7 @@ export function openLedger(options: LedgerOptions): OpenedLedger {
   const bytes = segment === 0 ? new Uint8Array(0) : disk.read(file, 0, disk.size(file));
   if (segment <= 1 && bytes.length === 0)
     throw new AgentError("LEDGER_MISSING", "none", "the ledger is missing or empty");
-  if (bytes.length === 0) throw damaged("the segment is empty", { file });
+  if (bytes.length === 0) throw damagedFault("the segment is empty", { file });
   const read = readSegment(
     bytes,
     segment,
@@ -257,7 +257,7 @@ export class Ledger {
    */
   rotate(
     stateJson: string,
-    leaving: Leaving = nothingLeaves,
+    leaving: ArchivedRows = nothingLeaves,
     recovered?: RecoveredBody,
     notBeforeMs = 0,
   ): LedgerRecord {
@@ -428,7 +428,7 @@ export class Ledger {
 
   #fail(cause: unknown): AgentError {
     if (this.#poison !== null) return this.#poison;
-    const fault = poisoned(cause);
+    const fault = poisonedFault(cause);
     this.#poison = fault;
     const chunks = this.#writing === null ? this.#chunks : [this.#writing, ...this.#chunks];
     this.#chunks = [];

@@ -6,10 +6,10 @@
 import { invariant } from "../../base/fault.ts";
 import {
   closingOf,
-  damaged,
+  damagedFault,
   decodeRecord,
   foreignLine,
-  forged,
+  forgedFault,
   type Location,
   placeIn,
 } from "./codec.ts";
@@ -71,7 +71,7 @@ export class LedgerReader {
     const file = segmentName(map.segment);
     const whereOf = (seq: number): Location => ({ file, line: seq - map.seqFirst + 1 });
     const last = map.writeEndOf(seqTo);
-    if (last === 0) throw damaged("no MAC covers the line", whereOf(seqTo));
+    if (last === 0) throw damagedFault("no MAC covers the line", whereOf(seqTo));
     const offset = map.spanAt(seqFrom).start;
     const bytes = this.#disk.read(file, offset, map.spanAt(last).end);
     const lines: Uint8Array[] = [];
@@ -81,9 +81,9 @@ export class LedgerReader {
       const closing = closingOf(line);
       const isLinked = prev === "" || placeIn(line)?.prev === prev;
       if (closing?.hash !== map.hashAt(seq) || !isLinked)
-        throw damaged("the line is not what was written", whereOf(seq));
+        throw damagedFault("the line is not what was written", whereOf(seq));
       if (seq === last && !this.#seal.closes(closing.hash, closing.mac))
-        throw forged(foreignLine, whereOf(seq));
+        throw forgedFault(foreignLine, whereOf(seq));
       if (seq <= seqTo) lines.push(line);
       prev = closing.hash;
     }
@@ -98,6 +98,6 @@ export class LedgerReader {
       this.#older = map;
       if (map.has(seq)) return map;
     }
-    throw damaged("a record is missing", { file: segmentName(this.#newest.segment) });
+    throw damagedFault("a record is missing", { file: segmentName(this.#newest.segment) });
   }
 }

@@ -268,9 +268,9 @@ export type LedgerRecord = RecordBody & {
 };
 
 /** A record that is first in a segment and stands for all earlier ones. */
-export type Beginning = Extract<LedgerRecord, { kind: "CHECKPOINT" | "RECOVERED" }>;
+export type FirstRecord = Extract<LedgerRecord, { kind: "CHECKPOINT" | "RECOVERED" }>;
 
-export function isBeginning(record: LedgerRecord | undefined): record is Beginning {
+export function isBeginning(record: LedgerRecord | undefined): record is FirstRecord {
   return record?.kind === "CHECKPOINT" || record?.kind === "RECOVERED";
 }
 

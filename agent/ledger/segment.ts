@@ -10,10 +10,10 @@ import {
   closingBytes,
   closingIn,
   closingOf,
-  damaged,
+  damagedFault,
   decodeRecord,
   foreignLine,
-  forged,
+  forgedFault,
   hashStart,
   type Location,
   lineBytesMax,
@@ -22,7 +22,7 @@ import {
   placeIn,
 } from "./codec.ts";
 import type { LedgerDisk } from "./folder.ts";
-import { type Beginning, isBeginning, type LedgerRecord } from "./records.ts";
+import { type FirstRecord, isBeginning, type LedgerRecord } from "./records.ts";
 import { checkpointLocation, type LedgerSeal } from "./seal.ts";
 
 const newline = 0x0a;
@@ -58,7 +58,7 @@ export function newestSegment(names: readonly string[]): number {
   for (const segment of segments) newest = Math.max(newest, segment);
   for (let segment = 1; segment <= newest; segment++) {
     if (!segments.has(segment))
-      throw damaged("the segment is missing", { file: segmentName(segment) });
+      throw damagedFault("the segment is missing", { file: segmentName(segment) });
   }
   return newest;
 }
@@ -178,7 +178,7 @@ export function readSegment(
   const map = new SegmentMap(segment, before.seq + 1);
   const records: LedgerRecord[] = [];
   const write: Uint8Array[] = []; // lines that no MAC covers yet
-  let linked: Linked = before;
+  let linked: LinkPoint = before;
   let place = before;
   let good = 0;
   for (let start = 0; start < bytes.length; ) {
@@ -194,11 +194,12 @@ export function readSegment(
     write.push(line);
     start = end + 1;
     if (closing.mac === "") continue;
-    if (seal !== null && !seal.closes(closing.hash, closing.mac)) throw forged(foreignLine, where);
+    if (seal !== null && !seal.closes(closing.hash, closing.mac))
+      throw forgedFault(foreignLine, where);
     for (const each of write.splice(0)) {
       const at = { file, line: records.length + 1 };
       const record = decodeRecord(each, at, seal);
-      if (record.at < place.at) throw damaged("time goes back", at);
+      if (record.at < place.at) throw damagedFault("time goes back", at);
       assertFirst(record, records.length === 0, segment, at);
       records.push(record);
       map.add(record.hash, each.length + 1);
@@ -209,31 +210,36 @@ export function readSegment(
   }
   // A segment appears under its name with its first write.
   if (good === 0 && bytes.length > 0)
-    throw damaged("the first write of a segment is never torn", { file, line: 1 });
+    throw damagedFault("the first write of a segment is never torn", { file, line: 1 });
   return { records, map, bytes: good, torn: good < bytes.length };
 }
 
-type Linked = Pick<LedgerPoint, "seq" | "hash">;
+type LinkPoint = Pick<LedgerPoint, "seq" | "hash">;
 
 /**
  * Checks that a line continues the one before it, and returns its place. Reads only the start of
  * the line: its author is not proved yet.
  */
-function assertLinked(line: Uint8Array, hash: string, before: Linked, where: Location): Linked {
+function assertLinked(
+  line: Uint8Array,
+  hash: string,
+  before: LinkPoint,
+  where: Location,
+): LinkPoint {
   const place = placeIn(line);
-  if (place === null) throw damaged("a line does not say its place", where);
+  if (place === null) throw damagedFault("a line does not say its place", where);
   if (place.seq !== before.seq + 1)
-    throw damaged(`record ${place.seq} stands where ${before.seq + 1} belongs`, where);
+    throw damagedFault(`record ${place.seq} stands where ${before.seq + 1} belongs`, where);
   if (place.prev !== before.hash)
-    throw damaged("the record does not continue the one before it", where);
+    throw damagedFault("the record does not continue the one before it", where);
   return { seq: place.seq, hash };
 }
 
 function assertFirst(record: LedgerRecord, first: boolean, segment: number, where: Location): void {
   if (first && segment === 1 && record.kind !== "PAIRED")
-    throw damaged("a ledger begins with its pairing", where);
+    throw damagedFault("a ledger begins with its pairing", where);
   if (first !== isBeginning(record) && !(first && segment === 1)) {
-    throw damaged("a checkpoint stands first in every later segment, and nowhere else", where);
+    throw damagedFault("a checkpoint stands first in every later segment, and nowhere else", where);
   }
 }
 
@@ -248,9 +254,9 @@ function assertTorn(bytes: Uint8Array, start: number, where: Location): void {
     const end = newlineAt < 0 ? bytes.length : newlineAt;
     const line = bytes.subarray(at, end);
     if (newlineAt >= 0 && !line.includes(0))
-      throw damaged("the line is not what was written", where);
+      throw damagedFault("the line is not what was written", where);
     if (hasWholeRecord(line, at === start && newlineAt < 0))
-      throw damaged("bytes before a good record are not what was written", where);
+      throw damagedFault("bytes before a good record are not what was written", where);
     at = end + 1;
   }
 }
@@ -291,7 +297,7 @@ export function mapSegment(disk: LedgerDisk, segment: number): SegmentMap {
     const where = { file, line };
     const closing = end < 0 ? null : closingIn(bytes.subarray(start, end));
     if (closing === null || seqAt(bytes, start, where) !== map.seqLast + 1)
-      throw damaged("not a record", where);
+      throw damagedFault("not a record", where);
     map.add(closing.hash, end + 1 - start);
     if (closing.mac !== "") map.endWrite(true);
     start = end + 1;
@@ -301,7 +307,7 @@ export function mapSegment(disk: LedgerDisk, segment: number): SegmentMap {
 
 function seqAt(bytes: Buffer, start: number, where: Location): number {
   const match = /^\{"seq":([1-9]\d{0,15}),/.exec(bytes.toString("latin1", start, start + 32));
-  if (match === null) throw damaged("not a record", where);
+  if (match === null) throw damagedFault("not a record", where);
   return Number(match[1]);
 }
 
@@ -317,8 +323,8 @@ export function lastRecord(disk: LedgerDisk, segment: number, seal: LedgerSeal):
   const line = tail.subarray(start, -1);
   const closing = tail.at(-1) === newline ? closingOf(line) : null;
   if (closing === null || closing.mac === "")
-    throw damaged("the last line is not what was written", { file });
-  if (!seal.closes(closing.hash, closing.mac)) throw forged(foreignLine, { file });
+    throw damagedFault("the last line is not what was written", { file });
+  if (!seal.closes(closing.hash, closing.mac)) throw forgedFault(foreignLine, { file });
   return decodeRecord(line, { file, line: 0 }, seal);
 }
 
@@ -331,10 +337,10 @@ export function checkpointBytes(
   names: readonly string[],
   { file, sha256 }: { readonly file: string; readonly sha256: string },
 ): Uint8Array {
-  if (!names.includes(file)) throw damaged("the checkpoint is missing", { file });
+  if (!names.includes(file)) throw damagedFault("the checkpoint is missing", { file });
   const bytes = disk.read(file, 0, disk.size(file));
   const hash = createHash("sha256").update(bytes).digest("hex");
-  if (hash !== sha256) throw damaged("the checkpoint is not what was written", { file });
+  if (hash !== sha256) throw damagedFault("the checkpoint is not what was written", { file });
   return bytes;
 }
 
@@ -356,7 +362,7 @@ export function openCheckpoint(
   disk: LedgerDisk,
   names: readonly string[],
   segment: number,
-  record: Beginning,
+  record: FirstRecord,
   seal: LedgerSeal,
 ): unknown {
   const bytes = seal.open(
@@ -364,7 +370,7 @@ export function openCheckpoint(
     checkpointBytes(disk, names, record),
   );
   if (bytes === null)
-    throw forged("the checkpoint does not open: this wallet's signer did not write it here", {
+    throw forgedFault("the checkpoint does not open: this wallet's signer did not write it here", {
       file: record.file,
     });
   return JSON.parse(Buffer.from(bytes).toString("utf8")); // Our own text: no other program can seal one.

@@ -6,7 +6,7 @@
  */
 import { createHash } from "node:crypto";
 import { type AgentError, invariant } from "../../base/fault.ts";
-import { damaged } from "./codec.ts";
+import { damagedFault } from "./codec.ts";
 import type { LedgerDisk } from "./folder.ts";
 import type { NamedFile } from "./records.ts";
 
@@ -164,7 +164,7 @@ export interface Source {
 
 /** @throws AgentError LEDGER_DAMAGED if the file is missing, LEDGER_UNREADABLE */
 export function sourceOn(disk: LedgerDisk, names: ReadonlySet<string>, file: string): Source {
-  if (!names.has(file)) throw damaged("the file of what is closed is missing", { file });
+  if (!names.has(file)) throw damagedFault("the file of what is closed is missing", { file });
   return { size: disk.size(file), read: (start, end) => disk.read(file, start, end) };
 }
 
@@ -311,7 +311,7 @@ export function checkSortedFile(source: Source, named: NamedFile): void {
 }
 
 function changed(file: string): AgentError {
-  return damaged("the file of what is closed is not what was written", { file });
+  return damagedFault("the file of what is closed is not what was written", { file });
 }
 
 function hashOf(bytes: Uint8Array): Buffer {

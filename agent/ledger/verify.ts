@@ -5,7 +5,7 @@
 import { AgentError } from "../../base/fault.ts";
 import type { Head } from "../../protocol/messages.ts";
 import { shelves } from "./archive.ts";
-import { damaged } from "./codec.ts";
+import { damagedFault } from "./codec.ts";
 import type { LedgerDisk } from "./folder.ts";
 import { isBeginning, type LedgerRecord } from "./records.ts";
 import type { LedgerSeal } from "./seal.ts";
@@ -62,10 +62,11 @@ export function* verifySegments(
     const read = readSegment(bytes, segment, place, seal);
     tornBytes = bytes.length - read.bytes;
     if (segment < end.segment && tornBytes > 0)
-      throw damaged("a closed segment ends in the middle of a line", { file });
+      throw damagedFault("a closed segment ends in the middle of a line", { file });
     const first = read.records[0];
     const last = read.records.at(-1);
-    if (first === undefined || last === undefined) throw damaged("the segment is empty", { file });
+    if (first === undefined || last === undefined)
+      throw damagedFault("the segment is empty", { file });
     assertKeptCheckpoint(disk, first, segment === end.segment);
     place = last;
     yield place.seq;

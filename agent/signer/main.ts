@@ -16,7 +16,7 @@ import { readPipe } from "../files/inherited-pipe.ts";
 import { readTrusted } from "../files/trusted.ts";
 import { openKeystoreIn } from "../keystore/file.ts";
 import { ledgerKey } from "../keystore/ledger-key.ts";
-import type { Past } from "../ledger/archive.ts";
+import type { ArchiveLookup } from "../ledger/archive.ts";
 import { isReadOnly, ledgerDisk } from "../ledger/disk.ts";
 import { type Ledger, openLedger } from "../ledger/ledger.ts";
 import { assertStateLocked } from "../ledger/lock.ts";
@@ -24,9 +24,9 @@ import { assertPairing, pairingBytesMax } from "../ledger/pairing-mac.ts";
 import { LedgerSeal } from "../ledger/seal.ts";
 import { type SyncTimes, timedDisk } from "../ledger/sync-times.ts";
 import { courierLineBytesMax } from "../socket/line.ts";
-import { type Push, requestFramesMax } from "../socket/verbs.ts";
+import { type PushMessage, requestFramesMax } from "../socket/verbs.ts";
 import { type Bootstrap, BootstrapReader } from "./bootstrap.ts";
-import { Run } from "./handlers/context.ts";
+import { SignerRun } from "./handlers/context.ts";
 import { readRules } from "./policy/rules.ts";
 import { hardenProcess, isolationLevel, isolationState } from "./process-hardening.ts";
 import { createLog } from "./runtime/log.ts";
@@ -93,7 +93,7 @@ function fail(error: unknown): never {
   return end(exitCodes.bug);
 }
 
-interface Opened {
+interface OpenedSigner {
   readonly core: Core;
   readonly ledger: Ledger;
   readonly vault: Vault;
@@ -104,7 +104,7 @@ interface Opened {
  * Opens the keystore, then the ledger. Fails if the keys belong to another wallet or the keystore
  * was not sealed for a configured network.
  */
-function open({ settings, encKey }: Bootstrap, current: Run): Opened {
+function open({ settings, encKey }: Bootstrap, current: SignerRun): OpenedSigner {
   assertStateLocked(lockDescriptor, join(settings.stateDir, "lock"));
   let wallet: string;
   let networks: readonly string[];
@@ -179,7 +179,7 @@ function assertPairingIn(stateDir: string, seal: LedgerSeal): void {
  * Ends the process if a file of closed withdrawals has changed: a fault as an answer to one request
  * would only be requested again without end.
  */
-function fatal(past: Past, folder: string): Past {
+function fatal(past: ArchiveLookup, folder: string): ArchiveLookup {
   return {
     find: (shelf, key) => {
       try {
@@ -204,7 +204,7 @@ function snapshotOf(checkpoint: unknown): CoreSnapshot | undefined {
 
 function run(bootstrap: Bootstrap): void {
   const { settings } = bootstrap;
-  const current = new Run(randomBytes(32).toString("hex"), clock());
+  const current = new SignerRun(randomBytes(32).toString("hex"), clock());
   const { core, ledger, vault, syncs } = open(bootstrap, current);
   let courierServer: LineServer | null = null;
   const signer = new Signer({
@@ -218,7 +218,7 @@ function run(bootstrap: Bootstrap): void {
     config: settings.config,
     log,
     mark: new StopMark(ledgerDisk(settings.stateDir)),
-    push: (message: Push) => courierServer?.push(message),
+    push: (message: PushMessage) => courierServer?.push(message),
     soon: (act) => process.nextTick(act),
     later: (act) => setTimeout(act, lateMs),
     next: (act) => setImmediate(act),

@@ -6,7 +6,7 @@
 import { createConnection, type Socket } from "node:net";
 import { AgentError } from "../../base/fault.ts";
 import { answerBytesMax, encodeMessage, LineReader, LineWriter, withFrames } from "./line.ts";
-import { type Push, reportFramesMax } from "./verbs.ts";
+import { type PushMessage, reportFramesMax } from "./verbs.ts";
 
 /** An answer: the verb's own fields, or a refusal or fault by its code. */
 export type AnswerTo<A> =
@@ -36,7 +36,7 @@ export interface SocketClient<
     body: Requests[V],
   ): Promise<AnswerTo<Answers[V]>>;
   /** Sets the one listener for pushes; a later one replaces it. */
-  onPush(listener: (push: Push) => void): void;
+  onPush(listener: (push: PushMessage) => void): void;
   /**
    * Calls the listener once after any end of the connection; at once if the connection has ended
    * already.
@@ -53,7 +53,7 @@ export interface SocketClientOptions {
 
 const outstandingDefault = 1024;
 
-interface Waiting {
+interface PendingRequest {
   readonly resolve: (answer: never) => void;
   readonly reject: (fault: AgentError) => void;
   readonly timer: NodeJS.Timeout;
@@ -76,11 +76,11 @@ class LineClient {
   readonly #options: SocketClientOptions;
   readonly #lines = new LineReader({ bytesMax: answerBytesMax, framesMax: reportFramesMax });
   readonly #out: LineWriter;
-  readonly #waiting = new Map<number, Waiting>();
+  readonly #waiting = new Map<number, PendingRequest>();
   #nextId = 1;
   #connected = false;
   #ended: AgentError | null = null;
-  #pushListener: (push: Push) => void = () => {};
+  #pushListener: (push: PushMessage) => void = () => {};
   #closeListener: (reason: AgentError) => void = () => {};
 
   constructor(path: string, options: SocketClientOptions) {
@@ -123,7 +123,7 @@ class LineClient {
     });
   }
 
-  onPush(listener: (push: Push) => void): void {
+  onPush(listener: (push: PushMessage) => void): void {
     this.#pushListener = listener;
   }
 
@@ -149,7 +149,7 @@ class LineClient {
     if (this.#ended !== null) return;
     const message = withFrames(parseObject(line), frames);
     if (typeof message.push === "string") {
-      this.#pushListener(message as unknown as Push);
+      this.#pushListener(message as unknown as PushMessage);
       return;
     }
     const { id, ...answer } = message;

@@ -18,10 +18,10 @@ export interface CountRequest {
    * Only in `account`, while a withdrawal has a slot below the count: the first slot that the
    * account can use, and the time of a final block in which it did not exist (Unix milliseconds).
    */
-  readonly began?: Began;
+  readonly began?: AccountBeginning;
 }
 
-export interface Began {
+export interface AccountBeginning {
   readonly slot: string;
   readonly absentMs: number;
 }

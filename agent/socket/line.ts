@@ -29,7 +29,7 @@ export interface MessageLimits {
 }
 
 /** A message ready for the socket: its line, and what goes before the line. */
-export interface Encoded {
+export interface EncodedMessage {
   readonly line: string;
   readonly frames: readonly Uint8Array[];
 }
@@ -43,7 +43,7 @@ export function encodeLine(value: object): string {
 }
 
 /** Returns a message whose field `frames`, if it has one, goes as bytes before the line. */
-export function encodeMessage(message: object): Encoded {
+export function encodeMessage(message: object): EncodedMessage {
   const { frames } = message as { readonly frames?: readonly Uint8Array[] };
   if (frames === undefined) return { line: encodeLine(message), frames: [] };
   return { line: encodeLine({ ...message, frames: frames.length }), frames };
@@ -84,7 +84,7 @@ export class LineWriter {
    * Sends a message at the end of this turn: in a busy turn, a write for each event costs more than
    * its content.
    */
-  write({ line, frames }: Encoded): void {
+  write({ line, frames }: EncodedMessage): void {
     if (this.pending === 0) setImmediate(() => this.flush());
     for (const frame of frames) {
       const header = Buffer.alloc(frameHeaderBytes);

@@ -7,7 +7,7 @@ import type { TxParams } from "../../chains/family.ts";
 import { shapeFault } from "../../protocol/shape.ts";
 
 /** The courier's offer for an attempt. */
-export interface Offered {
+export interface CourierOffer {
   readonly txParams: TxParams;
   /**
    * The transactions that made the coins, as hex, in the coins' order; left out where the chain has
@@ -32,7 +32,7 @@ export const evidenceFramesMax: number = Math.ceil(
 );
 
 /** A body of an offer as it goes over the socket; without evidence, the body itself. */
-export function framedOffer<T extends Offered>(body: T): Omit<T, "evidence"> & FramedOffer {
+export function framedOffer<T extends CourierOffer>(body: T): Omit<T, "evidence"> & FramedOffer {
   const { evidence, ...rest } = body;
   if (evidence === undefined) return rest;
   const each = evidence.map((hex) => Buffer.from(hex, "hex"));
@@ -44,7 +44,7 @@ export function framedOffer<T extends Offered>(body: T): Omit<T, "evidence"> & F
 }
 
 /** @throws AgentError JSON_SHAPE if the pieces have more or fewer bytes than the lengths say */
-export function offerOf({ txParams, evidence, frames = [] }: FramedOffer): Offered {
+export function offerOf({ txParams, evidence, frames = [] }: FramedOffer): CourierOffer {
   const pieces = Buffer.concat(frames);
   const total = (evidence ?? []).reduce((sum, length) => sum + length, 0);
   if (pieces.length !== total)

@@ -66,6 +66,7 @@ export interface RecoveryPlan {
   readonly gatewayHead: Head | null;
   readonly isHere: boolean; // the gateway's head is in this ledger, so the ledger lacks nothing that the gateway has
   readonly accounts: readonly RecoveryAccountView[];
+  readonly uncounted: readonly string[]; // networks whose chain no node has counted, as the operator said to go on
   readonly withdrawals: readonly RecoveryWithdrawalView[];
   readonly kept: number; // number of withdrawals, including those that are not listed
   readonly unknown: readonly UnknownSumView[];

@@ -104,13 +104,13 @@ export interface CourierView {
    * While an operator must decide: the facts for an alert. The job, which the courier carried, has
    * both.
    */
-  readonly awaited?: Awaited;
+  readonly awaited?: ApprovalDetails;
   /** Coins that each attempt has to spend, as `PinExclusion.coins` (`OwedCoins`). */
   readonly owed?: readonly string[];
 }
 
 /** The facts of a withdrawal that waits for an operator, for an alert. */
-export interface Awaited {
+export interface ApprovalDetails {
   readonly order: string; // the shop's own reference
   readonly endsAtMs: number; // Unix milliseconds
 }
@@ -227,7 +227,7 @@ export interface CourierAnswers {
  * Messages without a request. `statement` is for the gateway, one complete envelope with its place
  * in the ledger; `changed` follows a decision of an operator or the clock.
  */
-export type Push =
+export type PushMessage =
   | {
       readonly push: "statement";
       readonly frames: readonly Uint8Array[];
@@ -379,9 +379,14 @@ export interface OperatorRequests {
   };
   /**
    * Shows the ledger that the gateway's order would begin (`digest` ""), or begins the one that was
-   * shown. `both`: the gateway was restored too.
+   * shown. `both`: the gateway was restored too. `uncounted`: names of chains that are recovered
+   * without a count of their nodes. A repeat is refused, because the first has used the order up.
    */
-  recover: { readonly digest: string; readonly bothRestored: boolean };
+  recover: {
+    readonly digest: string;
+    readonly bothRestored: boolean;
+    readonly uncounted?: readonly string[];
+  };
   /**
    * Ends the hold after both were restored: policy decides by itself again. Held and quarantined
    * withdrawals stay so. `isLook` only shows.

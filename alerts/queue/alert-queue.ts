@@ -8,7 +8,7 @@ import type { Alert } from "./due-alerts.ts";
  * Tries once. Resolves with "" if the receiver took the body, else with the reason, one line
  * without a secret. Never rejects.
  */
-export type Deliver = (body: string) => Promise<string>;
+export type AlertDelivery = (body: string) => Promise<string>;
 
 export interface AlertQueueCounts {
   readonly told: number;
@@ -29,7 +29,7 @@ export interface AlertQueue {
 }
 
 export interface AlertQueueOptions {
-  readonly deliver: Deliver;
+  readonly deliver: AlertDelivery;
   readonly onTold: (alert: Alert) => void;
   readonly onFailed: (alert: Alert, why: string, tries: number) => void;
   readonly onDropped: (alert: Alert, why: string) => void;

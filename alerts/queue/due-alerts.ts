@@ -51,14 +51,14 @@ export interface Alert {
   readonly context: Readonly<Record<string, string | number>>;
 }
 
-interface Standing {
+interface StandingCondition {
   readonly condition: Condition;
   readonly since: number; // Unix milliseconds
   readonly sinceMs: number; // monotonic
   readonly toldMs: number | null; // monotonic time of the last alert; null before the first
 }
 
-export type Standings = ReadonlyMap<string, Standing>;
+export type Standings = ReadonlyMap<string, StandingCondition>;
 
 export type Origin =
   | { readonly process: "courier"; readonly agent: string }
@@ -80,14 +80,14 @@ const standingsMax = 20_000;
  * Advances the state by one look. Returns the alerts that are due: ends first, then the conditions
  * in their order.
  */
-export function observe(
+export function observeConditions(
   standings: Standings,
   observation: Observation,
   origin: Origin,
 ): { readonly standings: Standings; readonly alerts: readonly Alert[] } {
   const { at, nowMs, conditions, unknown, alertsMax = Number.POSITIVE_INFINITY } = observation;
   const now = new Map(conditions.map((condition) => [keyOf(condition), condition]));
-  const next = new Map<string, Standing>();
+  const next = new Map<string, StandingCondition>();
   const alerts: Alert[] = [];
   for (const [key, standing] of standings) {
     if (now.has(key) || unknown.includes(standing.condition.event)) next.set(key, standing);
@@ -127,13 +127,18 @@ function keyOf({ event, subject }: Condition): string {
 
 type Phase = "begun" | "again" | "over";
 
-function alertOf({ condition, since }: Standing, at: number, origin: Origin, phase: Phase): Alert {
-  const { event, subject, message, context, hint = alertTable[event][4] } = condition;
+function alertOf(
+  { condition, since }: StandingCondition,
+  at: number,
+  origin: Origin,
+  phase: Phase,
+): Alert {
+  const { event, subject, message, context, hint = alertTable[event].advice } = condition;
   return {
     alert: 1,
     at: new Date(at).toISOString(),
     event: phase === "over" ? `${event}-over` : event,
-    level: phase === "over" ? "info" : alertTable[event][1],
+    level: phase === "over" ? "info" : alertTable[event].level,
     ...origin,
     subject,
     since: new Date(since).toISOString(),

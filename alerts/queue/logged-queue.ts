@@ -5,10 +5,10 @@
  */
 
 import {
+  type AlertDelivery,
   type AlertQueue,
   type AlertQueueOptions,
   createAlertQueue,
-  type Deliver,
 } from "./alert-queue.ts";
 import type { Alert } from "./due-alerts.ts";
 
@@ -27,7 +27,7 @@ export interface AlertLog {
 
 /** `retryMs` is `createAlertQueue`'s own if left out. */
 export function createLoggedAlertQueue(
-  deliver: Deliver,
+  deliver: AlertDelivery,
   log: AlertLog,
   retryMs?: AlertQueueOptions["retryMs"],
 ): AlertQueue {

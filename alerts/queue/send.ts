@@ -5,7 +5,7 @@
  */
 import { spawn } from "node:child_process";
 import { createOutgoing } from "../../outgoing/exchange.ts";
-import type { Deliver } from "./alert-queue.ts";
+import type { AlertDelivery } from "./alert-queue.ts";
 
 export type Target =
   | { readonly kind: "command"; readonly command: readonly string[] }
@@ -23,7 +23,7 @@ const environment = {
  * Each call is one try, and the queue makes one at a time. A receiver accepts by exit status 0 or
  * by a status of 200 to 299.
  */
-export function createDelivery(target: Target, timeoutMs = timeoutMsDefault): Deliver {
+export function createDelivery(target: Target, timeoutMs = timeoutMsDefault): AlertDelivery {
   return target.kind === "command"
     ? (body) => tellCommand(target.command, body, timeoutMs)
     : (body) => post(target.url, body, timeoutMs);

@@ -3,19 +3,20 @@
  * docs/events.md has the same rows. An event's end is sent under its name with `-over`. Pure.
  */
 import type { Level } from "../../base/event-row.ts";
+import { nameFields } from "../../base/name-fields.ts";
 
 type Row = readonly [
-  processes: string,
+  sender: string,
   level: Level,
   subject: string,
   meaning: string,
   advice: string,
 ];
 
-const table = <const T extends Readonly<Record<string, Row>>>(rows: T): Readonly<T> =>
-  Object.freeze(rows);
+const fields = ["sender", "level", "subject", "meaning", "advice"] as const;
 
-/** By name: sender, level, kind of subject, meaning, advice. */
+const table = <const T extends Readonly<Record<string, Row>>>(rows: T) => nameFields(fields, rows);
+
 export const alertTable = table({
   "withdrawal-held": [
     "courier",

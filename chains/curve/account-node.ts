@@ -16,13 +16,21 @@ const accountDepth = 3;
  * child.
  */
 const parentsMax = 1024;
-const parents = new Map<string, Parent>();
+const parents = new Map<string, ParentNode>();
+/**
+ * Most children that are kept, of all parents; the oldest goes first. An address is derived when it
+ * is looked at, and again when it leaves.
+ */
+const childrenMax = 4096;
+const children = new Map<string, Uint8Array>(); // long form (65 bytes) by account and index
+
+type Point = typeof secp256k1.Point.BASE;
 
 /** The parent of all children 0/index, with its point, whose root is taken once. */
-interface Parent {
+interface ParentNode {
   readonly key: Uint8Array; // compressed, 33 bytes
   readonly chainCode: Uint8Array; // 32 bytes
-  readonly point: typeof secp256k1.Point.BASE;
+  readonly point: Point;
 }
 
 /**
@@ -50,15 +58,37 @@ export function extendedKeyOf(node: PublicNode): string {
  * there is no such child
  */
 export function childKeyOf(xpub: string, addressIndex: number): Uint8Array {
+  const point = childPointOf(xpub, addressIndex);
+  const key = point.slice(0, 33);
+  key[0] = 2 + ((point[64] as number) & 1);
+  return key;
+}
+
+/**
+ * As `childKeyOf`, in the long form (65 bytes): a root less than from the compressed one. The child
+ * is kept between calls.
+ */
+export function childPointOf(xpub: string, addressIndex: number): Uint8Array {
+  const name = `${addressIndex} ${xpub}`;
+  const kept = children.get(name);
+  if (kept !== undefined) return kept.slice();
+  const point = childPoint(xpub, addressIndex).toBytes(false);
+  const oldest = children.keys().next();
+  if (children.size >= childrenMax && !oldest.done) children.delete(oldest.value);
+  children.set(name, point);
+  return point.slice();
+}
+
+function childPoint(xpub: string, addressIndex: number): Point {
   if (!Number.isSafeInteger(addressIndex) || addressIndex < 0 || addressIndex >= hardened) {
     throw new AgentError("ADDRESS_INDEX", "none", "address index is outside 0 … 2^31-1", {
       addressIndex,
     });
   }
-  const key = childOf(externalParentOf(xpub), addressIndex);
-  if (key === null)
+  const child = childOf(externalParentOf(xpub), addressIndex);
+  if (child === null)
     throw new AgentError("ADDRESS_INDEX", "none", "no child at this index", { addressIndex });
-  return key;
+  return child;
 }
 
 /**
@@ -74,7 +104,7 @@ function publicKeyOf({ publicKey }: HDKey): Uint8Array {
   return publicKey;
 }
 
-function externalParentOf(xpub: string): Parent {
+function externalParentOf(xpub: string): ParentNode {
   const kept = parents.get(xpub);
   if (kept !== undefined) return kept;
   const node = parseXpub(xpub).deriveChild(0);
@@ -111,10 +141,11 @@ function parseXpub(xpub: string): HDKey {
 }
 
 /**
- * The compressed public key of a child by CKDpub of BIP-32; null for about one index in 2^127 that
- * has none. Without the library, which decompresses parent and child each time again.
+ * The public key of a child by CKDpub of BIP-32; null for about one index in 2^127 that has none.
+ * Without the library, which decompresses parent and child each time again. All of it is public, so
+ * nothing has to take the same time for each tweak.
  */
-function childOf({ key, chainCode, point }: Parent, index: number): Uint8Array | null {
+function childOf({ key, chainCode, point }: ParentNode, index: number): Point | null {
   const asked = Buffer.alloc(37);
   asked.set(key);
   asked.writeUInt32BE(index, 33);
@@ -122,6 +153,6 @@ function childOf({ key, chainCode, point }: Parent, index: number): Uint8Array |
     `0x${createHmac("sha512", chainCode).update(asked).digest("hex").slice(0, 64)}`,
   );
   if (tweak === 0n || tweak >= secp256k1.Point.CURVE().n) return null;
-  const child = point.add(secp256k1.Point.BASE.multiply(tweak));
-  return child.is0() ? null : child.toBytes(true);
+  const child = point.add(secp256k1.Point.BASE.multiplyUnsafe(tweak));
+  return child.is0() ? null : child;
 }

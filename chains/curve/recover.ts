@@ -10,10 +10,10 @@ const order = scalarBytes(secp256k1.CURVE.n);
 const halfOrder = scalarBytes(secp256k1.CURVE.n >> 1n);
 const none = new Uint8Array(32);
 
-type Recover = (digest: Uint8Array, signature: Uint8Array, parity: 0 | 1) => Uint8Array | null;
+type KeyRecovery = (digest: Uint8Array, signature: Uint8Array, parity: 0 | 1) => Uint8Array | null;
 
 /** Slower by a factor of six; for runtimes without WebAssembly (--jitless). */
-export const recoverByNoble: Recover = (digest, signature, parity) => {
+export const recoverByNoble: KeyRecovery = (digest, signature, parity) => {
   try {
     return secp256k1.Signature.fromCompact(signature)
       .addRecoveryBit(parity)
@@ -28,7 +28,7 @@ export const recoverByNoble: Recover = (digest, signature, parity) => {
  * The uncompressed public key (65 bytes) whose signature r(32) ‖ s(32) over `digest` (32 bytes) has
  * a point R of this y parity, or null when there is none.
  */
-export const recoverPublicKey: Recover = fastCurve?.recover ?? recoverByNoble;
+export const recoverPublicKey: KeyRecovery = fastCurve?.recover ?? recoverByNoble;
 
 /**
  * True when r and s lie in 1 … n-1 and s in the lower half (EIP-2: the other half is the same

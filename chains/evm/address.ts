@@ -4,7 +4,7 @@
  */
 
 import { type Refusal, refuse } from "../../base/fault.ts";
-import { childKeyOf } from "../curve/account-node.ts";
+import { childPointOf } from "../curve/account-node.ts";
 import { keccak256 } from "../curve/keccak.ts";
 import { hashOfPoint, pointOf } from "../curve/point.ts";
 
@@ -45,7 +45,7 @@ export function addressOfPublicKey(publicKey: Uint8Array): string {
  * there is no such child
  */
 export function depositAddressOf(xpub: string, addressIndex: number): string {
-  return addressOfPublicKey(childKeyOf(xpub, addressIndex));
+  return addressOfBytes(hashOfPoint(childPointOf(xpub, addressIndex)));
 }
 
 export function isZeroAddress(address: string): boolean {

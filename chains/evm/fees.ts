@@ -12,9 +12,9 @@ import type {
   FeeMarket,
   Fees,
   Market,
+  PaymentTerms,
   PricedAttempt,
   TxParams,
-  Wanted,
 } from "../family.ts";
 import { feeModelOf } from "./fee-model.ts";
 import { rows, say, typed } from "./fee-words.ts";
@@ -195,7 +195,7 @@ function highestBeside(
 
 function replacementAt(
   { feeMarket, computeLimit }: Market,
-  _wanted: Wanted,
+  _wanted: PaymentTerms,
   attempts: readonly PricedAttempt[],
   attempt: number,
   isTipLow: boolean,

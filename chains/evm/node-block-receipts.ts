@@ -5,6 +5,7 @@
  * Source: Ethereum execution-apis, eth_getBlockReceipts, which not every node has.
  */
 import { AgentError } from "../../base/fault.ts";
+import { createByTurn, type TurnWaiter } from "../providers/by-turn.ts";
 import { canonicalText } from "../providers/canonical-text.ts";
 import { type Receipt, readReceipt } from "./answers.ts";
 import type { NodePool, PoolNode, Question } from "./node-wire.ts";
@@ -20,14 +21,8 @@ const lackingMs = 600_000;
 /** The receipt of one transaction by one node; null if the node has none. */
 export type AskReceipt = (node: PoolNode, txHash: string) => Promise<Receipt | null>;
 
-interface Waiting {
-  readonly txHash: string;
-  readonly resolve: (receipt: Receipt | Promise<Receipt | null> | null) => void;
-}
-
 /** Gathers the receipts that are asked for in one turn of the event loop. */
 export function createReceipts(pool: NodePool, clock: () => number): AskReceipt {
-  const gathered = new Map<PoolNode, Waiting[]>();
   const lackingUntil = new Map<PoolNode, number>();
 
   const alone: AskReceipt = (node, txHash) => pool.ask(node, receiptQuestion(txHash));
@@ -50,10 +45,16 @@ export function createReceipts(pool: NodePool, clock: () => number): AskReceipt 
    * The first receipt names a block, whose other receipts follow in one answer, and so on while
    * that saves questions.
    */
-  async function answer(node: PoolNode, waiting: readonly Waiting[]): Promise<void> {
+  async function answer(
+    node: PoolNode,
+    waiting: readonly TurnWaiter<Receipt | null>[],
+  ): Promise<void> {
     let left = waiting;
     while (left.length >= togetherMin && (lackingUntil.get(node) ?? 0) <= clock()) {
-      const [first, ...others] = left as [Waiting, ...Waiting[]];
+      const [first, ...others] = left as [
+        TurnWaiter<Receipt | null>,
+        ...TurnWaiter<Receipt | null>[],
+      ];
       const asked = alone(node, first.txHash);
       first.resolve(asked);
       left = others;
@@ -74,19 +75,7 @@ export function createReceipts(pool: NodePool, clock: () => number): AskReceipt 
     for (const { txHash, resolve } of left) resolve(alone(node, txHash));
   }
 
-  function flush(): void {
-    const nodes = [...gathered];
-    gathered.clear();
-    for (const [node, waiting] of nodes) void answer(node, waiting);
-  }
-
-  return (node, txHash) =>
-    new Promise((resolve) => {
-      if (gathered.size === 0) setImmediate(flush);
-      const waiting = gathered.get(node) ?? [];
-      gathered.set(node, waiting);
-      waiting.push({ txHash, resolve });
-    });
+  return createByTurn(answer);
 }
 
 function nullIfFault(fault: unknown): null {

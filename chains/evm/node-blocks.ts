@@ -5,7 +5,7 @@
  */
 import { AgentError } from "../../base/fault.ts";
 import type { Finds } from "../nodes.ts";
-import { agreement } from "../providers/node-agreement.ts";
+import { agreedAnswer } from "../providers/node-agreement.ts";
 import { findEach, joinFinds } from "../providers/unread.ts";
 import type { Block, BlockTransaction } from "./answers.ts";
 import type { EvmNodes } from "./node.ts";
@@ -27,7 +27,7 @@ export async function agreedBlock(each: readonly EvmNodes[], number: number): Pr
     return block;
   };
   try {
-    return await agreement(
+    return await agreedAnswer(
       each,
       ask,
       (block) => JSON.stringify([headKey(block), block.transactions.map(shownKey)]),
@@ -35,7 +35,7 @@ export async function agreedBlock(each: readonly EvmNodes[], number: number): Pr
     );
   } catch (fault) {
     if (!(fault instanceof AgentError) || fault.code !== "NODE_DISAGREE") throw fault;
-    const block = await agreement(each, ask, headKey, `block ${number}`);
+    const block = await agreedAnswer(each, ask, headKey, `block ${number}`);
     const settled = await Promise.allSettled(asked.values());
     const shown = settled.flatMap((one) => (one.status === "fulfilled" ? [one.value] : []));
     return {
@@ -59,7 +59,7 @@ export const asPayout: Fields = (one) => [...asOutgoing(one), one.from, one.to];
  * that a node shows with an odd field is unread, and no node's word on it counts.
  * @throws AgentError NODE_DISAGREE
  */
-export function alike(
+export function alikeBlocks(
   block: AgreedBlock,
   isOurs: (one: BlockTransaction) => boolean,
   fields: Fields,

@@ -7,7 +7,7 @@ import { AgentError } from "../../base/fault.ts";
 import type { Payment } from "../family.ts";
 import type { BlockId, SlotCounts } from "../nodes.ts";
 import type { EvmNodes } from "./node.ts";
-import { type AgreedBlock, alike, asPayout } from "./node-blocks.ts";
+import { type AgreedBlock, alikeBlocks, asPayout } from "./node-blocks.ts";
 import type { AttemptEvidence, Evidence } from "./outcome.ts";
 
 /** From this number of payouts in a pass on, the accounts' counts are asked for first. */
@@ -39,7 +39,7 @@ export function createEvidence(
     const agreed = await nodes.finalReceipt(txHash);
     if (agreed === null) return unproven;
     const transaction = await readBlock(agreed.blockNumber, (holder) => {
-      const { found, unread } = alike(
+      const { found, unread } = alikeBlocks(
         holder,
         ({ hash }) => hash === txHash,
         asPayout,

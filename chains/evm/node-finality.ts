@@ -6,7 +6,7 @@
 import { AgentError } from "../../base/fault.ts";
 import type { BlockId, SlotCounts } from "../nodes.ts";
 import { agreedOrNone, byQuorum, createChainBlocks, idOf } from "../providers/chain-blocks.ts";
-import type { Settled } from "../providers/node-pool.ts";
+import type { SettledAnswer } from "../providers/node-pool.ts";
 import { type BlockHead, type BlockPlace, type Receipt, readPlace } from "./answers.ts";
 import type { AskReceipt } from "./node-block-receipts.ts";
 import { askHead, countQuestion } from "./node-questions.ts";
@@ -147,7 +147,7 @@ export function createFinality(
  * fault if the final block differs
  */
 function reached(
-  settled: readonly Settled<bigint[]>[],
+  settled: readonly SettledAnswer<bigint[]>[],
   quorum: number,
   fault: AgentError,
 ): SlotCounts {

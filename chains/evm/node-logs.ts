@@ -7,7 +7,7 @@
  */
 import { AgentError } from "../../base/fault.ts";
 import { inWaves } from "../map-limit.ts";
-import { isRefusedSize, Size } from "../providers/ask-smaller.ts";
+import { AnswerSize, isRefusedSize } from "../providers/ask-smaller.ts";
 import type { Block, FoundLog } from "./answers.ts";
 import { mayHold } from "./bloom.ts";
 import type { EvmNodes } from "./node.ts";
@@ -36,7 +36,7 @@ export type Transfers = (
  * other blocks
  */
 export function createTransfers(nodes: Pick<EvmNodes, "logs" | "blockLogs">): Transfers {
-  const size = new Size(blocksMax);
+  const size = new AnswerSize(blocksMax);
   let isBloomTrue = true; // false on a chain whose headers have no bloom of their logs
 
   function mayBeIn(block: Block, contract: string): boolean {

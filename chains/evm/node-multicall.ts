@@ -4,7 +4,7 @@
  */
 import { AgentError } from "../../base/fault.ts";
 import { good, type Result } from "../../base/result.ts";
-import { Size } from "../providers/ask-smaller.ts";
+import { AnswerSize } from "../providers/ask-smaller.ts";
 import {
   type AskedBalance,
   decodeBalances,
@@ -31,7 +31,7 @@ export type ManyBalances = (
 ) => Promise<readonly (bigint | null)[] | null>;
 
 export function createManyBalances(nodes: Pick<EvmNodes, "code" | "call">): ManyBalances {
-  const size = new Size(balancesMax);
+  const size = new AnswerSize(balancesMax);
 
   async function ask(
     part: readonly AskedBalance[],

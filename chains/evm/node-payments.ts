@@ -6,11 +6,11 @@ import { inWaves } from "../map-limit.ts";
 import type { DetectedPayment, Finds, WatchedBlock } from "../nodes.ts";
 import type { AddressIndex } from "../providers/address-index.ts";
 import type { KeptBlocks } from "../providers/kept-blocks.ts";
-import { agreement } from "../providers/node-agreement.ts";
+import { agreedAnswer } from "../providers/node-agreement.ts";
 import { agreedFinds, findEach, isUnreadable, joinFinds } from "../providers/unread.ts";
 import type { BlockTransaction, FoundLog } from "./answers.ts";
 import type { EvmNodes } from "./node.ts";
-import { type AgreedBlock, alike, asPayment } from "./node-blocks.ts";
+import { type AgreedBlock, alikeBlocks, asPayment } from "./node-blocks.ts";
 import { createTransfers, notTogether, type Transfers } from "./node-logs.ts";
 import { readTransferLog } from "./token-reads.ts";
 
@@ -54,7 +54,7 @@ export async function coinPayments(
   const addressOf = ({ toKey }: BlockTransaction): string | undefined => index.find(toKey);
   const paying = blocks.map((block) => {
     const content = contentOf(block);
-    const ours = alike(
+    const ours = alikeBlocks(
       content,
       (one) => addressOf(one) !== undefined,
       asPayment,
@@ -118,7 +118,7 @@ export async function tokenPayments(
     return finds;
   };
   return agreedFinds(
-    (keyOf) => agreement(each, keep, keyOf, transfersOf(blocks)),
+    (keyOf) => agreedAnswer(each, keep, keyOf, transfersOf(blocks)),
     () => answered,
     paymentsKey,
   );

@@ -4,10 +4,10 @@
  * batches. Sends nothing to the chain. Questions without an answer are part of the result.
  */
 import { AgentError } from "../../base/fault.ts";
-import type { Lack } from "../nodes.ts";
-import { type Examined, examine, Lacks } from "../providers/node-check.ts";
+import type { MissingAnswer } from "../nodes.ts";
+import { examineNode, MissingAnswers, type NodeExamination } from "../providers/node-check.ts";
 import { wordsInBody } from "../providers/node-words.ts";
-import { post, targetOf } from "../providers/rpc-post.ts";
+import { postJson, targetOf } from "../providers/rpc-post.ts";
 import type { ServerAddress } from "../providers/server.ts";
 import { type BlockHead, readHash, readHead } from "./answers.ts";
 import { dataFeeCall } from "./data-fee.ts";
@@ -50,7 +50,7 @@ const batchBytesMax = 64 * 1024;
 /** Number of blocks that show a chain's pace. */
 const paceBlocks = 20;
 
-export function examineEvm(question: ProbeQuestion): Examined {
+export function examineEvm(question: ProbeQuestion): NodeExamination {
   const { url, chainId, timeoutMs } = question;
   const options = { urls: [url], chainId: BigInt(chainId), timeoutMs, log: () => undefined };
   const headAt = async (
@@ -67,7 +67,7 @@ export function examineEvm(question: ProbeQuestion): Examined {
       read,
     });
   };
-  return examine<NodePool, PoolNode, BlockHead>({
+  return examineNode<NodePool, PoolNode, BlockHead>({
     open: () => createPool({ ...options, clock: () => performance.now() }),
     newest: askHead,
     atMsOf: ({ timestamp }) => timestamp * 1000,
@@ -100,10 +100,10 @@ export async function lacksOf(
   pool: NodePool,
   head: number,
   question: Omit<ProbeQuestion, "chainId">,
-): Promise<readonly Lack[]> {
+): Promise<readonly MissingAnswer[]> {
   const [node] = pool.nodes;
   if (node === undefined) return [];
-  const lacks = new Lacks<PoolNode, Question<unknown>>(node, pool.ask);
+  const lacks = new MissingAnswers<PoolNode, Question<unknown>>(node, pool.ask);
   const { confirmations, contracts, feeModel } = question;
   const final =
     confirmations === "finalized"
@@ -235,15 +235,18 @@ function batchRefusal({
   }));
   const target = targetOf(url);
   return new Promise((resolve) => {
-    post({ target, body: JSON.stringify(calls), bytesMax: batchBytesMax, timeoutMs }, (outcome) => {
-      target.close();
-      if (!outcome.ok) {
-        resolve(outcome.code === "NODE_TIMEOUT" ? "" : outcome.message);
-        return;
-      }
-      const { status, body } = outcome;
-      const isAnswered = status === 200 && (body.match(/"result"/g) ?? []).length === batchCalls;
-      resolve(isAnswered ? "" : `HTTP status ${status}: ${wordsInBody(body)}`);
-    });
+    postJson(
+      { target, body: JSON.stringify(calls), bytesMax: batchBytesMax, timeoutMs },
+      (outcome) => {
+        target.close();
+        if (!outcome.ok) {
+          resolve(outcome.code === "NODE_TIMEOUT" ? "" : outcome.message);
+          return;
+        }
+        const { status, body } = outcome;
+        const isAnswered = status === 200 && (body.match(/"result"/g) ?? []).length === batchCalls;
+        resolve(isAnswered ? "" : `HTTP status ${status}: ${wordsInBody(body)}`);
+      },
+    );
   });
 }

@@ -7,7 +7,7 @@ import { AgentError, type Refusal, refuse } from "../../base/fault.ts";
 import type { NodeLog } from "../nodes.ts";
 import { byQuorum } from "../providers/chain-blocks.ts";
 import { createPrice, middleOf } from "../providers/market.ts";
-import { disagreement, firstFault, settle } from "../providers/node-pool.ts";
+import { disagreementFault, firstFault, settlePromise } from "../providers/node-pool.ts";
 import type { Receipt } from "./answers.ts";
 import { dataFeeCall, dataFeeWithRoom, operatorFeeCall } from "./data-fee.ts";
 import type { FeeModel } from "./fee-model.ts";
@@ -42,7 +42,7 @@ export interface Fees {
 /**
  * A receipt on which enough nodes agree, or null; `isShown` if at least one node shows a receipt.
  */
-export interface Shown {
+export interface AgreedReceipt {
   readonly receipt: Receipt | null;
   readonly isShown: boolean;
 }
@@ -54,7 +54,7 @@ export interface NodeQuorum {
   hasCode(address: string): Promise<boolean>;
   /** The result of a call now, as 0x hex; null if the contract refuses it. */
   agreedCall(to: string, data: string): Promise<string | null>;
-  shownReceipt(txHash: string): Promise<Shown>;
+  shownReceipt(txHash: string): Promise<AgreedReceipt>;
   /**
    * The highest count of the account's transactions in blocks from any node. No nonce from this
    * count on is in a block.
@@ -83,7 +83,7 @@ const gasSpread = { times: 2n, slack: 0n };
  */
 const tipNamedTimes = 10n;
 
-interface Said<T> {
+interface NodeReading<T> {
   readonly node: PoolNode;
   readonly value: T;
 }
@@ -107,8 +107,8 @@ export function createNodeQuorum(
   const price = createPrice({ quorumMin: pool.quorumMin, clock });
   const name = <T>(
     what: string,
-    said: readonly Said<T>[],
-    isApart: (one: Said<T>) => boolean,
+    said: readonly NodeReading<T>[],
+    isApart: (one: NodeReading<T>) => boolean,
     show: (value: T) => string,
   ) => {
     for (const one of said) {
@@ -130,7 +130,7 @@ export function createNodeQuorum(
    */
   const within = <T>(
     what: string,
-    said: readonly Said<T>[],
+    said: readonly NodeReading<T>[],
     figureOf: (value: T) => bigint,
     spread: Spread,
   ): readonly T[] => {
@@ -142,7 +142,7 @@ export function createNodeQuorum(
       (one) => !isEnough || !group.includes(one),
       (value) => `${figureOf(value)}`,
     );
-    if (!isEnough) throw disagreement(what, said.length);
+    if (!isEnough) throw disagreementFault(what, said.length);
     return group.map(({ value }) => value);
   };
 
@@ -215,7 +215,11 @@ export function createNodeQuorum(
 /** The fee market by one node, where a tip alone may be missing. */
 async function askMarket(pool: NodePool, node: PoolNode, feeModel: FeeModel, tips: Tips) {
   const head = askHead(pool, node);
-  const asked = [head, settle(tips.ask(node, head)), askDataFee(pool, node, feeModel)] as const;
+  const asked = [
+    head,
+    settlePromise(tips.ask(node, head)),
+    askDataFee(pool, node, feeModel),
+  ] as const;
   const [{ baseFeePerGas: base }, tip, data] = await Promise.all(asked);
   return { base, tip, data };
 }
@@ -239,9 +243,9 @@ function nullIfRefused(error: unknown): null {
   throw error;
 }
 
-type Within = <T>(
+type AnswersWithin = <T>(
   what: string,
-  said: readonly Said<T>[],
+  said: readonly NodeReading<T>[],
   figureOf: (value: T) => bigint,
   spread: Spread,
 ) => readonly T[];
@@ -249,7 +253,7 @@ type Within = <T>(
 async function estimateGas(
   pool: NodePool,
   call: GasCall,
-  within: Within,
+  within: AnswersWithin,
 ): Promise<{ ok: true; gas: bigint } | Refusal> {
   const reasons: string[] = [];
   const said = await askAll(pool, async (node) => {
@@ -266,7 +270,7 @@ async function estimateGas(
   if (reasons.length >= pool.quorumMin && estimates.length < pool.quorumMin) {
     return refuse("NODE_WOULD_REVERT", reasons[0]);
   }
-  if (estimates.length < pool.quorumMin) throw disagreement("gas estimate", said.length);
+  if (estimates.length < pool.quorumMin) throw disagreementFault("gas estimate", said.length);
   return {
     ok: true,
     gas: within("gas estimate", estimates, (gas) => gas, gasSpread).reduce(larger),
@@ -277,7 +281,7 @@ async function estimateGas(
 async function askAll<T>(
   pool: NodePool,
   job: (node: PoolNode) => Promise<T>,
-): Promise<readonly Said<T>[]> {
+): Promise<readonly NodeReading<T>[]> {
   const settled = await pool.all(async (node) => ({ node, value: await job(node) }));
   const said = settled.flatMap((one) => (one.ok ? [one.value] : []));
   if (said.length < pool.quorumMin) throw firstFault(settled);
@@ -285,12 +289,12 @@ async function askAll<T>(
 }
 
 function largestGroup<T>(
-  said: readonly Said<T>[],
+  said: readonly NodeReading<T>[],
   figureOf: (value: T) => bigint,
   { times, slack }: Spread,
-): readonly Said<T>[] {
+): readonly NodeReading<T>[] {
   const sorted = [...said].sort((a, b) => ascending(figureOf(a.value), figureOf(b.value)));
-  let largest: readonly Said<T>[] = [];
+  let largest: readonly NodeReading<T>[] = [];
   for (const [at, one] of sorted.entries()) {
     const most = figureOf(one.value) * times + slack;
     const group = sorted.slice(at).filter((other) => figureOf(other.value) <= most);

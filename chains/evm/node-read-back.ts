@@ -6,7 +6,7 @@
  * EIP-2718.
  */
 import type { Interface, RlpStructuredData } from "ethers";
-import type { IndependentReading, Said } from "../nodes.ts";
+import type { ExpectedAttempt, IndependentReading } from "../nodes.ts";
 
 interface Ethers {
   readonly read: (rlp: string) => RlpStructuredData;
@@ -41,7 +41,7 @@ async function load(): Promise<Ethers> {
 function compare(
   { read, hashOf, token }: Ethers,
   raw: string,
-  { payment, txParams, txHash, isCancel }: Said,
+  { payment, txParams, txHash, isCancel }: ExpectedAttempt,
 ): string {
   if (!raw.startsWith(typeText)) return "type reads as another, not 2";
   const fields = read(`0x${raw.slice(typeText.length)}`);
@@ -76,7 +76,7 @@ function numberOf(field: RlpStructuredData | undefined): bigint | string {
   return field === "0x" ? 0n : BigInt(field);
 }
 
-function figure(txParams: Said["txParams"], name: string): bigint {
+function figure(txParams: ExpectedAttempt["txParams"], name: string): bigint {
   return BigInt(txParams?.[name] ?? "-1");
 }
 

@@ -6,7 +6,7 @@
 import { AgentError } from "../../base/fault.ts";
 import type {
   ChainOutcome,
-  Found,
+  Inclusion,
   PaidFrom,
   PaidToken,
   SenderNodes,
@@ -19,7 +19,7 @@ import { encodeTransferCall } from "./erc20.ts";
 import { evm } from "./family.ts";
 import { gasFloorOf, gasPlain } from "./gas.ts";
 import type { EvmNodes } from "./node.ts";
-import { outcomeOf, type Sent } from "./outcome.ts";
+import { outcomeOf, type ReceiverFields } from "./outcome.ts";
 import { decimalsCall } from "./token-reads.ts";
 
 /**
@@ -219,7 +219,7 @@ function isBilledAsGas({ feeModel }: Pick<EvmNodes, "feeModel">): boolean {
   return feeModel === "arbitrum";
 }
 
-const nowhere: Found = { location: null, isDoubtful: false };
+const nowhere: Inclusion = { location: null, isDoubtful: false };
 
 /** The decimals on which enough nodes agree; null if the address has no token contract. */
 async function decimalsOf(nodes: EvmNodes, contract: string): Promise<bigint | null> {
@@ -242,7 +242,7 @@ async function usedNonces(nodes: EvmNodes, account: string, wanted: number): Pro
   }
 }
 
-async function locationOf(nodes: EvmNodes, txHashes: readonly string[]): Promise<Found> {
+async function locationOf(nodes: EvmNodes, txHashes: readonly string[]): Promise<Inclusion> {
   const shown = await Promise.all(txHashes.map((txHash) => nodes.shownReceipt(txHash)));
   const receipt = shown.find((one) => one.receipt !== null)?.receipt ?? null;
   if (receipt === null) return { location: null, isDoubtful: shown.some(({ isShown }) => isShown) };
@@ -282,7 +282,7 @@ function sentBy({
   contract,
   destination,
   amountUnits,
-}: WantedPayment): Sent & { readonly to: string } {
+}: WantedPayment): ReceiverFields & { readonly to: string } {
   if (contract === "") return { to: destination, valueUnits: amountUnits, input: "0x" };
   const call = Buffer.from(encodeTransferCall(destination, amountUnits));
   return { to: contract, valueUnits: 0n, input: `0x${call.toString("hex")}` };

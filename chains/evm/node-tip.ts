@@ -6,7 +6,7 @@
  * floating/frame #659.
  */
 import { AgentError } from "../../base/fault.ts";
-import { isLacking, middleOf, Ways } from "../providers/market.ts";
+import { FigureWays, isLacking, middleOf } from "../providers/market.ts";
 import { type BlockHead, readQuantity } from "./answers.ts";
 import { gasPriceQuestion, tipQuestion } from "./node-questions.ts";
 import type { NodePool, PoolNode, Question } from "./node-wire.ts";
@@ -25,7 +25,7 @@ const historyQuestion: Question<readonly bigint[]> = {
 };
 
 /** Wei per gas, from one node, whose newest block is the context. */
-export type Tips = Ways<PoolNode, Promise<BlockHead>, bigint>;
+export type Tips = FigureWays<PoolNode, Promise<BlockHead>, bigint>;
 
 /** Not every node answers the plain question; the others are wallets' ways. */
 export function createTips(pool: NodePool): Tips {
@@ -45,7 +45,7 @@ export function createTips(pool: NodePool): Tips {
       throw error;
     }
   };
-  return new Ways([(node) => pool.ask(node, tipQuestion), byPrice, byHistory]);
+  return new FigureWays([(node) => pool.ask(node, tipQuestion), byPrice, byHistory]);
 }
 
 function readRewards(result: unknown): readonly bigint[] {

@@ -17,7 +17,7 @@ import type {
 } from "../nodes.ts";
 import { createIndexes } from "../providers/address-index.ts";
 import { KeptBlocks } from "../providers/kept-blocks.ts";
-import { agreement } from "../providers/node-agreement.ts";
+import { agreedAnswer } from "../providers/node-agreement.ts";
 import { PacedWaves } from "../providers/paced-waves.ts";
 import { pacedResults } from "../providers/results.ts";
 import type { ServerAddress } from "../providers/server.ts";
@@ -26,7 +26,7 @@ import type { BlockTransaction } from "./answers.ts";
 import { decodeTransferCall } from "./erc20.ts";
 import { fees, first } from "./fees.ts";
 import { createEvmNodes, type EvmNodes } from "./node.ts";
-import { type AgreedBlock, agreedBlock, alike, asOutgoing, bytesOf } from "./node-blocks.ts";
+import { type AgreedBlock, agreedBlock, alikeBlocks, asOutgoing, bytesOf } from "./node-blocks.ts";
 import { createEvidence } from "./node-evidence.ts";
 import { notTogether } from "./node-logs.ts";
 import { createAgreedBalances } from "./node-multicall.ts";
@@ -93,7 +93,7 @@ export function watcherOf(reader: Reader, clock = () => performance.now()): Watc
   const source = createPaymentSource(reader, kept);
 
   const balance = (address: string, contract: string, number: number): Promise<bigint> =>
-    agreement(
+    agreedAnswer(
       each,
       (nodes) => nodes.balance(address, contract, number),
       String,
@@ -102,6 +102,7 @@ export function watcherOf(reader: Reader, clock = () => performance.now()): Watc
 
   return {
     nobody,
+    readsWholeBlocks: true,
     status: together.status,
     tip: together.head,
     finalTip: async () => {
@@ -121,12 +122,12 @@ export function watcherOf(reader: Reader, clock = () => performance.now()): Watc
     wereUsed: (accounts, number) =>
       pacedResults(waves, accounts, async (account) => {
         const ask = (nodes: EvmNodes): Promise<bigint> => nodes.sent(account, number);
-        return (await agreement(each, ask, String, `transactions of ${account}`)) > 0n;
+        return (await agreedAnswer(each, ask, String, `transactions of ${account}`)) > 0n;
       }),
     async decimals(contract) {
       const ask = (nodes: EvmNodes): Promise<string> =>
         nodes.call(contract, decimalsCall, "latest");
-      const data = await agreement(each, ask, String, `decimals of ${contract}`);
+      const data = await agreedAnswer(each, ask, String, `decimals of ${contract}`);
       if (data.length !== 66)
         throw new AgentError("NODE_ANSWER", "none", "the token does not say its decimals", {
           contract,
@@ -190,7 +191,12 @@ function watched(content: AgreedBlock): WatchedBlock {
 function outgoingIn(block: AgreedBlock, accounts: ReadonlySet<string>): Finds<OutgoingTransaction> {
   const keys = new Map([...accounts].map((account) => [account.toLowerCase(), account]));
   const accountOf = ({ fromKey }: BlockTransaction): string => keys.get(fromKey) as string;
-  const { found, unread } = alike(block, ({ fromKey }) => keys.has(fromKey), asOutgoing, accountOf);
+  const { found, unread } = alikeBlocks(
+    block,
+    ({ fromKey }) => keys.has(fromKey),
+    asOutgoing,
+    accountOf,
+  );
   const placeOf = (one: BlockTransaction) => ({
     account: accountOf(one),
     txHash: one.hash,
@@ -239,7 +245,7 @@ async function judgeOutgoing(
  */
 async function codeThen({ each }: Reader, address: string, block: number): Promise<string | null> {
   const codeAt = (number: number): Promise<string> =>
-    agreement(each, (nodes) => nodes.code(address, number), String, `code of ${address}`);
+    agreedAnswer(each, (nodes) => nodes.code(address, number), String, `code of ${address}`);
   try {
     const [before, after] = await Promise.all([codeAt(block - 1), codeAt(block)]);
     return before === "0x" ? after : before;

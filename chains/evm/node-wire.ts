@@ -36,9 +36,9 @@ export interface Question<T> {
   readonly block?: number; // number of the block that is asked for; the result is null if the node lacks it
 }
 
-type Asks = QuestionPool<Rpc, Call, Question<unknown>, Envelope>;
+type RpcQuestions = QuestionPool<Rpc, Call, Question<unknown>, Envelope>;
 
-export interface NodePool extends Omit<Asks, "ask"> {
+export interface NodePool extends Omit<RpcQuestions, "ask"> {
   /**
    * Asks one node. @throws NODE_ERROR or NODE_PRUNED with the node's words, NODE_WRONG_CHAIN, or a
    * fault of the exchange

@@ -157,12 +157,12 @@ async function receiptOfOne(
   return receipt;
 }
 
-type Reads = Pick<
+type NodeReads = Pick<
   EvmNodes,
   "head" | "balance" | "sent" | "code" | "block" | "logs" | "blockLogs" | "call"
 >;
 
-function createReads(pool: NodePool, answerBytesMax: number): Reads {
+function createReads(pool: NodePool, answerBytesMax: number): NodeReads {
   /** One node's answer, never null. */
   async function read<T>(question: Question<T>): Promise<T> {
     return (await pool.first((node) => pool.ask(node, question))) as T;

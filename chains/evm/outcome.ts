@@ -6,13 +6,19 @@
  */
 import { AgentError } from "../../base/fault.ts";
 import type { Payment } from "../family.ts";
-import type { ChainOutcome, Ending, Judgement, MovedOtherwise, PaidFrom } from "../nodes.ts";
+import type {
+  ChainOutcome,
+  EndingTransaction,
+  Judgement,
+  MovedOtherwise,
+  PaidFrom,
+} from "../nodes.ts";
 import type { Receipt, SentTransaction } from "./answers.ts";
 import { encodeTransferCall } from "./erc20.ts";
 import { readTransferLog, transferTopic } from "./token-reads.ts";
 
 /** The fields of a transaction that name its receiver. */
-export type Sent = Pick<SentTransaction, "to" | "valueUnits" | "input">;
+export type ReceiverFields = Pick<SentTransaction, "to" | "valueUnits" | "input">;
 
 /**
  * A transaction and its receipt, both at or below the final block, as enough nodes returned them.
@@ -43,7 +49,7 @@ export interface Evidence {
  */
 export function outcomeOf(
   payment: PaidFrom,
-  sent: Sent,
+  sent: ReceiverFields,
   receipt: Receipt,
 ): Exclude<ChainOutcome["outcome"], "conflicted"> {
   if (receipt.status !== 1) return "reverted";
@@ -125,11 +131,17 @@ export function judgeConsumer(
   return { kind: "stuck", code: "WATCHER_SLOT_CONSUMED", detail, by: endingOf(receipt) };
 }
 
-function endingOf({ txHash, blockNumber, gasUsed, effectiveGasPrice, dataFee }: Receipt): Ending {
+function endingOf({
+  txHash,
+  blockNumber,
+  gasUsed,
+  effectiveGasPrice,
+  dataFee,
+}: Receipt): EndingTransaction {
   return { txHash, block: blockNumber, feeUnits: gasUsed * effectiveGasPrice + dataFee };
 }
 
-function paysExactly(payment: PaidFrom, sent: Sent, receipt: Receipt): boolean {
+function paysExactly(payment: PaidFrom, sent: ReceiverFields, receipt: Receipt): boolean {
   const { account, contract, destination, amountUnits } = payment;
   if (contract === "") return sent.to === destination && sent.valueUnits === amountUnits;
   const [transfer, ...more] = transfersOf(contract, receipt);
@@ -139,7 +151,7 @@ function paysExactly(payment: PaidFrom, sent: Sent, receipt: Receipt): boolean {
   );
 }
 
-function paysNothing({ account }: PaidFrom, sent: Sent, receipt: Receipt): boolean {
+function paysNothing({ account }: PaidFrom, sent: ReceiverFields, receipt: Receipt): boolean {
   return (
     sent.valueUnits === 0n &&
     sent.input === "0x" &&

@@ -42,7 +42,7 @@ export function integerBytes(value: bigint): Uint8Array {
 }
 
 /** Big-endian bytes without leading zeros; the result is a view into `bytes`. */
-export function shortest(bytes: Uint8Array): Uint8Array {
+export function shortestBytes(bytes: Uint8Array): Uint8Array {
   let first = 0;
   while (bytes[first] === 0) first += 1;
   return bytes.subarray(first);

@@ -6,7 +6,7 @@
 
 import { parseForeign } from "../../base/foreign-json.ts";
 import { shownWords } from "../providers/node-words.ts";
-import { type Failure, failure } from "../providers/rpc-post.ts";
+import { type Failure, newFailure } from "../providers/rpc-post.ts";
 import { statusFailure } from "../providers/status-failure.ts";
 
 /** The node's result, or its error object with the text made safe to print. */
@@ -31,7 +31,7 @@ export function readEnvelopes(
   const isSuccess = status >= 200 && status < 300;
   const bad = (message: string, isTorn = false): Failure => ({
     ...(isSuccess
-      ? failure("NODE_ANSWER", message, { isCut: isTorn })
+      ? newFailure("NODE_ANSWER", message, { isCut: isTorn })
       : statusFailure(status, body, null)),
     isBatchFault: true,
   });

@@ -5,17 +5,17 @@
  * itself, for any answer of the node.
  */
 import { AgentError } from "../../base/fault.ts";
-import { Size } from "../providers/ask-smaller.ts";
+import { AnswerSize } from "../providers/ask-smaller.ts";
 import { readQuota } from "../providers/node-quota.ts";
 import {
   type Address,
   closedText,
   type Exchange,
   type Failure,
-  failure,
   figuresOf,
+  newFailure,
   type Outcome,
-  post,
+  postJson,
   targetOf,
 } from "../providers/rpc-post.ts";
 import { type Envelope, readEnvelopes } from "./rpc-envelope.ts";
@@ -55,7 +55,7 @@ export interface Rpc {
 /** Codes of answers that refuse what was asked. */
 const refusing: ReadonlySet<string> = new Set(["NODE_HTTP", "NODE_PATH", "NODE_ANSWER"]);
 
-interface Pending extends RpcCallOptions {
+interface PendingCall extends RpcCallOptions {
   readonly id: number;
   readonly body: string;
   readonly resolve: (envelope: Envelope) => void;
@@ -73,9 +73,9 @@ const gatherMs = 4;
 export function createRpc(options: RpcOptions): Rpc {
   const target = targetOf(options.url);
   const underWay = new Set<Exchange>();
-  let queue: Pending[] = [];
+  let queue: PendingCall[] = [];
   let gathering: NodeJS.Timeout | null = null;
-  const size = new Size(options.callsMax);
+  const size = new AnswerSize(options.callsMax);
   let lastId = 0;
   let isClosed = false;
 
@@ -83,7 +83,7 @@ export function createRpc(options: RpcOptions): Rpc {
    * Sends at once while no answer is awaited. Otherwise calls share a batch until the next answer,
    * or for a short time.
    */
-  function enqueue(call: Pending): void {
+  function enqueue(call: PendingCall): void {
     queue.push(call);
     if (underWay.size === 0 && queue.length === 1) setImmediate(flush);
     else if (underWay.size > 0 && gathering === null) gathering = setTimeout(flush, gatherMs);
@@ -98,18 +98,25 @@ export function createRpc(options: RpcOptions): Rpc {
   }
 
   /** `rest` waits for the result of this batch, which was made smaller because of a refusal. */
-  function send(batch: readonly Pending[], rest: readonly Pending[] = [], refusals = 0): void {
-    const exchange = post({ target, ...postOf(batch), timeoutMs: options.timeoutMs }, (outcome) => {
-      underWay.delete(exchange);
-      settle(batch, outcome, rest, refusals);
-    });
+  function send(
+    batch: readonly PendingCall[],
+    rest: readonly PendingCall[] = [],
+    refusals = 0,
+  ): void {
+    const exchange = postJson(
+      { target, ...postOf(batch), timeoutMs: options.timeoutMs },
+      (outcome) => {
+        underWay.delete(exchange);
+        settle(batch, outcome, rest, refusals);
+      },
+    );
     underWay.add(exchange);
   }
 
   function settle(
-    batch: readonly Pending[],
+    batch: readonly PendingCall[],
     outcome: Outcome,
-    rest: readonly Pending[],
+    rest: readonly PendingCall[],
     refusals: number,
   ): void {
     const envelopes = answersTo(batch, outcome);
@@ -135,9 +142,9 @@ export function createRpc(options: RpcOptions): Rpc {
    * accept so many at the same time.
    */
   function failBatch(
-    batch: readonly Pending[],
+    batch: readonly PendingCall[],
     failure: Failure,
-    rest: readonly Pending[],
+    rest: readonly PendingCall[],
     refusals: number,
   ): void {
     const isBatchFault = failure.isBatchFault && batch.length > 1;
@@ -155,7 +162,7 @@ export function createRpc(options: RpcOptions): Rpc {
     else for (const call of rest) failCall(call, { ...failure, isBatchFault: false });
   }
 
-  function failCall(call: Pending, failure: Failure): void {
+  function failCall(call: PendingCall, failure: Failure): void {
     const mayAskAgain =
       !isClosed && !call.isWrite && !call.isSecond && (failure.isBatchFault || failure.isCut);
     if (mayAskAgain) {
@@ -191,7 +198,7 @@ export function createRpc(options: RpcOptions): Rpc {
 
 /** The envelopes by id, or the reason why the node did not answer the batch as a batch. */
 function answersTo(
-  batch: readonly Pending[],
+  batch: readonly PendingCall[],
   outcome: Outcome,
 ): Exclude<ReturnType<typeof readEnvelopes>, { ok: false }> | Failure {
   if (!outcome.ok) return outcome;
@@ -204,16 +211,19 @@ function answersTo(
   return refused === answers.length || (isShort && refused > 0) ? refusedCalls : read;
 }
 
-function postOf(batch: readonly Pending[]): { readonly body: string; readonly bytesMax: number } {
+function postOf(batch: readonly PendingCall[]): {
+  readonly body: string;
+  readonly bytesMax: number;
+} {
   const body =
     batch.length === 1
-      ? (batch[0] as Pending).body
+      ? (batch[0] as PendingCall).body
       : `[${batch.map((call) => call.body).join(",")}]`;
   return { body, bytesMax: batch.reduce((sum, call) => sum + call.answerBytesMax, 0) };
 }
 
 function faultOf(
-  call: Pending,
+  call: PendingCall,
   { code, message, isUnsent, ...more }: Failure,
   node: string,
 ): AgentError {
@@ -227,18 +237,20 @@ function faultOf(
  */
 const batchWords = /\bbatch(?:es|ed|ing)?\b/i;
 
-const noAnswer = failure("NODE_ANSWER", "the node left this call without an answer");
-const refusedBatch = failure("NODE_ANSWER", "the node answered no call of the batch", {
+const noAnswer = newFailure("NODE_ANSWER", "the node left this call without an answer");
+const refusedBatch = newFailure("NODE_ANSWER", "the node answered no call of the batch", {
   isBatchFault: true,
 });
-const refusedCalls = failure(
+const refusedCalls = newFailure(
   "NODE_ANSWER",
   "the node refused each call of the batch as one of a batch",
-  { isBatchFault: true },
+  {
+    isBatchFault: true,
+  },
 );
-const closedUnsent = failure("NODE_CLOSED", closedText, { isUnsent: true });
+const closedUnsent = newFailure("NODE_CLOSED", closedText, { isUnsent: true });
 
-interface Sized {
+interface CallLimits {
   readonly isWrite?: boolean;
   readonly answerBytesMax: number;
 }
@@ -247,7 +259,7 @@ interface Sized {
  * Keeps reads and writes apart, at most `callsMax` in one batch and at most `bytesMax` answer bytes
  * together. Keeps the order.
  */
-function splitCalls<C extends Sized>(
+function splitCalls<C extends CallLimits>(
   calls: readonly C[],
   callsMax: number,
   bytesMax: number,

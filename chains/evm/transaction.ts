@@ -12,7 +12,14 @@ import { addressBytes, addressOfBytes, isZeroAddress, parseAddress } from "./add
 import { decodeTransferCall, encodeTransferCall } from "./erc20.ts";
 import { gasPlain } from "./gas.ts";
 import { txHashOf } from "./hash.ts";
-import { decodeRlp, encodeRlp, integerBytes, integerOf, type RlpItem, shortest } from "./rlp.ts";
+import {
+  decodeRlp,
+  encodeRlp,
+  integerBytes,
+  integerOf,
+  type RlpItem,
+  shortestBytes,
+} from "./rlp.ts";
 
 /** One transfer. Addresses in any form `parseAddress` takes. Fees in wei per gas. */
 export interface Transfer {
@@ -88,7 +95,7 @@ function bytesOf(transfer: Transfer, leastUnits: bigint): Uint8Array {
  * transfer as `buildTransfer` makes it: TRANSACTION_TYPE, TRANSACTION_RLP, TRANSACTION_FIELD,
  * TRANSACTION_CALL, TRANSACTION_ACCESS_LIST, ADDRESS_ZERO.
  */
-export function describe(unsigned: Uint8Array): Described {
+export function describe(unsigned: Uint8Array): DescriptionResult {
   return read(unsigned, 1n);
 }
 
@@ -96,7 +103,7 @@ export function describe(unsigned: Uint8Array): Described {
  * As `describe`, but only for a cancel of `account` (EIP-55). Refuses a transaction that pays an
  * amount or another receiver.
  */
-export function describeCancel(unsigned: Uint8Array, account: string): Described {
+export function describeCancel(unsigned: Uint8Array, account: string): DescriptionResult {
   const found = read(unsigned, 0n);
   if (!found.ok) return found;
   const { contract, destination, amountUnits } = found.description;
@@ -104,9 +111,9 @@ export function describeCancel(unsigned: Uint8Array, account: string): Described
   return isCancel ? found : refuse("TRANSACTION_FIELD", "it is no payment of nothing to oneself");
 }
 
-type Described = { readonly ok: true; readonly description: Description } | Refusal;
+type DescriptionResult = { readonly ok: true; readonly description: Description } | Refusal;
 
-function read(unsigned: Uint8Array, leastUnits: bigint): Described {
+function read(unsigned: Uint8Array, leastUnits: bigint): DescriptionResult {
   const list = fieldsOf(unsigned);
   if (!list.ok) return list;
   const [
@@ -175,8 +182,8 @@ export function attachSignature(
   );
   const ends = [
     integerBytes(BigInt(parity)),
-    shortest(pair.subarray(0, 32)),
-    shortest(pair.subarray(32)),
+    shortestBytes(pair.subarray(0, 32)),
+    shortestBytes(pair.subarray(32)),
   ];
   const raw = typed([...read.fields, ...ends]);
   return { raw, txHash: txHashOf(raw) };

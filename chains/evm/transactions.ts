@@ -2,7 +2,7 @@
  * The transactions that an EVM account signs, behind the interface: EIP-1559 transactions as the
  * family's bytes.
  */
-import type { Described, Description, Payment, Transactions, TxParams } from "../family.ts";
+import type { Description, DescriptionResult, Payment, Transactions, TxParams } from "../family.ts";
 import { feesBeside } from "./fees.ts";
 import { namespace, networkOf } from "./network.ts";
 import * as transactions from "./transaction.ts";
@@ -50,7 +50,10 @@ function figure(txParams: TxParams, name: string): bigint {
   return BigInt(txParams[name] ?? "-1");
 }
 
-function described(read: ReturnType<typeof transactions.describe>, txParams: TxParams): Described {
+function described(
+  read: ReturnType<typeof transactions.describe>,
+  txParams: TxParams,
+): DescriptionResult {
   if (!read.ok) return read;
   const { chainId, nonce, contract, destination, amountUnits, feeMaxWei, ...numbers } =
     read.description;

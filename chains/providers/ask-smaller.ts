@@ -28,7 +28,7 @@ export function isRefusedSize(fault: unknown): boolean {
 }
 
 /** How much one server answers in one question of one name. */
-export class Size {
+export class AnswerSize {
   readonly #max: number;
   #now: number;
   #answers = 0;
@@ -96,14 +96,14 @@ export class Size {
 /** The sizes of one question, by server. */
 export class Sizes<N extends object> {
   readonly #max: number;
-  readonly #byNode = new WeakMap<N, Size>();
+  readonly #byNode = new WeakMap<N, AnswerSize>();
 
   constructor(max: number) {
     this.#max = max;
   }
 
-  of(node: N): Size {
-    const known = this.#byNode.get(node) ?? new Size(this.#max);
+  of(node: N): AnswerSize {
+    const known = this.#byNode.get(node) ?? new AnswerSize(this.#max);
     this.#byNode.set(node, known);
     return known;
   }

@@ -5,7 +5,7 @@
  * because other nodes may have taken the same bytes.
  */
 import { AgentError } from "../../base/fault.ts";
-import type { BroadcastAnswer, Meaning, NodeAnswer } from "../nodes.ts";
+import type { BroadcastAnswer, BroadcastMeaning, NodeAnswer } from "../nodes.ts";
 import { bestAnswer } from "../standing.ts";
 
 /**
@@ -14,7 +14,7 @@ import { bestAnswer } from "../standing.ts";
  */
 export interface RefusalRow {
   readonly form: RegExp;
-  readonly meaning: Meaning;
+  readonly meaning: BroadcastMeaning;
 }
 
 /**
@@ -118,7 +118,7 @@ export function answerOf(
 export function meaningOf(
   refusals: readonly RefusalRow[],
   words: string,
-): { readonly meaning: Meaning; readonly least?: string | undefined } | null {
+): { readonly meaning: BroadcastMeaning; readonly least?: string | undefined } | null {
   for (const { form, meaning } of refusals) {
     const found = form.exec(words);
     if (found !== null) return { meaning, least: found.groups?.least };

@@ -8,12 +8,12 @@ import { AgentError } from "../../base/fault.ts";
 import type { BlockId } from "../nodes.ts";
 import {
   type Client,
-  disagreement,
+  disagreementFault,
   firstFault,
   type NodePool,
   noNode,
   type PoolNode,
-  type Settled,
+  type SettledAnswer,
 } from "./node-pool.ts";
 import { createSharing } from "./shared-answers.ts";
 
@@ -24,7 +24,7 @@ import { createSharing } from "./shared-answers.ts";
 export const graceMs = 500;
 
 /** A head with its own time. */
-export type Timed<H> = H & { readonly timestampMs: number };
+export type TimedHead<H> = H & { readonly timestampMs: number };
 
 /** `H`: a newest head; `I`: a block by its number, of which the hash may be all. */
 export interface BlockQuestions<N, H extends BlockId, I extends BlockId> {
@@ -90,7 +90,7 @@ export function createChainBlocks<C extends Client, H extends BlockId, I extends
     }
   }
 
-  const finalOf = async (node: PoolNode<C>): Promise<Reached<C, I>> => {
+  const finalOf = async (node: PoolNode<C>): Promise<ReachedBlock<C, I>> => {
     if (typeof final !== "number") {
       const block = await final(node);
       return { node, number: block.number, block };
@@ -100,7 +100,7 @@ export function createChainBlocks<C extends Client, H extends BlockId, I extends
   };
 
   /** By depth the same heads stand on the same block, so no node is asked for it again. */
-  async function finalAt(number: number, told: readonly Reached<C, I>[]): Promise<I> {
+  async function finalAt(number: number, told: readonly ReachedBlock<C, I>[]): Promise<I> {
     const heads = told.map(({ node, head }) => `${node.rpc.origin} ${head ?? ""}`).join();
     if (typeof final !== "number") return agreedAt(number);
     if (below?.heads !== heads || below.final.number !== number)
@@ -151,7 +151,7 @@ export function createChainBlocks<C extends Client, H extends BlockId, I extends
 }
 
 /** A node's newest final block; by depth only its number is known. */
-interface Reached<C extends Client, I> {
+interface ReachedBlock<C extends Client, I> {
   readonly node: PoolNode<C>;
   readonly number: number;
   readonly block: I | null;
@@ -159,7 +159,7 @@ interface Reached<C extends Client, I> {
 }
 
 function keyOfOr<C extends Client, I>(
-  { block }: Reached<C, I>,
+  { block }: ReachedBlock<C, I>,
   keyOf: (block: I) => string,
 ): string {
   return block === null ? "" : keyOf(block);
@@ -187,7 +187,7 @@ export interface ByQuorum<T> {
 
 /** @throws a node's fault when too few answered */
 export function byQuorum<T>(
-  settled: readonly Settled<T | null>[],
+  settled: readonly SettledAnswer<T | null>[],
   quorum: number,
   keyOf: (value: T) => string,
 ): ByQuorum<T> {
@@ -209,6 +209,6 @@ export function agreedOrNone<T>(
   quorum: number,
   what: string,
 ): T | null {
-  if (agreed === null && count >= quorum) throw disagreement(what, versions);
+  if (agreed === null && count >= quorum) throw disagreementFault(what, versions);
   return agreed;
 }

@@ -4,7 +4,7 @@
  * block empties the memory. Bounded by number and by weight. Touches nothing itself.
  */
 
-interface Agreed {
+interface BlockIdentity {
   readonly number: number;
   readonly hash: string;
   readonly parentHash: string;
@@ -16,7 +16,7 @@ const keptMax = 64;
  */
 const weightMax = 64 * 1024 * 1024;
 
-export class KeptBlocks<B extends Agreed> {
+export class KeptBlocks<B extends BlockIdentity> {
   readonly #kept = new Map<number, { readonly block: B; readonly weight: number }>();
   readonly #underWay = new Map<number, Promise<B>>();
   readonly #weightOf: (block: B) => number;
@@ -65,7 +65,7 @@ export class KeptBlocks<B extends Agreed> {
   }
 
   /** Takes the agreed hash of a block. A hash other than the kept one empties the memory. */
-  stands({ number, hash }: Pick<Agreed, "number" | "hash">): void {
+  stands({ number, hash }: Pick<BlockIdentity, "number" | "hash">): void {
     const known = this.get(number);
     if (known !== undefined && known.hash !== hash) this.#clear();
   }

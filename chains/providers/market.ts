@@ -5,7 +5,7 @@
  * callers.
  */
 import { AgentError } from "../../base/fault.ts";
-import { firstFault, type Settled } from "./node-pool.ts";
+import { firstFault, type SettledAnswer } from "./node-pool.ts";
 
 /** Time for which an agreed price stands for later silence, and bounds one node's word. */
 const agreedMs = 3_600_000;
@@ -25,7 +25,7 @@ export interface Price {
    * agreed ones of the hour; without any, those of the hour, or the one for silence.
    * @throws AgentError NODE_NO_RATE, or a node's fault where none named a price
    */
-  figures(settled: readonly Settled<bigint | null>[]): readonly bigint[];
+  figures(settled: readonly SettledAnswer<bigint | null>[]): readonly bigint[];
 }
 
 export function createPrice({ quorumMin, clock, withoutEstimate = null }: PriceOptions): Price {
@@ -75,7 +75,7 @@ const usualAgainAfter = 64;
  * The ways by which nodes give one figure, the usual one first. Remembers the way by which each
  * node answers, so an unsupported question is not asked every time.
  */
-export class Ways<N extends object, C, T> {
+export class FigureWays<N extends object, C, T> {
   readonly #ways: readonly ((node: N, context: C) => Promise<T | null>)[];
   readonly #taken = new WeakMap<N, { readonly way: number; times: number }>();
 

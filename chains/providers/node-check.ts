@@ -5,7 +5,7 @@
  * questions and what needs them. Reaches the network only through them.
  */
 import { AgentError } from "../../base/fault.ts";
-import type { Lack, NodeView } from "../nodes.ts";
+import type { MissingAnswer, NodeView } from "../nodes.ts";
 import type { Client, NodePool } from "./node-pool.ts";
 
 type OnePool<N> = Pick<NodePool<Client>, "status" | "close"> & {
@@ -19,7 +19,7 @@ export interface Examination<P extends OnePool<N>, N, H extends { readonly numbe
   readonly atMsOf: (head: H) => number; // the head's own time
   readonly hashAt: (pool: P, node: N, number: number) => Promise<string | null>;
   /** The questions that the server does not answer. Rejects only for bugs. */
-  readonly lacksOf: (pool: P, head: H) => Promise<readonly Lack[]>;
+  readonly lacksOf: (pool: P, head: H) => Promise<readonly MissingAnswer[]>;
   /** Milliseconds between two blocks by the newest ones. */
   readonly paceOf?: (pool: P, node: N, head: H) => Promise<number | null>;
   /** Below 0 for a contract that is no token. */
@@ -27,16 +27,16 @@ export interface Examination<P extends OnePool<N>, N, H extends { readonly numbe
 }
 
 /** An examination whose pool is its family's own business. */
-export interface Examined {
+export interface NodeExamination {
   look(contracts: readonly string[]): Promise<NodeView>;
   hashAt(number: number): Promise<string>;
 }
 
 const decimalsMax = 255n;
 
-export function examine<P extends OnePool<N>, N, H extends { readonly number: number }>(
+export function examineNode<P extends OnePool<N>, N, H extends { readonly number: number }>(
   of: Examination<P, N, H>,
-): Examined {
+): NodeExamination {
   return {
     look: async (contracts) => {
       const pool = of.open();
@@ -121,8 +121,8 @@ async function decimalsOf<P extends OnePool<N>, N, H extends { readonly number: 
 }
 
 /** Asks one server the questions of the work, and keeps those without an answer. */
-export class Lacks<N, Q> {
-  readonly found: Lack[] = [];
+export class MissingAnswers<N, Q> {
+  readonly found: MissingAnswer[] = [];
   readonly #ask: (question: Q) => Promise<unknown>;
 
   /** `ask` asks the server in question. */
@@ -132,7 +132,7 @@ export class Lacks<N, Q> {
 
   /** Null without an answer. */
   async put<T>(
-    neededBy: Lack["neededBy"],
+    neededBy: MissingAnswer["neededBy"],
     question: string,
     ask: () => Promise<T>,
     isOptional = false,
@@ -147,7 +147,7 @@ export class Lacks<N, Q> {
   }
 
   ask<T>(
-    neededBy: Lack["neededBy"],
+    neededBy: MissingAnswer["neededBy"],
     question: string,
     asked: Q & { readonly read: (answer: never) => T },
     isOptional = false,

@@ -2,13 +2,13 @@
 import { comparedHeight } from "../heights.ts";
 import type { Heads } from "./node-heads.ts";
 
-interface Asked {
+interface AskedNode {
   readonly restUntil: number; // by the pool's clock
   readonly heads: Heads;
 }
 
 /** Nodes in the order in which they are asked. */
-export function inOrder<N extends Asked>(nodes: readonly N[], nowMs: number): readonly N[] {
+export function inOrder<N extends AskedNode>(nodes: readonly N[], nowMs: number): readonly N[] {
   // Among nodes that answer, those that lack blocks come last, because their answers are old.
   const height = comparedHeight(nodes.flatMap(({ heads }) => heads.number ?? [])) ?? 0;
   const blockMs = nodes.reduce<number | null>((known, { heads }) => known ?? heads.blockMs, null);

@@ -15,7 +15,7 @@ import { UnreadAnswers } from "./unread-answers.ts";
 
 export type { Client, PoolNode, PoolOptions, Refusal } from "./pool-node.ts";
 
-export type Settled<T> =
+export type SettledAnswer<T> =
   | { readonly ok: true; readonly value: T }
   | { readonly ok: false; readonly error: AgentError };
 
@@ -49,7 +49,10 @@ export interface NodePool<C extends Client> extends Omit<Gate<C>, "check"> {
    * Asks every node that is not resting, or all nodes if those would be too few. With `graceMs`,
    * leaves out nodes that have not answered by this time after enough others.
    */
-  all<T>(job: (node: PoolNode<C>) => Promise<T>, graceMs?: number): Promise<readonly Settled<T>[]>;
+  all<T>(
+    job: (node: PoolNode<C>) => Promise<T>,
+    graceMs?: number,
+  ): Promise<readonly SettledAnswer<T>[]>;
   /**
    * Resolves when `quorumMin` nodes gave answers with the same key. @throws NODE_DISAGREE, or a
    * fault when too few answered
@@ -104,7 +107,7 @@ export function createNodePool<C extends Client, A>(options: PoolOptions<C, A>):
     let hasAnswer = false;
     const faults: AgentError[] = [];
     for (const node of ordered()) {
-      const settled = await settle(job(node));
+      const settled = await settlePromise(job(node));
       if (!settled.ok) {
         fault ??= settled.error;
         faults.push(settled.error);
@@ -141,13 +144,13 @@ export function createNodePool<C extends Client, A>(options: PoolOptions<C, A>):
     },
     first,
     all: (job, graceMs) => {
-      const answers = chosen().map((node) => settle(job(node)));
+      const answers = chosen().map((node) => settlePromise(job(node)));
       void unread.settle(answers);
       return graceMs === undefined ? Promise.all(answers) : mostOf(answers, quorumMin, graceMs);
     },
     agree: (job, keyOf, what) => {
       const some = chosen();
-      const answers = some.map((node) => settle(job(node)));
+      const answers = some.map((node) => settlePromise(job(node)));
       void unread.settle(answers);
       return agreement(answers, keyOf, {
         min: quorumMin,
@@ -156,7 +159,7 @@ export function createNodePool<C extends Client, A>(options: PoolOptions<C, A>):
       });
     },
     checkChain: async () => {
-      const checks = await Promise.all(nodes.map((node) => settle(gate.check(node))));
+      const checks = await Promise.all(nodes.map((node) => settlePromise(gate.check(node))));
       const fault = checks.find((check) => !check.ok);
       if (fault !== undefined && !fault.ok && !checks.some((check) => check.ok)) throw fault.error;
     },
@@ -188,7 +191,7 @@ function statusOf(node: PoolNode<Client>, nowMs: number): NodeStatus {
 }
 
 /** Only faults of the world outside are values here; a bug is thrown on. */
-export async function settle<T>(promise: Promise<T>): Promise<Settled<T>> {
+export async function settlePromise<T>(promise: Promise<T>): Promise<SettledAnswer<T>> {
   try {
     return { ok: true, value: await promise };
   } catch (error) {
@@ -199,18 +202,18 @@ export async function settle<T>(promise: Promise<T>): Promise<Settled<T>> {
 
 /** The answers that settled until enough had succeeded, and for `graceMs` after that. */
 function mostOf<T>(
-  answers: readonly Promise<Settled<T>>[],
+  answers: readonly Promise<SettledAnswer<T>>[],
   min: number,
   graceMs: number,
-): Promise<readonly Settled<T>[]> {
+): Promise<readonly SettledAnswer<T>[]> {
   return new Promise((resolve, reject) => {
-    const settled: Settled<T>[] = [];
+    const settled: SettledAnswer<T>[] = [];
     let timer: NodeJS.Timeout | null = null;
     const end = (): void => {
       if (timer !== null) clearTimeout(timer);
       resolve([...settled]);
     };
-    const count = (one: Settled<T>): void => {
+    const count = (one: SettledAnswer<T>): void => {
       settled.push(one);
       if (settled.length === answers.length) end();
       else if (settled.filter(({ ok }) => ok).length === min) timer ??= setTimeout(end, graceMs);
@@ -221,7 +224,7 @@ function mostOf<T>(
 }
 
 function agreement<T>(
-  answers: readonly Promise<Settled<T>>[],
+  answers: readonly Promise<SettledAnswer<T>>[],
   keyOf: (value: T) => string,
   {
     min,
@@ -235,7 +238,7 @@ function agreement<T>(
     let open = answers.length;
     let answered = 0;
     let fault: AgentError | null = null;
-    const count = (settled: Settled<T>, at: number): void => {
+    const count = (settled: SettledAnswer<T>, at: number): void => {
       open -= 1;
       if (settled.ok) {
         answered += 1;
@@ -247,7 +250,7 @@ function agreement<T>(
       if (open === 0)
         reject(
           answered >= min
-            ? disagreement(what, votes.size, saidBy(names, said))
+            ? disagreementFault(what, votes.size, saidBy(names, said))
             : (fault ?? noNode()),
         );
     };
@@ -257,7 +260,7 @@ function agreement<T>(
 }
 
 /** `said`: what each node says, for the operator; "" where that is told elsewhere. */
-export function disagreement(what: string, versions: number, said = ""): AgentError {
+export function disagreementFault(what: string, versions: number, said = ""): AgentError {
   const words = `the nodes do not agree on the ${what}${said === "" ? "" : `: ${said}`}`;
   return new AgentError("NODE_DISAGREE", "none", words, { what, versions });
 }
@@ -281,7 +284,7 @@ export function noNode(): AgentError {
 }
 
 /** The reason why too few nodes gave an answer: the first fault, if there is one. */
-export function firstFault(settled: readonly Settled<unknown>[]): AgentError {
+export function firstFault(settled: readonly SettledAnswer<unknown>[]): AgentError {
   for (const one of settled) if (!one.ok) return one.error;
   return noNode();
 }

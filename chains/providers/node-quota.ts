@@ -7,7 +7,7 @@
 
 import { AgentError } from "../../base/fault.ts";
 import { statusWords } from "./node-words.ts";
-import { type Failure, failure } from "./rpc-post.ts";
+import { type Failure, newFailure } from "./rpc-post.ts";
 
 /** The longest pause that a provider may ask for. */
 const quietMsMax = 600_000;
@@ -22,7 +22,7 @@ const sizeWords =
   /\b(?:block range|range|results?|logs?|response size|batch|payload|too large|too big|max(?:imum)? .{0,20}blocks)\b/i;
 
 /** A refusal of the complete answer, or of one call in it. */
-export interface Refused {
+export interface NodeRefusal {
   readonly status: number; // of HTTP
   readonly retryAfter: string; // seconds as whole digits, "" for none
   readonly words: string; // the answer's body, or the error's own message
@@ -33,7 +33,7 @@ export interface Refused {
  * The pause that the provider wants in milliseconds, 0 if it gives no time. Null for a refusal with
  * another reason.
  */
-export function quietMsOf({ status, retryAfter, words: all, rpcCode }: Refused): number | null {
+export function quietMsOf({ status, retryAfter, words: all, rpcCode }: NodeRefusal): number | null {
   const words = all.slice(0, wordsMax);
   // "Too many" of a batch or a range is no quota, for any status.
   const isSize = sizeWords.test(words) && !quotaWords.test(words);
@@ -58,7 +58,7 @@ export function readQuota(answer: {
   const quietMs = quietMsOf({ status, retryAfter, words: body });
   return quietMs === null
     ? null
-    : failure("NODE_QUOTA", statusWords(status, body), { status, quietMs });
+    : newFailure("NODE_QUOTA", statusWords(status, body), { status, quietMs });
 }
 
 /** The fault for one call's own error, with any HTTP status; null for any other error. */

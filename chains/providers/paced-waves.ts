@@ -7,7 +7,7 @@
  */
 import { AgentError } from "../../base/fault.ts";
 
-export interface Pacing {
+export interface PacingClock {
   readonly clock: () => number; // milliseconds, never running back
   readonly wait: (ms: number) => Promise<void>;
 }
@@ -19,14 +19,14 @@ const patienceMs = 120_000;
 /** A wave that passed lets the next one be wider by this part. */
 const growthDivisor = 8;
 
-export const timerPacing: Pacing = {
+export const timerPacing: PacingClock = {
   clock: () => performance.now(),
   wait: (ms) => new Promise((resolve) => setTimeout(resolve, ms)),
 };
 
 export class PacedWaves {
   readonly #widthMax: number;
-  readonly #pacing: Pacing;
+  readonly #pacing: PacingClock;
   #width: number;
   #isClosed = false;
   #wake: () => void = () => {};
@@ -35,7 +35,7 @@ export class PacedWaves {
   });
   #nextAt = 0; // while the width is below its most: no wave before this time
 
-  constructor(widthMax: number, pacing: Pacing = timerPacing) {
+  constructor(widthMax: number, pacing: PacingClock = timerPacing) {
     [this.#widthMax, this.#width, this.#pacing] = [widthMax, widthMax, pacing];
   }
 

@@ -7,9 +7,9 @@
 import { AgentError } from "../../base/fault.ts";
 import { Pace } from "./pace.ts";
 import type { Refusal } from "./pool-node.ts";
-import { closedText, type Exchange, type Failure, failure, figuresOf } from "./rpc-post.ts";
+import { closedText, type Exchange, type Failure, figuresOf, newFailure } from "./rpc-post.ts";
 
-export interface Asked {
+export interface QueuedQuestion {
   // never repeated; a fault says effect unknown unless no byte can have left
   readonly isWrite?: boolean;
 }
@@ -17,7 +17,7 @@ export interface Asked {
 /** An answer as its protocol's reader returned it, or the reason why there is none. */
 export type Answer<T> = { readonly ok: true; readonly value: T } | Failure;
 
-export interface QueueOptions<Q extends Asked, T> {
+export interface QueueOptions<Q extends QueuedQuestion, T> {
   readonly origin: string; // scheme, host and port of the provider
   readonly timeoutMs: number; // time limit of one exchange, with its connection
   readonly patienceMs: number; // time limit of one question, with the pauses for a provider at its quota
@@ -26,7 +26,7 @@ export interface QueueOptions<Q extends Asked, T> {
   readonly close: () => void;
 }
 
-export interface QuestionQueue<Q extends Asked, T> {
+export interface QuestionQueue<Q extends QueuedQuestion, T> {
   /**
    * The provider's answer.
    * @throws NODE_UNREACHABLE, NODE_TIMEOUT, NODE_HTTP, NODE_PATH, NODE_QUOTA, NODE_ANSWER,
@@ -48,7 +48,7 @@ const exchangesMax = 8;
 /** Most questions that wait for a provider; an answer to more would come too late. */
 const queueMax = 256;
 
-interface Waiting<Q, T> {
+interface WaitingQuestion<Q, T> {
   readonly question: Q;
   readonly untilMs: number;
   readonly resolve: (value: T) => void;
@@ -57,13 +57,13 @@ interface Waiting<Q, T> {
   sentAt: number;
 }
 
-export function createQuestionQueue<Q extends Asked, T>(
+export function createQuestionQueue<Q extends QueuedQuestion, T>(
   options: QueueOptions<Q, T>,
 ): QuestionQueue<Q, T> {
   const { origin, timeoutMs, patienceMs } = options;
   const clock = (): number => performance.now();
   const underWay = new Set<Exchange>();
-  const queue: Waiting<Q, T>[] = [];
+  const queue: WaitingQuestion<Q, T>[] = [];
   let timer: NodeJS.Timeout | null = null;
   const pace = new Pace(clock);
   let isClosed = false;
@@ -78,11 +78,11 @@ export function createQuestionQueue<Q extends Asked, T>(
         return;
       }
       pace.asked();
-      send(queue.shift() as Waiting<Q, T>);
+      send(queue.shift() as WaitingQuestion<Q, T>);
     }
   }
 
-  function send(waiting: Waiting<Q, T>): void {
+  function send(waiting: WaitingQuestion<Q, T>): void {
     waiting.sentAt = clock();
     const timeLeft = Math.max(1, Math.min(timeoutMs, waiting.untilMs - clock()));
     const exchange = options.send(waiting.question, timeLeft, (answer) => {
@@ -93,7 +93,7 @@ export function createQuestionQueue<Q extends Asked, T>(
     underWay.add(exchange);
   }
 
-  function settle(waiting: Waiting<Q, T>, answer: Answer<T>): void {
+  function settle(waiting: WaitingQuestion<Q, T>, answer: Answer<T>): void {
     if (answer.ok) {
       pace.answered();
       waiting.resolve(answer.value);
@@ -115,7 +115,7 @@ export function createQuestionQueue<Q extends Asked, T>(
   }
 
   function fail(
-    { question, reject }: Waiting<Q, T>,
+    { question, reject }: WaitingQuestion<Q, T>,
     { code, message, isUnsent, ...more }: Failure,
   ): void {
     const context = { node: origin, ...figuresOf(more) };
@@ -141,13 +141,13 @@ export function createQuestionQueue<Q extends Asked, T>(
           sentAt: 0,
         };
         if (isClosed) {
-          fail(waiting, failure("NODE_CLOSED", closedText, { isUnsent: true }));
+          fail(waiting, newFailure("NODE_CLOSED", closedText, { isUnsent: true }));
           return;
         }
         if (queue.length >= queueMax) {
           fail(
             waiting,
-            failure("NODE_HTTP", `${queueMax} questions wait for the provider already`, {
+            newFailure("NODE_HTTP", `${queueMax} questions wait for the provider already`, {
               isUnsent: true,
             }),
           );
@@ -161,7 +161,7 @@ export function createQuestionQueue<Q extends Asked, T>(
       isClosed = true;
       if (timer !== null) clearTimeout(timer);
       for (const waiting of queue.splice(0))
-        fail(waiting, failure("NODE_CLOSED", closedText, { isUnsent: true }));
+        fail(waiting, newFailure("NODE_CLOSED", closedText, { isUnsent: true }));
       for (const exchange of [...underWay]) exchange.abort();
       options.close();
     },

@@ -6,7 +6,7 @@
 import { AgentError } from "../../base/fault.ts";
 import {
   createOutgoing,
-  type Outgoing,
+  type OutgoingClient,
   type Request,
   type Outcome as Sent,
 } from "../../outgoing/exchange.ts";
@@ -32,7 +32,7 @@ export interface Target {
   readonly password: string;
   readonly path: string;
   readonly headers: FurtherLines;
-  readonly outgoing: Outgoing; // the connections that are kept
+  readonly outgoing: OutgoingClient; // the connections that are kept
   close(): void;
 }
 
@@ -71,7 +71,7 @@ export interface Exchange {
   abort(): void;
 }
 
-export interface Post {
+export interface RpcRequest {
   readonly target: Target;
   readonly path?: string; // default: the target's own
   readonly headers?: Readonly<Record<string, string>>;
@@ -87,7 +87,7 @@ const connectionsMax = 16;
  */
 const idleMs = 4_000;
 
-export const failure = (
+export const newFailure = (
   code: Failure["code"],
   message: string,
   flags: Partial<Failure> = {},
@@ -114,7 +114,7 @@ export function figuresOf({
 
 export const closedText = "the connection to the node was closed by us";
 
-const aborted = failure("NODE_CLOSED", closedText, { isUnsent: true });
+const aborted = newFailure("NODE_CLOSED", closedText, { isUnsent: true });
 
 const gatewayStatuses: ReadonlySet<number> = new Set([502, 503, 504]);
 
@@ -139,8 +139,8 @@ export type BytesOutcome =
   | Failure;
 
 /** Sends one GET. Calls `done` as `post` does. */
-export function get(
-  { target, path, headers, bytesMax, timeoutMs }: Omit<Post, "body">,
+export function getJson(
+  { target, path, headers, bytesMax, timeoutMs }: Omit<RpcRequest, "body">,
   done: (outcome: BytesOutcome) => void,
 ): Exchange {
   return sendTo(
@@ -152,8 +152,8 @@ export function get(
 }
 
 /** Sends one POST. Calls `done` exactly once, never before `post` has returned. */
-export function post(
-  { target, path, headers, body, bytesMax, timeoutMs }: Post,
+export function postJson(
+  { target, path, headers, body, bytesMax, timeoutMs }: RpcRequest,
   done: (outcome: Outcome) => void,
 ): Exchange {
   return sendTo(
@@ -171,7 +171,7 @@ export function post(
 function sendTo(
   target: Target,
   request: Request,
-  own: Post["headers"],
+  own: RpcRequest["headers"],
   done: (outcome: BytesOutcome) => void,
 ): Exchange {
   let further: Readonly<Record<string, string>>;
@@ -181,7 +181,7 @@ function sendTo(
     if (!(fault instanceof AgentError)) throw fault;
     let isAborted = false;
     queueMicrotask(() =>
-      done(isAborted ? aborted : failure("NODE_HEADERS", fault.message, { isUnsent: true })),
+      done(isAborted ? aborted : newFailure("NODE_HEADERS", fault.message, { isUnsent: true })),
     );
     return {
       abort: () => {
@@ -212,7 +212,7 @@ export function loginOf({
 }
 
 function failureOf({ kind, why, isUnsent, isCut }: Extract<Sent, { ok: false }>): Failure {
-  return failure(codes[kind], kind === "aborted" ? closedText : why, {
+  return newFailure(codes[kind], kind === "aborted" ? closedText : why, {
     isUnsent,
     isCut,
     isBatchFault: kind === "size",

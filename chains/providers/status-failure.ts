@@ -3,7 +3,7 @@
  * that is asked for is told apart, because neither a wait nor a key helps. Pure.
  */
 import { pathWords, statusWords } from "./node-words.ts";
-import { type Failure, failure, isPassing } from "./rpc-post.ts";
+import { type Failure, isPassing, newFailure } from "./rpc-post.ts";
 
 export const pathCode = "NODE_PATH";
 export const notFound = 404;
@@ -15,8 +15,8 @@ export const notFound = 404;
 export function statusFailure(status: number, body: string, path: string | null): Failure {
   const isCut = isPassing(status);
   if (status !== notFound)
-    return failure("NODE_HTTP", statusWords(status, body), { status, isCut });
-  return failure(pathCode, `${statusWords(status, "")}: ${pathWords(path, body)}`, {
+    return newFailure("NODE_HTTP", statusWords(status, body), { status, isCut });
+  return newFailure(pathCode, `${statusWords(status, "")}: ${pathWords(path, body)}`, {
     status,
     isCut,
   });

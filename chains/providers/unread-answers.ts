@@ -5,7 +5,7 @@
  */
 import type { AgentError } from "../../base/fault.ts";
 
-type Settled = { readonly ok: true } | { readonly ok: false; readonly error: AgentError };
+type AnswerSettlement = { readonly ok: true } | { readonly ok: false; readonly error: AgentError };
 
 /** Faults of an answer that came. */
 const ofAnswer: ReadonlySet<string> = new Set(["NODE_ANSWER", "CHAIN_NO_EIP1559"]);
@@ -36,7 +36,7 @@ export class UnreadAnswers<N> {
   }
 
   /** Settles the blame when all nodes have answered. A bug is the caller's. */
-  async settle(answers: readonly Promise<Settled>[]): Promise<void> {
+  async settle(answers: readonly Promise<AnswerSettlement>[]): Promise<void> {
     const all = await Promise.allSettled(answers);
     const settled = all.flatMap((one) => (one.status === "fulfilled" ? [one.value] : []));
     if (settled.some(({ ok }) => ok))

@@ -7,7 +7,7 @@
  */
 import { base58 } from "@scure/base";
 import { type Refusal, refuse } from "../../base/fault.ts";
-import { childKeyOf } from "../curve/account-node.ts";
+import { childPointOf } from "../curve/account-node.ts";
 import { hashOfPoint, pointOf } from "../curve/point.ts";
 import { sha256 } from "./hash.ts";
 
@@ -56,7 +56,7 @@ export function addressOfPublicKey(publicKey: Uint8Array): string {
  * there is no such child
  */
 export function depositAddressOf(xpub: string, addressIndex: number): string {
-  return addressOfPublicKey(childKeyOf(xpub, addressIndex));
+  return addressOfHash(hashOfPoint(childPointOf(xpub, addressIndex)));
 }
 
 /** The address of 20 bytes. */

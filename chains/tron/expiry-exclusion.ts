@@ -46,12 +46,12 @@ export function validUntilMs(txParams: TxParams): number {
  * Rises strictly from one attempt of an account to the next. Two equal payments by the same block
  * at the same time would be a single transaction with one id, and the chain would pay only once.
  */
-export function timestamp(txParams: TxParams): bigint {
+export function timestampOf(txParams: TxParams): bigint {
   return figuresOf(txParams).timestampMs;
 }
 
 /** The same offer with a timestamp above `last`; its end moves by the same time. */
-export function timestamped(txParams: TxParams, last: bigint): TxParams {
+export function withTimestamp(txParams: TxParams, last: bigint): TxParams {
   const figures = figuresOf(txParams);
   const { timestampMs, expirationMs } = figures;
   if (timestampMs > last) return txParams;

@@ -16,10 +16,10 @@ import {
   lifetimeMsMax,
   marginMs,
   readEnd,
-  timestamp,
-  timestamped,
+  timestampOf,
   unseenMs,
   validUntilMs,
+  withTimestamp,
 } from "./expiry-exclusion.ts";
 import * as fees from "./fees.ts";
 import { coinType, namespace, nativeDecimal, networkOf, readChainId } from "./network.ts";
@@ -58,8 +58,8 @@ export const tron = {
     marginMs,
     lifetimeMsMax,
     validUntilMs,
-    timestamp,
-    timestamped,
+    timestamp: timestampOf,
+    timestamped: withTimestamp,
     unseenMs,
     readEnd,
   },

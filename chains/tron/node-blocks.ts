@@ -5,7 +5,7 @@
  */
 import { AgentError } from "../../base/fault.ts";
 import type { Finds } from "../nodes.ts";
-import { type CanonicalText, canonicalText, pathOf } from "../providers/canonical-text.ts";
+import { pathOf } from "../providers/canonical-text.ts";
 import { agreedOrNone, byQuorum, createChainBlocks, graceMs } from "../providers/chain-blocks.ts";
 import { KeptBlocks } from "../providers/kept-blocks.ts";
 import { firstFault } from "../providers/node-pool.ts";
@@ -16,13 +16,16 @@ import {
   type Receipt,
   readBlock,
   readHead,
-  readReceipt,
-  readReceipts,
 } from "./answers.ts";
+import { type BlockIds, createPlaces, type ShownPlace } from "./node-places.ts";
+import {
+  blockBytesMax,
+  createReceipts,
+  receiptQuestion,
+  receiptsQuestion,
+  type Side,
+} from "./node-receipts.ts";
 import type { NodePool, PoolNode, Question } from "./node-wire.ts";
-
-/** The head's side of the API, and that of solidified blocks. */
-export type Side = "/wallet" | "/walletsolidity";
 
 export interface Blocks {
   /** The newest head, from one node. */
@@ -43,6 +46,12 @@ export interface Blocks {
   /** A block of the newest chain that one node has. @throws NODE_NO_BLOCK */
   block(number: number): Promise<Block>;
   /**
+   * The hash of a node's block of its newest chain, if the block has the transaction; else null.
+   * Asked once of a node, for all transactions, until a node shows another head. @throws
+   * NODE_NO_BLOCK
+   */
+  hashWith(node: PoolNode, number: number, txHash: string): Promise<string | null>;
+  /**
    * The result of `find` for all receipts of a solidified block, exactly those of its transactions.
    * Nodes only have to agree on this result.
    */
@@ -55,10 +64,19 @@ export interface Blocks {
   receipts(block: Block): Promise<readonly Receipt[]>;
   /**
    * Null until enough nodes show the same solidified receipt, in a block that has the transaction.
+   * Several of one block, in one turn of the event loop, are one question where that pays.
    */
   solidReceipt(txHash: string): Promise<SolidReceipt | null>;
+  /** Remembers the block that a node shows for a transaction: a hint for `solidReceipt`. */
+  notePlace(txHash: string, number: number): void;
   /** The receipt, or null, of every node that answered. @throws a fault when too few answered */
-  shownReceipts(txHash: string, side: Side): Promise<readonly Shown[]>;
+  shownReceipts(txHash: string, side: Side): Promise<readonly NodeReceipt[]>;
+  /**
+   * The block of the newest chain, or null, by every node that answered. Of several transactions in
+   * one turn of the event loop, those of one block are found in its list.
+   * @throws a fault when too few answered
+   */
+  shownPlaces(txHash: string): Promise<readonly ShownPlace[]>;
 }
 
 export interface SolidReceipt {
@@ -67,20 +85,20 @@ export interface SolidReceipt {
   readonly block: BlockHead;
 }
 
-export interface Shown {
+export interface NodeReceipt {
   readonly node: PoolNode;
   readonly receipt: Receipt | null;
 }
 
-/**
- * Bounds: a full block has some thousand transactions of a few hundred bytes, and receipts are
- * somewhat larger.
- */
-const blockBytesMax = 32 * 1024 * 1024;
-const receiptBytesMax = 2 * 1024 * 1024;
 /** Bytes of a transaction in addition to those that are read. */
 const fieldBytes = 300;
-export function createBlocks(pool: NodePool): Blocks {
+/** Blocks of one node whose lists of ids are kept below another head. */
+const listsMax = 8;
+/** Transactions whose block is remembered. */
+const placesMax = 4096;
+
+/** `clock` in milliseconds, never running back. */
+export function createBlocks(pool: NodePool, clock: () => number): Blocks {
   const kept = new KeptBlocks<Block>(({ transactions }) =>
     transactions.reduce((sum, { shown }) => sum + fieldBytes + shown.length, 0),
   );
@@ -93,6 +111,8 @@ export function createBlocks(pool: NodePool): Blocks {
     keyOf: headKey,
   });
 
+  const { head, idsOf } = createIds(pool, chain.head);
+
   const solidBlock = (number: number): Promise<Block> =>
     kept.ask(number, () =>
       pool.agree(
@@ -102,8 +122,12 @@ export function createBlocks(pool: NodePool): Blocks {
       ),
     );
 
+  const places = createHints();
+  const askReceipt = createReceipts(pool, { blockOf: places.of, solidBlock, clock });
+  const askPlace = createPlaces(pool, idsOf);
+
   return {
-    head: chain.head,
+    head,
     highestHead: chain.highestHead,
     solidHead: async () => {
       const head = await chain.finalHead();
@@ -119,6 +143,13 @@ export function createBlocks(pool: NodePool): Blocks {
     },
     block: async (number) =>
       (await pool.first((node) => pool.ask(node, blockQuestion("/wallet", number)))) as Block,
+    hashWith: async (node, number, txHash) => {
+      const { hash, ids } = await idsOf(node, number);
+      if (!ids.has(txHash)) return null;
+      places.note(txHash, number);
+      return hash;
+    },
+    notePlace: places.note,
     solidFound: (block, find, keyOf) => {
       const shown = new Map<string, readonly Receipt[]>();
       const ask = async (node: PoolNode): Promise<ReturnType<typeof find>> => {
@@ -139,7 +170,7 @@ export function createBlocks(pool: NodePool): Blocks {
       return (await pool.first(ask)) as readonly Receipt[];
     },
     solidReceipt: async (txHash) => {
-      const shown = await shownReceipts(pool, txHash, "/walletsolidity");
+      const shown = await shownReceipts(pool, (node) => askReceipt(node, txHash));
       const answers = shown.map(({ receipt }) => ({ ok: true, value: receipt }) as const);
       const keyOf = (receipt: Receipt): string => JSON.stringify(receiptFields(receipt));
       const receipt = agreedOrNone(
@@ -156,8 +187,81 @@ export function createBlocks(pool: NodePool): Blocks {
         throw notTogether(block.number, "a receipt");
       return { receipt, transaction, block };
     },
-    shownReceipts: (txHash, side) => shownReceipts(pool, txHash, side),
+    shownReceipts: (txHash, side) =>
+      shownReceipts(pool, (node) => pool.ask(node, receiptQuestion(side, txHash))),
+    shownPlaces: (txHash) =>
+      enough(pool, async (node) => ({ node, block: await askPlace(node, txHash) })),
   };
+}
+
+/** A list of ids on its way, or there. */
+interface KeptIds {
+  readonly asked: Promise<BlockIds>;
+  ids: BlockIds | null;
+}
+
+/**
+ * The lists of ids of each node's blocks. Below the same head a node has the same blocks, so they
+ * are kept; below another one, those to which its chain leads back without a gap.
+ */
+function createIds(pool: NodePool, newestHead: () => Promise<BlockHead>) {
+  let kept = new Map(pool.nodes.map((node) => [node, new Map<number, KeptIds>()]));
+  let shownHead = "";
+
+  function below(lists: ReadonlyMap<number, KeptIds>, head: BlockHead): Map<number, KeptIds> {
+    const leading = new Map<number, KeptIds>();
+    let { parentHash } = head;
+    for (let number = head.number - 1; ; number -= 1) {
+      const list = lists.get(number);
+      if (list === undefined || list.ids?.hash !== parentHash || leading.size === listsMax)
+        return leading;
+      leading.set(number, list);
+      parentHash = list.ids.parentHash;
+    }
+  }
+
+  return {
+    async head(): Promise<BlockHead> {
+      const shown = await newestHead();
+      if (shown.hash !== shownHead)
+        kept = new Map([...kept].map(([node, lists]) => [node, below(lists, shown)]));
+      shownHead = shown.hash;
+      return shown;
+    },
+    idsOf(node: PoolNode, number: number): Promise<BlockIds> {
+      const lists = kept.get(node) as Map<number, KeptIds>;
+      const known = lists.get(number);
+      if (known !== undefined) return known.asked;
+      const list: KeptIds = { asked: readIds(pool, node, number), ids: null };
+      lists.set(number, list);
+      list.asked.then(
+        (ids) => {
+          list.ids = ids;
+        },
+        () => lists.delete(number),
+      );
+      return list.asked;
+    },
+  };
+}
+
+/** The blocks of transactions as nodes showed them last; the oldest are forgotten. */
+function createHints() {
+  const blockOf = new Map<string, number>();
+  return {
+    of: (txHash: string): number | undefined => blockOf.get(txHash),
+    note(txHash: string, number: number): void {
+      blockOf.delete(txHash);
+      blockOf.set(txHash, number);
+      const oldest = blockOf.keys().next();
+      if (blockOf.size > placesMax && !oldest.done) blockOf.delete(oldest.value);
+    },
+  };
+}
+
+async function readIds(pool: NodePool, node: PoolNode, number: number): Promise<BlockIds> {
+  const { hash, parentHash, transactions } = await pool.ask(node, blockQuestion("/wallet", number));
+  return { hash, parentHash, ids: new Set(transactions.map(({ txHash }) => txHash)) };
 }
 
 /** The transaction with every field read. @throws NODE_ANSWER if one is odd */
@@ -172,15 +276,18 @@ async function newest(pool: NodePool, node: PoolNode): Promise<BlockHead> {
   return head;
 }
 
-async function shownReceipts(
+function shownReceipts(
   pool: NodePool,
-  txHash: string,
-  side: Side,
-): Promise<readonly Shown[]> {
-  const ask = async (node: PoolNode): Promise<Shown> => ({
-    node,
-    receipt: await pool.ask(node, receiptQuestion(side, txHash)),
-  });
+  ask: (node: PoolNode) => Promise<Receipt | null>,
+): Promise<readonly NodeReceipt[]> {
+  return enough(pool, async (node) => ({ node, receipt: await ask(node) }));
+}
+
+/** The answers of all nodes that gave one in time. @throws a fault when too few did */
+async function enough<T>(
+  pool: NodePool,
+  ask: (node: PoolNode) => Promise<T>,
+): Promise<readonly T[]> {
   const settled = await pool.all(ask, graceMs);
   const shown = settled.flatMap((one) => (one.ok ? [one.value] : []));
   if (shown.length < pool.quorumMin) throw firstFault(settled);
@@ -201,33 +308,6 @@ export function blockQuestion(side: Side, number: number): Question<Block> {
     fields: { num: number },
     answerBytesMax: blockBytesMax,
     isOfOthers: true,
-    read,
-  };
-}
-
-function receiptsQuestion(side: Side, number: number): Question<readonly Receipt[]> {
-  const fields = { num: number };
-  return {
-    path: `${side}/gettransactioninfobyblocknum`,
-    fields,
-    answerBytesMax: blockBytesMax,
-    isOfOthers: true,
-    read: readReceipts,
-  };
-}
-
-const idOfText = (text: string): CanonicalText => canonicalText(text, /^[0-9a-f]{64}$/, "hash");
-
-export function receiptQuestion(side: Side, txHash: string): Question<Receipt | null> {
-  const read = (value: unknown): Receipt | null => {
-    const receipt = readReceipt(value);
-    if (receipt === null || receipt.txHash === txHash) return receipt;
-    throw new AgentError("NODE_ANSWER", "none", "the receipt is of another transaction");
-  };
-  return {
-    path: `${side}/gettransactioninfobyid`,
-    fields: { value: idOfText(txHash) },
-    answerBytesMax: receiptBytesMax,
     read,
   };
 }

@@ -4,11 +4,11 @@
  * receipts. Sends nothing to the chain. Questions without an answer are part of the result.
  */
 import { AgentError } from "../../base/fault.ts";
-import type { Lack } from "../nodes.ts";
-import { type Examined, examine, Lacks } from "../providers/node-check.ts";
+import type { MissingAnswer } from "../nodes.ts";
+import { examineNode, MissingAnswers, type NodeExamination } from "../providers/node-check.ts";
 import type { ServerAddress } from "../providers/server.ts";
 import { type BlockHead, readFields } from "./answers.ts";
-import { blockQuestion, headQuestion, receiptQuestion, type Side } from "./node-blocks.ts";
+import { blockQuestion, headQuestion } from "./node-blocks.ts";
 import {
   accountQuestion,
   decimalsQuestion,
@@ -16,6 +16,7 @@ import {
   tokenBalanceQuestion,
   trialQuestion,
 } from "./node-questions.ts";
+import { receiptQuestion, type Side } from "./node-receipts.ts";
 import { createPool, type NodePool, type PoolNode, type Question } from "./node-wire.ts";
 import { encodeTransferCall } from "./trc20.ts";
 
@@ -35,9 +36,14 @@ export interface ProbeQuestion {
   readonly timeoutMs: number; // time limit of one exchange
 }
 
-export function examineTron({ url, chainId, contracts, timeoutMs }: ProbeQuestion): Examined {
+export function examineTron({
+  url,
+  chainId,
+  contracts,
+  timeoutMs,
+}: ProbeQuestion): NodeExamination {
   const options = { urls: [url], chainId, timeoutMs, patienceMs: timeoutMs, log: () => undefined };
-  return examine<NodePool, PoolNode, BlockHead>({
+  return examineNode<NodePool, PoolNode, BlockHead>({
     open: () => createPool({ ...options, clock: () => performance.now() }),
     newest: (pool, node) => pool.ask(node, headQuestion("/wallet", null)),
     atMsOf: ({ timestampMs }) => timestampMs,
@@ -53,10 +59,10 @@ export function examineTron({ url, chainId, contracts, timeoutMs }: ProbeQuestio
 export async function lacksOf(
   pool: NodePool,
   contracts: readonly string[],
-): Promise<readonly Lack[]> {
+): Promise<readonly MissingAnswer[]> {
   const [node] = pool.nodes;
   if (node === undefined) return [];
-  const lacks = new Lacks<PoolNode, Question<unknown>>(node, pool.ask);
+  const lacks = new MissingAnswers<PoolNode, Question<unknown>>(node, pool.ask);
   const solid = await lacks.ask(
     "both",
     "the solidified block",

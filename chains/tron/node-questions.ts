@@ -13,7 +13,7 @@ import {
   readTrial,
   type Trial,
 } from "./answers.ts";
-import type { Side } from "./node-blocks.ts";
+import type { Side } from "./node-receipts.ts";
 import type { Question } from "./node-wire.ts";
 
 /** balanceOf(address) and decimals(), as functions of TIP-20. */

@@ -5,7 +5,7 @@
  * Sources: the protocol buffers' encoding guide; the chain's protobuf files.
  */
 import type { Interface } from "ethers";
-import type { IndependentReading, Said } from "../nodes.ts";
+import type { ExpectedAttempt, IndependentReading } from "../nodes.ts";
 
 interface Ethers {
   readonly hashOf: (bytes: Uint8Array) => string; // SHA-256, 0x hex
@@ -41,7 +41,11 @@ async function load(): Promise<Ethers> {
   };
 }
 
-function compare(ethers: Ethers, bytes: Uint8Array, { payment, txParams, txHash }: Said): string {
+function compare(
+  ethers: Ethers,
+  bytes: Uint8Array,
+  { payment, txParams, txHash }: ExpectedAttempt,
+): string {
   const { account, contract, destination, tag, amountUnits } = payment;
   const kind = contract === "" ? kinds.coins : kinds.call;
   const [rawData, signature] = parts(bytes, [1, 2]);
@@ -136,6 +140,6 @@ function numberOf(value: Field[1] | undefined): bigint {
   return BigInt(`0x${Buffer.from(blob(value)).toString("hex")}`);
 }
 
-function figure(txParams: Said["txParams"], name: string): bigint {
+function figure(txParams: ExpectedAttempt["txParams"], name: string): bigint {
   return BigInt(txParams?.[name] ?? "-1");
 }

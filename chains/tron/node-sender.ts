@@ -9,7 +9,7 @@ import type {
   BroadcastAnswer,
   ChainOutcome,
   ChainState,
-  Found,
+  Inclusion,
   NodeLog,
   PaidFrom,
   PaidToken,
@@ -21,14 +21,15 @@ import type {
 import { broadcastTo, type Reply } from "../providers/broadcasts.ts";
 import { idOf } from "../providers/chain-blocks.ts";
 import { createDecimals, type Decimals } from "../providers/node-decimals.ts";
-import { disagreement } from "../providers/node-pool.ts";
+import { disagreementFault } from "../providers/node-pool.ts";
 import type { ServerAddress } from "../providers/server.ts";
 import { StateParts } from "../state-parts.ts";
 import type { BlockHead, Trial } from "./answers.ts";
 import { computeLimitActivation, computeLimitCoin } from "./fees.ts";
 import { txHashOf } from "./hash.ts";
 import { agreedBalance } from "./node-balances.ts";
-import { type Blocks, blockQuestion, createBlocks, type Shown } from "./node-blocks.ts";
+import { type Blocks, createBlocks } from "./node-blocks.ts";
+import type { ShownPlace } from "./node-places.ts";
 import {
   accountQuestion,
   feeScheduleQuestion,
@@ -78,7 +79,7 @@ export function createSender(options: SenderOptions): TronSender {
     log,
     clock,
   });
-  const blocks = createBlocks(pool);
+  const blocks = createBlocks(pool, clock);
   const findVoid = createVoid(blocks, pool.quorumMin);
   const replies = new Replies();
   const decimals = createDecimals((contract) => decimalsOf(pool, contract), clock);
@@ -256,10 +257,10 @@ async function computeLimitOfToken(
   if (done.length < pool.quorumMin) {
     if (reverted.length >= pool.quorumMin)
       return refuse("NODE_WOULD_REVERT", reverted[0]?.text ?? "");
-    throw disagreement("energy of a payment", trials.length);
+    throw disagreementFault("energy of a payment", trials.length);
   }
   const group = largestGroup(done);
-  if (group.length < pool.quorumMin) throw disagreement("energy of a payment", trials.length);
+  if (group.length < pool.quorumMin) throw disagreementFault("energy of a payment", trials.length);
   return { ok: true, computeLimit: group.at(-1) as bigint };
 }
 
@@ -278,14 +279,13 @@ async function locationOf(
   pool: NodePool,
   blocks: Blocks,
   txHashes: readonly string[],
-): Promise<Found> {
+): Promise<Inclusion> {
   const shown = await Promise.all(
-    txHashes.map((txHash) => blocks.shownReceipts(txHash, "/wallet")),
+    txHashes.map(async (txHash) => ({ txHash, places: await blocks.shownPlaces(txHash) })),
   );
-  for (const one of shown) {
-    const locations = (await Promise.all(one.map((each) => placeBy(pool, each)))).filter(
-      (location) => location !== null,
-    );
+  for (const { txHash, places } of shown) {
+    const placed = await Promise.all(places.map((place) => placeBy(blocks, txHash, place)));
+    const locations = placed.filter((location) => location !== null);
     const keys = locations.map((location) => `${location.block} ${location.blockHash}`);
     const at = keys.findIndex(
       (key) => keys.filter((other) => other === key).length >= pool.quorumMin,
@@ -293,19 +293,25 @@ async function locationOf(
     const location = locations[at];
     if (location !== undefined) return { location, isDoubtful: false };
   }
-  return { location: null, isDoubtful: shown.flat().some(({ receipt }) => receipt !== null) };
+  return {
+    location: null,
+    isDoubtful: shown.some(({ places }) => places.some(({ block }) => block !== null)),
+  };
 }
 
 /**
  * Null if the node's block of that number does not have the transaction, or if the node does not
  * answer.
  */
-async function placeBy(pool: NodePool, { node, receipt }: Shown): Promise<Found["location"]> {
-  if (receipt === null) return null;
+async function placeBy(
+  blocks: Blocks,
+  txHash: string,
+  { node, block }: ShownPlace,
+): Promise<Inclusion["location"]> {
+  if (block === null) return null;
   try {
-    const block = await pool.ask(node, blockQuestion("/wallet", receipt.block));
-    const isThere = block.transactions.some(({ txHash }) => txHash === receipt.txHash);
-    return isThere ? { txHash: receipt.txHash, block: block.number, blockHash: block.hash } : null;
+    const blockHash = await blocks.hashWith(node, block, txHash);
+    return blockHash === null ? null : { txHash, block, blockHash };
   } catch (error) {
     return unanswered(error);
   }

@@ -25,7 +25,7 @@ const blocksAtOnce = 4;
 const blocksPerCall = 600;
 const runsMax = 64;
 
-interface Run {
+interface SearchedRun {
   read: BlockHead; // nothing was found up to this block, and each block follows the one before
 }
 
@@ -37,9 +37,9 @@ export function createVoid(
   blocks: Blocks,
   quorum: number,
 ): (attempts: readonly VoidQuestion[]) => Promise<VoidAnswer> {
-  const runs = new Map<string, Run>();
+  const runs = new Map<string, SearchedRun>();
 
-  function keepRun(key: string, run: Run): Run {
+  function keepRun(key: string, run: SearchedRun): SearchedRun {
     runs.delete(key);
     runs.set(key, run);
     const oldest = runs.keys().next();
@@ -88,7 +88,7 @@ export function createVoid(
 /**
  * The newest solidified block made at or before a time, or the genesis block if all are younger.
  */
-async function begin(blocks: Blocks, head: BlockHead, fromMs: number): Promise<Run> {
+async function begin(blocks: Blocks, head: BlockHead, fromMs: number): Promise<SearchedRun> {
   let high = head;
   let low = head;
   for (let step = 64; low.number > 0 && low.timestampMs > fromMs; step *= 2) {
@@ -109,7 +109,7 @@ async function begin(blocks: Blocks, head: BlockHead, fromMs: number): Promise<R
  */
 async function readOn(
   blocks: Blocks,
-  run: Run,
+  run: SearchedRun,
   top: number,
   validUntilMs: number,
   ids: ReadonlySet<string>,

@@ -27,6 +27,7 @@ import { transfersOf } from "./events.ts";
 import { first, most } from "./fees.ts";
 import { agreedBalance } from "./node-balances.ts";
 import { type Blocks, createBlocks, headQuestion } from "./node-blocks.ts";
+import { createNewestBlocks, type NewestBlocks } from "./node-newest.ts";
 import {
   accountQuestion,
   decimalsQuestion,
@@ -74,22 +75,24 @@ export function createWatcher(options: WatcherOptions): TronWatcher {
     log,
     clock,
   });
-  const blocks = createBlocks(pool);
+  const blocks = createBlocks(pool, clock);
+  const newest = createNewestBlocks(blocks);
   const indexOf = createIndexes(hexOf);
   const findVoid = createVoid(blocks, pool.quorumMin);
   return {
     nobody,
     status: pool.status,
     close: pool.close,
-    tip: async () => idOf(await blocks.head()),
+    tip: async () => idOf(await newest.head()),
     finalTip: async () => idOf(await blocks.solidHead()),
     block: async (number, isAgreed) =>
-      watched(await (isAgreed ? blocks.solidBlock(number) : blocks.block(number))),
+      watched(await (isAgreed ? blocks.solidBlock(number) : newest.block(number))),
     timestamp: async (number) => {
       const head = await pool.first((node) => pool.ask(node, headQuestion("/wallet", number)));
       return Math.floor((head?.timestampMs ?? 0) / 1000);
     },
     tellsNewestBalances: true,
+    readsWholeBlocks: true,
     highestHead: () => blocks.highestHead(),
     balance: (account, contract, block) => balanceAt(pool, account, contract, block),
     balances: (questions, block) =>
@@ -133,7 +136,16 @@ export function createWatcher(options: WatcherOptions): TronWatcher {
     },
     // No transaction excludes another, so a foreign one shows nothing about a payment.
     judgeOutgoing: async () => ({ kind: "waiting" }),
-    pass: (final) => ({ judge: (payment, txHashes) => judge(blocks, final, payment, txHashes) }),
+    pass: (final) => {
+      let reading: Promise<void> | null = null;
+      return {
+        judge: async (payment, txHashes) => {
+          reading ??= newest.readOn();
+          await reading;
+          return judge({ blocks, newest }, final, payment, txHashes);
+        },
+      };
+    },
     findVoid: (_, attempts) => findVoid(attempts),
   };
 }
@@ -189,7 +201,7 @@ async function paymentsIn(
       ? blocks.read(block, (content) => coinsIn(content, index))
       : { found: [], unread: [] };
     if (!block.transactions.some(({ kind, isDone }) => kind === "call" && isDone)) return coins;
-    const find = (receipts: readonly Receipt[]): Called => {
+    const find = (receipts: readonly Receipt[]): ContractPayments => {
       const done = receipts.filter(({ isDone }) => isDone);
       const internal = hasCoins ? done.flatMap((each) => internalIn(block, each, index)) : [];
       return {
@@ -207,12 +219,12 @@ async function paymentsIn(
 }
 
 /** Payments by calls of contracts, and their receipts. */
-interface Called {
+interface ContractPayments {
   readonly payments: readonly DetectedPayment[];
   readonly done: readonly Receipt[];
 }
 
-function calledKey({ payments }: Called): string {
+function calledKey({ payments }: ContractPayments): string {
   return JSON.stringify(
     payments.map((one) => [one.txHash, one.index, one.address, one.contract, `${one.amountUnits}`]),
   );
@@ -341,14 +353,13 @@ function paidBy({
 }
 
 async function judge(
-  blocks: Blocks,
+  { blocks, newest }: { readonly blocks: Blocks; readonly newest: NewestBlocks },
   final: BlockId,
   payment: PaidFrom,
   txHashes: readonly string[],
 ): Promise<Judgement> {
   const evidence = async (txHash: string): Promise<AttemptEvidence> => {
-    const shown = await blocks.shownReceipts(txHash, "/wallet");
-    const includedIn = shown.find(({ receipt }) => receipt !== null)?.receipt?.block ?? null;
+    const includedIn = await newest.includedIn(txHash, final.number);
     if (includedIn === null || includedIn > final.number)
       return { txHash, includedIn, final: null };
     return { txHash, includedIn, final: await blocks.solidReceipt(txHash) };

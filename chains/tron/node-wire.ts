@@ -22,7 +22,7 @@ export interface PoolOptions extends QuestionPoolOptions {
 
 export type PoolNode = Node<Api>;
 
-interface Ask extends AskOptions {
+interface ApiQuestion extends AskOptions {
   readonly path: string;
   readonly fields: Readonly<Record<string, unknown>>;
 }
@@ -37,9 +37,9 @@ export interface Question<T> {
   readonly isOfOthers?: true;
 }
 
-type Asks = QuestionPool<Api, Ask, Question<unknown>, unknown>;
+type ApiQuestions = QuestionPool<Api, ApiQuestion, Question<unknown>, unknown>;
 
-export interface NodePool extends Omit<Asks, "ask"> {
+export interface NodePool extends Omit<ApiQuestions, "ask"> {
   /** Asks one node. @throws NODE_WRONG_CHAIN, NODE_ERROR, or a fault of the exchange */
   ask<T>(node: PoolNode, question: Question<T>): Promise<T>;
 }
@@ -48,7 +48,7 @@ export interface NodePool extends Omit<Asks, "ask"> {
 export const smallBytesMax = 256 * 1024;
 
 export function createPool({ chainId, timeoutMs, patienceMs, ...options }: PoolOptions): NodePool {
-  const wire: Wire<Api, Ask, Question<unknown>, unknown> = {
+  const wire: Wire<Api, ApiQuestion, Question<unknown>, unknown> = {
     chain: chainId,
     chainQuestion: {
       path: "/wallet/getblock",

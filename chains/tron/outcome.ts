@@ -5,7 +5,13 @@
  * nothing here: only expiry ends it. Sources: TIP-20 (Transfer); docs/architecture.md sections 2
  * (truth) and 8.
  */
-import type { ChainOutcome, Ending, Judgement, MovedOtherwise, PaidFrom } from "../nodes.ts";
+import type {
+  ChainOutcome,
+  EndingTransaction,
+  Judgement,
+  MovedOtherwise,
+  PaidFrom,
+} from "../nodes.ts";
 import type { BlockTransaction, Receipt } from "./answers.ts";
 import { transfersOf } from "./events.ts";
 import { encodeTransferCall } from "./trc20.ts";
@@ -78,7 +84,7 @@ export function judgePayout(payment: PaidFrom, attempts: readonly AttemptEvidenc
   return { kind: "confirming", txHash: included.txHash, block: included.includedIn as number };
 }
 
-function endingOf({ receipt: { txHash, block, feeSun } }: FinalTransaction): Ending {
+function endingOf({ receipt: { txHash, block, feeSun } }: FinalTransaction): EndingTransaction {
   return { txHash, block, feeUnits: feeSun };
 }
 

@@ -119,11 +119,11 @@ export function decodeRawData(
   };
 }
 
-type Called =
+type ContractCallResult =
   | ({ readonly ok: true } & Pick<Transfer, "sender" | "contract" | "destination" | "amountUnits">)
   | Refusal;
 
-function decodeContract(bytes: Uint8Array): Called {
+function decodeContract(bytes: Uint8Array): ContractCallResult {
   const contract = readFields(bytes, "contract", { bytes: [2], numbers: [1] });
   if (!contract.ok) return contract;
   const parameter = readFields(contract.bytes(2), "parameter", { bytes: [1, 2], numbers: [] });
@@ -136,7 +136,7 @@ function decodeContract(bytes: Uint8Array): Called {
   return refuse("TRANSACTION_TYPE", `contract type ${type}`);
 }
 
-function decodeTransfer(bytes: Uint8Array): Called {
+function decodeTransfer(bytes: Uint8Array): ContractCallResult {
   const value = readFields(bytes, "TransferContract", { bytes: [1, 2], numbers: [3] });
   if (!value.ok) return value;
   const [sender, destination] = [addressOfBytes(value.bytes(1)), addressOfBytes(value.bytes(2))];
@@ -145,7 +145,7 @@ function decodeTransfer(bytes: Uint8Array): Called {
   return { ok: true, sender, contract: "", destination, amountUnits: value.number(3) };
 }
 
-function decodeTrigger(bytes: Uint8Array): Called {
+function decodeTrigger(bytes: Uint8Array): ContractCallResult {
   const value = readFields(bytes, "TriggerSmartContract", { bytes: [1, 2, 4], numbers: [] });
   if (!value.ok) return value;
   const [sender, contract] = [addressOfBytes(value.bytes(1)), addressOfBytes(value.bytes(2))];

@@ -13,10 +13,10 @@ import { type Answer, createQuestionQueue } from "../providers/question-queue.ts
 import {
   type Address,
   type Failure,
-  failure,
   isPassing,
+  newFailure,
   type Outcome,
-  post,
+  postJson,
   targetOf,
 } from "../providers/rpc-post.ts";
 import { statusFailure } from "../providers/status-failure.ts";
@@ -85,7 +85,7 @@ export function createApi({ url, timeoutMs, patienceMs }: ApiOptions): Api {
         bytesMax,
         timeoutMs: timeLeft,
       };
-      return post({ ...options, ...login }, (outcome) =>
+      return postJson({ ...options, ...login }, (outcome) =>
         done(outcome.ok ? (quotaOf(outcome) ?? readAnswer(outcome, path)) : outcome),
       );
     },
@@ -110,7 +110,7 @@ function quotaOf(answer: Extract<Outcome, { ok: true }>): Failure | null {
     return refused;
   const words = wordsInBody(answer.body);
   const quiet = quietMsOf({ ...answer, words, rpcCode: 0 });
-  return quiet === null ? null : failure("NODE_QUOTA", words, { quietMs: quiet });
+  return quiet === null ? null : newFailure("NODE_QUOTA", words, { quietMs: quiet });
 }
 
 function readAnswer(
@@ -118,7 +118,7 @@ function readAnswer(
   path: string,
 ): Answer<unknown> {
   if (status === 401 || status === 403)
-    return failure(
+    return newFailure(
       "NODE_HTTP",
       `HTTP status ${status}, no key or a wrong one: write it as https://KEY@host`,
       { status },
@@ -127,7 +127,7 @@ function readAnswer(
   try {
     return { ok: true, value: parseJson(body) };
   } catch {
-    return failure("NODE_ANSWER", "the answer is not JSON", { isCut: isPassing(status) });
+    return newFailure("NODE_ANSWER", "the answer is not JSON", { isCut: isPassing(status) });
   }
 }
 

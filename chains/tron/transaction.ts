@@ -23,7 +23,7 @@ const word256Max = 2n ** 256n - 1n;
 /** A signature on the wire ends in 27 + parity, as the chain's own wallets write it. */
 const parityBase = 27;
 
-export type Described = { readonly ok: true; readonly transfer: Transfer } | Refusal;
+export type TransferResult = { readonly ok: true; readonly transfer: Transfer } | Refusal;
 
 /**
  * The raw_data of a transfer, which are the bytes that get signed. Deterministic. @throws
@@ -45,7 +45,7 @@ export function buildTransfer(transfer: Transfer): Uint8Array {
  * `buildTransfer` makes it: TRANSACTION_PROTOBUF, TRANSACTION_TYPE, TRANSACTION_CALL,
  * TRANSACTION_FIELD, ADDRESS_ZERO.
  */
-export function describe(rawData: Uint8Array): Described {
+export function describe(rawData: Uint8Array): TransferResult {
   const decoded = decodeRawData(rawData);
   if (!decoded.ok) return decoded;
   const { sender, contract, destination } = decoded.transfer;

@@ -4,7 +4,13 @@
  * with the bytes.
  */
 import { AgentError, type Refusal, refuse } from "../../base/fault.ts";
-import type { Described, Payment, Told, Transactions, TxParams } from "../family.ts";
+import type {
+  DescriptionResult,
+  Payment,
+  RecordedFields,
+  Transactions,
+  TxParams,
+} from "../family.ts";
 import { type Figures, figuresOf, most, read, txParamsOf, unfit } from "./fees.ts";
 import { chainIdOf } from "./network.ts";
 import type { Transfer } from "./raw-data.ts";
@@ -58,7 +64,10 @@ function build(
  * Refuses with a code of `transaction.ts`; with TRANSACTION_FIELD if the figures in the bytes
  * differ from the given ones.
  */
-function describe(unsigned: Uint8Array, { network, slot, txParams }: Told): Described {
+function describe(
+  unsigned: Uint8Array,
+  { network, slot, txParams }: RecordedFields,
+): DescriptionResult {
   const found = transactions.describe(unsigned);
   if (!found.ok) return found;
   const { sender: account, contract, destination, amountUnits } = found.transfer;

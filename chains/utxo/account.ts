@@ -9,7 +9,7 @@ import { AgentError, type Refusal, refuse } from "../../base/fault.ts";
 import { accountKeyOf, childKeyOf, pathsOf } from "../curve/account-node.ts";
 import type { KeyPaths } from "../family.ts";
 import { addressOfPublicKey } from "./address.ts";
-import { joined } from "./bytes.ts";
+import { joinBytes } from "./bytes.ts";
 import { sha256Twice } from "./hash.ts";
 import { bitcoin, type UtxoNetwork } from "./network.ts";
 
@@ -69,7 +69,7 @@ function withVersion(text: string, from: number, to: number): string | null {
     Buffer.compare(whole.subarray(keyBytes), checksumOf(bytes)) === 0;
   if (!isKey || bytes.readUInt32BE() !== from) return null;
   bytes.writeUInt32BE(to);
-  return base58.encode(joined([bytes, checksumOf(bytes)]));
+  return base58.encode(joinBytes([bytes, checksumOf(bytes)]));
 }
 
 function checksumOf(bytes: Uint8Array): Uint8Array {

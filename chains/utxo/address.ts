@@ -8,7 +8,7 @@
 import { base58, bech32, bech32m } from "@scure/base";
 import { type Refusal, refuse } from "../../base/fault.ts";
 import { pointOf } from "../curve/point.ts";
-import { joined } from "./bytes.ts";
+import { joinBytes } from "./bytes.ts";
 import { hash160, sha256Twice } from "./hash.ts";
 import { knownPrefixes, type UtxoNetwork } from "./network.ts";
 
@@ -94,14 +94,14 @@ export function addressOfScript(script: Uint8Array, network: UtxoNetwork): strin
  */
 export function addressOfPublicKey(publicKey: Uint8Array, network: UtxoNetwork): string {
   return addressOfScript(
-    scriptOf("p2wpkh", hash160(compressed(pointOf(publicKey)))),
+    scriptOf("p2wpkh", hash160(compressPoint(pointOf(publicKey)))),
     network,
   ) as string;
 }
 
 /** The compressed form (33 bytes) of an uncompressed point (65 bytes). */
-export function compressed(point: Uint8Array): Uint8Array {
-  return joined([Uint8Array.of(2 + ((point[64] ?? 0) & 1)), point.subarray(1, 33)]);
+export function compressPoint(point: Uint8Array): Uint8Array {
+  return joinBytes([Uint8Array.of(2 + ((point[64] ?? 0) & 1)), point.subarray(1, 33)]);
 }
 
 /** The hash of the public key in a P2WPKH script; null for another script. */
@@ -217,7 +217,7 @@ function kindOf(script: Uint8Array): ScriptKind | null {
 
 function base58Of(version: number, hash: Uint8Array): string {
   const bytes = Uint8Array.of(version, ...hash);
-  return base58.encode(joined([bytes, checksumOf(bytes)]));
+  return base58.encode(joinBytes([bytes, checksumOf(bytes)]));
 }
 
 /** Base58check: the first four bytes of the SHA-256 of the SHA-256. */

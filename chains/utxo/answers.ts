@@ -57,7 +57,7 @@ export interface AddressTotals extends AddressSums {
 }
 
 /** The transaction that spends a coin; `place` is null before a block has it. */
-export interface Spend {
+export interface SpendingTransaction {
   readonly txHash: string;
   readonly place: Place | null;
 }
@@ -195,17 +195,17 @@ export function readFirstId(bytes: Buffer): string {
 }
 
 /** Null for a coin that nothing spends. */
-export function readOutspend(bytes: Buffer): Spend | null {
+export function readOutspend(bytes: Buffer): SpendingTransaction | null {
   return spendOf(jsonOf(bytes));
 }
 
 /** As `readOutspend`, out of the list of all outputs of the transaction. */
-export function readOutspendOf(bytes: Buffer, output: number): Spend | null {
+export function readOutspendOf(bytes: Buffer, output: number): SpendingTransaction | null {
   const all = jsonOf(bytes);
   return spendOf(Array.isArray(all) ? all[output] : all);
 }
 
-function spendOf(value: unknown): Spend | null {
+function spendOf(value: unknown): SpendingTransaction | null {
   const { spent, txid, status } = fieldsOf(value, "outspend");
   if (spent === false) return null;
   if (spent !== true) throw odd("outspend.spent");

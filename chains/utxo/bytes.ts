@@ -7,7 +7,7 @@
 const word64Max = 2n ** 64n - 1n;
 
 /** The bytes of several parts in their order. */
-export function joined(parts: readonly Uint8Array[]): Uint8Array {
+export function joinBytes(parts: readonly Uint8Array[]): Uint8Array {
   return Uint8Array.from(Buffer.concat(parts));
 }
 
@@ -32,7 +32,7 @@ export function compactSize(value: number): Uint8Array {
 
 /** The bytes behind their length. */
 export function withLength(bytes: Uint8Array): Uint8Array {
-  return joined([compactSize(bytes.length), bytes]);
+  return joinBytes([compactSize(bytes.length), bytes]);
 }
 
 /**

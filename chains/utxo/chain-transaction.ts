@@ -3,7 +3,7 @@
  * with Litecoin's flag 8. Scripts are views of the given bytes. Pure. Sources: BIP-141, BIP-144;
  * Litecoin Core, transaction.h (UnserializeTransaction).
  */
-import { ByteReader, joined } from "./bytes.ts";
+import { ByteReader, joinBytes } from "./bytes.ts";
 import type { SegwitStack } from "./raw-transaction.ts";
 import { txHashOf } from "./raw-transaction.ts";
 
@@ -99,12 +99,12 @@ export function readTransaction(reader: ChainReader, bytes: Uint8Array): ChainTr
   if (isExtension && reader.byte() !== 0) return null;
   const lockTime = reader.take(4);
   if (lockTime.length !== 4 || outpoints.length === 0 || outputs.length === 0) return null;
-  const body = joined([version, bytes.subarray(bodyStart, bodyEnd), lockTime]);
+  const body = joinBytes([version, bytes.subarray(bodyStart, bodyEnd), lockTime]);
   const whole =
     hasStacks && !isExtension
       ? bytes.subarray(start, reader.at)
       : hasStacks
-        ? joined([version, segwitMark, bytes.subarray(bodyStart, stacksEnd), lockTime])
+        ? joinBytes([version, segwitMark, bytes.subarray(bodyStart, stacksEnd), lockTime])
         : body;
   const [first, ...others] = outpoints;
   return {

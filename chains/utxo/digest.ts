@@ -4,20 +4,23 @@
  * form of a signature.
  */
 import { keyHashOf, signedScriptOf } from "./address.ts";
-import { joined, uint32, uint64, withLength } from "./bytes.ts";
+import { joinBytes, uint32, uint64, withLength } from "./bytes.ts";
 import { sha256Twice } from "./hash.ts";
 import { encodeOutput, outpointOf } from "./raw-transaction.ts";
-import type { Unsigned } from "./unsigned.ts";
+import type { UnsignedTransaction } from "./unsigned.ts";
 
 const hashTypeAll = 1;
 const der = { sequence: 0x30, integer: 0x02 } as const;
 
 /** The digest (32 bytes) of each P2WPKH coin in the order of the inputs; null for another coin. */
-export function digestsOf({ transaction, coins }: Unsigned): readonly (Uint8Array | null)[] {
+export function digestsOf({
+  transaction,
+  coins,
+}: UnsignedTransaction): readonly (Uint8Array | null)[] {
   const { version, inputs, outputs, lockTime } = transaction;
-  const outpoints = sha256Twice(joined(inputs.map(outpointOf)));
-  const sequences = sha256Twice(joined(inputs.map(({ sequence }) => uint32(sequence))));
-  const paid = sha256Twice(joined(outputs.map(encodeOutput)));
+  const outpoints = sha256Twice(joinBytes(inputs.map(outpointOf)));
+  const sequences = sha256Twice(joinBytes(inputs.map(({ sequence }) => uint32(sequence))));
+  const paid = sha256Twice(joinBytes(outputs.map(encodeOutput)));
   return inputs.map((input, place) => {
     const coin = coins[place];
     const keyHash = coin === undefined ? null : keyHashOf(coin.script);
@@ -33,13 +36,13 @@ export function digestsOf({ transaction, coins }: Unsigned): readonly (Uint8Arra
       uint32(lockTime),
       uint32(hashTypeAll),
     ];
-    return sha256Twice(joined(parts));
+    return sha256Twice(joinBytes(parts));
   });
 }
 
 /** A signature r(32) ‖ s(32) in DER, and behind it the byte of SIGHASH_ALL. */
 export function encodeSignature(pair: Uint8Array): Uint8Array {
-  const integers = joined([integer(pair.subarray(0, 32)), integer(pair.subarray(32, 64))]);
+  const integers = joinBytes([integer(pair.subarray(0, 32)), integer(pair.subarray(32, 64))]);
   return Uint8Array.of(der.sequence, integers.length, ...integers, hashTypeAll);
 }
 

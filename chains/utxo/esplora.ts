@@ -13,12 +13,12 @@ import {
   type Address,
   type BytesOutcome,
   type Exchange,
-  failure,
-  get,
+  getJson,
   isPassing,
   loginOf,
+  newFailure,
   type Outcome,
-  post,
+  postJson,
   targetOf,
 } from "../providers/rpc-post.ts";
 import { statusFailure } from "../providers/status-failure.ts";
@@ -29,7 +29,7 @@ export interface EsploraOptions {
   readonly patienceMs: number; // time limit of one question, with the pauses for a provider at its quota
 }
 
-export interface Ask {
+export interface EsploraQuestion {
   readonly path: CanonicalText;
   readonly answerBytesMax: number;
   /** Signed bytes as hex: a write, sent at most once. */
@@ -37,7 +37,7 @@ export interface Ask {
 }
 
 /** The answer of the API, or its own words for a refusal. */
-export type Told =
+export type EsploraAnswer =
   | { readonly ok: true; readonly bytes: Buffer }
   | {
       readonly ok: false;
@@ -52,12 +52,12 @@ export interface Esplora {
    * @throws NODE_UNREACHABLE, NODE_TIMEOUT, NODE_HTTP, NODE_PATH, NODE_QUOTA, NODE_ANSWER,
    * NODE_ANSWER_SIZE, NODE_CLOSED; effect is none for reads
    */
-  ask(question: Ask): Promise<Told>;
+  ask(question: EsploraQuestion): Promise<EsploraAnswer>;
   refusal(): Refusal | null;
   close(): void;
 }
 
-type Question = Ask & { readonly isWrite: boolean };
+type Question = EsploraQuestion & { readonly isWrite: boolean };
 
 /** The API refuses with short words of its own; a page is a proxy's. */
 const wordsMax = 2_048;
@@ -71,15 +71,17 @@ export function createEsplora({ url, timeoutMs, patienceMs }: EsploraOptions): E
   const wholePathOf = (path: string): string =>
     folder.replace(/\/+$/, "") + path + (query === undefined ? "" : `?${query}`);
   const { origin } = target;
-  const queue = createQuestionQueue<Question, Told>({
+  const queue = createQuestionQueue<Question, EsploraAnswer>({
     origin,
     timeoutMs,
     patienceMs,
     send: ({ path, body, answerBytesMax: bytesMax }, timeLeft, done): Exchange => {
       const request = { target, path: wholePathOf(path), bytesMax, timeoutMs: timeLeft };
-      if (body === undefined) return get(request, (outcome) => done(read(outcome, path)));
+      if (body === undefined) return getJson(request, (outcome) => done(read(outcome, path)));
       const headers = { ...loginOf(target), "content-type": "text/plain" };
-      return post({ ...request, headers, body }, (outcome) => done(read(bytesOf(outcome), path)));
+      return postJson({ ...request, headers, body }, (outcome) =>
+        done(read(bytesOf(outcome), path)),
+      );
     },
     close: () => target.close(),
   });
@@ -97,13 +99,13 @@ function bytesOf(outcome: Outcome): BytesOutcome {
   return { ok: true, status, retryAfter, bytes: Buffer.from(body, "utf8") };
 }
 
-function read(outcome: BytesOutcome, path: string): Answer<Told> {
+function read(outcome: BytesOutcome, path: string): Answer<EsploraAnswer> {
   if (!outcome.ok) return outcome;
   const { status, retryAfter, bytes } = outcome;
   const isPage = pageForm.test(bytes.toString("latin1", 0, 64));
   if (status >= 200 && status < 300)
     return isPage
-      ? failure("NODE_ANSWER", "the answer is a page", { isCut: isPassing(status) })
+      ? newFailure("NODE_ANSWER", "the answer is a page", { isCut: isPassing(status) })
       : { ok: true, value: { ok: true, bytes } };
   const body = bytes.toString("utf8", 0, wordsMax);
   const quota = readQuota({ status, retryAfter, body });

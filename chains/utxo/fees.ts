@@ -58,7 +58,7 @@ const splitDust = 50n;
 type FeeRule = (size: bigint) => bigint;
 
 /** The script's length and the amount that an attempt pays to another party. */
-interface Paid {
+interface PaidOutput {
   readonly scriptBytes: number | null;
   readonly units: bigint;
   readonly isFeeInside: boolean;
@@ -80,9 +80,15 @@ export function first(
   market: CoinMarket,
   target: Exclude<Target, null>,
 ): TxParams | null {
-  const { satPerKvB, coins, owed = [] } = market;
   const paid = paidOf(network, target);
-  if (paid === null) return null;
+  return paid === null ? null : firstOf(network, market, paid);
+}
+
+function firstOf(
+  network: UtxoNetwork,
+  { satPerKvB, coins, owed = [] }: CoinMarket,
+  paid: PaidOutput,
+): TxParams | null {
   const pool = largestFirst(coins).filter(({ id }) => !owed.some((coin) => coin.id === id));
   const isSplit = coins.length < coinsWanted;
   return chosen(network, owed, pool, paid, (size) => feeAt(satPerKvB, size), isSplit);
@@ -95,8 +101,8 @@ export function firstMerging(
   target: Exclude<Target, null>,
 ): TxParams | null {
   const { satPerKvB, coins } = market;
-  const plain = first(network, market, target);
   const paid = paidOf(network, target);
+  const plain = paid === null ? null : firstOf(network, market, paid);
   const isMany = coins.length > merging.coinsMin && satPerKvB <= merging.satPerKvBMax;
   if (plain === null || paid === null || paid.isFeeInside || !isMany) return plain;
   const needed = figuresOf(plain).coins;
@@ -170,7 +176,7 @@ const inputSize = sizeOf(2, null, 1) - sizeOf(1, null, 1);
  * The coins of one transaction that takes at most `units` out of an account: the largest first,
  * each if it fits.
  */
-export function fitting(coins: readonly Coin[], units: bigint): readonly Coin[] {
+export function fittingCoins(coins: readonly Coin[], units: bigint): readonly Coin[] {
   const taken: Coin[] = [];
   let sum = 0n;
   for (const coin of largestFirst(coins)) {
@@ -187,9 +193,12 @@ function feeAt(satPerKvB: bigint, size: bigint): bigint {
   return highest([(size * satPerKvB + 999n) / 1000n, size * satPerByteMin]);
 }
 
-const nothing: Paid = { scriptBytes: null, units: 0n, isFeeInside: false, leastUnits: 0n };
+const nothing: PaidOutput = { scriptBytes: null, units: 0n, isFeeInside: false, leastUnits: 0n };
 
-function paidOf(network: UtxoNetwork, target: Exclude<Target, null> | AmountAlone): Paid | null {
+function paidOf(
+  network: UtxoNetwork,
+  target: Exclude<Target, null> | AmountAlone,
+): PaidOutput | null {
   const { amountUnits: units, isFeeInside = false } = target;
   // The amount alone is a replacement's, and its receiver is the one of the attempt before.
   if (!("destination" in target))
@@ -211,7 +220,7 @@ function chosen(
   network: UtxoNetwork,
   start: readonly Coin[],
   pool: readonly Coin[],
-  paid: Paid,
+  paid: PaidOutput,
   rule: FeeRule,
   isSplit: boolean,
 ): TxParams | null {
@@ -243,7 +252,7 @@ function exactly(
 ): readonly Coin[] | null {
   const rest = units - sumOf(start);
   const coins =
-    rest < 0n ? [] : [...start, ...fitting(pool, rest).slice(0, coinsMax - start.length)];
+    rest < 0n ? [] : [...start, ...fittingCoins(pool, rest).slice(0, coinsMax - start.length)];
   return coins.length > 0 && sumOf(coins) === units ? coins : null;
 }
 
@@ -255,7 +264,7 @@ function exactly(
 function withChange(
   network: UtxoNetwork,
   coins: readonly Coin[],
-  paid: Paid,
+  paid: PaidOutput,
   rule: FeeRule,
   { isSplit, least }: ChangeRule,
 ): Figures | null {

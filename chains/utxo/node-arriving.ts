@@ -3,7 +3,7 @@
  * a payment will be in a block: this is for people who wait, never for credit. Touches nodes only
  * through node-wire.ts.
  */
-import type { Arriving, ArrivingPayment } from "../nodes.ts";
+import type { ArrivingPayment, ArrivingPayments } from "../nodes.ts";
 import { graceMs } from "../providers/chain-blocks.ts";
 import { firstFault } from "../providers/node-pool.ts";
 import type { AddressTransaction } from "./answers.ts";
@@ -22,7 +22,7 @@ export async function arrivingAt(
   address: string,
   network: UtxoNetwork,
   satPerKvBMin: () => Promise<bigint | null>,
-): Promise<Arriving> {
+): Promise<ArrivingPayments> {
   const { script } = addressOf(address, network);
   const settled = await pool.all((node) => pool.ask(node, poolQuestion(address)), graceMs);
   const lists = settled.flatMap((one) => (one.ok ? [one.value] : []));

@@ -13,9 +13,9 @@ import type { AddressTransaction, UnspentOutput } from "./answers.ts";
 import {
   addressOf,
   type CoinQuestion,
-  type Explained,
-  listed,
-  reached,
+  type ExplainedCoins,
+  listCoins,
+  requireBlock,
   withMade,
 } from "./node-coins.ts";
 import { type Address, historyLimits } from "./node-history.ts";
@@ -49,8 +49,8 @@ export async function balanceAt(
   const { pool, histories, network } = question;
   const address = addressOf(account, network);
   const { script } = address;
-  const ask = async (node: PoolNode): Promise<Held> => {
-    await reached(pool, node, block);
+  const ask = async (node: PoolNode): Promise<AccountCoins> => {
+    await requireBlock(pool, node, block);
     const key = `${pool.nodes.indexOf(node)} ${account}`;
     const known = question.explained?.get(key);
     const unchanged = known === undefined || known.block > block ? null : known;
@@ -60,7 +60,7 @@ export async function balanceAt(
       return { coins: unchanged.coins, partial: null };
     for (let tries = 1; tries <= listTriesMax; tries += 1) {
       // In this order, a coin that is spent between the two answers stands in both.
-      const unspent = await listed(pool, node, account);
+      const unspent = await listCoins(pool, node, account);
       const later = unspent === null ? null : await transactionsAfter(pool, node, address, block);
       if (unspent === null || later === null) break;
       const coins = coinsAt({ unspent, later, block, script });
@@ -80,7 +80,7 @@ export async function balanceAt(
   };
   for (let tries = 1; ; tries += 1) {
     try {
-      const keyOf = ({ coins, partial }: Held): string =>
+      const keyOf = ({ coins, partial }: AccountCoins): string =>
         partial === null
           ? coins.map(({ id, units }) => `${id} ${units}`).join()
           : `in all ${partial}`;
@@ -97,7 +97,7 @@ export async function balanceAt(
 }
 
 /** The coins of an account by one node; `partial` is the whole balance where they are not all. */
-interface Held {
+interface AccountCoins {
   readonly coins: readonly UnspentOutput[];
   readonly partial: bigint | null;
 }
@@ -124,14 +124,14 @@ async function sumOf(
   return [...proven, ...agreed].reduce((sum, { units }) => sum + units, 0n);
 }
 
-interface Seen {
+interface AccountReading {
   readonly unspent: readonly UnspentOutput[];
   readonly later: readonly AddressTransaction[];
   readonly block: number;
   readonly script: string; // of the account, hex
 }
 
-function keepExplained({ explained }: CoinQuestion, key: string, one: Explained): void {
+function keepExplained({ explained }: CoinQuestion, key: string, one: ExplainedCoins): void {
   explained?.delete(key);
   if (one.coins.length > provenMax) return;
   explained?.set(key, one);
@@ -159,7 +159,12 @@ function sumNow(
 /**
  * The coins at the end of a block, by their ids; those that were spent since then have no place.
  */
-export function coinsAt({ unspent, later, block, script }: Seen): readonly UnspentOutput[] {
+export function coinsAt({
+  unspent,
+  later,
+  block,
+  script,
+}: AccountReading): readonly UnspentOutput[] {
   const madeLater = new Set(later.map(({ txHash }) => txHash));
   const spent = later.flatMap(({ inputs }) =>
     inputs.filter((one) => one.script === script && !madeLater.has(one.txHash)),

@@ -23,7 +23,7 @@ import type { NodePool, PoolNode } from "./node-wire.ts";
 export type NumberedBlock = Block & { readonly number: number };
 
 /** The places of a transaction by the nodes that answered. */
-export interface Placed {
+export interface TransactionPlaces {
   /** In the chain of enough nodes, at the same place. */
   readonly place: Place | null;
   /** In the chain of any node. */
@@ -45,7 +45,11 @@ export interface Blocks {
   block(number: number): Promise<NumberedBlock>;
   /** The head of a block, from one node. @throws NODE_NO_BLOCK */
   headAt(number: number): Promise<BlockHead>;
-  placed(txHash: string): Promise<Placed>;
+  /**
+   * A place that enough nodes named is not asked for again while its block stands: a block of one
+   * hash always has the same transactions.
+   */
+  placed(txHash: string): Promise<TransactionPlaces>;
   /** The place in a final block, agreed; null before that. */
   finalPlace(txHash: string): Promise<Place | null>;
 }
@@ -71,22 +75,28 @@ export function createBlocks(pool: NodePool, confirmations: number): Blocks {
       newest.timeOf(id.hash) ?? (await pool.first((node) => headOf(node, id)))?.timestampMs ?? 0,
     keyOf: ({ number, hash }) => `${number} ${hash}`,
   });
-  const agreedHash = async (number: number): Promise<string> => (await chain.agreedAt(number)).hash;
+  const hashes = createHashes(async (number) => (await chain.agreedAt(number)).hash);
+  const { agreedHash } = hashes;
   const finalHead = async (): Promise<BlockId> => {
     const final = await chain.finalHead();
     kept.stands(final);
+    hashes.stands(final);
     return final;
   };
 
-  const placed = async (txHash: string): Promise<Placed> => {
+  const places = createPlaces();
+  const askPlace = async (txHash: string): Promise<TransactionPlaces> => {
     const settled = await pool.all((node) => pool.ask(node, statusQuestion(txHash)), graceMs);
     const { agreed, shown } = byQuorum(
       settled,
       pool.quorumMin,
       ({ block, blockHash }) => `${block} ${blockHash}`,
     );
+    if (agreed !== null) places.note(txHash, agreed);
     return { place: agreed, shown };
   };
+  const stands = async ({ block, blockHash }: Place): Promise<boolean> =>
+    (await agreedHash(block)) === blockHash;
 
   return {
     head: chain.head,
@@ -111,13 +121,65 @@ export function createBlocks(pool: NodePool, confirmations: number): Blocks {
       if (head === null) throw noBlock(number);
       return head;
     },
-    placed,
+    placed: async (txHash) => {
+      const place = places.get(txHash);
+      if (place !== undefined && (await stands(place).catch(falseIfFault)))
+        return { place, shown: place };
+      return askPlace(txHash);
+    },
     finalPlace: async (txHash) => {
-      const { place } = await placed(txHash);
+      const place = places.get(txHash) ?? (await askPlace(txHash)).place;
       if (place === null) return null;
       const final = await finalHead();
       if (place.block > final.number) return null;
-      return (await agreedHash(place.block)) === place.blockHash ? place : null;
+      if (await stands(place)) return place;
+      places.forget(txHash);
+      return null;
+    },
+  };
+}
+
+function falseIfFault(fault: unknown): false {
+  if (fault instanceof AgentError) return false;
+  throw fault;
+}
+
+/** Transactions whose place is remembered. */
+const placesMax = 4096;
+
+/** The places that enough nodes named; the oldest are forgotten. */
+function createPlaces() {
+  const known = new Map<string, Place>();
+  return {
+    get: (txHash: string): Place | undefined => known.get(txHash),
+    forget: (txHash: string): void => void known.delete(txHash),
+    note(txHash: string, place: Place): void {
+      known.delete(txHash);
+      known.set(txHash, place);
+      const oldest = known.keys().next();
+      if (known.size > placesMax && !oldest.done) known.delete(oldest.value);
+    },
+  };
+}
+
+/**
+ * Agreed hashes. Below the same final block they are asked for once, since its hash covers them.
+ */
+function createHashes(ask: (number: number) => Promise<string>) {
+  const below = new Map<number, string>();
+  let final: BlockId | null = null;
+  return {
+    stands(block: BlockId): void {
+      if (final?.hash !== block.hash) below.clear();
+      final = block;
+    },
+    async agreedHash(number: number): Promise<string> {
+      const known = below.get(number);
+      if (known !== undefined) return known;
+      const at = final;
+      const hash = await ask(number);
+      if (at !== null && at.hash === final?.hash && number <= at.number) below.set(number, hash);
+      return hash;
     },
   };
 }
@@ -125,7 +187,7 @@ export function createBlocks(pool: NodePool, confirmations: number): Blocks {
 /** Heads whose times are remembered. */
 const timesMax = 256;
 
-interface Newest {
+interface NewestBlockReader {
   (node: PoolNode): Promise<BlockHead>;
   /** Own time of a block that was a head here, Unix milliseconds. */
   timeOf(hash: string): number | undefined;
@@ -136,7 +198,7 @@ interface Newest {
  * questions find the chain unchanged. Height and hash are never asked apart, because behind one
  * address may stand machines at two heads.
  */
-export function createNewest(pool: NodePool): Newest {
+export function createNewest(pool: NodePool): NewestBlockReader {
   const known = new WeakMap<PoolNode, BlockHead>();
   const times = new Map<string, number>();
   const newest = async (node: PoolNode): Promise<BlockHead> => {

@@ -11,7 +11,7 @@ import { graceMs } from "../providers/chain-blocks.ts";
 import { firstFault } from "../providers/node-pool.ts";
 import { parseAddress } from "./address.ts";
 import type { UnspentOutput } from "./answers.ts";
-import { feeOfInput, fitting } from "./fees.ts";
+import { feeOfInput, fittingCoins } from "./fees.ts";
 import type { UtxoNetwork } from "./network.ts";
 import { type Address, type Histories, historyLimits } from "./node-history.ts";
 import {
@@ -30,7 +30,7 @@ type Coin = NonNullable<ChainState["coins"]>[number];
 export type MadeCoin = Coin & { readonly block: number; readonly made: KnownTransaction };
 
 /** The coins of an account at a block after which no block had named it, and its counters then. */
-export interface Explained {
+export interface ExplainedCoins {
   readonly block: number;
   readonly counters: string;
   readonly coins: readonly UnspentOutput[];
@@ -42,7 +42,7 @@ export interface CoinQuestion {
   readonly histories: Histories;
   readonly network: UtxoNetwork;
   /** The balances that the totals of an address explained, by node and account. */
-  readonly explained?: Map<string, Explained>;
+  readonly explained?: Map<string, ExplainedCoins>;
   /** Hears the coins of a balance that no payment can spend. */
   readonly keepUnusable?: (account: string, coins: readonly UnusableCoin[]) => void;
 }
@@ -110,7 +110,7 @@ function offeredOf(free: readonly UnspentOutput[], satPerKvB: bigint): readonly 
 }
 
 /** The coins of one transaction that empties an account. */
-export interface Emptying {
+export interface EmptyingCoins {
   readonly count: number; // at most coinsMax
   readonly units: bigint; // their sum
   readonly unusable: readonly UnusableCoin[]; // beside them
@@ -126,7 +126,7 @@ export async function coinsAtOnce(
   question: CoinQuestion,
   account: string,
   { units: most, satPerKvB }: { readonly units: bigint; readonly satPerKvB: bigint },
-): Promise<Emptying> {
+): Promise<EmptyingCoins> {
   if (account === "") return { count: 0, units: 0n, unusable: [] };
   const shown = await shownBy(question, account);
   const fee = feeOfInput(satPerKvB);
@@ -134,7 +134,7 @@ export async function coinsAtOnce(
   const unusable = new Map<string, UnusableCoin>();
   const takenNow = () =>
     shown.map(({ list }) =>
-      fitting(
+      fittingCoins(
         list.filter((one) => isWorth(one) && !unusable.has(one.id)),
         most,
       ),
@@ -181,13 +181,13 @@ export function addressOf(account: string, network: UtxoNetwork): Address {
 }
 
 /** @throws AgentError NODE_NO_BLOCK */
-export async function reached(pool: NodePool, node: PoolNode, block: number): Promise<void> {
+export async function requireBlock(pool: NodePool, node: PoolNode, block: number): Promise<void> {
   const { number } = await pool.ask(node, headQuestion(await pool.ask(node, tipHash)));
   if (number < block)
     throw new AgentError("NODE_NO_BLOCK", "none", "the node has not come so far", { number });
 }
 
-interface Shown {
+interface NodeCoins {
   readonly node: PoolNode;
   readonly list: readonly UnspentOutput[];
   /** The node may hide transactions that no block has, so any coin may be spent. */
@@ -195,7 +195,7 @@ interface Shown {
 }
 
 /** The coins by each node that answers. @throws a fault if too few do */
-async function shownBy(question: CoinQuestion, account: string): Promise<readonly Shown[]> {
+async function shownBy(question: CoinQuestion, account: string): Promise<readonly NodeCoins[]> {
   const { pool } = question;
   const settled = await pool.all((node) => shownByNode(question, node, account), graceMs);
   const shown = settled.flatMap((one) => (one.ok ? [one.value] : []));
@@ -207,8 +207,8 @@ async function shownByNode(
   { pool, histories, network }: CoinQuestion,
   node: PoolNode,
   account: string,
-): Promise<Shown> {
-  const list = await listed(pool, node, account);
+): Promise<NodeCoins> {
+  const list = await listCoins(pool, node, account);
   if (list !== null) return { node, list, isDoubtful: false };
   const { unspent } = await histories.read(
     node,
@@ -226,7 +226,7 @@ async function shownByNode(
  * one stands there twice, as after a reorganisation (bcoin-org/bcoin #499): the pages of its
  * transactions then say which of the two is true.
  */
-export async function listed(
+export async function listCoins(
   pool: NodePool,
   node: PoolNode,
   account: string,
@@ -248,7 +248,7 @@ export async function listed(
 }
 
 /** The outputs that so many nodes list alike, in the same block. */
-function agreedOn(shown: readonly Shown[], quorum: number): readonly UnspentOutput[] {
+function agreedOn(shown: readonly NodeCoins[], quorum: number): readonly UnspentOutput[] {
   const votes = new Map<string, { readonly output: UnspentOutput; count: number }>();
   for (const output of shown.flatMap(({ list }) => list)) {
     const vote = votes.get(keyOf(output)) ?? { output, count: 0 };
@@ -268,7 +268,7 @@ function keyOf({ id, units, place }: UnspentOutput): string {
  */
 async function unspentOn(
   pool: NodePool,
-  shown: readonly Shown[],
+  shown: readonly NodeCoins[],
   agreed: readonly UnspentOutput[],
 ): Promise<readonly UnspentOutput[]> {
   const views = shown.map(({ list, ...view }) => ({

@@ -5,14 +5,14 @@
  */
 import { AgentError } from "../../base/fault.ts";
 import type { Payment } from "../family.ts";
-import type { BlockId, Ending, Judgement } from "../nodes.ts";
+import type { BlockId, EndingTransaction, Judgement } from "../nodes.ts";
 import { graceMs } from "../providers/chain-blocks.ts";
 import { firstFault } from "../providers/node-pool.ts";
 import { parseAddress } from "./address.ts";
 import type { Place } from "./answers.ts";
-import type { ChainOutput } from "./chain-transaction.ts";
+import type { ChainOutput, ChainTransaction } from "./chain-transaction.ts";
 import type { UtxoNetwork } from "./network.ts";
-import type { Blocks } from "./node-blocks.ts";
+import type { Blocks, TransactionPlaces } from "./node-blocks.ts";
 import { outspendQuestions } from "./node-questions.ts";
 import type { KnownTransaction, KnownTransactions } from "./node-transactions.ts";
 import type { NodePool } from "./node-wire.ts";
@@ -26,20 +26,82 @@ export interface JudgeTools {
 }
 
 const waiting: Judgement = { kind: "waiting" };
+/** The newest final blocks in which attempts are looked for before a node is asked. */
+const nearBlocks = 3;
+
+interface Near {
+  readonly place: Place;
+  readonly transaction: ChainTransaction;
+}
+
+interface PassTools extends JudgeTools {
+  readonly near: () => Promise<ReadonlyMap<string, Near>>;
+}
+
+/** The judge of one pass. */
+export function createJudge(
+  tools: JudgeTools,
+  final: BlockId,
+): (payment: Payment, txHashes: readonly string[], pin?: string) => Promise<Judgement> {
+  let read: ReturnType<typeof nearOf> | null = null;
+  const near = (): ReturnType<typeof nearOf> => {
+    read ??= nearOf(tools.blocks, final);
+    return read;
+  };
+  return (payment, txHashes, pin = "") =>
+    judgePayment({ ...tools, near }, final, payment, txHashes, pin);
+}
+
+/**
+ * The transactions of the newest final blocks, by their ids. The watcher reads the same blocks, in
+ * this pass or in one before. From one that cannot be read downwards, nodes are asked for each
+ * transaction.
+ */
+async function nearOf({ agreedBlock }: Blocks, final: BlockId): Promise<ReadonlyMap<string, Near>> {
+  const near = new Map<string, Near>();
+  let { hash } = final;
+  for (
+    let number = final.number;
+    number >= Math.max(0, final.number - nearBlocks + 1);
+    number -= 1
+  ) {
+    const block = await agreedBlock(number).catch(noneIfFault);
+    if (block?.hash !== hash) break;
+    const place = { block: number, blockHash: hash };
+    for (const transaction of block.transactions)
+      near.set(transaction.txHash, { place, transaction });
+    hash = block.parentHash;
+  }
+  return near;
+}
+
+function noneIfFault(fault: unknown): undefined {
+  if (fault instanceof AgentError) return undefined;
+  throw fault;
+}
+
+async function placedOf(
+  { blocks, transactions, near }: PassTools,
+  txHash: string,
+): Promise<TransactionPlaces> {
+  const found = (await near()).get(txHash);
+  if (found === undefined) return blocks.placed(txHash);
+  transactions.keep(found.transaction);
+  return { place: found.place, shown: found.place };
+}
 
 /**
  * `pin` is the coin that all attempts spend, as txHash:output, with or without its amount; ""
  * leaves it to the attempts that nodes show.
  */
-export async function judge(
-  tools: JudgeTools,
+async function judgePayment(
+  tools: PassTools,
   final: BlockId,
   payment: Payment,
   txHashes: readonly string[],
   pin: string,
 ): Promise<Judgement> {
-  const { blocks } = tools;
-  const placed = await Promise.all(txHashes.map((txHash) => blocks.placed(txHash)));
+  const placed = await Promise.all(txHashes.map((txHash) => placedOf(tools, txHash)));
   for (const [at, { place }] of placed.entries()) {
     const txHash = txHashes[at] as string;
     if (place === null || !(await isFinal(tools, place, final))) continue;
@@ -112,7 +174,7 @@ async function isFinal(
 interface End {
   readonly effect: ReturnType<typeof effectOf>;
   readonly isOwn: boolean; // all its coins are the account's
-  readonly ending: Ending;
+  readonly ending: EndingTransaction;
   readonly outpoints: readonly string[];
 }
 

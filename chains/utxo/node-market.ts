@@ -6,7 +6,7 @@
  */
 import type { FeeMarket } from "../family.ts";
 import { graceMs } from "../providers/chain-blocks.ts";
-import { createPrice, middleOf, Ways } from "../providers/market.ts";
+import { createPrice, FigureWays, middleOf } from "../providers/market.ts";
 import type { Rates } from "./answers.ts";
 import type { UtxoNetwork } from "./network.ts";
 import { ratesQuestion, recommendedQuestion } from "./node-questions.ts";
@@ -20,10 +20,10 @@ const blocksMost = 12;
 const satPerKvBMin = satPerByteMin * 1000n;
 
 /** One node's rate for the wanted number of blocks, in sat for each 1,000 vB; null for none. */
-export type RateWays = Ways<PoolNode, undefined, bigint>;
+export type RateWays = FigureWays<PoolNode, undefined, bigint>;
 
 export function createRateWays(pool: NodePool): RateWays {
-  return new Ways([
+  return new FigureWays([
     async (node) => rateIn(await pool.ask(node, ratesQuestion)),
     (node) => pool.ask(node, recommendedQuestion),
   ]);

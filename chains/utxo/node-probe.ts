@@ -3,8 +3,8 @@
  * node. Sends nothing to the chain. Questions without an answer are part of the result.
  */
 import { AgentError } from "../../base/fault.ts";
-import type { Lack } from "../nodes.ts";
-import { type Examined, examine, Lacks } from "../providers/node-check.ts";
+import type { MissingAnswer } from "../nodes.ts";
+import { examineNode, MissingAnswers, type NodeExamination } from "../providers/node-check.ts";
 import type { ServerAddress } from "../providers/server.ts";
 import { addressOfScript } from "./address.ts";
 import type { BlockHead } from "./answers.ts";
@@ -27,7 +27,7 @@ import {
 } from "./node-questions.ts";
 import {
   createPool,
-  type Either,
+  type EitherQuestion,
   type NodePool,
   type PoolNode,
   type Question,
@@ -43,9 +43,9 @@ export interface ProbeQuestion {
   readonly timeoutMs: number; // time limit of one exchange
 }
 
-export function examineUtxo({ url, network, timeoutMs }: ProbeQuestion): Examined {
+export function examineUtxo({ url, network, timeoutMs }: ProbeQuestion): NodeExamination {
   const options = { urls: [url], network, timeoutMs, patienceMs: timeoutMs, log: () => undefined };
-  return examine<NodePool, PoolNode, BlockHead>({
+  return examineNode<NodePool, PoolNode, BlockHead>({
     open: () => createPool({ ...options, clock: () => performance.now() }),
     newest: (pool, node) => createNewest(pool)(node),
     atMsOf: ({ timestampMs }) => timestampMs,
@@ -59,15 +59,15 @@ export async function lacksOf(
   pool: NodePool,
   network: UtxoNetwork,
   head: BlockHead,
-): Promise<readonly Lack[]> {
+): Promise<readonly MissingAnswer[]> {
   const [node] = pool.nodes;
   if (node === undefined) return [];
-  const lacks = new Lacks<PoolNode, Question<unknown>>(node, pool.ask);
+  const lacks = new MissingAnswers<PoolNode, Question<unknown>>(node, pool.ask);
   /** Nothing is missing where the node answers in the other way. */
   const either = async <T>(
-    neededBy: Lack["neededBy"],
+    neededBy: MissingAnswer["neededBy"],
     question: string,
-    { usual, other }: Either<T>,
+    { usual, other }: EitherQuestion<T>,
     id: string,
   ) => {
     const known = lacks.found.length;

@@ -23,7 +23,7 @@ import {
   readStatus,
   readTransactionCount,
   readUnspent,
-  type Spend,
+  type SpendingTransaction,
   type UnspentOutput,
 } from "./answers.ts";
 import { blockBytesMax } from "./block.ts";
@@ -82,7 +82,7 @@ export function transactionQuestion(txHash: string): Question<Buffer | null> {
 
 /** The transaction that spends a coin by this node, null for none; the other way is all of them. */
 export const outspendQuestions = {
-  usual: (id: string): Question<Spend | null> => {
+  usual: (id: string): Question<SpendingTransaction | null> => {
     const [txHash = "", output = ""] = id.split(":");
     const number = canonicalText(output, outputForm, "number of an output");
     return {
@@ -91,10 +91,10 @@ export const outspendQuestions = {
       absent: null,
     };
   },
-  other: (id: string): Question<Spend | null> => {
+  other: (id: string): Question<SpendingTransaction | null> => {
     const [txHash = "", output = ""] = id.split(":");
     const number = Number(canonicalText(output, outputForm, "number of an output"));
-    const read = (bytes: Buffer): Spend | null => readOutspendOf(bytes, number);
+    const read = (bytes: Buffer): SpendingTransaction | null => readOutspendOf(bytes, number);
     return {
       path: pathOf`/tx/${idOf(txHash)}/outspends`,
       read,

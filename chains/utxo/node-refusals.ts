@@ -6,7 +6,7 @@
  */
 import { meaningOf, otherId, type RefusalRow, type Reply, taken } from "../providers/broadcasts.ts";
 import { readText } from "./answers.ts";
-import type { Told } from "./esplora.ts";
+import type { EsploraAnswer } from "./esplora.ts";
 
 /** The first row that fits decides. */
 export const refusals: readonly RefusalRow[] = [
@@ -53,7 +53,7 @@ export const refusals: readonly RefusalRow[] = [
  * The reply of POST /tx: the id, or the reason of a refusal with status 400. Older servers give the
  * reason with status 500, where only words that a node is known for are one.
  */
-export function readReply(told: Told, txHash: string): Reply {
+export function readReply(told: EsploraAnswer, txHash: string): Reply {
   const words = told.ok ? readText(told.bytes) : told.words;
   if (told.ok && words === txHash) return taken;
   const isRefusal =

@@ -11,7 +11,7 @@ import type {
   ChainOutcome,
   ChainState,
   CoinSeen,
-  Found,
+  Inclusion,
   NodeLog,
   SenderNodes,
   SignedAttempt,
@@ -37,7 +37,7 @@ import { createFeeMarket } from "./node-market.ts";
 import { hashQuestion } from "./node-questions.ts";
 import { readReply, refusals } from "./node-refusals.ts";
 import { createTransactions, isEvidence, unusableOf } from "./node-transactions.ts";
-import { createPool, type NodePool, smallBytesMax } from "./node-wire.ts";
+import { createPool, smallBytesMax } from "./node-wire.ts";
 import { previousBytesMax } from "./previous.ts";
 import { dustOf } from "./size.ts";
 import { figuresOf } from "./tx-params.ts";
@@ -119,7 +119,7 @@ export function createUtxoSender(options: SenderOptions): UtxoSender {
         question,
         figuresOf(txParams).coins.map(({ id }) => id),
       ),
-    broadcast: (raw) => broadcast(pool, raw.replace(/^0x/, "")),
+    broadcast: (raw) => broadcast(question, raw.replace(/^0x/, "")),
   };
 }
 
@@ -207,7 +207,7 @@ function computeLimitOf(
   return { ok: true, computeLimit };
 }
 
-async function locationOf(blocks: Blocks, txHashes: readonly string[]): Promise<Found> {
+async function locationOf(blocks: Blocks, txHashes: readonly string[]): Promise<Inclusion> {
   const placed = await Promise.all(txHashes.map((txHash) => blocks.placed(txHash)));
   const at = placed.findIndex(({ place }) => place !== null);
   const place = placed[at]?.place;
@@ -289,8 +289,11 @@ async function evidenceOf(
   });
 }
 
-function broadcast(pool: NodePool, raw: string): Promise<BroadcastAnswer> {
-  const txHash = readWhole(Buffer.from(raw, "hex"))?.txHash ?? "";
+/** The change of a payment is spent later, and its coin is proven by the bytes that leave here. */
+function broadcast({ pool, transactions }: CoinQuestion, raw: string): Promise<BroadcastAnswer> {
+  const whole = readWhole(Buffer.from(raw, "hex"));
+  if (whole !== null) transactions.keep(whole);
+  const txHash = whole?.txHash ?? "";
   const ask = { path: pathOf`/tx`, body: raw, answerBytesMax: smallBytesMax };
   return broadcastTo({
     nodes: pool.nodes,

@@ -1,11 +1,11 @@
 /**
- * Transactions by their id, from any one node: the id proves the bytes. Those that an account's
- * coins come from are asked for in every block, so the recent ones are kept. Touches nodes only
- * through node-wire.ts.
+ * Transactions by their id, from any one node, a block or this program's own bytes: the id proves
+ * them. Those that an account's coins come from are needed in every block, so the recent ones are
+ * kept. Touches nodes only through node-wire.ts.
  */
 import { AgentError } from "../../base/fault.ts";
 import type { UnusableCoin } from "../nodes.ts";
-import { type ChainOutput, readWhole } from "./chain-transaction.ts";
+import { type ChainOutput, type ChainTransaction, readWhole } from "./chain-transaction.ts";
 import { transactionQuestion } from "./node-questions.ts";
 import type { NodePool, PoolNode } from "./node-wire.ts";
 import { previousBytesMax } from "./previous.ts";
@@ -22,6 +22,8 @@ export interface KnownTransaction {
 export interface KnownTransactions {
   /** Null if no node has it. @throws a fault if no node answers */
   get(txHash: string): Promise<KnownTransaction | null>;
+  /** Keeps a transaction that was read already, so that no node is asked for it. */
+  keep(transaction: ChainTransaction): void;
 }
 
 /** Bound for the bytes of all kept transactions. */
@@ -50,6 +52,7 @@ export function createTransactions(pool: NodePool): KnownTransactions {
       if (transaction !== null) keep(transaction);
       return transaction;
     },
+    keep: (transaction) => keep(knownOf(transaction)),
   };
 }
 
@@ -72,9 +75,19 @@ async function transactionOf(
     pool.fail(node, fault);
     throw fault;
   }
-  const { inputs, outputs, isReward, isExtension, body } = whole;
+  return knownOf(whole);
+}
+
+/** The scripts are views of the whole answer, which may have megabytes, so they are copied. */
+function knownOf({
+  txHash,
+  inputs,
+  outputs,
+  isReward,
+  isExtension,
+  body,
+}: ChainTransaction): KnownTransaction {
   const outpoints = inputs.map(({ outpoint }) => outpoint);
-  // The scripts are views of the answer, which may have megabytes of SegWit data.
   const copied = outputs.map(({ units, script }) => ({ units, script: Uint8Array.from(script) }));
   return { txHash, outpoints, outputs: copied, isReward, isExtension, body: Uint8Array.from(body) };
 }

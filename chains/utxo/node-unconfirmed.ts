@@ -30,7 +30,7 @@ export async function unconfirmedOf(
   return [...new Map(shown.flat().map((one) => [one.txHash, one])).values()];
 }
 
-interface Asked {
+interface AccountScript {
   readonly account: string;
   readonly script: string; // hex
   readonly network: UtxoNetwork;
@@ -39,7 +39,7 @@ interface Asked {
 async function outgoingBy(
   pool: NodePool,
   node: PoolNode,
-  asked: Asked,
+  asked: AccountScript,
 ): Promise<readonly UnconfirmedTransaction[]> {
   const { account, script, network } = asked;
   const list = await pool.ask(node, poolQuestion(account));

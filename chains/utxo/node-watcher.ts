@@ -37,9 +37,9 @@ import type { UtxoNetwork } from "./network.ts";
 import { arrivingAt } from "./node-arriving.ts";
 import { balanceAt } from "./node-balance.ts";
 import { createBlocks, depthOf, type NumberedBlock } from "./node-blocks.ts";
-import { areSighted, type CoinQuestion, coinsAtOnce, reached } from "./node-coins.ts";
+import { areSighted, type CoinQuestion, coinsAtOnce, requireBlock } from "./node-coins.ts";
 import { createHistories } from "./node-history.ts";
-import { judge } from "./node-judge.ts";
+import { createJudge } from "./node-judge.ts";
 import { isMakerShown } from "./node-makers.ts";
 import { createFeeMarket } from "./node-market.ts";
 import { transactionCountQuestion } from "./node-questions.ts";
@@ -179,9 +179,7 @@ export function createUtxoWatcher(options: WatcherOptions): UtxoWatcher {
     },
     // A foreign transaction shows by the coins that it spends, which `judge` compares.
     judgeOutgoing: async () => ({ kind: "waiting" }),
-    pass: (final) => ({
-      judge: (payment, txHashes, pin = "") => judge(tools, final, payment, txHashes, pin),
-    }),
+    pass: (final) => ({ judge: createJudge(tools, final) }),
   };
 }
 
@@ -241,7 +239,7 @@ async function outgoingIn(
 /** True if a transaction in a block names the account, as sender or receiver. */
 function wasUsed(pool: NodePool, account: string, block: number): Promise<boolean> {
   const ask = async (node: PoolNode): Promise<boolean> => {
-    await reached(pool, node, block);
+    await requireBlock(pool, node, block);
     return (await pool.ask(node, transactionCountQuestion(account))) > 0;
   };
   return pool.agree(ask, String, `account ${account}`);

@@ -15,7 +15,12 @@ import {
 } from "../providers/question-pool.ts";
 import { notFound, pathCode } from "../providers/status-failure.ts";
 import { readHash } from "./answers.ts";
-import { type Ask, createEsplora, type Esplora, type Told } from "./esplora.ts";
+import {
+  createEsplora,
+  type Esplora,
+  type EsploraAnswer,
+  type EsploraQuestion,
+} from "./esplora.ts";
 import type { UtxoNetwork } from "./network.ts";
 
 export interface PoolOptions extends QuestionPoolOptions {
@@ -38,24 +43,24 @@ export interface Question<T> {
 }
 
 /** Two questions for one answer, made of one id. */
-export type Either<T> = EitherOf<Question<T>>;
+export type EitherQuestion<T> = EitherOf<Question<T>>;
 
-type Asks = QuestionPool<Esplora, Ask, Question<unknown>, Told>;
+type EsploraQuestions = QuestionPool<Esplora, EsploraQuestion, Question<unknown>, EsploraAnswer>;
 
-export interface NodePool extends Omit<Asks, "ask" | "askEither"> {
+export interface NodePool extends Omit<EsploraQuestions, "ask" | "askEither"> {
   /**
    * Asks one node. @throws NODE_WRONG_CHAIN, NODE_ERROR, NODE_PATH, NODE_NO_BLOCK, or a fault of
    * the exchange
    */
   ask<T>(node: PoolNode, question: Question<T>): Promise<T>;
   /** As `ask`, by the usual question, or by the other one if the node lacks that. */
-  askEither<T>(node: PoolNode, questions: Either<T>, id: string): Promise<T>;
+  askEither<T>(node: PoolNode, questions: EitherQuestion<T>, id: string): Promise<T>;
 }
 
 export const smallBytesMax = 64 * 1024;
 
 export function createPool({ network, timeoutMs, patienceMs, ...options }: PoolOptions): NodePool {
-  const wire: Wire<Esplora, Ask, Question<unknown>, Told> = {
+  const wire: Wire<Esplora, EsploraQuestion, Question<unknown>, EsploraAnswer> = {
     chain: network.reference,
     chainQuestion: { path: pathOf`/block-height/0`, answerBytesMax: smallBytesMax },
     chainOf: (told) => referenceOf(told),
@@ -69,7 +74,7 @@ export function createPool({ network, timeoutMs, patienceMs, ...options }: PoolO
 }
 
 function absentOf<T>(
-  { status, isAbsent, words }: Extract<Told, { ok: false }>,
+  { status, isAbsent, words }: Extract<EsploraAnswer, { ok: false }>,
   { path, absent }: Question<T>,
   node: string,
 ): T {
@@ -81,7 +86,7 @@ function absentOf<T>(
 }
 
 /** The network's reference by the first block's hash; "" for an answer that is none. */
-function referenceOf(told: Told): string {
+function referenceOf(told: EsploraAnswer): string {
   if (!told.ok) return "";
   try {
     return readHash(told.bytes).slice(0, 32);

@@ -6,9 +6,9 @@
 import { AgentError, type Refusal, refuse } from "../../base/fault.ts";
 import { shapeFault } from "../../protocol/shape.ts";
 import type {
-  Bidding,
   Coin,
   Description,
+  FeeBumps,
   FeeMarket,
   Fees,
   PricedAttempt,
@@ -75,7 +75,7 @@ function outbidding(attempts: readonly Pick<PricedAttempt, "feeMax">[], asked: T
   );
 }
 
-function biddingOf(coin: NativeCoin, main: UtxoNetwork): Bidding {
+function biddingOf(coin: NativeCoin, main: UtxoNetwork): FeeBumps {
   return {
     isReplaced: main.isReplaced,
     replacement: outbidding,
@@ -127,7 +127,7 @@ function manual(
   { isCancel, isFeeInside }: { readonly isCancel: boolean; readonly isFeeInside: boolean },
   wish: TxParams,
   feeMarket: FeeMarket | null,
-): ReturnType<Bidding["manualReplacement"]> {
+): ReturnType<FeeBumps["manualReplacement"]> {
   if (wish.coins !== undefined) return { ok: true, txParams: [wish] };
   const known = attempts.flatMap(({ txParams }) => (txParams === null ? [] : [txParams]));
   const newest = known.at(-1);

@@ -4,7 +4,7 @@
  * so one final transaction that spends it ends the payment. Source: docs/architecture.md, section 2
  * (truth).
  */
-import type { Ending, Judgement, WantedPayment } from "../nodes.ts";
+import type { EndingTransaction, Judgement, WantedPayment } from "../nodes.ts";
 import { parseAddress } from "./address.ts";
 import type { ChainOutput } from "./chain-transaction.ts";
 import type { UtxoNetwork } from "./network.ts";
@@ -42,7 +42,7 @@ export function effectOf(
 }
 
 /** Judges a withdrawal by the final transaction that is one of its attempts. */
-export function judgeAttempt(effect: Effect, isOwn: boolean, final: Ending): Judgement {
+export function judgeAttempt(effect: Effect, isOwn: boolean, final: EndingTransaction): Judgement {
   if (isOwn && effect === "paid") return { kind: "completed", final };
   if (isOwn && effect === "cancelled") return { kind: "failed", code: "cancelled", final };
   const detail = `${final.txHash} is final and is not exactly the payment that was asked for`;
@@ -56,7 +56,7 @@ export function judgeAttempt(effect: Effect, isOwn: boolean, final: Ending): Jud
 }
 
 /** Judges a withdrawal by the final transaction that spent the anchor and is no known attempt. */
-export function judgeOther(effect: Effect, anchor: string, final: Ending): Judgement {
+export function judgeOther(effect: Effect, anchor: string, final: EndingTransaction): Judgement {
   if (effect === "paid") return { kind: "completed", final };
   if (effect !== "moved") return { kind: "failed", code: "chain_slot_consumed", final };
   const detail = `${final.txHash} spent the coin ${anchor} and may have paid something to the receiver`;

@@ -3,7 +3,7 @@
  * SegWit data, so no signature changes it. Strict: each bound is checked, and no byte may be left.
  * Pure. Sources: BIP-141, BIP-144; for flag 8 Litecoin Core's transaction.h.
  */
-import { ByteReader, compactSize, joined, uint32, uint64, withLength } from "./bytes.ts";
+import { ByteReader, compactSize, joinBytes, uint32, uint64, withLength } from "./bytes.ts";
 import { sha256Twice } from "./hash.ts";
 
 /** A coin as a transaction names it: the transaction that made it, and the output's number. */
@@ -44,7 +44,7 @@ export function encodeTransaction(
   stacks?: readonly SegwitStack[],
 ): Uint8Array {
   const isSegwit = stacks !== undefined;
-  return joined([
+  return joinBytes([
     uint32(version),
     isSegwit ? Uint8Array.of(0, flags.segwit) : new Uint8Array(0),
     compactSize(inputs.length),
@@ -79,7 +79,11 @@ export function decodeTransaction(
   if ((flag & flags.extension) !== 0 && reader.byte() !== 0) reader.fail();
   const lockTime = reader.uint32();
   if (!reader.isWhole || inputs.length === 0 || outputs.length === 0) return null;
-  const body = joined([bytes.subarray(0, 4), bytes.subarray(bodyStart, bodyEnd), uint32(lockTime)]);
+  const body = joinBytes([
+    bytes.subarray(0, 4),
+    bytes.subarray(bodyStart, bodyEnd),
+    uint32(lockTime),
+  ]);
   return { transaction: { version, inputs, outputs, lockTime }, txHash: txHashOf(body) };
 }
 
@@ -90,11 +94,11 @@ export function txHashOf(body: Uint8Array): string {
 
 /** A coin's 36 bytes; the id stands there in the other direction. */
 export function outpointOf({ txHash, output }: Outpoint): Uint8Array {
-  return joined([Buffer.from(txHash, "hex").reverse(), uint32(output)]);
+  return joinBytes([Buffer.from(txHash, "hex").reverse(), uint32(output)]);
 }
 
 export function encodeOutput({ units, script }: TransactionOutput): Uint8Array {
-  return joined([uint64(units), withLength(script)]);
+  return joinBytes([uint64(units), withLength(script)]);
 }
 
 /** Reads an output, which stands alone in other places than a transaction, too. */

@@ -10,7 +10,7 @@ import { isCanonicalSignature, recoverPublicKey } from "../curve/recover.ts";
 import type { TxParams } from "../family.ts";
 import {
   addressOfScript,
-  compressed,
+  compressPoint,
   keyHashOf,
   keyHashOfAddress,
   parseAddress,
@@ -27,7 +27,7 @@ import {
 } from "./raw-transaction.ts";
 import { dustOf, dustOfChange, satPerByteMin, sizeOf } from "./size.ts";
 import { amountOf, type Figures, figuresOf, readCoin } from "./tx-params.ts";
-import { decodeUnsigned, encodeUnsigned, type Unsigned } from "./unsigned.ts";
+import { decodeUnsigned, encodeUnsigned, type UnsignedTransaction } from "./unsigned.ts";
 
 /** Addresses in any spelling that `parseAddress` accepts. A cancel has no destination. */
 export interface Transfer {
@@ -38,7 +38,7 @@ export interface Transfer {
 }
 
 /** The transfer in canonical spelling, and its exact fee in sat. */
-export type Described =
+export type TransferResult =
   | { readonly ok: true; readonly transfer: Transfer; readonly feeSat: bigint }
   | Refusal;
 
@@ -77,7 +77,7 @@ export function buildTransfer(
  * Refuses coins of an account with TRANSACTION_EVIDENCE unless the transaction beside each, as hex,
  * made it. @throws the codes of `parseAddress` for the account
  */
-export function unproven(
+export function unprovenCoin(
   network: UtxoNetwork,
   account: string,
   coins: readonly string[],
@@ -100,7 +100,7 @@ export function describe(
   unsigned: Uint8Array,
   txParams: TxParams,
   { isCancel, isFeeInside = false }: { readonly isCancel: boolean; readonly isFeeInside?: boolean },
-): Described {
+): TransferResult {
   const figures = figuresOf(txParams);
   const decoded = decodeUnsigned(unsigned);
   const own = decoded?.coins[0]?.script;
@@ -175,7 +175,7 @@ function stackOf(digest: Uint8Array, signature: Uint8Array, keyHash: Uint8Array)
   }
   for (const parity of parities) {
     const point = recoverPublicKey(digest, pair, parity);
-    const key = point === null ? null : compressed(point);
+    const key = point === null ? null : compressPoint(point);
     if (key !== null && isSame(hash160(key), keyHash)) return [encodeSignature(pair), key];
   }
   throw new AgentError(
@@ -187,7 +187,7 @@ function stackOf(digest: Uint8Array, signature: Uint8Array, keyHash: Uint8Array)
 
 function decodedOrThrow(
   unsigned: Uint8Array,
-): Unsigned & { readonly digests: readonly Uint8Array[] } {
+): UnsignedTransaction & { readonly digests: readonly Uint8Array[] } {
   const decoded = decodeUnsigned(unsigned);
   const found = decoded === null ? [] : digestsOf(decoded).filter((digest) => digest !== null);
   if (decoded === null || found.length !== decoded.coins.length)

@@ -1,6 +1,11 @@
 /** The transactions that an account of such a coin signs, by the names that every family has. */
 import { AgentError } from "../../base/fault.ts";
-import type { Cancels, Described, Told, Transactions } from "../family.ts";
+import type {
+  CancelTransactions,
+  DescriptionResult,
+  RecordedFields,
+  Transactions,
+} from "../family.ts";
 import {
   type NativeCoin,
   networkOf,
@@ -18,7 +23,7 @@ export const transactionsByFamily: Readonly<Record<UtxoFamilyName, Transactions>
 
 export function utxoTransactions(
   coin: NativeCoin,
-): Required<Transactions> & { readonly cancels: Cancels } {
+): Required<Transactions> & { readonly cancels: CancelTransactions } {
   const networkNamed = (id: string): UtxoNetwork => {
     const network = networkOf(coin, id);
     if (network === null)
@@ -36,7 +41,7 @@ export function utxoTransactions(
     },
     describe: (unsigned, told) => describe(networkOf(coin, told.network), unsigned, told, false),
     unproven: ({ network, account }, coins, evidence) =>
-      transactions.unproven(networkNamed(network), account, coins, evidence),
+      transactions.unprovenCoin(networkNamed(network), account, coins, evidence),
     digests: transactions.digests,
     attach: transactions.attachSignatures,
     // Pays the coins back to the account, so that no attempt with the same anchor can be paid.
@@ -55,9 +60,9 @@ export function utxoTransactions(
 function describe(
   network: UtxoNetwork | null,
   unsigned: Uint8Array,
-  told: Told,
+  told: RecordedFields,
   isCancel: boolean,
-): Described {
+): DescriptionResult {
   if (network === null)
     return { ok: false, code: "TRANSACTION_FIELD", detail: "the network is of another family" };
   const { txParams: asked, isFeeInside = false } = told;

@@ -4,7 +4,7 @@
  * is allowed. A PSBT is no larger than a form of our own, and every other program of the chain can
  * show it. The previous transactions are left out: `build` has checked them. Pure. Source: BIP-174.
  */
-import { ByteReader, joined, withLength } from "./bytes.ts";
+import { ByteReader, joinBytes, withLength } from "./bytes.ts";
 import {
   decodeTransaction,
   encodeOutput,
@@ -15,7 +15,7 @@ import {
 } from "./raw-transaction.ts";
 
 /** A transaction, and the coin of each input. */
-export interface Unsigned {
+export interface UnsignedTransaction {
   readonly transaction: RawTransaction;
   readonly coins: readonly TransactionOutput[];
 }
@@ -27,8 +27,8 @@ const end = Uint8Array.of(0);
 /** The longest that `build` makes has fewer than 6,000 bytes. */
 const bytesMax = 8_192;
 
-export function encodeUnsigned({ transaction, coins }: Unsigned): Uint8Array {
-  return joined([
+export function encodeUnsigned({ transaction, coins }: UnsignedTransaction): Uint8Array {
+  return joinBytes([
     ...[start, key.transaction, withLength(encodeTransaction(transaction)), end],
     ...coins.flatMap((coin) => [key.coin, withLength(encodeOutput(coin)), end]),
     ...transaction.outputs.map(() => end),
@@ -36,7 +36,7 @@ export function encodeUnsigned({ transaction, coins }: Unsigned): Uint8Array {
 }
 
 /** Reads the bytes back; null unless `encodeUnsigned` makes exactly them. */
-export function decodeUnsigned(bytes: Uint8Array): Unsigned | null {
+export function decodeUnsigned(bytes: Uint8Array): UnsignedTransaction | null {
   if (bytes.length > bytesMax) return null;
   const reader = new ByteReader(bytes);
   reader.take(start.length + key.transaction.length);

@@ -11,7 +11,7 @@ import { accountsBy } from "../curve/account-proof.ts";
 import { pointOf } from "../curve/point.ts";
 import {
   addressOfPublicKey,
-  compressed,
+  compressPoint,
   isReserved,
   joinAddress,
   parseAddress,
@@ -65,7 +65,7 @@ export const accounts: Accounts = {
  * Keeps the key too, because the bytes of a payment hold it and a payment names only the address.
  */
 function addressOf(publicKey: Uint8Array): string {
-  const key = compressed(pointOf(publicKey));
+  const key = compressPoint(pointOf(publicKey));
   const address = addressOfPublicKey(key);
   keep(publicKeys, address, key);
   return address;

@@ -53,11 +53,11 @@ function refuseForm(text: unknown): Refusal {
 
 /** The address of a secp256k1 public key (33 or 65 bytes). @throws ADDRESS_PUBLIC_KEY */
 export function addressOfPublicKey(publicKey: Uint8Array): string {
-  return addressOfHash(hash160(compressed(pointOf(publicKey))));
+  return addressOfHash(hash160(compressPoint(pointOf(publicKey))));
 }
 
 /** The compressed form (33 bytes) of an uncompressed point (65 bytes). */
-export function compressed(point: Uint8Array): Uint8Array {
+export function compressPoint(point: Uint8Array): Uint8Array {
   return Uint8Array.of(2 + ((point[64] ?? 0) & 1), ...point.subarray(1, 33));
 }
 

@@ -6,7 +6,7 @@
  */
 import { type Refusal, refuse } from "../../base/fault.ts";
 import { shapeFault } from "../../protocol/shape.ts";
-import type { FeeMarket, Fees, Market, PricedAttempt, TxParams, Wanted } from "../family.ts";
+import type { FeeMarket, Fees, Market, PaymentTerms, PricedAttempt, TxParams } from "../family.ts";
 import { besideMarket, rows, say, typed } from "./fee-words.ts";
 import { nativeDecimal } from "./network.ts";
 
@@ -98,7 +98,7 @@ function replacement(attempts: readonly PricedAttempt[], asked: TxParams): TxPar
 
 function replacementAt(
   { feeMarket }: Market,
-  _wanted: Wanted,
+  _wanted: PaymentTerms,
   attempts: readonly PricedAttempt[],
 ): TxParams {
   return replacement(attempts, offerOf(feeMarket));

@@ -6,7 +6,7 @@
 import { AgentError, type Refusal, refuse } from "../../base/fault.ts";
 import type { NextSlot, SlotCounts, WantedPayment } from "../nodes.ts";
 import { graceMs } from "../providers/chain-blocks.ts";
-import { firstFault, type Settled } from "../providers/node-pool.ts";
+import { firstFault, type SettledAnswer } from "../providers/node-pool.ts";
 import type { Account, Reserve } from "./node-answers.ts";
 import { type Ledgers, serverOf } from "./node-ledgers.ts";
 import { accountQuestion } from "./node-questions.ts";
@@ -45,7 +45,11 @@ export function agreedReserve(pool: NodePool): Promise<Reserve> {
 }
 
 /** Drops above the reserve, at an agreed ledger; 0 for an account that does not exist. */
-export async function spendable(pool: NodePool, address: string, ledger: number): Promise<bigint> {
+export async function spendableDrops(
+  pool: NodePool,
+  address: string,
+  ledger: number,
+): Promise<bigint> {
   const [account, reserve] = await Promise.all([
     agreedAccount(pool, address, ledger),
     agreedReserve(pool),
@@ -127,7 +131,7 @@ type Sequences = readonly [latest: bigint, pending: bigint, final: bigint] | nul
  * the fault if the final sequence differs
  */
 function reached(
-  settled: readonly Settled<Sequences>[],
+  settled: readonly SettledAnswer<Sequences>[],
   quorum: number,
   fault: AgentError,
 ): SlotCounts {
@@ -161,7 +165,7 @@ export async function shownSequences(pool: NodePool, address: string): Promise<r
  * the receiver. A receiver with deposit authorization is refused, because no method that is used
  * here names the senders that it has authorised.
  */
-export async function receivable(
+export async function canReceive(
   pool: NodePool,
   ledgers: Ledgers,
   account: string,

@@ -81,7 +81,7 @@ export interface HistoryPage {
 }
 
 /** The answer to signed bytes. */
-export interface Submitted {
+export interface SubmitAnswer {
   readonly result: string; // the engine's code
   readonly words: string;
   readonly txHash: string; // "" for none
@@ -216,7 +216,7 @@ function placeOf(value: unknown): Omit<UnreadEntry, "fault"> {
   };
 }
 
-export function readSubmitted(result: Fields): Submitted {
+export function readSubmitted(result: Fields): SubmitAnswer {
   const { engine_result: code, engine_result_message: words, tx_json: json } = result;
   if (typeof code !== "string" || !engineForm.test(code)) throw odd("submit.engine_result");
   const hash = json === undefined ? undefined : fieldsOf(json, "submit.tx_json").hash;

@@ -7,7 +7,7 @@
  * DeletableAccounts, and account_tx.
  */
 import { AgentError } from "../../base/fault.ts";
-import type { Began } from "../nodes.ts";
+import type { BeginningProof } from "../nodes.ts";
 import { graceMs } from "../providers/chain-blocks.ts";
 import { agreedAccount } from "./node-accounts.ts";
 import type { Ledgers } from "./node-ledgers.ts";
@@ -25,8 +25,8 @@ const keptMax = 1_024;
 export function createBegan(
   pool: NodePool,
   ledgers: Ledgers,
-): (account: string) => Promise<Began | null> {
-  const known = new Map<string, Began>();
+): (account: string) => Promise<BeginningProof | null> {
+  const known = new Map<string, BeginningProof>();
   return async (account) => {
     const kept = known.get(account);
     if (kept !== undefined) return kept;
@@ -37,7 +37,11 @@ export function createBegan(
   };
 }
 
-async function beganOf(pool: NodePool, ledgers: Ledgers, account: string): Promise<Began | null> {
+async function beganOf(
+  pool: NodePool,
+  ledgers: Ledgers,
+  account: string,
+): Promise<BeginningProof | null> {
   const { number: upTo } = await ledgers.finalHead();
   const told = await pool.all((node) => oldestOf(pool, node, account, upTo), graceMs);
   const oldest = new Set(told.flatMap((one) => (one.ok && one.value > 1 ? [one.value] : [])));
@@ -74,7 +78,7 @@ async function absentBefore(
   ledgers: Ledgers,
   account: string,
   ledger: number,
-): Promise<Began | null> {
+): Promise<BeginningProof | null> {
   if ((await agreedAccount(pool, account, ledger - 1)) !== null) return null;
   const { timestampMs: absentMs } = await ledgers.agreedHead(ledger - 1);
   return { slot: `${ledger}`, absentMs };

@@ -17,7 +17,7 @@ import {
   transactionKey,
 } from "./node-answers.ts";
 import { historyQuestion, pageSize, type Span } from "./node-questions.ts";
-import { type Cut, createSums, otherCuts } from "./node-sums.ts";
+import { createSums, otherCuts, type PageCut } from "./node-sums.ts";
 import type { NodePool, PoolNode } from "./node-wire.ts";
 
 /** A span whose ends the caller knows, with the hash of its last ledger. */
@@ -72,7 +72,7 @@ export function createHistory(
       const key = `${account} ${span.from} ${span.to} ${span.hash}`;
       const known = kept.get(key);
       if (known !== undefined) return known;
-      const ask = (node: PoolNode, cut: Cut = usualCut) =>
+      const ask = (node: PoolNode, cut: PageCut = usualCut) =>
         listOf(pool, node, { account, span, cut });
       if (!isAgreed)
         return share(
@@ -80,7 +80,7 @@ export function createHistory(
           async () => (await pool.first((node) => ask(node))) ?? { found: [], unread: [] },
         );
       const what = `transactions of ${account} in ledgers ${span.from} to ${span.to}`;
-      const agreedBy = async (cut: Cut): Promise<Finds<LedgerTransaction>> => {
+      const agreedBy = async (cut: PageCut): Promise<Finds<LedgerTransaction>> => {
         const told = new Map<PoolNode, Promise<Finds<LedgerTransaction>>>();
         const answered: Finds<LedgerTransaction>[] = [];
         const askOnce = async (node: PoolNode): Promise<Finds<LedgerTransaction>> => {
@@ -115,7 +115,7 @@ export function createHistory(
 
 /** One server may leave out at a border what the other one shows: then other borders are asked. */
 async function agreedByAny(
-  agreedBy: (cut: Cut) => Promise<Finds<LedgerTransaction>>,
+  agreedBy: (cut: PageCut) => Promise<Finds<LedgerTransaction>>,
 ): Promise<Finds<LedgerTransaction>> {
   let first: unknown = null;
   for (const cut of [usualCut, ...otherCuts]) {
@@ -129,18 +129,18 @@ async function agreedByAny(
   throw first;
 }
 
-const usualCut: Cut = { limit: pageSize, order: "oldest first" };
+const usualCut: PageCut = { limit: pageSize, order: "oldest first" };
 
-interface Listing {
+interface HistoryListing {
   readonly account: string;
   readonly span: Span;
-  readonly cut: Cut;
+  readonly cut: PageCut;
 }
 
 async function listOf(
   pool: NodePool,
   node: PoolNode,
-  { account, span, cut }: Listing,
+  { account, span, cut }: HistoryListing,
 ): Promise<Finds<LedgerTransaction>> {
   const found = new Map<string, LedgerTransaction>();
   const unread: UnreadTransaction[] = [];

@@ -4,7 +4,7 @@
  */
 import { AgentError } from "../../base/fault.ts";
 import type { Payment } from "../family.ts";
-import type { Began, BlockId, Judgement } from "../nodes.ts";
+import type { BeginningProof, BlockId, Judgement } from "../nodes.ts";
 import { agreedOrNone, byQuorum, graceMs } from "../providers/chain-blocks.ts";
 import { agreedAccount } from "./node-accounts.ts";
 import { type LedgerTransaction, transactionKey } from "./node-answers.ts";
@@ -14,7 +14,7 @@ import { transactionQuestion } from "./node-questions.ts";
 import type { NodePool, PoolNode } from "./node-wire.ts";
 
 /** A transaction by the nodes that answered. */
-export interface Shown {
+export interface TransactionView {
   /** In a validated ledger, the same by enough nodes. */
   readonly agreed: LedgerTransaction | null;
   /** In a validated ledger of any node. */
@@ -24,7 +24,7 @@ export interface Shown {
 /**
  * @throws NODE_DISAGREE if enough nodes show it, each another way; a fault when too few answered
  */
-export async function shownTransaction(pool: NodePool, txHash: string): Promise<Shown> {
+export async function shownTransaction(pool: NodePool, txHash: string): Promise<TransactionView> {
   const settled = await pool.all(
     (node: PoolNode) => pool.ask(node, transactionQuestion(txHash)),
     graceMs,
@@ -36,6 +36,28 @@ export async function shownTransaction(pool: NodePool, txHash: string): Promise<
   };
 }
 
+/** Transactions that are remembered. */
+const knownMax = 4_096;
+
+/**
+ * As `shownTransaction`. One that enough nodes have shown in a validated ledger is not asked for
+ * again, because a validated ledger does not change.
+ */
+export function createShown(pool: NodePool): (txHash: string) => Promise<TransactionView> {
+  const known = new Map<string, LedgerTransaction>();
+  return async (txHash) => {
+    const before = known.get(txHash);
+    if (before !== undefined) return { agreed: before, shown: before };
+    const found = await shownTransaction(pool, txHash);
+    // A single node may have been wrong, and is asked again.
+    if (found.agreed === null || pool.quorumMin < 2) return found;
+    known.set(txHash, found.agreed);
+    const oldest = known.keys().next();
+    if (known.size > knownMax && !oldest.done) known.delete(oldest.value);
+    return found;
+  };
+}
+
 export interface JudgeTools {
   readonly pool: NodePool;
   readonly history: History;
@@ -43,7 +65,7 @@ export interface JudgeTools {
    * Users of slots that were found before, by account and slot; a validated one does not change.
    */
   readonly users: Map<string, LedgerTransaction>;
-  readonly began: (account: string) => Promise<Began | null>;
+  readonly began: (account: string) => Promise<BeginningProof | null>;
 }
 
 /** From this number of payouts in a pass on, the accounts' sequences are asked for first. */

@@ -4,7 +4,13 @@
  * partial payment names more than it delivers. Sources: docs/architecture.md, section 2 (truth);
  * the ledger's documentation of partial payments and of transaction results.
  */
-import type { ChainOutcome, Ending, Judgement, MovedOtherwise, PaidFrom } from "../nodes.ts";
+import type {
+  ChainOutcome,
+  EndingTransaction,
+  Judgement,
+  MovedOtherwise,
+  PaidFrom,
+} from "../nodes.ts";
 import { joinAddress } from "./address.ts";
 import type { LedgerTransaction } from "./node-answers.ts";
 
@@ -87,7 +93,11 @@ export function judgeUser(
   return { kind: "stuck", code: "WATCHER_SLOT_CONSUMED", detail, by: final };
 }
 
-export function endingOf({ txHash, ledger: block, feeDrops: feeUnits }: LedgerTransaction): Ending {
+export function endingOf({
+  txHash,
+  ledger: block,
+  feeDrops: feeUnits,
+}: LedgerTransaction): EndingTransaction {
   return { txHash, block, feeUnits };
 }
 
@@ -102,7 +112,7 @@ function differs(detail: string): MovedOtherwise {
 }
 
 /** XRP that came to an account, and the text for its payee. */
-export interface Received {
+export interface ReceivedPayment {
   readonly address: string; // the X-address of account and tag, or the account itself
   readonly drops: bigint;
   readonly index: number; // another one for each account to which the transaction brought XRP
@@ -118,7 +128,10 @@ const fetches: ReadonlySet<string> = new Set(["CheckCash", "EscrowFinish", "Paym
  * escrow, a check or a channel that ended, or the rest of a deleted account. The fee of a
  * transaction of the account itself is no part of the money that came. Null for none.
  */
-export function receivedBy(account: string, transaction: LedgerTransaction): Received | null {
+export function receivedBy(
+  account: string,
+  transaction: LedgerTransaction,
+): ReceivedPayment | null {
   const { kind, destination, tag, deliveredDrops, feeDrops, risen } = transaction;
   const isOwn = transaction.account === account;
   if (transaction.result !== done || (isOwn && !fetches.has(kind))) return null;

@@ -2,8 +2,8 @@
  * Asks one node every question that payments and deposits ask, before any process depends on the
  * node. Sends nothing to the chain. Questions without an answer are part of the result.
  */
-import type { Lack } from "../nodes.ts";
-import { type Examined, examine, Lacks } from "../providers/node-check.ts";
+import type { MissingAnswer } from "../nodes.ts";
+import { examineNode, MissingAnswers, type NodeExamination } from "../providers/node-check.ts";
 import type { ServerAddress } from "../providers/server.ts";
 import type { LedgerHead } from "./node-answers.ts";
 import { newestOf } from "./node-ledgers.ts";
@@ -29,7 +29,7 @@ export interface ProbeQuestion {
   readonly timeoutMs: number; // time limit of one exchange
 }
 
-export function examineXrp({ url, networkId, timeoutMs }: ProbeQuestion): Examined {
+export function examineXrp({ url, networkId, timeoutMs }: ProbeQuestion): NodeExamination {
   const options = {
     urls: [url],
     networkId,
@@ -37,7 +37,7 @@ export function examineXrp({ url, networkId, timeoutMs }: ProbeQuestion): Examin
     patienceMs: timeoutMs,
     log: () => undefined,
   };
-  return examine<NodePool, PoolNode, LedgerHead>({
+  return examineNode<NodePool, PoolNode, LedgerHead>({
     open: () => createPool({ ...options, clock: () => performance.now() }),
     newest: newestOf,
     atMsOf: ({ timestampMs }) => timestampMs,
@@ -48,10 +48,13 @@ export function examineXrp({ url, networkId, timeoutMs }: ProbeQuestion): Examin
 }
 
 /** The questions that the node does not answer at this ledger. Rejects only for bugs. */
-export async function lacksOf(pool: NodePool, { number }: LedgerHead): Promise<readonly Lack[]> {
+export async function lacksOf(
+  pool: NodePool,
+  { number }: LedgerHead,
+): Promise<readonly MissingAnswer[]> {
   const [node] = pool.nodes;
   if (node === undefined) return [];
-  const lacks = new Lacks<PoolNode, Question<unknown>>(node, pool.ask);
+  const lacks = new MissingAnswers<PoolNode, Question<unknown>>(node, pool.ask);
   const first = Math.max(1, number - ledgersMin);
   await lacks.ask("both", "a ledger by its number", ledgerQuestion(number));
   await lacks.ask("both", "an account at the newest ledger", accountQuestion(nobody, number));

@@ -16,7 +16,7 @@ import {
   readTransaction,
   type Server,
 } from "./node-answers.ts";
-import type { Newest, Question } from "./node-wire.ts";
+import type { NewestLedger, Question } from "./node-wire.ts";
 import type { Fields } from "./rpc.ts";
 
 /** A transaction with metadata of a very long path is some ten thousand bytes long. */
@@ -57,7 +57,10 @@ export function ledgerQuestion(number: number | "validated"): Question<LedgerHea
  * An account at a ledger; null if it is not there. A node that has not validated a ledger of that
  * number may answer out of its open one, which counts for nothing.
  */
-export function accountQuestion(address: string, at: number | Newest): Question<Account | null> {
+export function accountQuestion(
+  address: string,
+  at: number | NewestLedger,
+): Question<Account | null> {
   const params = {
     account: addressOf(address),
     ledger_index: at,
@@ -81,7 +84,7 @@ export function accountQuestion(address: string, at: number | Newest): Question<
   };
 }
 
-function unvalidated(at: number | Newest): AgentError {
+function unvalidated(at: number | NewestLedger): AgentError {
   return new AgentError("NODE_NO_BLOCK", "none", "the node has not validated the ledger", { at });
 }
 

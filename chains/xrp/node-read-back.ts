@@ -1,13 +1,14 @@
 /**
  * Reads a signed transaction back before a byte reaches a node: every field, the signature and the
  * id. Shares no code with the builder of the transaction: a small reader of the binary format
- * stands here, and `ethers` hashes and checks the signature. The bytes name no network, so none is
- * compared. Sources: the ledger's documentation of its binary format, of base58 and of
- * cryptographic keys; BIP-66 (DER).
+ * stands here, OpenSSL checks the signature, and `ethers` hashes. The bytes name no network, so
+ * none is compared. Sources: the ledger's documentation of its binary format, of base58 and of
+ * cryptographic keys; BIP-66 (DER); SEC 2 (secp256k1); RFC 5480 (a public key in DER).
  */
-import type { IndependentReading, Said } from "../nodes.ts";
+import { createPublicKey, type KeyObject, verify } from "node:crypto";
+import type { ExpectedAttempt, IndependentReading } from "../nodes.ts";
 
-type Ethers = Pick<typeof import("ethers"), "ripemd160" | "sha256" | "sha512" | "SigningKey">;
+type Ethers = Pick<typeof import("ethers"), "ripemd160" | "sha256" | "sha512">;
 
 /** A field's name, and the text for its value. */
 type Fields = ReadonlyMap<string, string>;
@@ -33,6 +34,8 @@ const alphabet = "rpshnaf39wBUDNEGHJKLM4PQRST7VWXYZ2bcdeCg65jkm8oFqi1tuvAxyz";
 const order = 0xffff_ffff_ffff_ffff_ffff_ffff_ffff_fffe_baae_dce6_af48_a03b_bfd2_5e8c_d036_4141n;
 const positiveBit = 1n << 62n;
 const hashBytes = 32;
+/** In front of 33 bytes of a point: the algorithm and the curve, as RFC 5480 writes them. */
+const keyHead = Buffer.from("3036301006072a8648ce3d020106052b8104000a032200", "hex");
 
 let loading: Promise<Ethers> | null = null;
 
@@ -45,12 +48,13 @@ export const readBack: IndependentReading = async (raw, said) => {
 function compare(
   ethers: Ethers,
   bytes: Buffer,
-  { payment, txParams, txHash, isCancel }: Said,
+  { payment, txParams, txHash, isCancel }: ExpectedAttempt,
 ): string {
   const { fields, unsigned } = read(bytes);
   const { account, slot, contract, destination, tag, amountUnits } = payment;
   const addressOf = (name: string): string => addressIn(ethers, fields.get(name));
   const key = fields.get("public key") ?? "";
+  const owner = ownerOf(ethers, key);
   const checks: readonly (readonly [what: string, said: unknown, expected: unknown])[] = [
     ["token", "none", contract || "none"],
     ["type", fields.get("type"), isCancel ? types.accountSet : types.payment],
@@ -62,8 +66,8 @@ function compare(
     ["amount", fields.get("amount") ?? "none", isCancel ? "none" : `${amountUnits}`],
     ["fee", fields.get("fee"), txParams?.feeDrops],
     ["last ledger", fields.get("last ledger"), txParams?.lastLedger],
-    ["owner of the key", addressOfKey(ethers, key), account],
-    ["key of the signature", signerOf(ethers, unsigned, fields.get("signature") ?? ""), key],
+    ["owner of the key", owner.address, account],
+    ["key of the signature", signerOf(unsigned, fields.get("signature") ?? "", owner), key],
     ["id", half(ethers, "TXN\0", bytes).toUpperCase(), txHash],
   ];
   const wrong = checks.find(([, said, expected]) => said !== expected);
@@ -130,33 +134,52 @@ function half({ sha512 }: Ethers, prefix: string, bytes: Buffer): string {
   return digest.slice(2, 2 + hashBytes * 2);
 }
 
-/** The public key that made the signature over these bytes, "none" for a signature of no form. */
-function signerOf(ethers: Ethers, unsigned: Buffer, signature: string): string {
-  const pair = pairIn(Buffer.from(signature, "hex"));
-  if (pair === null) return "none";
-  const digest = `0x${half(ethers, "STX\0", unsigned)}`;
-  const [r, s] = pair.map((one) => `0x${one.toString(16).padStart(hashBytes * 2, "0")}`) as [
-    string,
-    string,
-  ];
-  const keys = ([27, 28] as const).flatMap((v) => {
-    try {
-      return [
-        ethers.SigningKey.computePublicKey(
-          ethers.SigningKey.recoverPublicKey(digest, { r, s, v }),
-          true,
-        ).slice(2),
-      ];
-    } catch {
-      return []; // no point of the curve has this r
-    }
-  });
-  const named = keyIn(unsigned);
-  return keys.find((one) => one === named) ?? keys[0] ?? "none";
+interface Owner {
+  readonly key: string; // hex
+  readonly address: string;
+  readonly publicKey: KeyObject | null; // null for no point of the curve
 }
 
-function keyIn(unsigned: Buffer): string {
-  return read(unsigned).fields.get("public key") ?? "";
+const ownersMax = 16;
+const owners = new Map<string, Owner>();
+
+/**
+ * All payments of an account show the same key, and reading one costs half as much as checking a
+ * signature, so the last ones are kept.
+ */
+function ownerOf(ethers: Ethers, key: string): Owner {
+  const known = owners.get(key);
+  if (known !== undefined) return known;
+  const hash = ethers.ripemd160(ethers.sha256(`0x${key}`)).slice(2);
+  const owner = { key, address: addressIn(ethers, hash), publicKey: publicKeyOf(key) };
+  if (owners.size >= ownersMax) owners.clear();
+  owners.set(key, owner);
+  return owner;
+}
+
+function publicKeyOf(key: string): KeyObject | null {
+  try {
+    return createPublicKey({
+      key: Buffer.concat([keyHead, Buffer.from(key, "hex")]),
+      format: "der",
+      type: "spki",
+    });
+  } catch {
+    return null;
+  }
+}
+
+/**
+ * The key, if it made the signature over these bytes; "another" if it did not, "none" for a
+ * signature or a key of no form. The ledger signs the first half of a SHA-512, and ECDSA takes of a
+ * longer hash the leftmost bits, as many as the curve's order has (SEC 1, section 4.1.4).
+ */
+function signerOf(unsigned: Buffer, signature: string, { key, publicKey }: Owner): string {
+  const der = Buffer.from(signature, "hex");
+  if (publicKey === null || pairIn(der) === null) return "none";
+  return verify("sha512", Buffer.concat([Buffer.from("STX\0", "latin1"), unsigned]), publicKey, der)
+    ? key
+    : "another";
 }
 
 /** DER with s in the lower half: anybody could turn another one into a second id. */
@@ -180,10 +203,6 @@ function integerAt(
   const isShortest = head < 0x80 && (head !== 0 || next >= 0x80);
   const value = BigInt(`0x${digits.toString("hex")}`);
   return isShortest && value > 0n && value < order ? { value, end } : null;
-}
-
-function addressOfKey(ethers: Ethers, key: string): string {
-  return addressIn(ethers, ethers.ripemd160(ethers.sha256(`0x${key}`)).slice(2));
 }
 
 /** The classic address of 20 bytes; "none" without them. */

@@ -6,7 +6,7 @@
 import { otherId, type RefusalRow, type Reply, taken } from "../providers/broadcasts.ts";
 import { shownWords } from "../providers/node-words.ts";
 import { readSubmitted } from "./node-answers.ts";
-import type { Told } from "./rpc.ts";
+import type { RpcReply } from "./rpc.ts";
 
 /** The first row that fits the code, which stands first, decides. */
 export const refusals: readonly RefusalRow[] = [
@@ -38,7 +38,7 @@ export const refusals: readonly RefusalRow[] = [
  * and a node of before these three fields holds what it answers with `ter`. @throws NODE_ANSWER for
  * a result without a code
  */
-export function readReply(told: Told, txHash: string): Reply {
+export function readReply(told: RpcReply, txHash: string): Reply {
   if (!told.ok) return { kind: "refused", words: told.words };
   const { result, words: more, txHash: shown, applied, kept, queued } = readSubmitted(told.result);
   const words = shownWords(`${result} ${more}`);

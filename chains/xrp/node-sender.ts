@@ -8,7 +8,7 @@ import type {
   BroadcastAnswer,
   ChainOutcome,
   ChainState,
-  Found,
+  Inclusion,
   LocationQuestion,
   NodeLog,
   PaidFrom,
@@ -19,11 +19,17 @@ import { broadcastTo } from "../providers/broadcasts.ts";
 import { idOf } from "../providers/chain-blocks.ts";
 import type { ServerAddress } from "../providers/server.ts";
 import { StateParts } from "../state-parts.ts";
-import { balanceOf, receivable, sequencesOf, shownSequences, spendable } from "./node-accounts.ts";
+import {
+  balanceOf,
+  canReceive,
+  sequencesOf,
+  shownSequences,
+  spendableDrops,
+} from "./node-accounts.ts";
 import type { LedgerTransaction } from "./node-answers.ts";
 import { createBegan } from "./node-began.ts";
 import { createHistory, type History } from "./node-history.ts";
-import { shownTransaction } from "./node-judge.ts";
+import { createShown } from "./node-judge.ts";
 import { createLedgers, type Ledgers } from "./node-ledgers.ts";
 import { createFeeDrops } from "./node-market.ts";
 import { outcomeOf } from "./node-outcome.ts";
@@ -63,13 +69,14 @@ export function createXrpSender({
     ledgers,
     history: createHistory(pool, (account, ledger) => balanceOf(pool, account, ledger)),
     feeDropsNow: createFeeDrops(pool, clock),
+    shownTransaction: createShown(pool),
   };
   return {
     status: pool.status,
     close: pool.close,
     tip: async () => idOf(await ledgers.head()),
     chainState: (account) => chainStateOf(tools, account),
-    computeLimit: (account, payment) => receivable(pool, ledgers, account, payment),
+    computeLimit: (account, payment) => canReceive(pool, ledgers, account, payment),
     locations: (account, wanted) => locationsOf(tools, account, wanted),
     chainOutcome: (payment, attempts) => chainOutcomeOf(tools, payment, attempts),
     holds: async (block, blockHash) => {
@@ -91,6 +98,7 @@ interface Tools {
   readonly ledgers: Ledgers;
   readonly history: History;
   readonly feeDropsNow: () => Promise<bigint>;
+  readonly shownTransaction: ReturnType<typeof createShown>;
 }
 
 async function chainStateOf(
@@ -103,7 +111,7 @@ async function chainStateOf(
     ledgers.finalHead(),
     parts.read("market", feeDropsNow),
   ]);
-  const drops = await parts.read("funds", () => spendable(pool, account, final.number));
+  const drops = await parts.read("funds", () => spendableDrops(pool, account, final.number));
   const balances = new Map(drops === null ? [] : [["", drops]]);
   const feeMarket = feeDrops === null ? null : { feeDrops, ledger: BigInt(final.number) };
   const numbers = { number: head.number, finalNumber: final.number };
@@ -117,7 +125,7 @@ async function chainStateOf(
   };
 }
 
-const nowhere: Found = { location: null, isDoubtful: false };
+const nowhere: Inclusion = { location: null, isDoubtful: false };
 
 /**
  * A slot that the account's sequence has not reached is in no ledger. For a used slot, only the
@@ -127,7 +135,7 @@ async function locationsOf(
   tools: Tools,
   account: string,
   wanted: readonly LocationQuestion[],
-): Promise<readonly (Found | null)[]> {
+): Promise<readonly (Inclusion | null)[]> {
   const sequences = await shownSequences(tools.pool, account).catch(unanswered);
   if (sequences === null) return wanted.map(() => null);
   const sorted = [...sequences].sort((a, b) => (a < b ? 1 : -1));
@@ -142,12 +150,12 @@ async function locationsOf(
 }
 
 async function locationOf(
-  { pool, ledgers, history }: Tools,
+  { ledgers, history, shownTransaction }: Tools,
   { account, slot, txHashes }: LocationQuestion & { readonly account: string },
   isUsed: boolean,
-): Promise<Found | null> {
+): Promise<Inclusion | null> {
   const shown = await Promise.all(
-    txHashes.map((txHash) => shownTransaction(pool, txHash).catch(unanswered)),
+    txHashes.map((txHash) => shownTransaction(txHash).catch(unanswered)),
   );
   const agreed = shown.find((one) => one !== null && one.agreed !== null)?.agreed ?? null;
   if (agreed !== null) return at(ledgers, agreed);
@@ -161,7 +169,10 @@ async function locationOf(
     : null;
 }
 
-async function at(ledgers: Ledgers, { txHash, ledger: block }: LedgerTransaction): Promise<Found> {
+async function at(
+  ledgers: Ledgers,
+  { txHash, ledger: block }: LedgerTransaction,
+): Promise<Inclusion> {
   const { hash: blockHash } = await ledgers.agreedHead(block);
   return { location: { txHash, block, blockHash }, isDoubtful: false };
 }
@@ -196,11 +207,11 @@ async function chainOutcomeOf(
  * ledger in which one node shows it.
  */
 async function agreedAttempt(
-  { pool, ledgers, history }: Tools,
+  { ledgers, history, shownTransaction }: Tools,
   account: string,
   txHash: string,
 ): Promise<LedgerTransaction | null> {
-  const { agreed, shown } = await shownTransaction(pool, txHash);
+  const { agreed, shown } = await shownTransaction(txHash);
   if (agreed !== null || shown === null) return agreed;
   const { ledger } = shown;
   if (ledger > (await ledgers.finalHead()).number) return null;

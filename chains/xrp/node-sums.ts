@@ -11,15 +11,15 @@ import type { LedgerTransaction } from "./node-answers.ts";
 import type { Span } from "./node-questions.ts";
 
 /** How the pages of a list are cut. */
-export interface Cut {
+export interface PageCut {
   readonly limit: number;
   readonly order: "oldest first" | "newest first";
 }
 
-export type ListBy = (cut: Cut) => Promise<Finds<LedgerTransaction>>;
+export type ListBy = (cut: PageCut) => Promise<Finds<LedgerTransaction>>;
 
 /** Borders that fall elsewhere: sizes without a common factor, and the other direction. */
-export const otherCuts: readonly Cut[] = [
+export const otherCuts: readonly PageCut[] = [
   { limit: 200, order: "newest first" },
   { limit: 183, order: "oldest first" },
   { limit: 167, order: "newest first" },

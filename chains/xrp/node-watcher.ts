@@ -25,10 +25,10 @@ import { splitAddress } from "./address.ts";
 import {
   agreedAccount,
   balanceOf,
+  canReceive,
   nextSlotOf,
-  receivable,
   sequencesOf,
-  spendable,
+  spendableDrops,
 } from "./node-accounts.ts";
 import type { LedgerHead, LedgerTransaction } from "./node-answers.ts";
 import { createBegan } from "./node-began.ts";
@@ -84,7 +84,7 @@ export function createXrpWatcher({
   };
   const accountsOf = createAccounts();
   const balance = async (account: string, block: number): Promise<bigint> =>
-    isShared(account) ? 0n : spendable(pool, account, block);
+    isShared(account) ? 0n : spendableDrops(pool, account, block);
   return {
     nobody,
     status: pool.status,
@@ -122,7 +122,7 @@ export function createXrpWatcher({
       (await shownTransaction(pool, txHash)).agreed?.result.startsWith("tec") === true,
     cost: async (account, payment) => {
       const [work, feeDrops] = await Promise.all([
-        receivable(pool, ledgers, account, payment),
+        canReceive(pool, ledgers, account, payment),
         feeDropsNow(),
       ]);
       return work.ok ? { ok: true, feeUnits: feeDrops * costRoom } : work;

@@ -12,7 +12,7 @@ import {
   type Wire,
 } from "../providers/question-pool.ts";
 import { type Marker, readNetworkId } from "./node-answers.ts";
-import { type Ask, createRpc, type Fields, type Rpc, type Told } from "./rpc.ts";
+import { createRpc, type Fields, type Rpc, type RpcQuestion, type RpcReply } from "./rpc.ts";
 
 export interface PoolOptions extends QuestionPoolOptions {
   readonly networkId: number;
@@ -23,12 +23,12 @@ export interface PoolOptions extends QuestionPoolOptions {
 export type PoolNode = Node<Rpc>;
 
 /** The newest validated ledger, or the node's open one. */
-export type Newest = "validated" | "current";
+export type NewestLedger = "validated" | "current";
 
 /** One question, and the reader of its answer. */
 export interface Question<T> {
   readonly method: string;
-  readonly params: Readonly<Record<string, QuestionValue | Newest | Marker>>;
+  readonly params: Readonly<Record<string, QuestionValue | NewestLedger | Marker>>;
   readonly read: (result: Fields) => T;
   /** The node's error that is an answer too, and its value by the fields beside the error. */
   readonly absent?: { readonly error: string; readonly read: (result: Fields) => T };
@@ -37,9 +37,9 @@ export interface Question<T> {
   readonly isOfOthers?: true;
 }
 
-type Asks = QuestionPool<Rpc, Ask, Question<unknown>, Told>;
+type RpcQuestions = QuestionPool<Rpc, RpcQuestion, Question<unknown>, RpcReply>;
 
-export interface NodePool extends Omit<Asks, "ask"> {
+export interface NodePool extends Omit<RpcQuestions, "ask"> {
   /**
    * Asks one node. @throws NODE_WRONG_CHAIN, NODE_ERROR, NODE_NO_BLOCK, or a fault of the exchange
    */
@@ -67,7 +67,7 @@ export function createPool({
   patienceMs,
   ...options
 }: PoolOptions): NodePool {
-  const wire: Wire<Rpc, Ask, Question<unknown>, Told> = {
+  const wire: Wire<Rpc, RpcQuestion, Question<unknown>, RpcReply> = {
     chain: `${networkId}`,
     chainQuestion: { method: "server_info", params: {}, answerBytesMax: smallBytesMax },
     chainOf: (told) => (told.ok ? readNetworkId(told.result) : ""),
@@ -90,7 +90,7 @@ function networkLines(networkId: number): string {
   return `the server names no network: write the lines [network_id] and ${name} into its configuration`;
 }
 
-function answerOf<T>(told: Told, { read, absent }: Question<T>, node: string): T {
+function answerOf<T>(told: RpcReply, { read, absent }: Question<T>, node: string): T {
   if (told.ok) return read(told.result);
   if (told.error === absent?.error) return absent.read(told.result);
   throw new AgentError(

@@ -14,10 +14,10 @@ import { shownWords } from "../providers/node-words.ts";
 import { type Answer, createQuestionQueue } from "../providers/question-queue.ts";
 import {
   type Address,
-  failure,
   isPassing,
+  newFailure,
   type Outcome,
-  post,
+  postJson,
   targetOf,
 } from "../providers/rpc-post.ts";
 import { statusFailure } from "../providers/status-failure.ts";
@@ -28,7 +28,7 @@ export interface RpcOptions {
   readonly patienceMs: number; // time limit of one question, with the pauses for a provider at its quota
 }
 
-export interface Ask {
+export interface RpcQuestion {
   readonly method: string;
   readonly params: Readonly<Record<string, unknown>>;
   readonly answerBytesMax: number;
@@ -39,7 +39,7 @@ export interface Ask {
 export type Fields = Readonly<Record<string, unknown>>;
 
 /** The node's result; or the node's own error, its words, and the fields beside it. */
-export type Told =
+export type RpcReply =
   | { readonly ok: true; readonly result: Fields }
   | { readonly ok: false; readonly error: string; readonly words: string; readonly result: Fields };
 
@@ -49,7 +49,7 @@ export interface Rpc {
    * @throws NODE_UNREACHABLE, NODE_TIMEOUT, NODE_HTTP, NODE_PATH, NODE_QUOTA, NODE_ANSWER,
    * NODE_ANSWER_SIZE, NODE_CLOSED; effect is none for reads
    */
-  ask(question: Ask): Promise<Told>;
+  ask(question: RpcQuestion): Promise<RpcReply>;
   /** Null while the provider answers, or if it has refused only for a moment. */
   refusal(): Refusal | null;
   /**
@@ -75,12 +75,12 @@ const errorForm = /^[A-Za-z_]{1,60}$/;
 export function createRpc({ url, timeoutMs, patienceMs }: RpcOptions): Rpc {
   const target = targetOf(url);
   const { origin } = target;
-  const queue = createQuestionQueue<Question, Told>({
+  const queue = createQuestionQueue<Question, RpcReply>({
     origin,
     timeoutMs,
     patienceMs,
     send: ({ body, answerBytesMax: bytesMax }, timeLeft, done) =>
-      post({ target, body, bytesMax, timeoutMs: timeLeft }, (outcome) =>
+      postJson({ target, body, bytesMax, timeoutMs: timeLeft }, (outcome) =>
         done(outcome.ok ? readAnswer(outcome) : outcome),
       ),
     close: () => target.close(),
@@ -96,22 +96,26 @@ export function createRpc({ url, timeoutMs, patienceMs }: RpcOptions): Rpc {
   };
 }
 
-function readAnswer({ status, retryAfter, body }: Extract<Outcome, { ok: true }>): Answer<Told> {
+function readAnswer({
+  status,
+  retryAfter,
+  body,
+}: Extract<Outcome, { ok: true }>): Answer<RpcReply> {
   const quota = readQuota({ status, retryAfter, body });
   if (quota !== null) return quota;
   const told = readTold(body);
   if (told !== null && !told.ok && quotaErrors.has(told.error))
-    return failure("NODE_QUOTA", told.words, { quietMs: 0 });
+    return newFailure("NODE_QUOTA", told.words, { quietMs: 0 });
   // Some servers give an error of their own with a status that is no success.
   const isOwn = (status >= 200 && status < 300) || (told !== null && !told.ok);
   if (!isOwn) return statusFailure(status, body, null);
   return told === null
-    ? failure("NODE_ANSWER", "the answer is no result of the API", { isCut: isPassing(status) })
+    ? newFailure("NODE_ANSWER", "the answer is no result of the API", { isCut: isPassing(status) })
     : { ok: true, value: told };
 }
 
 /** A body as the API's answer; null for any other text. */
-export function readTold(body: string): Told | null {
+export function readTold(body: string): RpcReply | null {
   return toldIn(parsedOf(body));
 }
 
@@ -125,7 +129,7 @@ function parsedOf(body: string): unknown {
 }
 
 /** Null for a value that is neither a result nor an error of the API. */
-function toldIn(value: unknown): Told | null {
+function toldIn(value: unknown): RpcReply | null {
   const answer = fieldsIn(value);
   const result = fieldsIn(answer?.result) ?? (answer?.error === undefined ? null : answer);
   if (result === null || result === undefined) return null;

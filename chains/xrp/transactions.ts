@@ -7,16 +7,16 @@
 import { AgentError, type Refusal, refuse } from "../../base/fault.ts";
 import { isCanonicalSignature, recoverPublicKey } from "../curve/recover.ts";
 import type {
-  Described,
   Description,
+  DescriptionResult,
   Payment,
   Place,
-  Told,
+  RecordedFields,
   Transactions,
   TxParams,
 } from "../family.ts";
 import { publicKeyOf } from "./account.ts";
-import { addressOfHash, compressed, hashOfAddress, parseAddress } from "./address.ts";
+import { addressOfHash, compressPoint, hashOfAddress, parseAddress } from "./address.ts";
 import { readTag } from "./deposit-tag.ts";
 import { figuresOf, txParamsOf } from "./fees.ts";
 import { hash160, sha512Half } from "./hash.ts";
@@ -84,7 +84,11 @@ function bytesOf(
 /**
  * Refuses with TRANSACTION_TYPE (other bytes), TRANSACTION_FIELD, TRANSACTION_SENDER or ADDRESS_*.
  */
-function described(unsigned: Uint8Array, { network }: Told, isCancel: boolean): Described {
+function described(
+  unsigned: Uint8Array,
+  { network }: RecordedFields,
+  isCancel: boolean,
+): DescriptionResult {
   const fields = decodeFields(unsigned);
   if (fields === null)
     return refuse("TRANSACTION_TYPE", "not the one form of a payment or a cancel");
@@ -142,7 +146,7 @@ function attach(
   const point = recoverPublicKey(digestOf(unsigned), pair, parity);
   const isOwn =
     addressOfHash(fields.account) === account && isSame(hash160(fields.signingKey), fields.account);
-  if (!isOwn || point === null || !isSame(compressed(point), fields.signingKey))
+  if (!isOwn || point === null || !isSame(compressPoint(point), fields.signingKey))
     throw new AgentError(
       "TRANSACTION_SENDER",
       "none",

@@ -5,7 +5,7 @@
 import { closeSync, constants, fstatSync, openSync, readSync } from "node:fs";
 import { CopyCheck } from "../../agent/ledger/copy.ts";
 import { AgentError, namingFile, reasonOf } from "../../base/fault.ts";
-import { isSealed, type Part, type ReadAt, readBackup } from "./format.ts";
+import { type BackupPart, isSealed, type ReadAt, readBackup } from "./format.ts";
 import type { Manifest } from "./manifest.ts";
 
 /** Prefix of the names of the ledger's files. */
@@ -65,7 +65,7 @@ export function isSealedFile(file: string): boolean {
 export function checkBackup(
   file: string,
   encKey: Uint8Array | null,
-  take: (part: Part) => void = () => {},
+  take: (part: BackupPart) => void = () => {},
 ): Manifest {
   return withBackup(file, (read) => {
     const ledger = new CopyCheck();

@@ -62,7 +62,7 @@ interface Box {
 }
 
 /** One complete file in a backup. The receiver wipes its bytes. */
-export interface Part {
+export interface BackupPart {
   readonly name: string;
   readonly bytes: Uint8Array;
 }
@@ -96,7 +96,7 @@ export class BackupWriter {
   }
 
   /** Writes one file. The caller keeps and wipes its bytes. */
-  part({ name, bytes }: Part): void {
+  part({ name, bytes }: BackupPart): void {
     const sha256 = createHash("sha256").update(bytes).digest("hex");
     this.#parts.push({ name, bytes: bytes.length, sha256 });
     this.#chunk(kinds.begin, Buffer.from(JSON.stringify({ name, bytes: bytes.length })), false);
@@ -197,7 +197,10 @@ function readHeader(read: ReadAt): Header {
  * the file twice.
  * @throws AgentError BACKUP_DAMAGED, BACKUP_ENCKEY, BACKUP_NEWER
  */
-export function* readBackup(read: ReadAt, encKey: Uint8Array | null): Generator<Part, Manifest> {
+export function* readBackup(
+  read: ReadAt,
+  encKey: Uint8Array | null,
+): Generator<BackupPart, Manifest> {
   const header = readHeader(read);
   const box = openBox(header, encKey);
   try {
@@ -265,7 +268,7 @@ function closePart(
     filled,
   }: { readonly name: string; readonly bytes: Buffer; readonly filled: number },
   found: ManifestPart[],
-): Part {
+): BackupPart {
   if (filled !== bytes.length) throw broken(`${name} is shorter than it says`);
   found.push({
     name,

@@ -7,7 +7,7 @@ import { randomBytes } from "node:crypto";
 import { closeSync, constants, fsyncSync, openSync, renameSync, rmSync, writeSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { readLinkBytes } from "../../agent/config/link-file.ts";
-import { blanked, withoutMembers } from "../../agent/config/text.ts";
+import { blankFields, withoutMembers } from "../../agent/config/text.ts";
 import { keystoreName } from "../../agent/files/keystore-name.ts";
 import { readPrivateFile } from "../../agent/files/private-file.ts";
 import { syncFolder } from "../../agent/files/replace-file.ts";
@@ -21,7 +21,7 @@ import { parseJson } from "../../base/json.ts";
 import { version } from "../../base/version.ts";
 import type { BackupTask } from "./answer.ts";
 import { checkBackup, ledgerPrefix } from "./check.ts";
-import { BackupWriter, type Part } from "./format.ts";
+import { type BackupPart, BackupWriter } from "./format.ts";
 import type { Manifest } from "./manifest.ts";
 
 const secretMembers = ["mnemonic", "apiKey", "encKey"];
@@ -87,7 +87,7 @@ function writeParts(writer: BackupWriter, task: BackupTask & { readonly act: "ma
       writer.part({ name: `${ledgerPrefix}${part.name}`, bytes: part.bytes });
     }
   });
-  const put = (part: Part): void => {
+  const put = (part: BackupPart): void => {
     writer.part(part);
     part.bytes.fill(0);
   };
@@ -134,7 +134,7 @@ function configBytes(
   const rest = withoutMembers(all, secretMembers);
   all.fill(0);
   if (hasKeys) return rest;
-  const value = parseJson(blanked(rest, secretMembers), {
+  const value = parseJson(blankFields(rest, secretMembers), {
     bytesMax: 1_048_576,
     keysMax: 1024,
     itemsMax: 4096,

@@ -6,16 +6,16 @@
 import type { LimitView, OperatorView, SignerStatus } from "../../agent/socket/verbs.ts";
 import { type Code, codes } from "../../base/codes.ts";
 import { AgentError } from "../../base/fault.ts";
-import { type Finding, faultFound, finding } from "../../base/finding.ts";
+import { type Finding, faultFound, newFinding } from "../../base/finding.ts";
 import { version } from "../../base/version.ts";
 import { parseAmount } from "../../protocol/amount.ts";
-import { problemsOf, type Seen } from "../status/problems.ts";
+import { problemsOf, type StatusContext } from "../status/problems.ts";
 
 /** A finding for every problem of `status`, and for isolation and version. */
-export function judgeStatus(status: SignerStatus, seen: Seen): readonly Finding[] {
+export function judgeStatus(status: SignerStatus, seen: StatusContext): readonly Finding[] {
   const problems = problemsOf(status, seen).map(({ code, what, hint, isWarning }) => {
     const known = (Object.hasOwn(codes, code) ? code : "SOCKET_FORMAT") as Code;
-    return finding(
+    return newFinding(
       known,
       isWarning ? "warning" : "error",
       what,
@@ -28,13 +28,13 @@ export function judgeStatus(status: SignerStatus, seen: Seen): readonly Finding[
 /** A signer that runs as root is a problem of `status` already, so it is no finding here. */
 function isolationFindings(
   { isolation }: SignerStatus,
-  { isUnderUnits }: Seen,
+  { isUnderUnits }: StatusContext,
 ): readonly Finding[] {
   if (/^level 0:.*\broot\b/.test(isolation)) return [];
   if (/^level [2-9]\b/.test(isolation)) return [];
   if (isUnderUnits)
     return [
-      finding(
+      newFinding(
         "DOCTOR_ISOLATION",
         "error",
         `the signer's unit gives it less than its own file says: ${isolation}`,
@@ -42,7 +42,7 @@ function isolationFindings(
       ),
     ];
   return [
-    finding(
+    newFinding(
       "DOCTOR_ISOLATION",
       "warning",
       `the signer is not set apart as its units would do it: ${isolation}`,
@@ -50,13 +50,16 @@ function isolationFindings(
   ];
 }
 
-function versionFindings(status: SignerStatus, { isUnderUnits }: Seen): readonly Finding[] {
+function versionFindings(
+  status: SignerStatus,
+  { isUnderUnits }: StatusContext,
+): readonly Finding[] {
   if (status.version === version) return [];
   const hint = isUnderUnits
     ? "systemctl restart autowithdraw.target"
     : "stop crypto and start it again";
   return [
-    finding(
+    newFinding(
       "DOCTOR_VERSION_OTHER",
       "warning",
       `the signer that runs is ${status.version}, and this program is ${version}`,
@@ -128,7 +131,7 @@ function wideFindings(
   if (factor < factorMax) return [];
   const what = `${key} of ${limit.currency}, ${limit[key]}, is ${factor} times ${usedWords} so far`;
   return [
-    finding(
+    newFinding(
       "DOCTOR_LIMIT_WIDE",
       "warning",
       what,

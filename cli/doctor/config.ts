@@ -8,12 +8,12 @@ import { readConfig } from "../../agent/config/config.ts";
 import type { AgentSettings } from "../../agent/config/settings.ts";
 import type { StateFolder } from "../../agent/files/state-folder.ts";
 import { AgentError, reasonOf } from "../../base/fault.ts";
-import { type Finding, faultFound, finding } from "../../base/finding.ts";
+import { type Finding, faultFound, newFinding } from "../../base/finding.ts";
 import { shellWord } from "../../base/visible.ts";
 import { isCopyOf, secretsIn } from "../config-copies.ts";
-import type { Look } from "./report.ts";
+import type { DoctorReport } from "./report.ts";
 
-export interface ConfigLook extends Look {
+export interface ConfigLook extends DoctorReport {
   readonly settings: AgentSettings | null;
 }
 
@@ -63,7 +63,7 @@ function exposedFindings(path: string): readonly Finding[] {
     return [];
   }
   return [
-    finding(
+    newFinding(
       "FILE_EXPOSED",
       "error",
       `${path} can be reached by others than its owner`,
@@ -84,7 +84,7 @@ function secretFindings(
     const hint =
       "write the mnemonic down, then run pair again and answer yes: it does only what is left";
     findings.push(
-      finding(
+      newFinding(
         "PAIRING_SECRETS_KEPT",
         "error",
         `${path} still holds ${left.join(" and ")}, though this server is paired`,
@@ -95,7 +95,7 @@ function secretFindings(
   if (!secretsFound.includes("encKey")) return findings;
   const what = `${path} holds encKey, on the same machine as the keystore that it opens`;
   const code = isUnderUnits ? "CONFIG_SECRET_PRESENT" : "DOCTOR_ENCKEY_BESIDE";
-  findings.push(finding(code, isUnderUnits ? "error" : "warning", what));
+  findings.push(newFinding(code, isUnderUnits ? "error" : "warning", what));
   return findings;
 }
 
@@ -103,7 +103,7 @@ function policyFindings({ currencies, policy }: AgentSettings): readonly Finding
   return Object.keys(currencies)
     .filter((id) => !Object.hasOwn(policy, id))
     .map((id) =>
-      finding(
+      newFinding(
         "POLICY_NONE",
         "warning",
         `${id} is in config.json and has no policy: every order of it is refused`,
@@ -116,7 +116,7 @@ function policyFindings({ currencies, policy }: AgentSettings): readonly Finding
  * Finds copies of config.json in its folder, and encKey next to the keystore or next to its
  * credential.
  */
-function besideFindings(path: string, state: StateFolder): Look {
+function besideFindings(path: string, state: StateFolder): DoctorReport {
   const folder = dirname(path);
   const unseen: string[] = [];
   const names = (where: string): readonly string[] => {
@@ -154,20 +154,20 @@ function lineFor(path: string, command: string): string {
 function copyFinding(path: string): Finding {
   const secretsFound = secretsIn(path);
   if (secretsFound === null)
-    return finding(
+    return newFinding(
       "DOCTOR_CONFIG_COPY",
       "warning",
       `${path} looks like a copy of config.json, and this user may not read it`,
       lineFor(path, "ls -l"),
     );
   if (secretsFound.length > 0)
-    return finding(
+    return newFinding(
       "DOCTOR_CONFIG_COPY_SECRET",
       "error",
       `${path} is a copy of config.json and holds ${secretsFound.join(", ")}`,
       lineFor(path, "shred -u"),
     );
-  return finding(
+  return newFinding(
     "DOCTOR_CONFIG_COPY",
     "warning",
     `${path} looks like a copy of config.json, without secrets`,
@@ -176,7 +176,7 @@ function copyFinding(path: string): Finding {
 }
 
 function plainFinding(path: string): Finding {
-  return finding(
+  return newFinding(
     "DOCTOR_ENCKEY_PLAIN",
     "error",
     `${path} is a plain file beside encKey.cred`,
@@ -186,7 +186,7 @@ function plainFinding(path: string): Finding {
 
 function besideFinding(path: string): Finding {
   const hint = "move it away from the state folder: docs/operations.md, section 3";
-  return finding(
+  return newFinding(
     "DOCTOR_ENCKEY_BESIDE",
     "error",
     `${path} lies in the state folder, beside the keystore that it opens`,

@@ -17,7 +17,7 @@ import { jsonText } from "../../base/visible.ts";
 import { askOperator } from "../operator.ts";
 import { isPast, readProgress } from "../pair/progress.ts";
 import type { Terminal } from "../terminal.ts";
-import { verified } from "../verify.ts";
+import { verifyState } from "../verify.ts";
 import { awayFinding, judgeLimits, judgeStatus } from "./agent.ts";
 import { type ConfigLook, lookAtConfig } from "./config.ts";
 import { judgeTree, readTree } from "./files.ts";
@@ -31,8 +31,8 @@ import {
   lookAtOthers,
   unitsLookedAt,
 } from "./machine.ts";
-import type { Outside } from "./outside.ts";
-import { type Look, nothing, together } from "./report.ts";
+import type { MachineAccess } from "./outside.ts";
+import { type DoctorReport, joinReports, nothing } from "./report.ts";
 
 export interface DoctorOptions {
   readonly config?: string | undefined;
@@ -47,11 +47,11 @@ const quietMs = 1_000;
  * 0 without a finding, else with 1.
  * @throws AgentError COMMAND_RIGHT when this user could look at nothing
  */
-export async function doctor(
+export async function runDoctor(
   state: StateFolder,
   options: DoctorOptions,
   terminal: Terminal,
-  outside: Outside,
+  outside: MachineAccess,
 ): Promise<number> {
   const say = progress(terminal, outside.now);
   const agent = await lookAtAgent(state, outside, say);
@@ -69,7 +69,7 @@ export async function doctor(
   say("the chains' nodes and the gateway");
   const network =
     config.settings === null ? nothing : await lookAtNetwork(config.settings, outside);
-  const { findings, unseen } = together([agent, folder, config, machine, network]);
+  const { findings, unseen } = joinReports([agent, folder, config, machine, network]);
   if (
     !agent.isSeen &&
     !folder.isSeen &&
@@ -118,14 +118,14 @@ function report(findings: readonly Finding[], unseen: readonly string[]): string
   return `${head}\n${lines.join("")}${closed}`;
 }
 
-interface AgentLook extends Look {
+interface AgentLook extends DoctorReport {
   readonly status: SignerStatus | null;
   readonly isSeen: boolean;
 }
 
 async function lookAtAgent(
   state: StateFolder,
-  outside: Outside,
+  outside: MachineAccess,
   say: (what: string) => void,
 ): Promise<AgentLook> {
   const { machine } = outside;
@@ -162,7 +162,7 @@ async function lookAtAgent(
     ({ code }) => code === "COMMAND_DAEMON_AWAY" || code === "LEDGER_READ_ONLY",
   );
   if (!isAnswering && !isReadHere) return { status, isSeen, findings, unseen };
-  await attempt("the ledger, read back whole", async () => void (await verified(state)));
+  await attempt("the ledger, read back whole", async () => void (await verifyState(state)));
   if (isAnswering)
     await attempt("the limits against what was paid", async () => {
       const { withdrawals } = await askOperator(
@@ -176,7 +176,7 @@ async function lookAtAgent(
   return { status, isSeen, findings, unseen };
 }
 
-interface FolderLook extends Look {
+interface FolderLook extends DoctorReport {
   readonly isPaired: boolean;
   readonly isSeen: boolean;
 }
@@ -206,7 +206,11 @@ const diskFaults: Readonly<
   EIO: "LEDGER_POISONED",
 };
 
-function lookAtMachine(state: StateFolder, status: SignerStatus | null, outside: Outside): Look {
+function lookAtMachine(
+  state: StateFolder,
+  status: SignerStatus | null,
+  outside: MachineAccess,
+): DoctorReport {
   const { machine } = outside;
   // The ledger may have a disk of its own.
   const ledger = join(state.signer, "ledger");
@@ -250,7 +254,7 @@ function configOf(
   state: StateFolder,
   named: string | undefined,
   isPaired: boolean,
-  { machine }: Outside,
+  { machine }: MachineAccess,
 ): ConfigLook {
   const path = findConfigFile(named);
   const isInstalled = machine.isUnderUnits(state) && (process.env.AUTOWITHDRAW_CONFIG ?? "") !== "";
@@ -269,7 +273,7 @@ function configOf(
 
 type Settings = NonNullable<ReturnType<typeof lookAtConfig>["settings"]>;
 
-async function lookAtNetwork(settings: Settings, outside: Outside): Promise<Look> {
+async function lookAtNetwork(settings: Settings, outside: MachineAccess): Promise<DoctorReport> {
   const unusable: Finding[] = [];
   orFinding(unusable, () => outside.leaveBy(settings.network));
   if (unusable.length > 0)

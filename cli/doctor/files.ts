@@ -6,9 +6,9 @@ import { lstatSync, readdirSync, type Stats } from "node:fs";
 import { dirname, join, relative } from "node:path";
 import type { StateFolder } from "../../agent/files/state-folder.ts";
 import { reasonOf } from "../../base/fault.ts";
-import { type Finding, finding } from "../../base/finding.ts";
-import { shellWord, visible } from "../../base/visible.ts";
-import type { Look } from "./report.ts";
+import { type Finding, newFinding } from "../../base/finding.ts";
+import { shellWord, visibleText } from "../../base/visible.ts";
+import type { DoctorReport } from "./report.ts";
 
 /** A file or folder. `path` is relative to the state folder, "" for the folder itself. */
 export interface Entry {
@@ -44,7 +44,7 @@ export function readTree(root: string): Tree {
     } catch (error) {
       const reason = reasonOf(error);
       // An entry that disappears between listing and reading was a temporary file.
-      if (reason !== "ENOENT") unseen.push(visible(`${path} (${reason})`));
+      if (reason !== "ENOENT") unseen.push(visibleText(`${path} (${reason})`));
     }
   }
   return { entries, unseen };
@@ -64,7 +64,7 @@ function entryOf(path: string, stat: Stats): Entry {
 }
 
 /** Judges every entry by its own rights and by the owner of its folder. */
-export function judgeTree(state: StateFolder, { entries, unseen }: Tree): Look {
+export function judgeTree(state: StateFolder, { entries, unseen }: Tree): DoctorReport {
   const owners = new Map(
     entries.filter(({ kind }) => kind === "folder").map(({ path, uid }) => [path, uid]),
   );
@@ -119,7 +119,7 @@ function rightsFindings(state: StateFolder, entry: Entry): readonly Finding[] {
   const what = `${full} can be reached by others than its owner (mode ${mode.toString(8).padStart(4, "0")})`;
   const code = isRefused(entry) ? "FILE_EXPOSED" : "DOCTOR_FILE_RIGHTS";
   return [
-    finding(
+    newFinding(
       code,
       code === "DOCTOR_FILE_RIGHTS" ? "warning" : "error",
       what,
@@ -132,7 +132,7 @@ function linkFindings(state: StateFolder, { path, kind, names }: Entry): readonl
   const full = join(state.root, path);
   if (kind === "link")
     return [
-      finding(
+      newFinding(
         "DOCTOR_FILE_LINK",
         "warning",
         `${full} is a symbolic link`,
@@ -142,7 +142,7 @@ function linkFindings(state: StateFolder, { path, kind, names }: Entry): readonl
   if (kind !== "file" || names < 2) return [];
   const hint = lineFor(full, (word) => `find / -xdev -samefile ${word}`);
   return [
-    finding(
+    newFinding(
       "DOCTOR_FILE_LINK",
       "warning",
       `${full} has ${names} names: anybody who reaches the other reaches it`,
@@ -162,5 +162,7 @@ function ownerFindings(
   if (room === undefined || owner === undefined || owner === uid) return [];
   const folder = join(state.root, room);
   const what = `${join(state.root, path)} belongs to user ${uid}, and ${folder} to user ${owner}`;
-  return [finding("DOCTOR_FILE_OWNER", "error", what, `chown -R --reference=${folder} ${folder}`)];
+  return [
+    newFinding("DOCTOR_FILE_OWNER", "error", what, `chown -R --reference=${folder} ${folder}`),
+  ];
 }

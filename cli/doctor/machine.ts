@@ -10,13 +10,13 @@ import type { StateFolder } from "../../agent/files/state-folder.ts";
 import { readKeystore } from "../../agent/keystore/file.ts";
 import { readKeystoreHeader } from "../../agent/keystore/keystore.ts";
 import { AgentError, reasonOf } from "../../base/fault.ts";
-import { type Finding, finding } from "../../base/finding.ts";
-import { typed } from "../command-hint.ts";
+import { type Finding, newFinding } from "../../base/finding.ts";
+import { typedCommand } from "../command-hint.ts";
 import type { UnitView } from "../machine.ts";
 import { bytesWords } from "../status/problems.ts";
 import { serviceNames } from "../unit-names.ts";
 import type { GatewayTime } from "./outside.ts";
-import type { Look } from "./report.ts";
+import type { DoctorReport } from "./report.ts";
 
 const dayMs = 86_400_000;
 const warnedMs = 90 * dayMs;
@@ -51,7 +51,7 @@ export function judgeNode(version: string, nowMs: number): readonly Finding[] {
     leftMs < 0
       ? `had its last security updates on ${end}`
       : `gets security updates until ${end} only`;
-  return [finding("DOCTOR_NODEJS_END", "warning", `Node ${version.slice(1)} ${when}`, hint)];
+  return [newFinding("DOCTOR_NODEJS_END", "warning", `Node ${version.slice(1)} ${when}`, hint)];
 }
 
 /** Types of file systems in memory. */
@@ -89,7 +89,7 @@ export function judgeFileSystem(path: string, mounts: string): readonly Finding[
   if (trouble === "") return [];
   const hint =
     "stop crypto, then mount a local disk (ext4, xfs) in that place and move all of the folder onto it";
-  return [finding("DOCTOR_DISK_KIND", "error", `${path} is on ${type}, ${trouble}`, hint)];
+  return [newFinding("DOCTOR_DISK_KIND", "error", `${path} is on ${type}, ${trouble}`, hint)];
 }
 
 const syncMsMax = 50;
@@ -99,7 +99,7 @@ export function judgeSyncs(path: string, syncsMs: readonly number[]): readonly F
   const median = [...syncsMs].sort((a, b) => a - b)[Math.floor(syncsMs.length / 2)] ?? 0;
   if (median <= syncMsMax) return [];
   return [
-    finding(
+    newFinding(
       "DOCTOR_DISK_SLOW",
       "warning",
       `a small write to ${path} takes ${Math.round(median)} ms to be durable (median)`,
@@ -118,7 +118,7 @@ export function judgeRoom(path: string, freeBytes: number): readonly Finding[] {
   if (freeBytes < 0 || freeBytes >= freeBytesMin * 4) return [];
   const what = `${bytesWords(freeBytes)} free on the disk of ${path}; below ${bytesWords(freeBytesMin)} nothing new is signed`;
   return [
-    finding(
+    newFinding(
       freeBytes < freeBytesMin ? "LEDGER_DISK_FULL" : "DOCTOR_DISK_LOW",
       freeBytes < freeBytesMin ? "error" : "warning",
       what,
@@ -151,7 +151,7 @@ export function judgeUnits(
       const hint = `journalctl -u ${name} -n 20; then: systemctl reset-failed ${name} && systemctl start autowithdraw.target`;
       if (ActiveState === "failed")
         return [
-          finding(
+          newFinding(
             "DOCTOR_UNIT_FAILED",
             "error",
             `${name} has failed (${Result}, status ${ExecMainStatus})`,
@@ -160,7 +160,7 @@ export function judgeUnits(
         ];
       if (Number(NRestarts) <= restartsMany) return [];
       return [
-        finding(
+        newFinding(
           "DOCTOR_UNIT_FAILED",
           "warning",
           `${name} was started again ${NRestarts} times`,
@@ -174,7 +174,7 @@ export function judgeUnits(
     if (level === null || level <= most) continue;
     const hint = `systemctl cat ${name}: look for drop-ins, and compare with systemd/${name} of this version`;
     findings.push(
-      finding(
+      newFinding(
         "DOCTOR_UNIT_EXPOSED",
         "warning",
         `${name} has an exposure of ${level}, and its own file gives at most ${most}`,
@@ -186,18 +186,18 @@ export function judgeUnits(
 }
 
 /** Finds other agents in `folders`; one with the same wallet is an error. */
-export function lookAtOthers(state: StateFolder, folders: readonly string[]): Look {
+export function lookAtOthers(state: StateFolder, folders: readonly string[]): DoctorReport {
   const own = walletIn(state.signer);
   const findings = folders.flatMap((root): Finding[] => {
     const wallet = walletIn(join(root, "signer"));
     if (wallet === null) return [];
     if (wallet === "" || wallet !== own) {
-      const hint = `if nothing runs on it any more, archive it; if it is another agent, look at it with: ${typed(`doctor --state ${root}`)}`;
-      return [finding("DOCTOR_AGENTS_MANY", "warning", `${root} holds an agent too`, hint)];
+      const hint = `if nothing runs on it any more, archive it; if it is another agent, look at it with: ${typedCommand(`doctor --state ${root}`)}`;
+      return [newFinding("DOCTOR_AGENTS_MANY", "warning", `${root} holds an agent too`, hint)];
     }
     const what = `${root} holds the same wallet: an agent started there would give out the same slots again`;
     return [
-      finding(
+      newFinding(
         "DOCTOR_AGENTS_MANY",
         "error",
         what,
@@ -298,7 +298,7 @@ function clockFinding(
   apartMs: number,
 ): Finding {
   const isStop = apartMs > skewMsStops;
-  return finding(
+  return newFinding(
     code,
     isStop ? "error" : "warning",
     `${what}${isStop ? "; beyond ten minutes nothing is signed" : ""}`,

@@ -25,7 +25,7 @@ import { useEgress } from "../../outgoing/egress.ts";
 import { createOutgoing } from "../../outgoing/exchange.ts";
 import { type Machine, thisMachine } from "../machine.ts";
 
-export interface Outside {
+export interface MachineAccess {
   readonly machine: Machine;
   readonly now: () => number; // Unix milliseconds
   readonly nodeVersion: string; // v20.11.0
@@ -70,7 +70,7 @@ const analyzers = ["/usr/bin/systemd-analyze", "/bin/systemd-analyze"];
 const analyzeMs = 10_000;
 
 /** The real machine. Writes one scratch file, and removes it. */
-export const thisOutside: Outside = {
+export const thisOutside: MachineAccess = {
   machine: thisMachine,
   now: Date.now,
   nodeVersion: process.version,

@@ -3,15 +3,15 @@
  */
 import type { Finding } from "../../base/finding.ts";
 
-export interface Look {
+export interface DoctorReport {
   readonly findings: readonly Finding[];
   readonly unseen: readonly string[];
 }
 
-export const nothing: Look = { findings: [], unseen: [] };
+export const nothing: DoctorReport = { findings: [], unseen: [] };
 
 /** Joins several results. A finding with the same code and sentence counts only once. */
-export function together(looks: readonly Look[]): Look {
+export function joinReports(looks: readonly DoctorReport[]): DoctorReport {
   const seen = new Set<string>();
   const findings = looks
     .flatMap((look) => look.findings)

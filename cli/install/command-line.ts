@@ -4,11 +4,11 @@
  */
 import { parseArgs } from "node:util";
 import { AgentError } from "../../base/fault.ts";
-import type { Part } from "./layout.ts";
+import type { InstalledPart } from "./layout.ts";
 
 export interface InstallCommand {
   readonly command: "install" | "upgrade" | "uninstall";
-  readonly part: Part;
+  readonly part: InstalledPart;
   readonly config: string | undefined;
   readonly encKeyFile: string | undefined;
   readonly root: string; // "" for this machine

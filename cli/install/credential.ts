@@ -14,7 +14,7 @@ import { assertEncKey } from "../../agent/keystore/enckey.ts";
 import { openSealed } from "../../agent/launcher/enc-key.ts";
 import { AgentError } from "../../base/fault.ts";
 import { systemEnvironment } from "../../base/system-path.ts";
-import { scrub } from "../pair/scrub.ts";
+import { scrubFile } from "../pair/scrub.ts";
 import type { Terminal } from "../terminal.ts";
 
 export interface CredentialPlaces {
@@ -24,7 +24,7 @@ export interface CredentialPlaces {
   readonly encKeyFile: string | undefined; // --enc-key-file
 }
 
-interface Found {
+interface FoundCredential {
   readonly bytes: Uint8Array;
   readonly from: string;
 }
@@ -64,7 +64,7 @@ export async function sealEncKey(
  * True if the credential came with another machine's files and must be sealed again: it does not
  * open, and encKey is given.
  */
-function isOfAnotherMachine(credential: string, given: Found | null): boolean {
+function isOfAnotherMachine(credential: string, given: FoundCredential | null): boolean {
   if (given === null) return false;
   try {
     openSealed(credential).fill(0);
@@ -75,7 +75,7 @@ function isOfAnotherMachine(credential: string, given: Found | null): boolean {
   }
 }
 
-function compared(places: CredentialPlaces, given: Found | null): string {
+function compared(places: CredentialPlaces, given: FoundCredential | null): string {
   const sealed = openSealed(places.credential);
   try {
     if (given === null) return "it opens";
@@ -100,7 +100,7 @@ function compared(places: CredentialPlaces, given: Found | null): string {
  * encKey of the file, else of config.json, else null. Two that differ are a fault: one of them
  * would seal, the other open.
  */
-function encKeyGiven({ encKeyFile, config }: CredentialPlaces): Found | null {
+function encKeyGiven({ encKeyFile, config }: CredentialPlaces): FoundCredential | null {
   const inConfig = encKeyInConfig(config);
   if (encKeyFile === undefined) return inConfig;
   const named = { bytes: oneLine(readPrivateFile(encKeyFile)), from: encKeyFile };
@@ -119,7 +119,7 @@ function encKeyGiven({ encKeyFile, config }: CredentialPlaces): Found | null {
   );
 }
 
-function encKeyInConfig(config: string): Found | null {
+function encKeyInConfig(config: string): FoundCredential | null {
   if (!existsSync(config)) return null;
   const text = readPrivateFile(config);
   try {
@@ -139,7 +139,7 @@ function encKeyInConfig(config: string): Found | null {
  * Makes encKey only once. After a crash it reads the file again, so the sealed key is the one that
  * the operator may have taken.
  */
-function newEncKey(takeAway: string): Found {
+function newEncKey(takeAway: string): FoundCredential {
   if (!existsSync(takeAway)) {
     const random = randomBytes(32);
     const digits = Buffer.alloc(65, "\n");
@@ -221,7 +221,7 @@ function seal(credential: string, encKey: Uint8Array): void {
 function takeOutOfConfig({ config }: CredentialPlaces): void {
   const inConfig = encKeyInConfig(config);
   inConfig?.bytes.fill(0);
-  if (inConfig !== null) scrub(config, ["encKey"]);
+  if (inConfig !== null) scrubFile(config, ["encKey"]);
 }
 
 function isSame(a: Uint8Array, b: Uint8Array): boolean {

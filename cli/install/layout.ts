@@ -4,7 +4,7 @@
  */
 import { installedState } from "../../agent/installed.ts";
 
-export type Part = "agent" | "gateway";
+export type InstalledPart = "agent" | "gateway";
 
 interface Account {
   readonly name: string;
@@ -26,7 +26,7 @@ interface Help {
 }
 
 export interface Layout {
-  readonly part: Part;
+  readonly part: InstalledPart;
   readonly program: string;
   readonly launcher: string; // in the program's folder
   readonly command: string; // the short command, in the path
@@ -61,7 +61,7 @@ const completion = (program: string): Help => ({
 
 const papers = ["LICENSE", "README.md", "dist/.built", "dist/licences.txt"];
 
-export const layouts: Readonly<Record<Part, Layout>> = {
+export const layouts: Readonly<Record<InstalledPart, Layout>> = {
   agent: {
     part: "agent",
     program: "/opt/autowithdraw",
@@ -134,6 +134,6 @@ export const layouts: Readonly<Record<Part, Layout>> = {
 };
 
 /** The part to which a file of systemd/ belongs. */
-export function partOfUnit(name: string): Part {
+export function partOfUnit(name: string): InstalledPart {
   return name.includes("gateway") ? "gateway" : "agent";
 }

@@ -15,7 +15,7 @@ import {
 } from "./layout.ts";
 
 /** One change of the machine, as data; cli/install/steps.ts carries it out. */
-export type Act =
+export type InstallAct =
   | {
       readonly kind: "run";
       readonly program: string;
@@ -38,7 +38,7 @@ export interface Step {
   readonly state: "make" | "change" | "keep" | "leave"; // leave: not done, and `says` has the reason
   readonly name: string;
   readonly says: string;
-  readonly acts: readonly Act[];
+  readonly acts: readonly InstallAct[];
 }
 
 /** A folder that exists. */
@@ -372,7 +372,7 @@ function startSteps(
           state: "make",
           name: `enable ${unit}`,
           says: "starts with the machine",
-          acts: [systemctl("enable", "--quiet", unit, ...aliased)],
+          acts: [systemctlAct("enable", "--quiet", unit, ...aliased)],
         };
   return isReread
     ? [enable]
@@ -381,7 +381,7 @@ function startSteps(
           state: "make",
           name: "systemctl daemon-reload",
           says: "",
-          acts: [systemctl("daemon-reload")],
+          acts: [systemctlAct("daemon-reload")],
         },
         enable,
       ];
@@ -393,6 +393,6 @@ export function needsRestart({ installed, source }: Survey): boolean {
   return installed.isActive && !(installed.isSame && isReread);
 }
 
-export function systemctl(...args: readonly string[]): Act {
+export function systemctlAct(...args: readonly string[]): InstallAct {
   return { kind: "run", program: "systemctl", args };
 }

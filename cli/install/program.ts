@@ -20,7 +20,7 @@ import { dirname, join } from "node:path";
 import { pathToFileURL } from "node:url";
 import { AgentError } from "../../base/fault.ts";
 import { systemPath } from "../../base/system-path.ts";
-import { type Layout, type Part, partOfUnit } from "./layout.ts";
+import { type InstalledPart, type Layout, partOfUnit } from "./layout.ts";
 
 interface Lock {
   readonly packages: Readonly<Record<string, { readonly version: string }>>;
@@ -39,12 +39,12 @@ export function programVersion(folder: string): string | null {
   return typeof version === "string" ? version : null;
 }
 
-async function projectOf(from: string, part: Part): Promise<Project> {
+async function projectOf(from: string, part: InstalledPart): Promise<Project> {
   // Imported by path, because it is plain JavaScript that the compiler does not see.
   const packages = (await import(
     pathToFileURL(join(from, "cli", "launch", "packages.js")).href
   )) as {
-    productionProject(root: string, part: Part): Project;
+    productionProject(root: string, part: InstalledPart): Project;
   };
   return packages.productionProject(from, part);
 }
@@ -53,7 +53,7 @@ async function projectOf(from: string, part: Part): Promise<Project> {
  * The least version of Node for the part in the folder `from`, such as "18.19.1", by `engines` of
  * its package.json.
  */
-export async function leastNode(from: string, part: Part): Promise<string> {
+export async function leastNode(from: string, part: InstalledPart): Promise<string> {
   const { engines } = (await projectOf(from, part)).manifest;
   return engines.node.replace(/^>=/, "");
 }

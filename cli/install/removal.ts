@@ -3,7 +3,7 @@
  * an operator made. Pure.
  */
 import { type Layout, takeAwayFile, unitFolder } from "./layout.ts";
-import { type Step, systemctl } from "./plan.ts";
+import { type Step, systemctlAct } from "./plan.ts";
 
 /** The facts for an uninstallation. */
 export interface RemovalSurvey {
@@ -13,7 +13,7 @@ export interface RemovalSurvey {
 }
 
 /** A thing that stays, with the reason and the command that would remove it. */
-export interface Left {
+export interface KeptThing {
   readonly what: string;
   readonly why: string;
   readonly command: string;
@@ -41,14 +41,14 @@ export function planRemoval(survey: RemovalSurvey, layout: Layout): readonly Ste
     // The target comes first, so it does not start the others again meanwhile.
     const names = [...survey.units].sort((a, b) => Number(b === unit) - Number(a === unit));
     const acts = [
-      systemctl("disable", "--quiet", "--now", ...names),
+      systemctlAct("disable", "--quiet", "--now", ...names),
       ...names.map((name) => removed(`${unitFolder}/${name}`)),
     ];
     steps.push({
       state: "change",
       name: names.join(" "),
       says: "stopped, disabled, removed",
-      acts: [...acts, systemctl("daemon-reload")],
+      acts: [...acts, systemctlAct("daemon-reload")],
     });
   }
   for (const path of [
@@ -70,7 +70,7 @@ const removed = (path: string) => ({ kind: "remove", path }) as const;
 export function leftBehind(
   survey: RemovalSurvey,
   { part, program, folders, users, groups }: Layout,
-): readonly Left[] {
+): readonly KeptThing[] {
   const why =
     part === "agent"
       ? "the sealed keys and the only record of what was paid: while the agent is paired, anybody who deletes it may pay twice"
@@ -79,7 +79,7 @@ export function leftBehind(
   const tops = folders.filter(
     ({ path }) => !folders.some((other) => path.startsWith(`${other.path}/`)),
   );
-  const left: Left[] = tops
+  const left: KeptThing[] = tops
     .filter(({ path }) => survey.paths.has(path))
     .map(({ path, holds }) => ({
       what: path,

@@ -10,7 +10,7 @@ import { readPrivateFile } from "../../agent/files/private-file.ts";
 import { replaceFile } from "../../agent/files/replace-file.ts";
 import { AgentError } from "../../base/fault.ts";
 import { systemEnvironment } from "../../base/system-path.ts";
-import type { Act } from "./plan.ts";
+import type { InstallAct } from "./plan.ts";
 import { placeProgram } from "./program.ts";
 
 export interface InstallContext {
@@ -26,7 +26,7 @@ export interface InstallContext {
  * the plan's own.
  * @throws AgentError INSTALL_STEP, and the faults of the files and of `seal`
  */
-export async function carryOut(act: Act, context: InstallContext): Promise<string> {
+export async function carryOut(act: InstallAct, context: InstallContext): Promise<string> {
   const at = (path: string): string => join(context.root, path);
   switch (act.kind) {
     case "run":
@@ -57,7 +57,7 @@ export async function carryOut(act: Act, context: InstallContext): Promise<strin
 }
 
 function runProgram(
-  { program, args, as }: Extract<Act, { kind: "run" }>,
+  { program, args, as }: Extract<InstallAct, { kind: "run" }>,
   { node }: InstallContext,
 ): void {
   const identity = as === undefined ? {} : { ...ids(as), cwd: "/" };

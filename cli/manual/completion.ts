@@ -10,9 +10,9 @@ export const shells = ["bash", "zsh", "fish"] as const;
 export type Shell = (typeof shells)[number];
 
 /** Shell words that print values, one a line, for the first argument of a command by its words. */
-export type Offered = Readonly<Record<string, string>>;
+export type OfferedWords = Readonly<Record<string, string>>;
 
-interface Known {
+interface KnownCommand {
   readonly name: string;
   readonly description: string;
   readonly options: readonly Option[];
@@ -20,10 +20,10 @@ interface Known {
   readonly offered: string; // shell words that print them, "" if nothing does
 }
 
-export interface Completed {
+export interface CompletedProgram {
   readonly program: string; // the command's name as typed
   readonly maker?: string; // the command that prints the script again
-  readonly offered: Offered;
+  readonly offered: OfferedWords;
 }
 
 /**
@@ -32,7 +32,7 @@ export interface Completed {
 export function completionScript(
   shell: Shell,
   root: Command,
-  { program, offered, maker = `${program} completion ${shell}` }: Completed,
+  { program, offered, maker = `${program} completion ${shell}` }: CompletedProgram,
 ): string {
   const known = root.commands.map((command) => knownOf(command, command.name(), offered));
   const within = root.commands.flatMap((group) =>
@@ -43,7 +43,7 @@ export function completionScript(
 }
 
 /** For a group, the first argument is the name of one of its commands. */
-function knownOf(command: Command, name: string, offered: Offered): Known {
+function knownOf(command: Command, name: string, offered: OfferedWords): KnownCommand {
   return {
     name,
     description: command.description(),
@@ -56,7 +56,7 @@ function knownOf(command: Command, name: string, offered: Offered): Known {
   };
 }
 
-const flagsOf = ({ options }: Known): readonly string[] =>
+const flagsOf = ({ options }: KnownCommand): readonly string[] =>
   [...options.flatMap(({ short, long }) => [long, short ?? ""]), "--help"].filter(
     (flag) => flag !== "" && flag !== undefined,
   ) as string[];
@@ -66,8 +66,8 @@ const takesValue = (option: Option): boolean => option.required || option.option
 const pattern = (text: string): string => (text.includes(" ") ? `"${text}"` : text);
 
 interface Script {
-  readonly known: readonly Known[];
-  readonly within: readonly Known[]; // in groups: "group command"
+  readonly known: readonly KnownCommand[];
+  readonly within: readonly KnownCommand[]; // in groups: "group command"
   readonly maker: string;
 }
 
@@ -131,7 +131,7 @@ complete -o filenames -F _${program} ${program}
 const quoted = (text: string): string =>
   text.replaceAll("'", "’").replaceAll(/[[\]:]/g, (sign) => `\\${sign}`);
 
-function zsh(program: string, known: readonly Known[]): string {
+function zsh(program: string, known: readonly KnownCommand[]): string {
   const option = (one: Option): string => {
     const values = one.argChoices === undefined ? "_files" : `(${one.argChoices.join(" ")})`;
     return `      '${one.long}[${quoted(one.description)}]${takesValue(one) ? `:${quoted(one.name())}:${values}` : ""}'`;
@@ -165,12 +165,12 @@ if [ "$funcstack[1]" = "_${program}" ]; then _${program} "$@"; else compdef _${p
 `;
 }
 
-const firstOf = ({ offered, choices }: Known): readonly string[] => {
+const firstOf = ({ offered, choices }: KnownCommand): readonly string[] => {
   if (offered !== "") return [`(${offered})`];
   return choices.length === 0 ? [] : [choices.join(" ")];
 };
 
-function fish(program: string, known: readonly Known[]): string {
+function fish(program: string, known: readonly KnownCommand[]): string {
   const text = (words: string): string => words.replaceAll("\\", "\\\\").replaceAll("'", "\\'");
   const lines = known.flatMap((one) => [
     `complete -c ${program} -n __fish_use_subcommand -f -a ${one.name} -d '${text(one.description)}'`,

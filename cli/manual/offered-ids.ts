@@ -1,5 +1,5 @@
 /** The ids that completion offers, each by the command that lists them. */
-import type { Offered } from "./completion.ts";
+import type { OfferedWords } from "./completion.ts";
 
 /** In a pipe, lists have a heading and one record a line, which begins with its id. */
 const idsOf = (words: string): string => `${words} 2>/dev/null | cut -d" " -f1 | sed 1d`;
@@ -7,7 +7,7 @@ const idsOf = (words: string): string => `${words} 2>/dev/null | cut -d" " -f1 |
 const gatewayIdsOf = (words: string): string =>
   `autowithdraw-gateway ${words} 2>/dev/null | cut -d" " -f1`;
 
-export const agentIds: Offered = {
+export const agentIds: OfferedWords = {
   show: idsOf("autowithdraw withdrawals --limit 100"),
   approve: "autowithdraw status --held 2>/dev/null",
   refuse: "autowithdraw status --held 2>/dev/null",
@@ -16,7 +16,7 @@ export const agentIds: Offered = {
   end: idsOf("autowithdraw withdrawals --open --limit 100"),
 };
 
-export const gatewayIds: Offered = {
+export const gatewayIds: OfferedWords = {
   ...Object.fromEntries(
     ["show", "page", "disable", "enable"].map((name) => [
       `merchant ${name}`,

@@ -5,16 +5,16 @@
 import type { Argument, Command, Option } from "commander";
 
 /** A term of a list, and its meaning. */
-export type Told = readonly [term: string, meaning: string];
+export type ListTerm = readonly [term: string, meaning: string];
 
 export interface ManualFields {
   readonly program: string; // as typed
   readonly version: string;
-  readonly exitCodes: readonly Told[];
-  readonly files: readonly Told[];
-  readonly environment: readonly Told[];
+  readonly exitCodes: readonly ListTerm[];
+  readonly files: readonly ListTerm[];
+  readonly environment: readonly ListTerm[];
   /** Lines to type, each with its purpose. */
-  readonly examples: readonly Told[];
+  readonly examples: readonly ListTerm[];
   readonly seeAlso: readonly string[]; // other pages, such as crypto(1)
 }
 
@@ -60,7 +60,7 @@ function leavesOf(command: Command, words: string): readonly Leaf[] {
   return inner.length === 0 || command.options.length > 0 ? [{ words, command }, ...inner] : inner;
 }
 
-function listSection(title: string, told: readonly Told[]): readonly string[] {
+function listSection(title: string, told: readonly ListTerm[]): readonly string[] {
   return [
     `.SH ${title}`,
     ...told.flatMap(([term, meaning]) => [".TP", `.B ${inRoff(term)}`, inRoff(meaning)]),
@@ -68,7 +68,7 @@ function listSection(title: string, told: readonly Told[]): readonly string[] {
 }
 
 /** The purpose comes first, then the line, which is never broken. */
-function examplesSection(told: readonly Told[]): readonly string[] {
+function examplesSection(told: readonly ListTerm[]): readonly string[] {
   const lines = told.flatMap(([line, purpose]) => [
     inRoff(purpose),
     ".PP",

@@ -5,7 +5,11 @@
 import { AgentError } from "../../base/fault.ts";
 import type { TranscriptProofs } from "../../protocol/pairing.ts";
 import { askChild, askClosedChild, type ChildFault } from "../child.ts";
-import type { Granted, RegisteringAnswer, RegisteringSettings } from "../registering/answer.ts";
+import type {
+  RegisteringAnswer,
+  RegisteringSettings,
+  VerifiedGrant,
+} from "../registering/answer.ts";
 import type {
   BegunLedger,
   LedgerTask,
@@ -66,7 +70,7 @@ export async function registerAgent(
   terminal: Programs,
   settings: RegisteringSettings,
   secrets: { readonly apiKey: Uint8Array; readonly linkSeed: Uint8Array },
-): Promise<Granted> {
+): Promise<VerifiedGrant> {
   const parts = [Buffer.from(JSON.stringify(settings)), secrets.apiKey, secrets.linkSeed];
   const answer = (await ask(terminal, "registering/main", parts, [])) as RegisteringAnswer;
   if (!answer.ok) {

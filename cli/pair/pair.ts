@@ -28,13 +28,13 @@ import { AgentError, invariant } from "../../base/fault.ts";
 import { parseAddressOnAny } from "../../chains/address-forms.ts";
 import { parseApiKey } from "../../protocol/pairing.ts";
 import { withoutNetwork } from "../child.ts";
-import type { Granted } from "../registering/answer.ts";
+import type { VerifiedGrant } from "../registering/answer.ts";
 import type { SealedWallet, SealingSettings } from "../sealing/answer.ts";
 import type { Terminal } from "../terminal.ts";
 import { beginLedger, proveWallet, registerAgent, sealWallet } from "./children.ts";
 import { isPast, type Progress, readProgress, writeProgress } from "./progress.ts";
 import { linkSeed, readSeed, transcriptOf } from "./request.ts";
-import { scrub } from "./scrub.ts";
+import { scrubFile } from "./scrub.ts";
 import { Steps } from "./steps.ts";
 import { accountsFor, currenciesOf, networksOf } from "./transcript-fields.ts";
 
@@ -61,7 +61,7 @@ export interface PairResult {
   readonly kept: readonly SecretName[];
 }
 
-interface Run {
+interface PairingRun {
   readonly state: StateFolder;
   readonly config: Config;
   readonly options: PairOptions;
@@ -77,7 +77,7 @@ interface Run {
  * @throws AgentError CONFIG_*, MNEMONIC_*, ENCKEY_*, KEYSTORE_*, LEDGER_*, LINK_FILE_WRITE,
  * PAIRING_*, STATE_*
  */
-export async function pair(
+export async function pairAgent(
   options: PairOptions,
   terminal: Terminal,
   credentials: string | undefined,
@@ -112,7 +112,7 @@ async function pairIn(
   invariant(config !== null, "config.json may be missing only once pairing is done");
   const steps = new Steps(terminal, options.json === true);
   let lock: Lock | null = null;
-  const run: Run = { state, config, options, terminal, credentials, steps, encKey: null };
+  const run: PairingRun = { state, config, options, terminal, credentials, steps, encKey: null };
   try {
     if (!isPast(before, "granted")) assertApiKeyForm(config, options);
     lock = await takeLock(state.signer, lockWaitMs);
@@ -125,7 +125,7 @@ async function pairIn(
   }
 }
 
-async function runSteps(run: Run): Promise<PairResult> {
+async function runSteps(run: PairingRun): Promise<PairResult> {
   const { state } = run;
   const before = readProgress(state);
   assertNoForeignLedger(state, before);
@@ -148,7 +148,7 @@ async function runSteps(run: Run): Promise<PairResult> {
  * Registers the present values of config.json, because the gateway may have refused an earlier
  * sealed pairing over them.
  */
-async function granted(run: Run, wallet: SealedWallet): Promise<Progress> {
+async function granted(run: PairingRun, wallet: SealedWallet): Promise<Progress> {
   const { settings } = run.config;
   const sealedOnly: Progress = {
     version: 1,
@@ -202,7 +202,7 @@ function assertNoForeignLedger(state: StateFolder, progress: Progress | null): v
   );
 }
 
-async function sealed(run: Run, progress: Progress | null): Promise<SealedWallet> {
+async function sealed(run: PairingRun, progress: Progress | null): Promise<SealedWallet> {
   const { config, options, state, steps } = run;
   // A second keystore of the same words would have another signer key, which the gateway does not
   // know.
@@ -281,7 +281,7 @@ function expectedAddress(
  * @throws AgentError PAIRING_OTHER_WALLET
  */
 async function assertOwnWallet(
-  { terminal, options }: Run,
+  { terminal, options }: PairingRun,
   wanted: Omit<SealingSettings, "isLook">,
   mnemonic: Uint8Array,
 ): Promise<void> {
@@ -307,7 +307,7 @@ ${lines.join("\n")}
 }
 
 /** Found only once in a run, so an operator types it only once. */
-async function encKeyOf(run: Run): Promise<Uint8Array> {
+async function encKeyOf(run: PairingRun): Promise<Uint8Array> {
   const { config, options, terminal } = run;
   run.encKey ??= await findEncKey({
     credentials: run.credentials,
@@ -321,7 +321,7 @@ async function encKeyOf(run: Run): Promise<Uint8Array> {
   return run.encKey.bytes;
 }
 
-async function registered(run: Run, progress: Progress): Promise<Granted> {
+async function registered(run: PairingRun, progress: Progress): Promise<VerifiedGrant> {
   const { config, options, state, steps } = run;
   const apiKey = apiKeyOf(config, options);
   invariant(apiKey !== undefined, "apiKey is required until the gateway granted");
@@ -348,7 +348,7 @@ async function registered(run: Run, progress: Progress): Promise<Granted> {
  * Begins the ledger, then writes the link: `crypto` starts only if both are there. The ledger's
  * first record is written before either counts.
  */
-async function begun(run: Run, progress: Progress): Promise<Progress> {
+async function begun(run: PairingRun, progress: Progress): Promise<Progress> {
   const { state, terminal } = run;
   const { granted, gatewayUrl } = progress;
   invariant(granted !== null, "the gateway granted before the ledger begins");
@@ -373,7 +373,7 @@ async function begun(run: Run, progress: Progress): Promise<Progress> {
  * secrets until the next run.
  */
 async function scrubbedConfig(
-  run: Run,
+  run: PairingRun,
   encKeyFrom: EncKey["from"] | null,
 ): Promise<readonly SecretName[]> {
   const { config, options, terminal, steps } = run;
@@ -384,7 +384,7 @@ async function scrubbedConfig(
   if (names.length === 0) return [];
   if (names.includes("mnemonic") && options.yes !== true && !(await isWrittenDown(terminal)))
     return names;
-  scrub(config.path, names);
+  scrubFile(config.path, names);
   const stays =
     config.secrets.encKey !== undefined && !isEncKeyElsewhere ? "; encKey stays there" : "";
   steps.say("scrubbing", `${names.join(" and ")} taken out of ${config.path}${stays}`);

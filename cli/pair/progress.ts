@@ -20,7 +20,7 @@ import {
   type Reader,
   string,
 } from "../../protocol/shape.ts";
-import type { Granted } from "../registering/answer.ts";
+import type { VerifiedGrant } from "../registering/answer.ts";
 import type { SealedWallet } from "../sealing/answer.ts";
 
 /** The steps in this order; each is durable before the next begins. */
@@ -35,7 +35,7 @@ export interface Progress {
   readonly networks: readonly string[];
   readonly currencies: readonly PairedCurrency[];
   readonly gatewayUrl: string;
-  readonly granted: Granted | null; // from "granted" on
+  readonly granted: VerifiedGrant | null; // from "granted" on
   readonly word: string; // from "registered" on, "" before
 }
 

@@ -4,14 +4,14 @@ import { exitCodes, verdictLines, verdictOn } from "../../agent/launcher/exit-st
 import { AgentError, invariant } from "../../base/fault.ts";
 import { jsonText, shellWord } from "../../base/visible.ts";
 import { type SecretCopy, secretCopies } from "../config-copies.ts";
-import { fields, type Terminal } from "../terminal.ts";
+import { fieldLines, type Terminal } from "../terminal.ts";
 import { startLine } from "../unit-names.ts";
-import { type PairOptions, type PairResult, pair } from "./pair.ts";
+import { type PairOptions, type PairResult, pairAgent } from "./pair.ts";
 import { accountsFor } from "./transcript-fields.ts";
 
 /** Pairs, and prints the result. @throws AgentError as `pair` */
 export async function runPair(options: PairOptions, terminal: Terminal): Promise<number> {
-  const result = await pair(options, terminal, process.env.CREDENTIALS_DIRECTORY);
+  const result = await pairAgent(options, terminal, process.env.CREDENTIALS_DIRECTORY);
   const left = result.kept.length === 0 ? null : verdictOn(secretsKept(result.kept, terminal));
   const { code, message, hint } = left ?? {};
   const copies = secretCopies(findConfigFile(options.config));
@@ -93,13 +93,13 @@ the one above; when they differ, someone stands between: do not start crypto.`;
       kept.length > 0
         ? ""
         : `\n${compare}\nwhen they are the same and crypto does not run yet: ${start}\n`;
-    return `this server is paired already\n\n${fields(rows)}\n${next}`;
+    return `this server is paired already\n\n${fieldLines(rows)}\n${next}`;
   }
   if (kept.length > 0) {
     return `
 paired, but not done: ${kept.join(" and ")} not taken out of config.json
 
-${fields(rows)}
+${fieldLines(rows)}
 
 ${compare}
 next: finish pairing, as the hint says.
@@ -108,7 +108,7 @@ next: finish pairing, as the hint says.
   return `
 paired
 
-${fields(rows)}
+${fieldLines(rows)}
 
 ${compare}
 disks and their backups may keep old blocks of config.json; if others can read

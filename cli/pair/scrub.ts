@@ -12,7 +12,7 @@ import {
   openSync,
   writeSync,
 } from "node:fs";
-import { blanked, withoutMembers } from "../../agent/config/text.ts";
+import { blankFields, withoutMembers } from "../../agent/config/text.ts";
 import { readPrivateFile } from "../../agent/files/private-file.ts";
 import { replaceFile } from "../../agent/files/replace-file.ts";
 import { AgentError } from "../../base/fault.ts";
@@ -22,7 +22,7 @@ import { type JsonObject, parseJson } from "../../base/json.ts";
  * Removes the named secrets. Calling again does no harm.
  * @throws AgentError PAIRING_SCRUB; CONFIG_*, FILE_* when the file is no longer readable as it was
  */
-export function scrub(path: string, names: readonly string[]): void {
+export function scrubFile(path: string, names: readonly string[]): void {
   const old = readPrivateFile(path, { owner: "any" });
   const scrubbed = withoutMembers(old, names);
   try {
@@ -67,12 +67,12 @@ function assertRestKept(
   names: readonly string[],
 ): void {
   const limits = { bytesMax: 1_048_576, keysMax: 1024, itemsMax: 4096 };
-  const before = { ...(parseJson(blanked(old, names), limits) as JsonObject) } as Record<
+  const before = { ...(parseJson(blankFields(old, names), limits) as JsonObject) } as Record<
     string,
     unknown
   >;
   for (const name of names) delete before[name];
-  const after = parseJson(blanked(scrubbed, names), limits);
+  const after = parseJson(blankFields(scrubbed, names), limits);
   if (JSON.stringify(before) !== JSON.stringify(after)) {
     throw new AgentError(
       "PAIRING_SCRUB",

@@ -14,7 +14,7 @@ export interface RegisteringSettings {
 }
 
 /** The gateway's grant, verified against the key that apiKey names. */
-export interface Granted {
+export interface VerifiedGrant {
   readonly agent: string;
   readonly merchant: string;
   readonly ledgerEpoch: number;
@@ -24,5 +24,5 @@ export interface Granted {
 }
 
 export type RegisteringAnswer =
-  | ({ readonly ok: true } & Granted)
+  | ({ readonly ok: true } & VerifiedGrant)
   | { readonly ok: false; readonly code: Code; readonly message: string; readonly hint: string }; // "" the code's own

@@ -60,10 +60,10 @@ export type SealingAnswer =
 export type ProvingAnswer = ({ readonly ok: true } & TranscriptProofs) | ChildFault;
 
 /** An answer, or the fault in its place. */
-export type Answered<A> = A | ChildFault;
+export type AnswerOrFault<A> = A | ChildFault;
 
 /** A program's answer: that of its only task, or the fault of it. A bug passes through. */
-export function answerOf<A extends { readonly ok: true }>(act: () => A): Answered<A> {
+export function answerOf<A extends { readonly ok: true }>(act: () => A): AnswerOrFault<A> {
   try {
     return act();
   } catch (error) {

@@ -1,13 +1,13 @@
 /** The work of the process that seals the keystore again (rekey.ts), apart from its pipes. */
 import { randomBytes } from "node:crypto";
-import { keystoreDisk, type Rekeyed, rekeyKeystore } from "../../agent/keystore/rekey.ts";
+import { keystoreDisk, type RekeyResult, rekeyKeystore } from "../../agent/keystore/rekey.ts";
 import { invariant } from "../../base/fault.ts";
 import type { ChildFault } from "../child.ts";
 import { answerOf } from "./answer.ts";
 
 /** Does the process's task with its parts: the signer's folder, and two keys, which it wipes. */
 export function answerRekey([folder, oldKey, newKey]: readonly Uint8Array[]):
-  | ({ readonly ok: true } & Rekeyed)
+  | ({ readonly ok: true } & RekeyResult)
   | ChildFault {
   invariant(
     folder !== undefined && oldKey !== undefined && newKey !== undefined,

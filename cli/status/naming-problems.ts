@@ -8,7 +8,7 @@ import { codes } from "../../base/codes.ts";
 import { typedEnd } from "../command-hint.ts";
 
 /** As `Problem` of problems.ts. */
-interface Found {
+interface NamingProblem {
   readonly code: string;
   readonly what: string;
   readonly hint: string;
@@ -25,13 +25,13 @@ const orderWaits = [
 export function namingProblems({
   waiting,
   unbegun = [],
-}: Pick<CourierStatus, "waiting" | "unbegun">): readonly Found[] {
-  const ofOrders = orderWaits.flatMap(([code, until]): readonly Found[] => {
+}: Pick<CourierStatus, "waiting" | "unbegun">): readonly NamingProblem[] {
+  const ofOrders = orderWaits.flatMap(([code, until]): readonly NamingProblem[] => {
     const { length } = waiting.filter(({ why }) => why.includes(code));
     const what = `${length} wait until ${until} (${code})`;
-    return length === 0 ? [] : [{ code, what, hint: codes[code][4], isWarning: false }];
+    return length === 0 ? [] : [{ code, what, hint: codes[code].advice, isWarning: false }];
   });
-  const ofAccounts = unbegun.map(({ chain, why }): Found => {
+  const ofAccounts = unbegun.map(({ chain, why }): NamingProblem => {
     const { length } = waiting.filter((one) => one.why.includes(why));
     const own = why.startsWith("ACCOUNT_FIRST_SLOT")
       ? "ACCOUNT_FIRST_SLOT"

@@ -10,7 +10,7 @@ import { codes } from "../../base/codes.ts";
 import { expiryExclusionOf, saySlot } from "../../chains/families.ts";
 import { typedEnd } from "../command-hint.ts";
 import type { ConfigOnDisk } from "../machine.ts";
-import { moment } from "../terminal.ts";
+import { momentText } from "../terminal.ts";
 import { namingProblems } from "./naming-problems.ts";
 import { codeIn, linkRemedy, remedyIn } from "./remedies.ts";
 import { stopProblems } from "./stop-problems.ts";
@@ -27,7 +27,7 @@ export interface Problem {
 }
 
 /** Facts in addition to the status itself. */
-export interface Seen {
+export interface StatusContext {
   readonly nowMs: number; // Unix milliseconds
   readonly isUnderUnits: boolean;
   readonly config: ConfigOnDisk;
@@ -49,7 +49,7 @@ class Findings {
 }
 
 /** Empty when everything works. */
-export function problemsOf(status: SignerStatus, seen: Seen): readonly Problem[] {
+export function problemsOf(status: SignerStatus, seen: StatusContext): readonly Problem[] {
   const findings = new Findings();
   signerProblems(status, findings);
   stuckProblem(status, findings);
@@ -73,13 +73,13 @@ function clockProblems({ clockAheadMs, ledgerAheadMs }: SignerStatus, findings: 
     findings.found(
       "CLOCK_AHEAD",
       `this clock and the gateway's are ${spanOf(clockAheadMs)} ahead of the newest block: nothing is decided or signed, orders wait`,
-      codes.CLOCK_AHEAD[4],
+      codes.CLOCK_AHEAD.advice,
     );
   if (ledgerAheadMs > ledgerAheadMsMax)
     findings.found(
       "LEDGER_AHEAD",
       `ledger time is ${spanOf(ledgerAheadMs)} ahead of this clock and stands: an order that ends before then waits at the gateway`,
-      `where this clock is right: ${codes.LEDGER_AHEAD[4]}`,
+      `where this clock is right: ${codes.LEDGER_AHEAD.advice}`,
     );
 }
 
@@ -92,7 +92,7 @@ function spanOf(ms: number): string {
 /** Signer and courier are started together, and the courier is the slower one. */
 function courierProblem(
   { startedAt, courierConnected }: SignerStatus,
-  seen: Seen,
+  seen: StatusContext,
   findings: Findings,
 ): void {
   const what = courierConnected
@@ -163,7 +163,7 @@ function stuckProblem({ stuck, courier }: SignerStatus, findings: Findings): voi
     slot === "" ? state : `${state}, ${saySlot(network, slot)}${isCancelling ? ", cancelled" : ""}`;
   findings.found(
     "WITHDRAWAL_STUCK",
-    `withdrawal ${transactionId} (${place}) waits since ${moment(since)}, longer than ${afterMinutes} minutes`,
+    `withdrawal ${transactionId} (${place}) waits since ${momentText(since)}, longer than ${afterMinutes} minutes`,
     isStanding
       ? `wait: ${name} is not read now, as another line here says, and it goes on by itself; ${typedEnd(agentEnds.signer.stuck, { ID: transactionId })}`
       : expiryExclusionOf(network) !== null && state !== "quarantined"
@@ -254,7 +254,11 @@ function roomProblems(status: SignerStatus, findings: Findings): void {
   const { freeBytes, freeBytesMin, ledgerWritable, ledgerReadOnly } = status;
   const free = `${bytesWords(freeBytes)} free on the ledger's disk`;
   if (ledgerReadOnly === true)
-    findings.found("LEDGER_READ_ONLY", codes.LEDGER_READ_ONLY[3], codes.LEDGER_READ_ONLY[4]);
+    findings.found(
+      "LEDGER_READ_ONLY",
+      codes.LEDGER_READ_ONLY.meaning,
+      codes.LEDGER_READ_ONLY.advice,
+    );
   else if (freeBytes >= 0 && freeBytes < freeBytesMin)
     findings.found(
       "LEDGER_DISK_FULL",
@@ -278,7 +282,7 @@ function roomProblems(status: SignerStatus, findings: Findings): void {
 
 function configProblems(
   { config, courier }: SignerStatus,
-  { config: disk, isUnderUnits }: Seen,
+  { config: disk, isUnderUnits }: StatusContext,
   findings: Findings,
 ): void {
   const reload = isUnderUnits
@@ -324,16 +328,16 @@ export function bytesWords(bytes: number): string {
 /** The hint to read the log: by journalctl under the units, else on the terminal of crypto. */
 export function logWords(
   unit: "autowithdraw-courier" | "autowithdraw-signer",
-  { isUnderUnits }: Pick<Seen, "isUnderUnits">,
+  { isUnderUnits }: Pick<StatusContext, "isUnderUnits">,
 ): string {
   return isUnderUnits ? `journalctl -u ${unit} -n 20` : "look at what crypto printed last";
 }
 
-function outsideProblems(courier: CourierStatus, seen: Seen, findings: Findings): void {
+function outsideProblems(courier: CourierStatus, seen: StatusContext, findings: Findings): void {
   if (seen.nowMs - courier.at > courierWordMsMax)
     findings.found(
       "DOCTOR_COURIER_AWAY",
-      `the courier last said what it sees at ${moment(courier.at)}`,
+      `the courier last said what it sees at ${momentText(courier.at)}`,
       logWords("autowithdraw-courier", seen),
     );
   const { link, linkDetail } = courier;

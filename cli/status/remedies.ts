@@ -41,6 +41,6 @@ export function codeIn(detail: string): Code | "" {
  */
 export function remedyIn(detail: string): string {
   const code = codeIn(detail);
-  const remedy = code === "" ? "" : codes[code][4];
+  const remedy = code === "" ? "" : codes[code].advice;
   return /^none\b/.test(remedy) ? "" : remedy;
 }

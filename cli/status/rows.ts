@@ -6,7 +6,7 @@ import type { LimitView, SignerStatus, SweepLimitView } from "../../agent/socket
 import { familyOf, pinExclusionOf } from "../../chains/families.ts";
 import { hasTags } from "../../chains/payees.ts";
 import { formatAmount } from "../../protocol/amount.ts";
-import { moment, momentHere } from "../terminal.ts";
+import { momentHere, momentText } from "../terminal.ts";
 import { bytesWords } from "./problems.ts";
 
 /** For this time after a change of the limits, the looser ones are named. */
@@ -27,7 +27,8 @@ export function rowsOf(status: SignerStatus, nowMs: number): readonly Row[] {
     ["config", `${config.path}, read ${momentHere(config.readAt)}`],
     // Later the limits in force are the usual ones, and the words would hide a new change.
     ...(nowMs - status.policyChangedAt < looserMs ? status.policyLooser : []).map(
-      (words) => ["", `looser than before ${moment(status.policyChangedAt)}: ${words}`] as const,
+      (words) =>
+        ["", `looser than before ${momentText(status.policyChangedAt)}: ${words}`] as const,
     ),
     ...(status.policyChangedAt === 0
       ? []

@@ -7,7 +7,7 @@ import { AgentError } from "../../base/fault.ts";
 import { jsonText } from "../../base/visible.ts";
 import type { Machine } from "../machine.ts";
 import { askOperator } from "../operator.ts";
-import { fields, type Terminal } from "../terminal.ts";
+import { fieldLines, type Terminal } from "../terminal.ts";
 import { type Problem, problemsOf, startMs } from "./problems.ts";
 import { rowsOf } from "./rows.ts";
 
@@ -101,7 +101,7 @@ function show(
   if (options.json === true)
     terminal.out(`${jsonText({ ok: exitCode === exitCodes.fine, problems, status })}\n`);
   else {
-    const rows = fields(rowsOf(status, seen.nowMs), terminal.columns);
+    const rows = fieldLines(rowsOf(status, seen.nowMs), terminal.columns);
     const [warnings, wrong] = [
       problems.filter((one) => one.isWarning),
       problems.filter((one) => !one.isWarning),

@@ -6,11 +6,11 @@ import { agentEnds } from "../../agent/state-ends.ts";
 import { codes } from "../../base/codes.ts";
 import { lineOf } from "../../base/state-end.ts";
 import { typedEnd } from "../command-hint.ts";
-import { moment } from "../terminal.ts";
+import { momentText } from "../terminal.ts";
 
 const { signer } = agentEnds;
 
-interface Found {
+interface StopProblem {
   readonly code: string;
   readonly what: string;
   readonly hint: string;
@@ -20,7 +20,7 @@ interface Found {
 export function stopProblems({
   paused,
   stopped = [],
-}: Pick<SignerStatus, "paused" | "stopped">): readonly Found[] {
+}: Pick<SignerStatus, "paused" | "stopped">): readonly StopProblem[] {
   const isTheft = ({ txHashes }: StoppedView): boolean => txHashes.length > 0;
   const places = stopped.filter(({ currency }) => currency === undefined);
   const currencies = stopped.filter(({ currency }) => currency !== undefined);
@@ -30,7 +30,7 @@ export function stopProblems({
     ...places.filter((one) => !isTheft(one)).map(ordered),
   ];
   if (paused === null) return found;
-  const what = `paused by ${paused.approver} (claimed) at ${moment(paused.at)}: no payment is signed`;
+  const what = `paused by ${paused.approver} (claimed) at ${momentText(paused.at)}: no payment is signed`;
   return [...found, { code: "SIGNER_PAUSED", what, hint: typedEnd(signer.paused) }];
 }
 
@@ -40,27 +40,27 @@ export const stopName = ({ chain, network }: StoppedView): string => chain || ne
 const resumeLine = (one: StoppedView): string =>
   typedEnd(signer.networkStopped, { CHAIN: stopName(one) });
 
-function theft(one: StoppedView): Found {
+function theft(one: StoppedView): StopProblem {
   const newest = one.txHashes.at(-1) ?? "";
   const others = one.txHashes.length > 1 ? ` and ${one.txHashes.length - 1} more` : "";
-  const what = `the account on ${stopName(one)} paid by ${newest}${others}, which nothing here signed, as the ${one.approver} shows: no first payment is signed there since ${moment(one.at)}`;
+  const what = `the account on ${stopName(one)} paid by ${newest}${others}, which nothing here signed, as the ${one.approver} shows: no first payment is signed there since ${momentText(one.at)}`;
   const line = lineOf(signer.networkStopped).replace(/^autowithdraw /, "");
-  const hint = codes.CHAIN_COIN_FOREIGN[4].replace(line, resumeLine(one));
+  const hint = codes.CHAIN_COIN_FOREIGN.advice.replace(line, resumeLine(one));
   return { code: "CHAIN_COIN_FOREIGN", what, hint };
 }
 
-function moved({ currency = "", txHashes, approver, at }: StoppedView): Found {
+function moved({ currency = "", txHashes, approver, at }: StoppedView): StopProblem {
   const newest = txHashes.at(-1);
   const why =
     newest === undefined
       ? `the ${approver} beside the ledger says so`
       : `${newest} moved something else than was asked for`;
-  const what = `no first payment is signed in ${currency} since ${moment(at)}: ${why}`;
+  const what = `no first payment is signed in ${currency} since ${momentText(at)}: ${why}`;
   const hint = `look at that transaction: a token that takes a fee must not be paid in; once it is clear why: ${typedEnd(signer.currencyStopped, { ID: currency })}`;
   return { code: "CURRENCY_MOVES_OTHERWISE", what, hint };
 }
 
-function ordered(one: StoppedView): Found {
-  const what = `first payments on ${stopName(one)} stopped by ${one.approver} (claimed) at ${moment(one.at)}`;
+function ordered(one: StoppedView): StopProblem {
+  const what = `first payments on ${stopName(one)} stopped by ${one.approver} (claimed) at ${momentText(one.at)}`;
   return { code: "NETWORK_PAUSED", what, hint: resumeLine(one) };
 }

@@ -6,7 +6,7 @@ import { invariant } from "../../base/fault.ts";
 import type { Language } from "./language.ts";
 import { type AnswerCode, answerCodes, messageOf } from "./messages.ts";
 
-export type Extra = Readonly<Record<string, string | number | boolean>>;
+export type ExtraFields = Readonly<Record<string, string | number | boolean>>;
 
 /**
  * `code` answers carry `{message, code, requestId}` and `extra`; with status 200 they carry no
@@ -27,11 +27,11 @@ export type Answer =
   | {
       readonly kind: "code";
       readonly code: AnswerCode;
-      readonly extra: Extra;
+      readonly extra: ExtraFields;
       readonly headers?: Readonly<Record<string, string>>;
     };
 
-export function data(body: object, headers?: Readonly<Record<string, string>>): Answer {
+export function dataAnswer(body: object, headers?: Readonly<Record<string, string>>): Answer {
   const text = JSON.stringify(body);
   return headers === undefined
     ? { kind: "data", body: text }
@@ -39,14 +39,14 @@ export function data(body: object, headers?: Readonly<Record<string, string>>): 
 }
 
 /** An answer whose JSON text exists already. */
-export function json(text: string): Answer {
+export function jsonAnswer(text: string): Answer {
   return { kind: "data", body: text };
 }
 
 /**
  * An answer whose text is made part by part while it is sent, so that its length costs no memory.
  */
-export function list(
+export function listAnswer(
   parts: Iterable<string>,
   type: string,
   headers: Readonly<Record<string, string>>,
@@ -54,9 +54,9 @@ export function list(
   return { kind: "list", parts, type, headers };
 }
 
-export function say(
+export function problem(
   code: AnswerCode,
-  extra: Extra = {},
+  extra: ExtraFields = {},
   headers?: Readonly<Record<string, string>>,
 ): Answer {
   return headers === undefined
@@ -64,21 +64,21 @@ export function say(
     : { kind: "code", code, extra, headers };
 }
 
-interface Asked {
+interface AnswerContext {
   readonly language: Language;
   readonly requestId: string;
   readonly isInterface?: boolean; // true: the interface's fields alone
 }
 
 /** The HTTP status and the JSON text of an answer that is no list. Errors include `requestId`. */
-export function render(
+export function renderAnswer(
   answer: Answer,
-  { language, requestId, isInterface = false }: Asked,
+  { language, requestId, isInterface = false }: AnswerContext,
 ): { readonly status: number; readonly text: string } {
   invariant(answer.kind !== "list", "a list is sent part by part");
   if (answer.kind === "data") return { status: 200, text: answer.body };
   const { code, extra } = answer;
-  const status = answerCodes[code][0];
+  const status = answerCodes[code].status;
   const message = messageOf(code, language);
   if (!isInterface) return { status, text: JSON.stringify({ message, code, requestId, ...extra }) };
   // Only a failed withdrawal's error has a second field in the interface.

@@ -46,7 +46,7 @@ export function onlyInterface(kind: InterfaceKind, value: object): object {
  * An operation's answer without other fields. A list is left as it is, because its records were
  * written one by one; a code's text is made later, by `render`.
  */
-export function narrowed(answer: Answer, kind: InterfaceKind): Answer {
+export function narrowAnswer(answer: Answer, kind: InterfaceKind): Answer {
   if (answer.kind !== "data") return answer;
   return {
     ...answer,

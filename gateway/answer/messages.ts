@@ -3,11 +3,12 @@
  * use the code; the texts are for people and may change. Codes never change meaning. docs/api.md
  * has the same table.
  */
+import { nameFields } from "../../base/name-fields.ts";
 import type { Language } from "./language.ts";
 
 type Row = readonly [status: number, en: string, tr: string];
 
-export const answerCodes = {
+const rows = {
   withdrawal_requested: [200, "The withdrawal request was sent.", "Çekim isteği gönderildi."],
   withdrawal_awaits_approval: [
     200,
@@ -341,9 +342,12 @@ export const answerCodes = {
   ],
 } as const satisfies Record<string, Row>;
 
-export type AnswerCode = keyof typeof answerCodes;
+export type AnswerCode = keyof typeof rows;
+
+/** The rows of the table, with their fields by name. */
+export const answerCodes = nameFields(["status", "en", "tr"], rows);
 
 /** The text of a code. */
 export function messageOf(code: AnswerCode, language: Language): string {
-  return answerCodes[code][language === "tr" ? 2 : 1];
+  return answerCodes[code][language];
 }

@@ -10,7 +10,7 @@ import type { GatewayConfig } from "../config/config.ts";
 import type { FiatValue, Quote } from "../config/fiat.ts";
 import { movedCode } from "../store/moved-payments.ts";
 import type { TransactionRow } from "../store/rows.ts";
-import { type AsideKeeper, guarded, putAside } from "../store/set-aside.ts";
+import { type AsideKeeper, putAside, runGuarded } from "../store/set-aside.ts";
 
 /**
  * Payment data of a deposit: the link for wallets, the payment page, the amount that may be
@@ -173,7 +173,7 @@ export function writeRecord<T>(
   context: RecordContext & AsideKeeper,
   write: (record: object) => T,
 ): T {
-  const written = guarded(() => write(recordOf(row, context)));
+  const written = runGuarded(() => write(recordOf(row, context)));
   if (written.ok) return written.value;
   putAside(context, { kind: "record", id: row.id, about: row.id }, written.error);
   return write(bareRecord(row));

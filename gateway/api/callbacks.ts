@@ -6,7 +6,7 @@
  */
 
 import { momentOf, readMoment } from "../../base/timestamp.ts";
-import { type Answer, data, isAnswer, say } from "../answer/answer.ts";
+import { type Answer, dataAnswer, isAnswer, problem } from "../answer/answer.ts";
 import { readObject } from "../answer/body.ts";
 import type { Caller } from "../auth/authenticate.ts";
 import type { WriteOnce } from "../auth/replay-guard.ts";
@@ -19,9 +19,9 @@ import {
   firstAgainStep,
   keepTest,
   type NotAdded,
-  pause,
-  remove,
-  resume,
+  pauseCallbacks,
+  removeCallbacks,
+  resumeCallbacks,
   sendAgain,
 } from "../callbacks/targets.ts";
 import type { Service } from "../service.ts";
@@ -69,7 +69,7 @@ function viewOf(target: TargetState): object {
 
 /** The merchant's targets, oldest first. Harmless to call twice. */
 export function listCallbackTargets({ store }: Service, merchant: string): Answer {
-  return data({
+  return dataAnswer({
     callbacks: targetStates(store.database, merchant).map((target) => viewOf(target)),
   });
 }
@@ -84,10 +84,10 @@ function eventsOf(value: unknown): readonly EventType[] | null {
 
 function notAdded(refused: NotAdded): Answer {
   if (refused.why === "url")
-    return say("callback_url_invalid", { field: "url", reason: refused.problem });
+    return problem("callback_url_invalid", { field: "url", reason: refused.problem });
   return refused.why === "known"
-    ? say("callback_exists", { callbackId: refused.callbackId })
-    : say("callbacks_full");
+    ? problem("callback_exists", { callbackId: refused.callbackId })
+    : problem("callbacks_full");
 }
 
 /**
@@ -102,16 +102,16 @@ export async function createCallback(
   if (isAnswer(read)) return read;
   const { url, events: wanted } = read;
   if (typeof url !== "string")
-    return say("callback_url_invalid", { field: "url", reason: "must be a text" });
+    return problem("callback_url_invalid", { field: "url", reason: "must be a text" });
   const events = eventsOf(wanted);
-  if (events === null) return say("callback_events_invalid", { field: "events" });
+  if (events === null) return problem("callback_events_invalid", { field: "events" });
   const target = { merchant: caller.merchant.id, url, events };
   const added = await write((database) =>
     addTarget(database, actorOf(service, caller), target, service.config.callbacks),
   );
   if (!added.ok) return notAdded(added);
   const { callbackId, secret } = added;
-  return data({
+  return dataAnswer({
     callbackId,
     secret,
     url: added.url,
@@ -119,26 +119,30 @@ export async function createCallback(
   });
 }
 
-type Act = (database: Database, by: Actor, target: CallbackTargetRow) => Answer;
+type TargetAct = (database: Database, by: Actor, target: CallbackTargetRow) => Answer;
 
 /** Runs an act on a target of the caller's merchant. */
 function actOn(
   service: Service,
   { caller, write }: CallbackRequest,
   callbackId: unknown,
-  act: Act,
+  act: TargetAct,
 ): Promise<Answer> {
   return write((database) => {
     const id = typeof callbackId === "string" ? callbackId : "";
     const target = findOwnTarget(database, caller.merchant.id, id);
     return target === undefined
-      ? say("callback_not_found", { field: "callbackId" })
+      ? problem("callback_not_found", { field: "callbackId" })
       : act(database, actorOf(service, caller), target);
   });
 }
 
 /** An operation whose body is `callbackId` alone. */
-async function actByBody(service: Service, request: CallbackRequest, act: Act): Promise<Answer> {
+async function actByBody(
+  service: Service,
+  request: CallbackRequest,
+  act: TargetAct,
+): Promise<Answer> {
   const read = readObject(request.body, { required: ["callbackId"], optional: [] });
   return isAnswer(read) ? read : actOn(service, request, read.callbackId, act);
 }
@@ -146,14 +150,14 @@ async function actByBody(service: Service, request: CallbackRequest, act: Act): 
 function stateAfter(database: Database, { id, merchant }: CallbackTargetRow): Answer {
   const target = targetStates(database, merchant).find((one) => one.id === id);
   return target === undefined
-    ? say("callback_not_found", { field: "callbackId" })
-    : data(viewOf(target));
+    ? problem("callback_not_found", { field: "callbackId" })
+    : dataAnswer(viewOf(target));
 }
 
 /** Lets the events of a target wait. Harmless to call twice. */
 export function pauseCallback(service: Service, request: CallbackRequest): Promise<Answer> {
   return actByBody(service, request, (database, by, target) => {
-    pause(database, by, target.id);
+    pauseCallbacks(database, by, target.id);
     return stateAfter(database, target);
   });
 }
@@ -161,7 +165,7 @@ export function pauseCallback(service: Service, request: CallbackRequest): Promi
 /** Ends a pause, and the state after a 410. Harmless to call twice. */
 export function resumeCallback(service: Service, request: CallbackRequest): Promise<Answer> {
   return actByBody(service, request, (database, by, target) => {
-    resume(database, by, target.id);
+    resumeCallbacks(database, by, target.id);
     return stateAfter(database, target);
   });
 }
@@ -169,7 +173,7 @@ export function resumeCallback(service: Service, request: CallbackRequest): Prom
 /** Removes a target permanently. A second call does not find it. */
 export function removeCallback(service: Service, request: CallbackRequest): Promise<Answer> {
   return actByBody(service, request, (database, by, { id }) =>
-    data({ callbackId: id, recordsGivenUp: remove(database, by, id) }),
+    dataAnswer({ callbackId: id, recordsGivenUp: removeCallbacks(database, by, id) }),
   );
 }
 
@@ -177,8 +181,8 @@ export function removeCallback(service: Service, request: CallbackRequest): Prom
 export function testCallback(service: Service, request: CallbackRequest): Promise<Answer> {
   return actByBody(service, request, (database, by, target) => {
     if (target.offAt !== null || target.pausedAt !== null)
-      return say("callback_off", { field: "callbackId" });
-    return data({
+      return problem("callback_off", { field: "callbackId" });
+    return dataAnswer({
       callbackId: target.id,
       messageId: keepTest(database, by, target, service.config.callbacks),
     });
@@ -197,16 +201,16 @@ export async function redeliverCallback(
   if (isAnswer(read)) return read;
   const { since } = read;
   const sinceMs = since === undefined ? 0 : typeof since === "string" ? readMoment(since) : null;
-  if (sinceMs === null) return say("since_invalid", { field: "since" });
+  if (sinceMs === null) return problem("since_invalid", { field: "since" });
   for (let step = firstAgainStep, isFirst = true; ; isFirst = false) {
     let next: typeof step | null = null;
     const from = step;
     const answer = await actOn(service, request, read.callbackId, (database, by, { id, offAt }) => {
-      if (offAt !== null) return say("callback_off", { field: "callbackId" });
+      if (offAt !== null) return problem("callback_off", { field: "callbackId" });
       const made = sendAgain(database, by, { target: id, sinceMs }, from);
       next = made.isDone ? null : made.step;
       const { again: deliveries, left } = made.step;
-      return data({
+      return dataAnswer({
         callbackId: id,
         since: since === undefined ? "" : momentOf(sinceMs),
         deliveries,

@@ -4,7 +4,7 @@
  * call begins the keeping of events for a merchant without a callback target. Source: docs/api.md,
  * Events to ask for.
  */
-import { type Answer, json, say } from "../answer/answer.ts";
+import { type Answer, jsonAnswer, problem } from "../answer/answer.ts";
 import type { Service } from "../service.ts";
 import { listEventsAfter, newestNumber } from "../store/callback-outbox.ts";
 import { keepEvents, keepsEvents } from "../store/merchants.ts";
@@ -29,16 +29,16 @@ export function readEvents({ store }: Service, merchant: string, query: Query): 
   if (unknown !== null) return unknown;
   const { after, limit = String(limitDefault) } = query;
   if (typeof limit !== "string" || !/^[1-9]\d{0,2}$/.test(limit) || Number(limit) > limitMax)
-    return say("query_invalid", { field: "limit" });
+    return problem("query_invalid", { field: "limit" });
   if (after !== undefined && (typeof after !== "string" || !cursorPattern.test(after)))
-    return say("query_invalid", { field: "after" });
+    return problem("query_invalid", { field: "after" });
   const { database } = store;
   if (!keepsEvents(database, merchant)) store.write((writable) => keepEvents(writable, merchant));
   if (after === undefined)
-    return json(`{"events":[],"next":"${newestNumber(database, merchant)}"}`);
+    return jsonAnswer(`{"events":[],"next":"${newestNumber(database, merchant)}"}`);
   const events = listEventsAfter(database, merchant, Number(after), Number(limit));
   const next = events.at(-1)?.number ?? after;
   // The text of an event stays as it was signed; its id, a header of callbacks, stands before it.
   const texts = events.map(({ id, body }) => `{"id":${JSON.stringify(id)},${body.slice(1)}`);
-  return json(`{"events":[${texts.join(",")}],"next":"${next}"}`);
+  return jsonAnswer(`{"events":[${texts.join(",")}],"next":"${next}"}`);
 }

@@ -9,7 +9,7 @@ import { explorerUrlOf } from "../answer/record.ts";
 import type { GatewayConfig } from "../config/config.ts";
 import type { Quote } from "../config/fiat.ts";
 import { isAllowedOrigin } from "../config/origin.ts";
-import type { Other, PayerView } from "../pages/payer-view.ts";
+import type { OtherCoin, PayerView } from "../pages/payer-view.ts";
 import type { Service } from "../service.ts";
 import { isHeldOpen, listArriving } from "../store/arriving.ts";
 import { type CountedPayment, listCounted, listOthersTo } from "../store/credits.ts";
@@ -49,7 +49,7 @@ function networkOf(row: TransactionRow, config: GatewayConfig): PayerView["netwo
   };
 }
 
-function othersOf({ config, store }: Service, row: TransactionRow): readonly Other[] {
+function othersOf({ config, store }: Service, row: TransactionRow): readonly OtherCoin[] {
   const units = new Map<string, bigint>();
   for (const { currency, leftUnits } of listOthersTo(store.database, row.id))
     units.set(currency, (units.get(currency) ?? 0n) + leftUnits);

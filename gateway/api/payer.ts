@@ -15,7 +15,7 @@ import type { Service } from "../service.ts";
 import { depositOfPayToken } from "../store/deposits.ts";
 import { readMerchant } from "../store/merchants.ts";
 import type { MerchantRow, TransactionRow } from "../store/rows.ts";
-import { guarded, putAside } from "../store/set-aside.ts";
+import { putAside, runGuarded } from "../store/set-aside.ts";
 import { payerView } from "./payer-view.ts";
 
 const tokenPattern = /^[A-Za-z0-9_-]{22}$/;
@@ -38,12 +38,12 @@ const headersFor = (origins: string) => ({
   "x-robots-tag": "noindex",
 });
 
-interface Shown {
+interface PayerRecord {
   readonly row: TransactionRow;
   readonly merchant: MerchantRow;
 }
 
-function shownBy({ store: { database } }: Service, token: string): Shown | null {
+function shownBy({ store: { database } }: Service, token: string): PayerRecord | null {
   const row = tokenPattern.test(token) ? depositOfPayToken(database, token) : undefined;
   const merchant = row === undefined ? undefined : readMerchant(database, row.merchant);
   return row === undefined || merchant === undefined ? null : { row, merchant };
@@ -101,7 +101,7 @@ export function addPayerPages(server: FastifyInstance, service: Service): void {
         .send(renderNotice("notFound", { language, version }));
     }
     const language = languageFor(request, shown.merchant.language);
-    const page = guarded(() =>
+    const page = runGuarded(() =>
       renderPage(payerView(service, shown.row, shown.merchant, startedAt), { language, version }),
     );
     if (page.ok) return html(response, language, shown.merchant).send(page.value);
@@ -115,7 +115,7 @@ export function addPayerPages(server: FastifyInstance, service: Service): void {
     const shown = shownBy(service, tokenOf(request));
     void response.headers({ ...headersFor(""), "content-type": "application/json; charset=utf-8" });
     if (shown === null) return response.status(404).send('{"state":""}');
-    const state = guarded(() => {
+    const state = runGuarded(() => {
       const view = payerView(service, shown.row, shown.merchant, startedAt);
       return JSON.stringify({ state: stateOf(view), mark: markOf(view), now: view.nowMs });
     });

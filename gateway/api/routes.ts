@@ -3,9 +3,9 @@
  * Every operation needs a Content-Type, as the interface says; a GET may leave it out.
  */
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
-import { type Answer, isAnswer, say } from "../answer/answer.ts";
+import { type Answer, isAnswer, problem } from "../answer/answer.ts";
 import { ordersBytesMax } from "../answer/body.ts";
-import { type InterfaceKind, narrowed } from "../answer/interface-fields.ts";
+import { type InterfaceKind, narrowAnswer } from "../answer/interface-fields.ts";
 import { languageOf } from "../answer/language.ts";
 import { type Caller, createRequestGuard } from "../auth/authenticate.ts";
 import type { Scope } from "../auth/keys.ts";
@@ -28,7 +28,7 @@ import {
   testCallback,
 } from "./callbacks.ts";
 import { readEvents } from "./events.ts";
-import { answerOfError, reply } from "./server.ts";
+import { answerOfError, sendAnswer } from "./server.ts";
 import { createTimeSlices } from "./time-slices.ts";
 import { listTransactions, readTransaction, unknownParameter } from "./transactions.ts";
 
@@ -275,10 +275,12 @@ function tokenOf(request: FastifyRequest): string | undefined {
 function mediaProblem({ method, headers }: FastifyRequest): Answer | null {
   const coding = headers["content-encoding"];
   if (coding !== undefined && coding.trim().toLowerCase() !== "identity")
-    return say("content_encoding", {}, { "Accept-Encoding": "identity" });
+    return problem("content_encoding", {}, { "Accept-Encoding": "identity" });
   const type = headers["content-type"];
   if (type === undefined && method !== "POST") return null;
-  return jsonType.test(type ?? "") && !otherCharset.test(type ?? "") ? null : say("content_type");
+  return jsonType.test(type ?? "") && !otherCharset.test(type ?? "")
+    ? null
+    : problem("content_type");
 }
 
 /**
@@ -307,11 +309,11 @@ export function addOperations(server: FastifyInstance, service: Service): void {
       client: request.client,
       token: tokenOf(request),
     });
-    if (away !== null) return reply(request, response, away);
+    if (away !== null) return sendAnswer(request, response, away);
     const problem = mediaProblem(request);
     if (problem === null) return undefined;
     await requestGuard.keep(tokenOf(request));
-    return reply(request, response, problem);
+    return sendAnswer(request, response, problem);
   }
 
   async function handle(
@@ -330,7 +332,7 @@ export function addOperations(server: FastifyInstance, service: Service): void {
       writes,
     });
     void response.headers(limits);
-    if (isAnswer(caller)) return reply(request, response, caller);
+    if (isAnswer(caller)) return sendAnswer(request, response, caller);
     request.language = languageOf(request.headers["accept-language"], caller.merchant.language);
     request.isInterface = caller.key.profile === "interface";
     const owe = (more: number): void =>
@@ -340,8 +342,8 @@ export function addOperations(server: FastifyInstance, service: Service): void {
       timeSlices.run(() => operation.answer(service, { caller, body, request, owe, write })),
     );
     const answer =
-      request.isInterface && operation.kind !== null ? narrowed(whole, operation.kind) : whole;
-    return reply(
+      request.isInterface && operation.kind !== null ? narrowAnswer(whole, operation.kind) : whole;
+    return sendAnswer(
       request,
       response,
       answer.kind === "list" ? { ...answer, parts: timeSlices.parts(answer.parts) } : answer,

@@ -12,9 +12,9 @@ import fastify, {
 } from "fastify";
 import { passingOf } from "../../base/codes.ts";
 import { AgentError } from "../../base/fault.ts";
-import { visible } from "../../base/visible.ts";
+import { visibleText } from "../../base/visible.ts";
 import { linkPath } from "../../protocol/messages.ts";
-import { type Answer, render, say } from "../answer/answer.ts";
+import { type Answer, problem, renderAnswer } from "../answer/answer.ts";
 import { type Language, languageOf } from "../answer/language.ts";
 import type { AnswerCode } from "../answer/messages.ts";
 import { addressBlock } from "../auth/rate.ts";
@@ -59,7 +59,7 @@ const requestIdsAtOnce = 128;
 const jsonType = "application/json; charset=utf-8";
 
 /** Sends an Answer with its headers and language, and the request's id if it is an error. */
-export function reply(
+export function sendAnswer(
   request: FastifyRequest,
   response: FastifyReply,
   answer: Answer,
@@ -74,7 +74,7 @@ export function reply(
   if (answer.kind === "list")
     return response.status(200).send(Readable.from(answer.parts, { objectMode: false }));
   const { language, isInterface } = request;
-  const { status, text } = render(answer, { language, requestId: request.id, isInterface });
+  const { status, text } = renderAnswer(answer, { language, requestId: request.id, isInterface });
   return response.status(status).send(text);
 }
 
@@ -95,7 +95,7 @@ const hungUp: readonly unknown[] = ["ECONNRESET", "ERR_STREAM_PREMATURE_CLOSE"];
 
 /** The answer for an error that was thrown. The gateway's own faults are logged. */
 export function answerOfError(error: unknown, service: Service, requestId: string): Answer {
-  if (isBusy(error)) return say("unavailable", {}, { "Retry-After": "1" });
+  if (isBusy(error)) return problem("unavailable", {}, { "Retry-After": "1" });
   const passing = isDiskFull(error)
     ? "GATEWAY_DISK_FULL"
     : error instanceof AgentError
@@ -104,18 +104,18 @@ export function answerOfError(error: unknown, service: Service, requestId: strin
   if (passing !== null && passingOf(passing) !== null) {
     const words = error instanceof Error ? error.message : "";
     service.log.error({ event: "request-failed", requestId, code: passing }, words);
-    return say("unavailable", {}, { "Retry-After": "60" });
+    return problem("unavailable", {}, { "Retry-After": "60" });
   }
   const name = error instanceof Error && "code" in error ? error.code : undefined;
-  if (hungUp.includes(name)) return say("request_invalid");
+  if (hungUp.includes(name)) return problem("request_invalid");
   const code = typeof name === "string" ? codesOfFramework[name] : undefined;
-  if (code !== undefined) return say(code);
+  if (code !== undefined) return problem(code);
   const context = error instanceof AgentError ? { code: error.code, context: error.context } : {};
   service.log.error(
     { event: "request-failed", requestId, err: error, ...context },
     "a request failed inside",
   );
-  return say("internal");
+  return problem("internal");
 }
 
 const knownPaths: readonly (readonly [RegExp, string])[] = [
@@ -134,9 +134,11 @@ function notFound(request: FastifyRequest): Answer {
   const path = request.url.split("?")[0] ?? "";
   // A proxy that drops the headers of an upgrade makes a plain request of it.
   if (path === linkPath)
-    return say("upgrade_required", {}, { Upgrade: "websocket", Connection: "Upgrade" });
+    return problem("upgrade_required", {}, { Upgrade: "websocket", Connection: "Upgrade" });
   const allow = knownPaths.find(([pattern]) => pattern.test(path))?.[1];
-  return allow === undefined ? say("not_found") : say("method_not_allowed", {}, { Allow: allow });
+  return allow === undefined
+    ? problem("not_found")
+    : problem("method_not_allowed", {}, { Allow: allow });
 }
 
 /**
@@ -190,7 +192,7 @@ function create(service: Service): FastifyInstance {
     clientErrorHandler: answerToNoise,
     frameworkErrors: (error: FastifyError, request: FastifyRequest, response: FastifyReply) => {
       request.language = languageOf(request.headers["accept-language"], "en");
-      void reply(request, response, answerOfError(error, service, request.id));
+      void sendAnswer(request, response, answerOfError(error, service, request.id));
     },
   } as Parameters<typeof fastify>[0]) as unknown as FastifyInstance;
 }
@@ -253,7 +255,7 @@ export function createServer(service: Service): FastifyInstance {
       isUnreadableTold = true;
       const fields = {
         peer: addressBlock(remoteAddress ?? ""),
-        entry: visible(request.client.unreadable),
+        entry: visibleText(request.client.unreadable),
       };
       const words = `the proxy writes "${fields.entry}" into X-Forwarded-For, which is no address: its clients count as the proxy itself`;
       service.log.warn({ event: "proxy-entry-unreadable", ...fields }, words);
@@ -270,9 +272,10 @@ export function createServer(service: Service): FastifyInstance {
       service.log.warn({ event: "proxy-unnamed", peer }, words);
     }
     if (!peers.mayComePlain(remoteAddress))
-      return reply(request, response, say("plaintext_refused"));
+      return sendAnswer(request, response, problem("plaintext_refused"));
     const isNameless = request.raw.httpVersion === "1.1" && request.headers.host === undefined;
-    if (isNameless) return reply(request, response, say("request_invalid", { field: "Host" }));
+    if (isNameless)
+      return sendAnswer(request, response, problem("request_invalid", { field: "Host" }));
   });
   server.addHook("onResponse", async (request, response) => {
     const ms = service.clock() - request.startedAtMs;
@@ -289,8 +292,10 @@ export function createServer(service: Service): FastifyInstance {
     service.log.info(line, "request");
   });
   server.setErrorHandler((error: FastifyError, request, response) =>
-    reply(request, response, answerOfError(error, service, request.id)),
+    sendAnswer(request, response, answerOfError(error, service, request.id)),
   );
-  server.setNotFoundHandler((request, response) => reply(request, response, notFound(request)));
+  server.setNotFoundHandler((request, response) =>
+    sendAnswer(request, response, notFound(request)),
+  );
   return server;
 }

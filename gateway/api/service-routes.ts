@@ -1,12 +1,12 @@
 /** The paths outside /api/v1: pairing for agents, health and readiness for the operator. */
 import type { FastifyInstance } from "fastify";
 import { transcriptBytesMax } from "../../protocol/pairing.ts";
-import { say } from "../answer/answer.ts";
+import { problem } from "../answer/answer.ts";
 import { isOperatorProof, operatorHeader } from "../auth/operator-view.ts";
 import { addressBlock, createBuckets } from "../auth/rate.ts";
 import { pairAgent } from "../pairing/pairing.ts";
 import type { Figures, Probe, Service } from "../service.ts";
-import { reply } from "./server.ts";
+import { sendAnswer } from "./server.ts";
 
 const minuteSeconds = 60;
 const pairingBodyBytesMax = transcriptBytesMax * 2;
@@ -27,15 +27,15 @@ export function addStation(
     onRequest: async (request, response) => {
       const allowance = pairings.take(addressBlock(request.client.address), service.clock());
       if (allowance.allowed) return undefined;
-      return reply(
+      return sendAnswer(
         request,
         response,
-        say("rate_limited", {}, { "Retry-After": String(Math.ceil(allowance.waitMs / 1000)) }),
+        problem("rate_limited", {}, { "Retry-After": String(Math.ceil(allowance.waitMs / 1000)) }),
       );
     },
     handler: async (request, response) => {
       const body = request.body instanceof Uint8Array ? request.body : new Uint8Array(0);
-      return reply(request, response, pairAgent(service, body, request.client));
+      return sendAnswer(request, response, pairAgent(service, body, request.client));
     },
   });
   server.get("/health", async (_request, response) =>

@@ -7,7 +7,7 @@
 
 import { readMoment } from "../../base/timestamp.ts";
 import { orderIdPattern } from "../../protocol/fields.ts";
-import { type Answer, data, isAnswer, list, say } from "../answer/answer.ts";
+import { type Answer, dataAnswer, isAnswer, listAnswer, problem } from "../answer/answer.ts";
 import type { CsvTable } from "../answer/csv-cell.ts";
 import { onlyInterface } from "../answer/interface-fields.ts";
 import { writeRecord } from "../answer/record.ts";
@@ -44,12 +44,13 @@ export function readTransaction(
   if (unknown !== null) return unknown;
   const type = query.transactionType;
   const operation = typeof type === "string" ? operations[type] : undefined;
-  if (operation === undefined) return say("transaction_type_invalid", { field: "transactionType" });
-  if (!idPattern.test(id)) return say("transaction_not_found");
+  if (operation === undefined)
+    return problem("transaction_type_invalid", { field: "transactionType" });
+  if (!idPattern.test(id)) return problem("transaction_not_found");
   const row = readTransactionOf(service.store.database, { id, merchant, operation });
   return row === undefined
-    ? say("transaction_not_found")
-    : data(writeRecord(row, service, (record) => record));
+    ? problem("transaction_not_found")
+    : dataAnswer(writeRecord(row, service, (record) => record));
 }
 
 type Filter = Omit<TransactionFilter, "merchant">;
@@ -98,7 +99,7 @@ function nextPage(query: Query, { at, id }: TransactionPlace): string {
 }
 
 const badQuery = (name: string): Answer =>
-  say("query_invalid", { field: name.slice(0, 64).replace(/[^\x21-\x7e]/g, "?") });
+  problem("query_invalid", { field: name.slice(0, 64).replace(/[^\x21-\x7e]/g, "?") });
 
 /** Returns an answer that names the first unknown parameter; null if all are known. */
 export function unknownParameter(query: Query, known: readonly string[]): Answer | null {
@@ -192,12 +193,12 @@ export function listTransactions(
   const filter = filterOf(service, merchant, query);
   if (isAnswer(filter)) return filter;
   const table = csvTableOf(asked.headers.accept);
-  if (table === "malformed") return say("request_invalid", { field: "Accept" });
+  if (table === "malformed") return problem("request_invalid", { field: "Accept" });
   const form = table === null ? (asked.isInterface ? interfaceForm : jsonForm) : csvForm(table);
   const vary = { Vary: "Accept-Language, Accept" };
   const limit =
     typeof query.limit === "string" ? Number(query.limit) : service.config.limits.listMax;
-  if (limit === 0) return list(textOf(service, filter, form), form.type, vary);
+  if (limit === 0) return listAnswer(textOf(service, filter, form), form.type, vary);
   const rows = listTransactionRows(service.store.database, filter, limit + 1);
   const page = rows.slice(0, limit);
   const last = page[page.length - 1];
@@ -206,5 +207,5 @@ export function listTransactions(
       ? { Link: nextPage(query, placeIn(filter, last)) }
       : {};
   const text = page.map((row) => writeRecord(row, service, form.write)).join(form.between);
-  return list([`${form.head}${text}${form.tail}`], form.type, { ...vary, ...link });
+  return listAnswer([`${form.head}${text}${form.tail}`], form.type, { ...vary, ...link });
 }

@@ -16,7 +16,7 @@ const bodyOf = (code: AnswerCode): string =>
 /** Writes the complete answer and closes the connection, also if the other end does not. */
 function end(socket: Duplex, code: AnswerCode, headers: readonly string[] = []): void {
   const body = bodyOf(code);
-  const [status] = answerCodes[code];
+  const { status } = answerCodes[code];
   const head = [
     `HTTP/1.1 ${status} ${STATUS_CODES[status] ?? ""}`,
     "Content-Type: application/json; charset=utf-8",
@@ -63,7 +63,7 @@ export function answerBelow(
     else end(socket, "method_not_allowed", ["Allow: GET, HEAD, POST"]);
   });
   server.on("checkExpectation", (_request: IncomingMessage, response: ServerResponse) => {
-    const [status] = answerCodes.expectation_failed;
+    const { status } = answerCodes.expectation_failed;
     const headers = { "Content-Type": "application/json; charset=utf-8", Connection: "close" };
     response.writeHead(status, headers).end(bodyOf("expectation_failed"));
   });

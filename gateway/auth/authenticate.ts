@@ -11,11 +11,11 @@
  * token and on limits.
  */
 import type { GatewayLog } from "../../base/log.ts";
-import { type Answer, isAnswer, say } from "../answer/answer.ts";
+import { type Answer, isAnswer, problem } from "../answer/answer.ts";
 import type { ClientAddress } from "../config/client-address.ts";
 import type { GatewayConfig } from "../config/config.ts";
 import type { ClockState } from "../own-clock.ts";
-import { readMerchant } from "../store/merchants.ts";
+import { recallMerchant } from "../store/merchants.ts";
 import type { KeyRow, MerchantRow } from "../store/rows.ts";
 import type { Store } from "../store/store.ts";
 import type { GatewayKey } from "./gateway-key.ts";
@@ -29,7 +29,7 @@ export interface Caller {
   readonly merchant: MerchantRow;
 }
 
-export interface Knock {
+export interface AccessRequest {
   readonly requestId: string; // for the log
   readonly client: ClientAddress;
   readonly token: string | undefined;
@@ -38,7 +38,7 @@ export interface Knock {
   readonly writes: boolean;
 }
 
-export interface Admitted {
+export interface AdmittedRequest {
   readonly caller: Caller | Answer;
   readonly limits: Readonly<Record<string, string>>;
   /**
@@ -53,7 +53,7 @@ export interface RequestGuard {
    * Returns a 429 for a client that sent too many tokens without a known key and sends another;
    * null admits the try.
    */
-  turnAway(knock: Pick<Knock, "requestId" | "client" | "token">): Answer | null;
+  turnAway(knock: Pick<AccessRequest, "requestId" | "client" | "token">): Answer | null;
   /**
    * Keeps that a token was seen in a request that was refused before `admit`. Does nothing for an
    * invalid token.
@@ -65,16 +65,16 @@ export interface RequestGuard {
    * Admits or refuses a request. `limits` are the RateLimit headers of any answer. Rejects if the
    * store cannot write.
    */
-  admit(knock: Knock): Promise<Admitted>;
+  admit(knock: AccessRequest): Promise<AdmittedRequest>;
 }
 
 const failureWindowMs = 600_000;
-const clockWrong = say("clock_wrong", {}, { "Retry-After": "10" });
+const clockWrong = problem("clock_wrong", {}, { "Retry-After": "10" });
 
 const secondsOf = (ms: number): string => String(Math.max(1, Math.ceil(ms / 1000)));
 
 function tooMany(allowance: Allowance): Answer {
-  return say("rate_limited", {}, { "Retry-After": secondsOf(allowance.waitMs) });
+  return problem("rate_limited", {}, { "Retry-After": secondsOf(allowance.waitMs) });
 }
 
 function limitHeaders(allowance: Allowance): Record<string, string> {
@@ -124,12 +124,12 @@ export function createRequestGuard(by: {
   ): readonly [counter: typeof unauthenticated, name: string, keyId: string] {
     const block = addressBlock(ip);
     const kid = kidOf(token);
-    const isKnown = kid !== null && findKey(store.database, kid) !== undefined;
+    const isKnown = kid !== null && findKey(store, kid) !== undefined;
     return isKnown ? [byKey, `${kid} ${block}`, kid] : [unauthenticated, block, ""];
   }
 
   function tell(
-    { requestId, client }: Pick<Knock, "requestId" | "client">,
+    { requestId, client }: Pick<AccessRequest, "requestId" | "client">,
     keyId: string,
     reason: string,
   ): void {
@@ -139,21 +139,21 @@ export function createRequestGuard(by: {
     );
   }
 
-  const refuse = (knock: Knock, reason: string): Answer => {
+  const refuse = (knock: AccessRequest, reason: string): Answer => {
     const [counter, name, keyId] = countOf(knock.client.address, knock.token);
     return refuseBy(counter, name, knock, keyId, reason);
   };
 
   /** A clock that is wrong refuses the tokens of every shop: that is no fault of theirs. */
   function refuseToken(
-    knock: Knock,
+    knock: AccessRequest,
     { reason, isTimeAlone }: Extract<TokenVerdict, { ok: false }>,
   ): Answer {
     if (isTimeAlone !== true || ownClock().kind === "right") return refuse(knock, reason);
     return clockWrong;
   }
 
-  const refuseReplay = (knock: Knock, keyId: string): Answer =>
+  const refuseReplay = (knock: AccessRequest, keyId: string): Answer =>
     refuseBy(
       replays,
       `${keyId} ${addressBlock(knock.client.address)}`,
@@ -165,7 +165,7 @@ export function createRequestGuard(by: {
   function refuseBy(
     counter: typeof unauthenticated,
     name: string,
-    knock: Knock,
+    knock: AccessRequest,
     keyId: string,
     reason: string,
   ): Answer {
@@ -173,19 +173,24 @@ export function createRequestGuard(by: {
     const allowance = counter.check(name, clock());
     if (!allowance.allowed) return tooMany(allowance);
     counter.fail(name, clock());
-    return say("token_invalid", {}, { "WWW-Authenticate": 'signatureToken realm="api"' });
+    return problem("token_invalid", {}, { "WWW-Authenticate": 'signatureToken realm="api"' });
   }
 
   /** The answer if the token's key is not allowed here and now; null admits the request. */
-  function barred(knock: Knock, key: KeyRow, merchant: MerchantRow, nowMs: number): Answer | null {
-    const problem = keyProblem(key, merchant, knock.client, nowMs);
-    if (problem !== null) return say(problem);
-    return keyHasScope(key, knock.scope) ? null : say("scope_missing", { scope: knock.scope });
+  function barred(
+    knock: AccessRequest,
+    key: KeyRow,
+    merchant: MerchantRow,
+    nowMs: number,
+  ): Answer | null {
+    const reason = keyProblem(key, merchant, knock.client, nowMs);
+    if (reason !== null) return problem(reason);
+    return keyHasScope(key, knock.scope) ? null : problem("scope_missing", { scope: knock.scope });
   }
 
   /** The caller of a valid token, or the answer that refuses it. */
-  function callerOf(knock: Knock, key: KeyRow, nowMs: number): Caller | Answer {
-    const merchant = readMerchant(store.database, key.merchant);
+  function callerOf(knock: AccessRequest, key: KeyRow, nowMs: number): Caller | Answer {
+    const merchant = recallMerchant(store, key.merchant);
     if (merchant === undefined) return refuse(knock, "no merchant");
     return barred(knock, key, merchant, nowMs) ?? { key, merchant };
   }

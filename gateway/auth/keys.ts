@@ -10,9 +10,9 @@ import { privateKeyFromSeed, publicKeyFromHex, publicKeyHex } from "../../protoc
 import { keyIdPattern } from "../../protocol/fields.ts";
 import { addressList } from "../config/address-list.ts";
 import type { ClientAddress } from "../config/client-address.ts";
-import { insertKey, markKeyRevoked, readKey } from "../store/keys.ts";
+import { insertKey, markKeyRevoked, recallKey } from "../store/keys.ts";
 import type { KeyProfile, KeyRow, MerchantRow } from "../store/rows.ts";
-import type { Database } from "../store/store.ts";
+import type { Database, Store } from "../store/store.ts";
 import type { GatewayKey } from "./gateway-key.ts";
 import { sealSecret } from "./secret-box.ts";
 
@@ -98,8 +98,8 @@ export function createKey(
 }
 
 /** The row of a key, revoked or not; undefined if the text is not the id of a key. */
-export function findKey(database: Database, keyId: string): KeyRow | undefined {
-  return keyIdPattern.test(keyId) ? readKey(database, keyId) : undefined;
+export function findKey(store: Pick<Store, "remembered">, keyId: string): KeyRow | undefined {
+  return keyIdPattern.test(keyId) ? recallKey(store, keyId) : undefined;
 }
 
 export function keyHasScope(key: KeyRow, scope: Scope): boolean {

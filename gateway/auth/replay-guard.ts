@@ -20,7 +20,7 @@ export interface TokenUse {
   end(): Promise<void>;
 }
 
-export interface Seen {
+export interface SeenTokens {
   has(token: SeenToken): boolean;
   /**
    * Keeps that a request carried the token; resolves when this is durable. Harmless to call twice.
@@ -36,7 +36,7 @@ const lagMs = 1_000;
 
 const nameOf = ({ keyId, jti }: SeenToken): string => `${keyId} ${jti}`;
 
-export function createSeen(store: Store): Seen {
+export function createSeen(store: Store): SeenTokens {
   // Tokens of requests in progress: each is on disk, or will be before the answer.
   const held = new Set<string>();
   const markedAtMs = new Map<string, number>();

@@ -64,7 +64,7 @@ function parseObject(bytes: Uint8Array): JsonObject | null {
     : null;
 }
 
-interface Split {
+interface SplitToken {
   readonly token: string;
   readonly kid: string;
   readonly alg: string;
@@ -75,7 +75,7 @@ interface Split {
  * Splits the token without checking it: three parts in canonical base64url, header and claims
  * strict JSON objects.
  */
-function split(value: string | undefined): Split | string {
+function split(value: string | undefined): SplitToken | string {
   if (value === undefined || value === "") return "no token";
   const token = value.startsWith("Bearer ") ? value.slice("Bearer ".length) : value;
   if (token.length > tokenCharsMax) return "too long";
@@ -194,7 +194,7 @@ export async function verifyToken(
   const parts = split(value);
   if (typeof parts === "string") return no(parts);
   const { claims, kid } = parts;
-  const key = findKey(at.store.database, kid);
+  const key = findKey(at.store, kid);
   if (key === undefined) return no("unknown key");
   if (parts.alg !== key.alg) return no("another algorithm than the key's");
   if (!(await signatureFits(parts.token, key, at.sealingKey))) return no("signature");

@@ -3,9 +3,10 @@
  * double, and exact strings. Source: docs/api.md, section on balance.
  */
 import { formatAmount } from "../../protocol/amount.ts";
-import { type Answer, json, say } from "../answer/answer.ts";
+import { type Answer, jsonAnswer, problem } from "../answer/answer.ts";
 import type { GatewayCurrency } from "../config/config.ts";
 import type { Service } from "../service.ts";
+import { hotWalletAddressOn } from "../store/agent-accounts.ts";
 import { agentOfMerchant } from "../store/agents.ts";
 import { unsweepableUnits } from "../store/gone-payments.ts";
 import { sweepingUnits, toppedUnitsAfter } from "../store/sweeps.ts";
@@ -43,6 +44,20 @@ export interface ReadBalance {
   readonly fundsUnits: bigint; // the hot wallet on the chain, at the block
   readonly block: number;
   readonly balance: Balance;
+}
+
+/**
+ * Lets the watcher read the merchant's hot wallet in its next pass, because somebody asks for its
+ * balance or orders more than it had. Harmless to call again.
+ */
+export function askFunds(
+  { store, signals }: Pick<Service, "store" | "signals">,
+  merchant: string,
+  network: string,
+): void {
+  const agent = agentOfMerchant(store.database, merchant);
+  const account = agent === undefined ? "" : hotWalletAddressOn(agent, network);
+  if (account !== "") signals.emit("funds", { network, account });
 }
 
 /** Null until the watcher has read the merchant's hot wallet. */
@@ -87,11 +102,12 @@ export function balanceOf(
 export function readBalance(service: Service, merchant: string, currencyId: string): Answer {
   const { currencies } = service.config;
   const currency = Object.hasOwn(currencies, currencyId) ? currencies[currencyId] : undefined;
-  if (currency === undefined) return say("currency_not_found");
+  if (currency === undefined) return problem("currency_not_found");
+  askFunds(service, merchant, currency.network);
   const read = balanceOf(service, merchant, currency);
-  if (read === null) return say("unavailable", {}, { "Retry-After": "5" });
+  if (read === null) return problem("unavailable", {}, { "Retry-After": "5" });
   // Written by hand, because a serializer would turn a small number into 1e-7.
-  return json(
+  return jsonAnswer(
     `{"balance":${balanceNumber(read.availableUnits, currency.decimal)},${JSON.stringify(read.balance).slice(1)}`,
   );
 }

@@ -2,7 +2,7 @@
  * GET /balances: the balance of each enabled currency in one answer. A currency whose chain was not
  * read yet is named in `unread`, and holds up no other. Source: docs/api.md, section on balance.
  */
-import { type Answer, json } from "../answer/answer.ts";
+import { type Answer, jsonAnswer } from "../answer/answer.ts";
 import type { Service } from "../service.ts";
 import { readBalance } from "./balance.ts";
 
@@ -12,5 +12,5 @@ export function readBalances(service: Service, merchant: string): Answer {
     .map(({ id }) => ({ id, answer: readBalance(service, merchant, id) }));
   const balances = read.flatMap(({ answer }) => (answer.kind === "data" ? answer.body : []));
   const unread = read.flatMap(({ id, answer }) => (answer.kind === "data" ? [] : id));
-  return json(`{"balances":[${balances.join(",")}],"unread":${JSON.stringify(unread)}}`);
+  return jsonAnswer(`{"balances":[${balances.join(",")}],"unread":${JSON.stringify(unread)}}`);
 }

@@ -10,12 +10,11 @@ import { parseAmount } from "../../protocol/amount.ts";
 import type { PairedCurrency } from "../../protocol/messages.ts";
 import type { GatewayConfig, GatewayCurrency } from "../config/config.ts";
 import { hotWalletAddressOn } from "../store/agent-accounts.ts";
-import { readBalanceRow } from "../store/balances.ts";
+import { readSpendable } from "../store/balances.ts";
 import { createParsed } from "../store/parsed-text.ts";
 import { listReserved, promiseName } from "../store/reserved.ts";
-import type { AgentRow } from "../store/rows.ts";
+import type { AgentRow, ReservedRow } from "../store/rows.ts";
 import type { Database } from "../store/store.ts";
-import { unusableUnitsOf } from "../store/unusable-coins.ts";
 import { listEndedAfter } from "../store/withdrawals.ts";
 
 export interface Funds {
@@ -25,10 +24,12 @@ export interface Funds {
   readonly availableUnits: bigint; // never below 0
 }
 
+type Payer = Pick<AgentRow, "accounts" | "currencies">;
+
 const parsedCurrencies = createParsed<readonly PairedCurrency[]>();
 
 /** The agent's own currencies, as it paired with them. */
-export function pairedCurrencies(agent: AgentRow): readonly PairedCurrency[] {
+export function pairedCurrencies(agent: Pick<AgentRow, "currencies">): readonly PairedCurrency[] {
   return parsedCurrencies(agent.currencies);
 }
 
@@ -72,14 +73,14 @@ function promisedOf(
 
 function reservedOf(
   database: Database,
-  agent: AgentRow,
+  agent: Payer,
   currency: GatewayCurrency,
-  block: number,
+  { block, reserved }: { readonly block: number; readonly reserved: readonly ReservedRow[] },
 ): bigint {
   const paired = pairedCurrencies(agent);
   const account = hotWalletAddressOn(agent, currency.network);
   let units = 0n;
-  for (const row of listReserved(database, account, currency.network)) {
+  for (const row of reserved) {
     units += promisedOf(currency, paired, {
       name: row.currency,
       amountUnits: BigInt(row.units),
@@ -94,25 +95,31 @@ function reservedOf(
   return units;
 }
 
+/** The amounts that the agent's hot wallet on a network promises. */
+export function reservedBy(
+  database: Database,
+  agent: Payer,
+  network: string,
+): readonly ReservedRow[] {
+  return listReserved(database, hotWalletAddressOn(agent, network), network);
+}
+
 /**
  * Funds in one currency; null until the watcher has read the account. Must run inside the
- * transaction that reserves.
+ * transaction that reserves. `reserved`: `reservedBy` the agent on the currency's network.
  */
 export function fundsOf(
   database: Database,
-  agent: AgentRow,
+  agent: Payer,
   currency: GatewayCurrency,
+  reserved = reservedBy(database, agent, currency.network),
 ): Funds | null {
-  const balance = readBalanceRow(
-    database,
-    hotWalletAddressOn(agent, currency.network),
-    currency.id,
-  );
+  const balance = readSpendable(database, hotWalletAddressOn(agent, currency.network), currency.id);
   if (balance === undefined) return null;
   const fundsUnits = BigInt(balance.units);
-  const reservedUnits = reservedOf(database, agent, currency, balance.block);
   const { block } = balance;
-  const boundUnits = reservedUnits + unusableUnitsOf(database, balance.account, currency.id);
+  const reservedUnits = reservedOf(database, agent, currency, { block, reserved });
+  const boundUnits = reservedUnits + BigInt(balance.unusableUnits);
   return {
     block,
     fundsUnits,

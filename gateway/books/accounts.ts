@@ -18,7 +18,7 @@ import {
 } from "../store/books.ts";
 import type { Database } from "../store/store.ts";
 import { listSumMoves } from "../store/stray-sums.ts";
-import { type Move, movesOf, Sheet } from "./sheet.ts";
+import { type BalanceMove, movesOf, Sheet } from "./sheet.ts";
 
 /** An account whose balances are compared. */
 export interface Account {
@@ -106,10 +106,10 @@ export async function sheetsOf(
   { network, coin }: Scope,
   accounts: readonly Account[],
   rest: () => Promise<void>,
-  onMove: ((address: string, move: Move) => void) | null = null,
+  onMove: ((address: string, move: BalanceMove) => void) | null = null,
 ): Promise<ReadonlyMap<string, Sheet>> {
   const hearer = (address: string) =>
-    onMove === null ? null : (move: Move) => onMove(address, move);
+    onMove === null ? null : (move: BalanceMove) => onMove(address, move);
   const addresses = accounts.map(({ address }) => address);
   const entries = new Map<string, BookEntryRow[]>(addresses.map((address) => [address, []]));
   for (const entry of listBookEntries(database, network, addresses))

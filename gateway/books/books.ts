@@ -7,11 +7,12 @@ import type { Code } from "../../base/codes.ts";
 import { AgentError } from "../../base/fault.ts";
 import type { GatewayLog } from "../../base/log.ts";
 import type { GatewayConfig } from "../config/config.ts";
+import { agentsVersion } from "../store/agents.ts";
 import { readClosing } from "../store/books.ts";
 import type { Store } from "../store/store.ts";
 import { closeBooks } from "./closing.ts";
 import type { BookNodes, ClosingOptions } from "./compare.ts";
-import { amountWords, type Closed, differenceWords, keepFailed } from "./keeping.ts";
+import { amountWords, type ClosingResult, differenceWords, keepFailed } from "./keeping.ts";
 import { hasUnopened, openBooks } from "./opening.ts";
 
 export interface BooksOptions {
@@ -54,6 +55,7 @@ export function startBooks(options: BooksOptions): Books {
   let running: Promise<void> | null = null;
   let isClosed = false;
   const openedAt = new Map<string, number>(); // newest try to open books, by network
+  const allOpen = new Map<string, number>(); // the list of agents whose books are all open, by network
   const timers = new Set<() => void>();
   const rest = (ms: number): Promise<void> => {
     if (isClosed) return Promise.resolve();
@@ -92,7 +94,12 @@ export function startBooks(options: BooksOptions): Books {
   const isOpeningDue = (chain: ReadChain): boolean => {
     const nowMs = clock();
     if (Math.abs(nowMs - (openedAt.get(chain.network) ?? 0)) < openingRetryMs) return false;
-    if (!hasUnopened(closingOf(options, chain))) return false;
+    const version = agentsVersion(store.database);
+    if (allOpen.get(chain.network) === version) return false;
+    if (!hasUnopened(closingOf(options, chain))) {
+      allOpen.set(chain.network, version);
+      return false;
+    }
     openedAt.set(chain.network, nowMs);
     return true;
   };
@@ -136,7 +143,7 @@ function tell(
   { log }: BooksOptions,
   { name: chain }: ReadChain,
   { currencies }: Pick<ClosingOptions, "currencies">,
-  closed: Closed,
+  closed: ClosingResult,
 ): void {
   if (closed.isStopped) return;
   const { addresses, hotWallets, compared, firstBlock, lastBlock, differences, left } = closed;

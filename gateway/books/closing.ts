@@ -15,11 +15,11 @@ import {
 import {
   type BookCurrency,
   type ClosingOptions,
-  type Compared,
+  type ComparedBalance,
   Comparison,
-  type Left,
+  type UncomparedBalances,
 } from "./compare.ts";
-import { type Closed, keepClosed } from "./keeping.ts";
+import { type ClosingResult, keepClosed } from "./keeping.ts";
 import { sinceBlock } from "./since.ts";
 import { type Verdict, verdictOf } from "./verdict.ts";
 
@@ -28,8 +28,8 @@ const lookRestMs = 4_000;
 const groupMax = 250; // accounts in one question of a later comparison
 const sinceMax = 20; // differences whose first block is searched
 
-interface Found {
-  readonly one: Compared;
+interface FoundDifference {
+  readonly one: ComparedBalance;
   readonly verdict: Exclude<Verdict, { readonly kind: "fits" }>;
 }
 
@@ -37,7 +37,7 @@ interface Found {
 interface Progress {
   readonly comparison: Comparison;
   readonly seen: Set<string>; // earlier differences whose balances were compared again
-  readonly left: Map<string, Left>;
+  readonly left: Map<string, UncomparedBalances>;
   compared: number;
   done: number;
 }
@@ -47,7 +47,7 @@ interface Progress {
  * and writes at the end. Harmless to call twice.
  * @throws AgentError BOOKS_UNREAD, NODE_CLOSED, GATEWAY_STORE_*
  */
-export async function closeBooks(options: ClosingOptions): Promise<Closed> {
+export async function closeBooks(options: ClosingOptions): Promise<ClosingResult> {
   const { store, network, currencies } = options;
   const { database } = store;
   const of = countDepositAccounts(database, options);
@@ -61,7 +61,7 @@ export async function closeBooks(options: ClosingOptions): Promise<Closed> {
     done: 0,
   };
   const open = new Set(before.map(nameOf));
-  const suspects: Compared[] = [];
+  const suspects: ComparedBalance[] = [];
   for (const slice of slicesOf(options, hotWallet)) {
     if (options.isStopped?.() === true) return stoppedAt(options, progress);
     suspects.push(...(await look(options, progress, slice, currencies, open)));
@@ -71,7 +71,7 @@ export async function closeBooks(options: ClosingOptions): Promise<Closed> {
   const found = await lookAgain(options, progress, suspects);
   if (options.isStopped?.() === true) return stoppedAt(options, progress);
   const differences = await differencesOf(options, found);
-  const closed: Closed = {
+  const closed: ClosingResult = {
     ...stoppedAt(options, progress),
     addresses: of,
     hotWallets: hotWallet.length,
@@ -97,7 +97,10 @@ function* slicesOf(
 const nameOf = ({ address, currency }: Pick<DifferenceRow, "address" | "currency">): string =>
   `${address} ${currency}`;
 
-function stoppedAt({ network, clock }: ClosingOptions, { comparison, compared }: Progress): Closed {
+function stoppedAt(
+  { network, clock }: ClosingOptions,
+  { comparison, compared }: Progress,
+): ClosingResult {
   const { firstBlock, lastBlock } = comparison;
   return {
     network,
@@ -122,7 +125,7 @@ async function look(
   accounts: readonly Account[],
   currencies: readonly BookCurrency[],
   open: ReadonlySet<string>,
-): Promise<readonly Compared[]> {
+): Promise<readonly ComparedBalance[]> {
   const { compared, left } = await progress.comparison.compare(accounts, currencies);
   for (const one of left) keepLeft(progress, one);
   progress.compared += compared.length;
@@ -134,7 +137,7 @@ async function look(
   return doubtful.filter((one) => verdictOf(store.database, network, one).kind !== "fits");
 }
 
-function keepLeft({ left }: Progress, { currency, code, balances }: Left): void {
+function keepLeft({ left }: Progress, { currency, code, balances }: UncomparedBalances): void {
   const name = `${currency} ${code}`;
   left.set(name, { currency, code, balances: (left.get(name)?.balances ?? 0) + balances });
 }
@@ -146,15 +149,15 @@ function keepLeft({ left }: Progress, { currency, code, balances }: Left): void 
 async function lookAgain(
   options: ClosingOptions,
   progress: Progress,
-  suspects: readonly Compared[],
-): Promise<readonly Found[]> {
+  suspects: readonly ComparedBalance[],
+): Promise<readonly FoundDifference[]> {
   const { store, network, rest, isStopped } = options;
-  const found: Found[] = [];
+  const found: FoundDifference[] = [];
   let doubtful = suspects;
   for (let looks = 2; doubtful.length > 0 && isStopped?.() !== true; looks += 1) {
     await rest(lookRestMs);
     progress.comparison.moveOn();
-    const again: Compared[] = [];
+    const again: ComparedBalance[] = [];
     for (const [currency, accounts] of groupsOf(doubtful)) {
       const { compared, left } = await progress.comparison.compare(accounts, [currency]);
       for (const each of left) {
@@ -186,7 +189,7 @@ async function lookAgain(
 
 /** Accounts to ask at once, by currency. */
 function groupsOf(
-  doubtful: readonly Compared[],
+  doubtful: readonly ComparedBalance[],
 ): readonly (readonly [BookCurrency, readonly Account[]])[] {
   const groups: [BookCurrency, Account[]][] = [];
   for (const { currency, account } of doubtful) {
@@ -203,14 +206,14 @@ function groupsOf(
  * The books of a hot wallet begin with the second comparison; all other balances are judged by the
  * last.
  */
-function isSettled(verdict: Verdict, isLast: boolean): verdict is Found["verdict"] {
+function isSettled(verdict: Verdict, isLast: boolean): verdict is FoundDifference["verdict"] {
   if (verdict.kind === "fits" || verdict.kind === "moving") return false;
   return verdict.kind === "opening" || isLast;
 }
 
 function entryOf(
   { network, clock }: ClosingOptions,
-  { one, verdict }: Found,
+  { one, verdict }: FoundDifference,
 ): readonly BookEntryRow[] {
   if (verdict.kind === "difference" || verdict.kind === "moving") return [];
   const { account, currency, block } = one;
@@ -229,13 +232,13 @@ function entryOf(
 }
 
 /** The number of entries that an account had when it was compared. */
-function countsOf(found: readonly Found[]): ReadonlyMap<string, number> {
+function countsOf(found: readonly FoundDifference[]): ReadonlyMap<string, number> {
   return new Map(found.map(({ one }) => [one.account.address, one.sheet.entries]));
 }
 
 async function differencesOf(
   options: ClosingOptions,
-  found: readonly Found[],
+  found: readonly FoundDifference[],
 ): Promise<readonly DifferenceRow[]> {
   const { store, network, clock } = options;
   const closing = readClosing(store.database, network);
@@ -265,7 +268,7 @@ async function differencesOf(
 /** The block of an unchanged earlier difference is already known. */
 async function sinceOf(
   options: ClosingOptions,
-  { one, verdict }: Found,
+  { one, verdict }: FoundDifference,
   before: DifferenceRow | undefined,
   closing: ClosingRow | undefined,
   isLookedFor: boolean,

@@ -37,7 +37,7 @@ export interface ClosingOptions extends Scope {
 }
 
 /** A compared balance. */
-export interface Compared {
+export interface ComparedBalance {
   readonly account: Account;
   readonly currency: BookCurrency;
   readonly block: number;
@@ -49,7 +49,7 @@ export interface Compared {
 }
 
 /** The number of balances of a currency that were not compared, and the reason. */
-export interface Left {
+export interface UncomparedBalances {
   readonly currency: string;
   readonly code: string; // code of the fault; "moving" if the account moves too often
   readonly balances: number;
@@ -66,7 +66,7 @@ const restMaxMs = 10_000; // even if the clock was corrected
 const cursorRestMs = 500;
 const cursorTries = 60;
 
-interface Reading {
+interface BalanceReading {
   readonly first: number;
   readonly last: number;
   readonly units: readonly bigint[];
@@ -116,10 +116,13 @@ export class Comparison {
   async compare(
     accounts: readonly Account[],
     currencies: readonly BookCurrency[] = this.#options.currencies,
-  ): Promise<{ readonly compared: readonly Compared[]; readonly left: readonly Left[] }> {
+  ): Promise<{
+    readonly compared: readonly ComparedBalance[];
+    readonly left: readonly UncomparedBalances[];
+  }> {
     const { store, rest } = this.#options;
-    const readings: (readonly [BookCurrency, Reading])[] = [];
-    const left: Left[] = [];
+    const readings: (readonly [BookCurrency, BalanceReading])[] = [];
+    const left: UncomparedBalances[] = [];
     for (const currency of currencies) {
       const reading = await this.#read(accounts, currency);
       if (typeof reading === "string")
@@ -140,7 +143,10 @@ export class Comparison {
   }
 
   /** Returns a code if the balances cannot be read. */
-  async #read(accounts: readonly Account[], { contract }: BookCurrency): Promise<Reading | string> {
+  async #read(
+    accounts: readonly Account[],
+    { contract }: BookCurrency,
+  ): Promise<BalanceReading | string> {
     const { reader, rest, clock } = this.#options;
     const questions = accounts.map(({ address: account }) => ({ account, contract }));
     let code = "";
@@ -190,8 +196,8 @@ function judge(
   account: Account,
   currency: BookCurrency,
   sheet: Sheet,
-  { first, last, found }: Omit<Reading, "units"> & { readonly found: bigint },
-): Compared {
+  { first, last, found }: Omit<BalanceReading, "units"> & { readonly found: bigint },
+): ComparedBalance {
   const values = sheet.between(currency.id, first, last);
   const isFit = values.includes(found);
   const expectedUnits = isFit ? found : (values[0] ?? 0n);

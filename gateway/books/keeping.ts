@@ -17,10 +17,10 @@ import {
   readClosing,
 } from "../store/books.ts";
 import type { Database } from "../store/store.ts";
-import type { BookCurrency, ClosingOptions, Left } from "./compare.ts";
+import type { BookCurrency, ClosingOptions, UncomparedBalances } from "./compare.ts";
 
 /** Results of a closing on one network. */
-export interface Closed {
+export interface ClosingResult {
   readonly network: string;
   readonly at: number;
   readonly firstBlock: number;
@@ -28,7 +28,7 @@ export interface Closed {
   readonly addresses: number;
   readonly hotWallets: number;
   readonly compared: number; // number of balances
-  readonly left: readonly Left[];
+  readonly left: readonly UncomparedBalances[];
   readonly differences: readonly DifferenceRow[];
   readonly entries: readonly BookEntryRow[]; // openings, and payments from outside or by an owner
   readonly news: readonly DifferenceRow[]; // differences that no earlier closing reported
@@ -36,7 +36,7 @@ export interface Closed {
 }
 
 /** Data of a closing, besides its results, that the writing needs. */
-interface Kept {
+interface ClosingContext {
   readonly seen: readonly DifferenceRow[]; // earlier differences whose balances were compared again
   readonly entryCounts: ReadonlyMap<string, number>; // number of an account's entries when it was compared
 }
@@ -44,9 +44,9 @@ interface Kept {
 /** @returns the closing with the entries that were written */
 export function keepClosed(
   options: ClosingOptions,
-  closed: Closed,
-  { seen, entryCounts }: Kept,
-): Closed {
+  closed: ClosingResult,
+  { seen, entryCounts }: ClosingContext,
+): ClosingResult {
   const { store, network, currencies, clock } = options;
   return store.write((database) => {
     const entries = closed.entries.filter((entry) => isCurrent(database, entry, entryCounts));

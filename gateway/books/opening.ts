@@ -6,9 +6,9 @@ import { addBookEntry, listBookEntries } from "../store/books.ts";
 import { hotWalletAccounts } from "./accounts.ts";
 import { type ClosingOptions, Comparison } from "./compare.ts";
 
-type Unopened = Omit<ClosingOptions, "rest">;
+type OpeningOptions = Omit<ClosingOptions, "rest">;
 
-function unopened(options: Unopened) {
+function unopened(options: OpeningOptions) {
   const { store, network, currencies } = options;
   const accounts = hotWalletAccounts(store.database, options);
   const entries = listBookEntries(
@@ -24,7 +24,7 @@ function unopened(options: Unopened) {
 }
 
 /** True if a hot wallet has no opening yet in one of the currencies. */
-export function hasUnopened(options: Unopened): boolean {
+export function hasUnopened(options: OpeningOptions): boolean {
   return unopened(options).length > 0;
 }
 

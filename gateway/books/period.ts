@@ -7,7 +7,7 @@
 import { valuesIn } from "../../base/result.ts";
 import { type Account, depositSlices, hotWalletAccounts, sheetsOf } from "./accounts.ts";
 import type { BookCurrency, ClosingOptions } from "./compare.ts";
-import type { Move, MoveKind, Sheet } from "./sheet.ts";
+import type { BalanceMove, MoveKind, Sheet } from "./sheet.ts";
 
 /** The blocks of a period: `before` is the last one before it, -1 without one. */
 export interface PeriodBlocks {
@@ -79,7 +79,7 @@ export async function sumPeriod(
   let done = 0;
   for (const slice of slicesOf(options)) {
     const merchants = new Map(slice.map(({ address, merchant }) => [address, merchant]));
-    const onMove = (address: string, { kind, currency, block, units }: Move): void => {
+    const onMove = (address: string, { kind, currency, block, units }: BalanceMove): void => {
       if (block <= before || block > last || !ofCurrency.has(currency)) return;
       lineOf(merchants.get(address) ?? "", currency)[fields[kind]] += units;
     };

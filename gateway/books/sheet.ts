@@ -13,7 +13,7 @@ import type { BookEntryRow } from "../store/books.ts";
 export type MoveKind = "in" | "out" | "fee" | "moved" | BookEntryRow["kind"];
 
 /** A change of a balance in one currency. */
-export interface Move {
+export interface BalanceMove {
   readonly kind: MoveKind;
   readonly currency: string;
   readonly units: bigint; // negative: out of the account
@@ -26,7 +26,7 @@ export interface Move {
  * is the currency that pays fees; null if the configuration has none. A top-up moves `coin`, for
  * any currency's sweep.
  */
-export function movesOf(row: MoveRow, coin: string | null): readonly Move[] {
+export function movesOf(row: MoveRow, coin: string | null): readonly BalanceMove[] {
   const { kind, side, status, block } = row;
   const currency = kind === "topup" ? coin : row.currency;
   const units = side === "in" ? BigInt(row.units) : -BigInt(row.units);
@@ -46,7 +46,7 @@ export class Sheet {
   readonly #moves = new Map<string, Map<number, bigint>>(); // units by block, by currency
   readonly #openedAt = new Map<string, number>(); // block, by currency
   readonly #settledAt = new Map<string, number>(); // block of the newest note, by currency
-  readonly #onMove: ((move: Move) => void) | null; // hears each movement that counts
+  readonly #onMove: ((move: BalanceMove) => void) | null; // hears each movement that counts
   /**
    * The number of entries at its creation; a later, higher number means that an entry was added.
    */
@@ -56,7 +56,10 @@ export class Sheet {
    * @param entries only of this account; the opening of a currency replaces every movement up to
    * its block
    */
-  constructor(entries: readonly BookEntryRow[], onMove: ((move: Move) => void) | null = null) {
+  constructor(
+    entries: readonly BookEntryRow[],
+    onMove: ((move: BalanceMove) => void) | null = null,
+  ) {
     this.#onMove = onMove;
     this.entries = entries.length;
     for (const { kind, currency, block } of entries)
@@ -69,7 +72,7 @@ export class Sheet {
   }
 
   /** Must not be called twice with the same movement. */
-  add(move: Move): void {
+  add(move: BalanceMove): void {
     const openedAt = this.#openedAt.get(move.currency);
     if (openedAt === undefined || move.block > openedAt) this.#put(move);
   }
@@ -100,7 +103,7 @@ export class Sheet {
     return [...new Set(blocks.map((block) => this.at(currency, block)))];
   }
 
-  #put(move: Move): void {
+  #put(move: BalanceMove): void {
     const { currency, block, units } = move;
     this.#onMove?.(move);
     const moves = this.#moves.get(currency) ?? new Map<number, bigint>();

@@ -4,10 +4,12 @@
  */
 import { AgentError } from "../../base/fault.ts";
 import { valuesIn } from "../../base/result.ts";
-import type { ClosingOptions, Compared } from "./compare.ts";
+import type { ClosingOptions, ComparedBalance } from "./compare.ts";
 
 /** A block, or the reason why it is unknown. */
-export type Since = { readonly block: number } | { readonly block: null; readonly why: string };
+export type FirstBlock =
+  | { readonly block: number }
+  | { readonly block: null; readonly why: string };
 
 const restMs = 5;
 
@@ -19,9 +21,9 @@ const restMs = 5;
  */
 export async function sinceBlock(
   options: ClosingOptions,
-  difference: Compared,
+  difference: ComparedBalance,
   { floor, even }: { readonly floor: number; readonly even: number | null },
-): Promise<Since> {
+): Promise<FirstBlock> {
   const { reader, rest } = options;
   const { account, currency, block, foundUnits, expectedUnits, sheet } = difference;
   if (reader.tellsNewestBalances === true)

@@ -8,7 +8,7 @@ import { listUnended } from "../store/book-moves.ts";
 import { listForeignOutgoing } from "../store/books.ts";
 import type { OutgoingRow } from "../store/rows.ts";
 import type { Database } from "../store/store.ts";
-import type { Compared } from "./compare.ts";
+import type { ComparedBalance } from "./compare.ts";
 
 /** The verdict on one balance. */
 export type Verdict =
@@ -21,7 +21,7 @@ const namedMax = 3; // transactions named in one sentence
 const unendedMax = 200;
 
 /** Harmless to call twice. */
-export function verdictOf(database: Database, network: string, one: Compared): Verdict {
+export function verdictOf(database: Database, network: string, one: ComparedBalance): Verdict {
   const { account, currency, foundUnits, expectedUnits, isFit, isExact, sheet } = one;
   if (account.kind === "hot" && sheet.openedAt(currency.id) === null)
     return isExact ? { kind: "opening", units: foundUnits } : { kind: "moving" };
@@ -56,7 +56,7 @@ export function verdictOf(database: Database, network: string, one: Compared): V
  */
 function isOnItsWay(
   { stage, operation, isFinal }: ReturnType<typeof listUnended>[number],
-  kind: Compared["account"]["kind"],
+  kind: ComparedBalance["account"]["kind"],
   rest: bigint,
 ): boolean {
   const mayHaveCome = operation === "sweep" && rest > 0n;
@@ -71,7 +71,7 @@ function isOnItsWay(
 function foreignOutgoing(
   database: Database,
   network: string,
-  { account, currency, block, sheet }: Compared,
+  { account, currency, block, sheet }: ComparedBalance,
 ): readonly OutgoingRow[] {
   const after = Math.max(sheet.openedAt(currency.id) ?? -1, sheet.settledAt(currency.id));
   const outgoing = listForeignOutgoing(

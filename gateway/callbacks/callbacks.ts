@@ -23,15 +23,20 @@ import {
 } from "../store/callback-deliveries.ts";
 import { hasChanges, refreshStatus } from "../store/callback-outbox.ts";
 import { type CallbackTargetRow, findTarget, switchTargetOff } from "../store/callback-targets.ts";
-import type { TransactionRow } from "../store/rows.ts";
-import { guarded, keepAside, putAside, tellAside } from "../store/set-aside.ts";
+import { keepAside, putAside, runGuarded, tellAside } from "../store/set-aside.ts";
 import type { Signals } from "../store/signals.ts";
 import type { Database, Store } from "../store/store.ts";
-import { hasCompletions, keepValue, listCompletions } from "../store/transactions.ts";
+import {
+  type Completion,
+  hasCompletions,
+  keepValues,
+  listCompletions,
+  type NewValue,
+} from "../store/transactions.ts";
 import { DeliveryConcurrency, goodTargetMax } from "./delivery-concurrency.ts";
 import { changesMax, type OutboxOptions, tellChanges } from "./outbox.ts";
 import { afterExtraTry, nextTry, retryAfterOf } from "./schedule.ts";
-import { type CallbackSender, isTaken, type Sent } from "./send.ts";
+import { type CallbackSender, type DeliveryResult, isTaken } from "./send.ts";
 import { signedHeaders } from "./signature.ts";
 
 export interface CallbacksOptions extends OutboxOptions {
@@ -41,7 +46,7 @@ export interface CallbacksOptions extends OutboxOptions {
   readonly sealingKey: Uint8Array;
   readonly callbackSender: CallbackSender;
   /** The fiat value of a record that completed now, as JSON; "" if there is none. */
-  readonly fiatValueOf: (row: TransactionRow) => string;
+  readonly fiatValueOf: (row: Completion) => string;
   readonly log: GatewayLog;
 }
 
@@ -71,7 +76,7 @@ interface Outcome {
   readonly target: WaitingTarget;
   readonly delivery: DueDelivery;
   readonly at: number;
-  readonly sent: Sent;
+  readonly sent: DeliveryResult;
 }
 
 export function startCallbacks(options: CallbacksOptions): Callbacks {
@@ -156,7 +161,10 @@ class Dispatcher {
         for (const outcome of outcomes) this.#store(database, outcome, after);
         if (isForgetting) this.#forget(database);
         // Before the events are made, so that the event of a completion has the value.
-        for (const row of listCompletions(database, changesMax)) this.#value(database, row, after);
+        keepValues(
+          database,
+          listCompletions(database, changesMax).flatMap((row) => this.#value(database, row, after)),
+        );
         const told = tellChanges(database, this.#options);
         for (const { key, error } of told.aside) after.push(() => tellAside(log, key, error));
         for (const target of told.full) {
@@ -180,16 +188,15 @@ class Dispatcher {
     }
   }
 
-  #value(database: Database, row: TransactionRow, after: (() => void)[]): void {
+  /** Empty for a record whose value cannot be made. */
+  #value(database: Database, row: Completion, after: (() => void)[]): readonly NewValue[] {
     const { log, clock, fiatValueOf } = this.#options;
-    const value = guarded(() => fiatValueOf(row));
-    if (value.ok) {
-      keepValue(database, row.id, value.value);
-      return;
-    }
+    const value = runGuarded(() => fiatValueOf(row));
+    if (value.ok) return [{ id: row.id, before: row.value, value: value.value }];
     const key = { kind: "value", id: row.id, about: row.id } as const;
     if (keepAside(database, key, value.error, clock()))
       after.push(() => tellAside(log, key, value.error));
+    return [];
   }
 
   #forget(database: Database): void {
@@ -246,7 +253,11 @@ class Dispatcher {
   }
 
   /** The schedule after a failed try. An extra try, made before its time, leaves the schedule. */
-  #afterFailure({ tries, scheduledAt }: DueDelivery, at: number, { retryAfter }: Sent): AfterTry {
+  #afterFailure(
+    { tries, scheduledAt }: DueDelivery,
+    at: number,
+    { retryAfter }: DeliveryResult,
+  ): AfterTry {
     const { clock, config, random } = this.#options;
     const nowMs = clock();
     const retryAfterMs = retryAfterOf(retryAfter, nowMs);
@@ -319,7 +330,7 @@ class Dispatcher {
   #send(target: WaitingTarget, row: CallbackTargetRow, delivery: DueDelivery): void {
     const at = this.#options.clock();
     this.#sign(row, delivery, at)
-      .catch((cause: unknown): Sent => {
+      .catch((cause: unknown): DeliveryResult => {
         if (!(cause instanceof AgentError)) throw cause;
         return { status: 0, answer: cause.code, retryAfter: undefined, durationMs: 0 };
       })
@@ -341,9 +352,9 @@ class Dispatcher {
     row: CallbackTargetRow,
     { event, body, transactionId }: DueDelivery,
     nowMs: number,
-  ): Promise<Sent> {
+  ): Promise<DeliveryResult> {
     const secrets = secretsOf(row, this.#options.sealingKey, nowMs);
-    const signed = guarded(() =>
+    const signed = runGuarded(() =>
       signedHeaders(secrets, { id: event, timestamp: Math.floor(nowMs / 1000), body }),
     );
     if (!signed.ok) {

@@ -7,7 +7,7 @@
  * each with its meaning.
  */
 import type { DeliveryRank } from "../store/callback-deliveries.ts";
-import type { Glimpse, RecordChange } from "../store/callback-outbox.ts";
+import type { RecordChange, RecordSnapshot } from "../store/callback-outbox.ts";
 import { revokedStage } from "../store/gone-payments.ts";
 
 /** In the order of docs/api.md. */
@@ -51,7 +51,7 @@ export const rankOf = (type: string): DeliveryRank => (endsOfMoney.has(type) ? 0
 export const testType = "webhook.test";
 
 /** Facts that the change alone does not have. */
-export interface Circumstances {
+export interface EventContext {
   readonly minPaymentUnits: bigint; // for the record's currency; 0n if the configuration no longer has it
   readonly refundedUnits: bigint; // of a deposit, by refunds that were ordered before the change
   readonly wasBroadcast: boolean; // withdrawal.broadcast was sent before
@@ -68,7 +68,7 @@ const onItsWay: ReadonlySet<string> = new Set(["broadcast", "confirming"]);
 /** @returns the change's events in the order of sending; empty for a change without an event */
 export function eventsOf(
   change: Omit<RecordChange, "id">,
-  circumstances: Circumstances,
+  circumstances: EventContext,
 ): readonly EventType[] {
   const { row, before, payment } = change;
   if (payment !== null) return ["deposit.unattributed"];
@@ -79,9 +79,9 @@ export function eventsOf(
 }
 
 function withdrawalEvents(
-  before: Glimpse,
-  after: Glimpse,
-  { wasBroadcast }: Circumstances,
+  before: RecordSnapshot,
+  after: RecordSnapshot,
+  { wasBroadcast }: EventContext,
 ): readonly EventType[] {
   // An operator may name the transaction that paid an order after it had failed.
   if (before.status !== 0)
@@ -102,10 +102,10 @@ function withdrawalEvents(
 }
 
 function depositEvents(
-  before: Glimpse,
-  after: Glimpse,
+  before: RecordSnapshot,
+  after: RecordSnapshot,
   amountUnits: bigint,
-  { minPaymentUnits, refundedUnits }: Circumstances,
+  { minPaymentUnits, refundedUnits }: EventContext,
 ): readonly EventType[] {
   const receivedUnits = BigInt(after.amountReceivedUnits);
   const isMore = receivedUnits > BigInt(before.amountReceivedUnits);

@@ -50,7 +50,7 @@ interface Round {
 }
 
 /** The result of `tellChanges`. */
-export interface Told {
+export interface OutboxResult {
   readonly full: readonly string[];
   readonly aside: readonly { readonly key: RowKey; readonly error: unknown }[]; // changes that were set aside
 }
@@ -59,10 +59,10 @@ export interface Told {
  * Makes events from at most `changesMax` changes, inside the caller's transaction. A change of
  * which no event can be made is set aside, and the others are told.
  */
-export function tellChanges(database: Database, options: OutboxOptions): Told {
+export function tellChanges(database: Database, options: OutboxOptions): OutboxResult {
   const round: Round = { targets: new Map(), room: new Map(), full: new Set() };
   const touched = new Set<string>();
-  const aside: Told["aside"][number][] = [];
+  const aside: OutboxResult["aside"][number][] = [];
   for (const change of readChanges(database, changesMax)) {
     const key = { kind: "change", id: String(change.id), about: change.row.id } as const;
     const told = guardedWrite(database, () => tell(database, change, round, options));

@@ -14,14 +14,14 @@ import type { CallbackSettings } from "../config/callback-settings.ts";
 import { AddressOrder, type Attempt, addressesMax } from "./address-order.ts";
 import { hostOf, mayReach, nameFaults, urlProblem } from "./guard.ts";
 
-export interface Sent {
+export interface DeliveryResult {
   readonly status: number; // HTTP; 0 without an answer
   readonly answer: string; // the first bytes of the answer, or the reason why there is none
   readonly retryAfter: string | undefined;
   readonly durationMs: number;
 }
 
-export interface Letter {
+export interface DeliveryRequest {
   readonly url: string;
   readonly headers: Readonly<Record<string, string>>;
   readonly body: string;
@@ -36,7 +36,7 @@ export interface CallbackSenderOptions {
 
 export interface CallbackSender {
   /** Tries to send, without a retry. Never rejects for a network fault. */
-  send(letter: Letter): Promise<Sent>;
+  send(letter: DeliveryRequest): Promise<DeliveryResult>;
   /** Cuts off requests in progress. Harmless to call twice. */
   close(): void;
 }
@@ -56,7 +56,7 @@ const otherFamilyMs = 300;
 export function createCallbackSender(options: CallbackSenderOptions): CallbackSender {
   const underWay = new Set<() => void>();
   let isClosed = false;
-  const way: Way = {
+  const way: SenderState = {
     ...options,
     underWay,
     isClosed: () => isClosed,
@@ -75,18 +75,18 @@ export function createCallbackSender(options: CallbackSenderOptions): CallbackSe
   };
 }
 
-type Received = Omit<Sent, "durationMs">;
+type ReceiverAnswer = Omit<DeliveryResult, "durationMs">;
 
 /** State that all tries of one callback sender share. */
-interface Way extends CallbackSenderOptions {
+interface SenderState extends CallbackSenderOptions {
   readonly underWay: Set<() => void>;
   readonly isClosed: () => boolean;
   readonly order: AddressOrder;
 }
 
-const unsent = (answer: string): Received => ({ status: 0, answer, retryAfter: undefined });
+const unsent = (answer: string): ReceiverAnswer => ({ status: 0, answer, retryAfter: undefined });
 
-async function tryOnce(letter: Letter, way: Way): Promise<Received> {
+async function tryOnce(letter: DeliveryRequest, way: SenderState): Promise<ReceiverAnswer> {
   const { settings, monotonic } = way;
   const problem = urlProblem(letter.url, settings);
   if (problem !== "") return unsent(`the URL ${problem}`);
@@ -106,10 +106,10 @@ async function tryOnce(letter: Letter, way: Way): Promise<Received> {
  */
 async function tryAddresses(
   url: URL,
-  letter: Letter,
+  letter: DeliveryRequest,
   lookUp: LookUp,
-  way: Way & { readonly endMs: number },
-): Promise<Received> {
+  way: SenderState & { readonly endMs: number },
+): Promise<ReceiverAnswer> {
   const { settings, monotonic, order, endMs } = way;
   const codes = new Set<string>();
   const tried = new Set<string>();
@@ -143,7 +143,8 @@ async function tryAddresses(
 }
 
 /** True for a status by which a receiver accepts an event. */
-export const isTaken = ({ status }: Pick<Sent, "status">): boolean => status >= 200 && status < 300;
+export const isTaken = ({ status }: Pick<DeliveryResult, "status">): boolean =>
+  status >= 200 && status < 300;
 
 const attemptOf = (outcome: Outcome): Attempt =>
   !outcome.ok ? "failed" : isTaken(outcome) ? "took" : "answered";
@@ -167,7 +168,7 @@ interface LookUp {
  * Asks the name servers directly, because the system's own look-up may delay every other look-up of
  * this process by many seconds. The two families are two questions.
  */
-function startLookUp(url: URL, { settings, nameServers, underWay }: Way): LookUp {
+function startLookUp(url: URL, { settings, nameServers, underWay }: SenderState): LookUp {
   const host = hostOf(url);
   const known = isIP(host) === 0 ? (isLoopback(host) ? ["127.0.0.1"] : null) : [host];
   if (known !== null) {
@@ -239,7 +240,7 @@ export function whyNoAddress(codes: readonly string[]): string {
     : nameFaults.empty;
 }
 
-interface Exchange extends Way {
+interface Exchange extends SenderState {
   readonly timeoutMs: number;
   readonly connectMs: number;
 }
@@ -247,7 +248,12 @@ interface Exchange extends Way {
 const portOf = ({ port }: URL): string => (port === "" ? "" : `:${port}`);
 
 /** The certificate must match the name, though the connection goes to an address. */
-function exchange(url: URL, address: string, letter: Letter, options: Exchange): Promise<Outcome> {
+function exchange(
+  url: URL,
+  address: string,
+  letter: DeliveryRequest,
+  options: Exchange,
+): Promise<Outcome> {
   const { ca, timeoutMs, connectMs, underWay } = options;
   const outgoing = createOutgoing({
     origin: `${url.protocol}//${address.includes(":") ? `[${address}]` : address}${portOf(url)}`,
@@ -275,7 +281,7 @@ function exchange(url: URL, address: string, letter: Letter, options: Exchange):
 }
 
 /** The status decides; the first bytes of the answer are only for the log. */
-export function receivedOf(outcome: Outcome): Received {
+export function receivedOf(outcome: Outcome): ReceiverAnswer {
   if (outcome.ok) {
     const { status, retryAfter, body } = outcome;
     return {

@@ -59,7 +59,7 @@ export type NotAdded =
   | { readonly ok: false; readonly why: "known"; readonly callbackId: string }
   | { readonly ok: false; readonly why: "full" };
 
-export interface Added {
+export interface AddedTarget {
   readonly ok: true;
   readonly callbackId: string;
   readonly url: string; // as it is kept
@@ -72,7 +72,7 @@ export function addTarget(
   by: Actor,
   wanted: NewTarget,
   settings: GuardSettings,
-): Added | NotAdded {
+): AddedTarget | NotAdded {
   const problem = urlProblem(wanted.url, settings);
   if (problem !== "") return { ok: false, why: "url", problem };
   const { merchant } = wanted;
@@ -109,7 +109,7 @@ export function findOwnTarget(
 }
 
 /** Pauses a target: its events wait. Harmless to call twice. */
-export function pause(database: Database, by: Actor, id: string): void {
+export function pauseCallbacks(database: Database, by: Actor, id: string): void {
   if (pauseTarget(database, id, by.nowMs)) audit(database, by, "callback paused", id, "");
 }
 
@@ -117,7 +117,7 @@ export function pause(database: Database, by: Actor, id: string): void {
  * Ends a pause, and switches on a target that a 410 switched off. Harmless to call twice. Events
  * that were given up stay so; `sendAgain` sends them.
  */
-export function resume(database: Database, by: Actor, id: string): void {
+export function resumeCallbacks(database: Database, by: Actor, id: string): void {
   if (endPause(database, id)) audit(database, by, "callback resumed", id, "");
   if (switchTargetOn(database, id)) audit(database, by, "callback switched on", id, "");
 }
@@ -126,7 +126,7 @@ export function resume(database: Database, by: Actor, id: string): void {
  * Removes a target permanently and gives up its waiting deliveries.
  * @returns the number of records whose callbacks were given up
  */
-export function remove(database: Database, by: Actor, id: string): number {
+export function removeCallbacks(database: Database, by: Actor, id: string): number {
   const records = giveUpTarget(database, id);
   removeTarget(database, id, by.nowMs);
   refreshStatus(database, records);

@@ -15,7 +15,7 @@ const chainLines = ["family", "chainId", "confirmations", "feeModel", "explorer"
 const currencyLines = ["decimal", "name", "symbol", "minPaymentAmount", "contract", "market"];
 
 /** The file with each preset expanded. The reader reports a value that is no object. */
-export function expanded(value: JsonValue): {
+export function expandChainPresets(value: JsonValue): {
   readonly value: JsonValue;
   readonly chainPreset: PresetOf;
   readonly currencyPreset: PresetOf;

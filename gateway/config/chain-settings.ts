@@ -20,7 +20,7 @@ import {
   string,
 } from "../../protocol/shape.ts";
 
-export const url: Reader<string> = (value, path) => {
+export const urlReader: Reader<string> = (value, path) => {
   const text = string({ min: 1, max: 2048 })(value, path);
   let parsed: URL;
   try {
@@ -33,7 +33,7 @@ export const url: Reader<string> = (value, path) => {
   return text;
 };
 
-export const positive = (max: number): Reader<number> => integer({ min: 1, max });
+export const positiveReader = (max: number): Reader<number> => integer({ min: 1, max });
 
 /** The family decides which kind of id a chain has. */
 const chainId: Reader<ChainId> = (value, path) =>
@@ -43,10 +43,10 @@ const chainId: Reader<ChainId> = (value, path) =>
 
 /** An address alone, or one with the lines of its server. */
 const node: Reader<NodeLines> = (value, path) =>
-  typeof value === "string" ? { url: url(value, path) } : nodeObject(value, path);
+  typeof value === "string" ? { url: urlReader(value, path) } : nodeObject(value, path);
 
 const nodeObject = object(
-  { url },
+  { url: urlReader },
   {
     headersFile: string({ min: 1, max: 4096 }),
     questionsPerHour: integer({ min: questionsPerHourMin, max: questionsPerHourMax }),
@@ -59,9 +59,11 @@ export const chainShape = object(
     chainId,
     nodes: list(node, 8),
     confirmations: (value, path) =>
-      (value === "finalized" ? "finalized" : positive(10_000)(value, path)) as number | "finalized",
+      (value === "finalized" ? "finalized" : positiveReader(10_000)(value, path)) as
+        | number
+        | "finalized",
   },
-  { agentNodes: list(url, 8), feeModel: string({ max: 32 }), explorer: url },
+  { agentNodes: list(urlReader, 8), feeModel: string({ max: 32 }), explorer: urlReader },
 );
 
 /** The chain's id in its one spelling. Also checks the other settings that the family needs. */

@@ -29,8 +29,8 @@ import { isAddressOrNetwork } from "./address-list.ts";
 import { amountIn, toleranceIn } from "./amount-settings.ts";
 import { bareUrl } from "./bare-url.ts";
 import { type CallbackSettings, callbackSettings, callbacksShape } from "./callback-settings.ts";
-import { expanded, type PresetOf } from "./chain-presets.ts";
-import { chainIdOf, chainShape, nodesIn, positive, url } from "./chain-settings.ts";
+import { expandChainPresets, type PresetOf } from "./chain-presets.ts";
+import { chainIdOf, chainShape, nodesIn, positiveReader, urlReader } from "./chain-settings.ts";
 import { withoutNodeKey } from "./node-keys.ts";
 import { type PriceSettings, priceSection, priceSettings } from "./price-settings.ts";
 import {
@@ -129,7 +129,7 @@ const configBytesMax = 262_144;
 const namePattern = /^[a-z0-9][a-z0-9_-]{0,63}$/;
 /** Its path may be a secret of the receiver's, so no fault shows the path. */
 const alertUrl: Reader<string> = (value, path) => {
-  const parsed = new URL(url(value, path));
+  const parsed = new URL(urlReader(value, path));
   if (parsed.username !== "" || parsed.password !== "" || parsed.hash !== "")
     throw shapeFault(path, "must have no user name and no #");
   if (parsed.protocol === "http:" && !isLoopback(parsed.hostname))
@@ -181,12 +181,12 @@ const file = object(
     limits: object(
       {},
       {
-        readsPerSecond: positive(100_000),
-        writesPerSecond: positive(100_000),
-        burst: positive(1_000),
-        failedAuthPerTenMinutes: positive(1_000_000),
-        pairingsPerMinute: positive(10_000),
-        payerReadsPerSecond: positive(100_000),
+        readsPerSecond: positiveReader(100_000),
+        writesPerSecond: positiveReader(100_000),
+        burst: positiveReader(1_000),
+        failedAuthPerTenMinutes: positiveReader(1_000_000),
+        pairingsPerMinute: positiveReader(10_000),
+        payerReadsPerSecond: positiveReader(100_000),
         bodyBytesMax: integer({ min: 1024, max: 262_144 }),
         withdrawalWaitMs: integer({ max: 10_000 }),
         listMax: integer({ min: 0, max: 100_000 }),
@@ -195,10 +195,10 @@ const file = object(
     lifetimes: object(
       {},
       {
-        depositMinutes: positive(525_600),
+        depositMinutes: positiveReader(525_600),
         confirmingHours: integer({ max: 168 }),
-        withdrawalHours: positive(8_760),
-        approvalDays: positive(365),
+        withdrawalHours: positiveReader(8_760),
+        approvalDays: positiveReader(365),
       },
     ),
     sweepsAtOnce,
@@ -206,7 +206,11 @@ const file = object(
     callbacks: callbacksShape,
     alerts: object(
       {},
-      { command: list(string({ min: 1 }), 32), url: alertUrl, agentAwayMinutes: positive(10_080) },
+      {
+        command: list(string({ min: 1 }), 32),
+        url: alertUrl,
+        agentAwayMinutes: positiveReader(10_080),
+      },
     ),
     metrics: object({
       listen: string({ pattern: /^(?:127(?:\.\d{1,3}){3}|\[::1\]):[1-9]\d{0,4}$/ }),
@@ -370,7 +374,7 @@ export function parseConfig(
   base: string,
   changedAtMs: number,
 ): GatewayConfig {
-  const { value, chainPreset, currencyPreset } = expanded(
+  const { value, chainPreset, currencyPreset } = expandChainPresets(
     parseJson(readable(text), { bytesMax: configBytesMax, keysMax: 512 }),
   );
   const raw = file(value, "config");

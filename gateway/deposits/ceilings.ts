@@ -9,6 +9,7 @@ import type { AddressMark, AddressMarks } from "../store/address-marks.ts";
 import { accountsOf } from "../store/agent-accounts.ts";
 import { isAnyAgentBehind } from "../store/agent-state.ts";
 import {
+  awaitsCeiling,
   endAwaitedCeiling,
   keepDepositCeiling,
   listAgentsEver,
@@ -46,7 +47,10 @@ export function wantedCeiling(next: number): number {
 }
 
 /** The ceiling that the agent's ledger should hold; null if the present ceiling is high enough. */
-export function askedCeiling({ nextDepositIndex, depositCeiling }: AgentRow): number | null {
+export function askedCeiling({
+  nextDepositIndex,
+  depositCeiling,
+}: Pick<AgentRow, "nextDepositIndex" | "depositCeiling">): number | null {
   const wanted = wantedCeiling(nextDepositIndex);
   return wanted > depositCeiling ? wanted : null;
 }
@@ -79,7 +83,7 @@ function holderOfKey(database: Database, key: ReceivingKeyRow): Holder {
   return {
     merchant,
     agent: null,
-    next: nextDepositIndexUnder(database, firstDepositAddress),
+    next: nextDepositIndexUnder(database, merchant, firstDepositAddress),
     accounts: [{ family, id: xpub, firstAddress: firstDepositAddress }],
     skipTo: (inside, next) => moveReceivingKey(inside, key, next),
   };
@@ -174,7 +178,7 @@ export function passOver(database: Database, firstAddress: string, to: number): 
 const farBehind = ({ next }: Holder): number => next + Math.max(farIndexes, next);
 
 /** The result of the comparison at a start. */
-export interface Found {
+export interface StartComparison {
   readonly reason: string; // why the database counts as restored from a backup; "" if it does not
   readonly skipped: number;
 }
@@ -187,7 +191,7 @@ export function compareMarks(
   database: Database,
   marks: ReadonlyMap<string, AddressMark> | null,
   nowMs: number,
-): Found {
+): StartComparison {
   const reason = reasonOf(database, marks);
   keepHasMarksFile(database);
   beginVouched(database);
@@ -267,7 +271,7 @@ function isNews({ caughtUp, awaitsCeiling }: AgentRow, run: string): boolean {
 }
 
 /** The reason of an agent's statement, and the run of the gateway that received it. */
-interface Doubt {
+interface CeilingDoubt {
   readonly reason: string;
   readonly run: string;
   readonly nowMs: number;
@@ -281,7 +285,7 @@ interface Doubt {
 export function doubtDatabase(
   database: Database,
   agentId: string,
-  { reason, run, nowMs }: Doubt,
+  { reason, run, nowMs }: CeilingDoubt,
 ): void {
   const agent = readAgent(database, agentId);
   if (agent !== undefined && isNews(agent, run)) markRestored(database, { at: nowMs, reason }, run);
@@ -295,7 +299,7 @@ export function learnCeiling(
   database: Database,
   agentId: string,
   ceiling: number,
-  { run, nowMs }: Pick<Doubt, "run" | "nowMs">,
+  { run, nowMs }: Pick<CeilingDoubt, "run" | "nowMs">,
 ): void {
   const agent = readAgent(database, agentId);
   if (agent === undefined) return;
@@ -319,12 +323,10 @@ export function settleAgent(
     nowMs,
   }: { readonly marks: AddressMarks; readonly run: string; readonly nowMs: number },
 ): number {
-  const agent = readAgent(database, agentId);
+  const agent = awaitsCeiling(database, agentId) ? readAgent(database, agentId) : undefined;
   const skipped =
-    agent?.awaitsCeiling === 1
-      ? skip(database, holderOfAgent(agent), knownEnd(agent, marks), nowMs)
-      : 0;
-  endAwaitedCeiling(database, agentId);
+    agent === undefined ? 0 : skip(database, holderOfAgent(agent), knownEnd(agent, marks), nowMs);
+  if (agent !== undefined) endAwaitedCeiling(database, agentId);
   if (countForgottenIndexes(database) > 0) return skipped;
   if (!isAnyAgentBehind(database, run)) vouchForCursors(database);
   return skipped;
@@ -364,7 +366,7 @@ export type Place =
    */
   | { readonly ok: false; readonly reason: "catching_up" | "server_away" };
 
-interface Asked {
+interface CeilingQuestion {
   readonly marks: AddressMarks;
   readonly firstAddress: string; // first address of the account
   readonly isRead: (sinceMs: number) => boolean; // true if the chain was read since then
@@ -375,7 +377,11 @@ interface Asked {
  * The next index of an agent's accounts. The caller must take it in the same transaction.
  * @throws AgentError GATEWAY_MARKS
  */
-export function indexUnderAgent(database: Database, agent: AgentRow, asked: Asked): Place {
+export function indexUnderAgent(
+  database: Database,
+  agent: AgentRow,
+  asked: CeilingQuestion,
+): Place {
   return placeOf(database, holderOfAgent(agent), agent, asked);
 }
 
@@ -383,11 +389,20 @@ export function indexUnderAgent(database: Database, agent: AgentRow, asked: Aske
  * Like `indexUnderAgent`, for the account of a merchant that only receives.
  * @throws AgentError GATEWAY_MARKS
  */
-export function indexUnderKey(database: Database, key: ReceivingKeyRow, asked: Asked): Place {
+export function indexUnderKey(
+  database: Database,
+  key: ReceivingKeyRow,
+  asked: CeilingQuestion,
+): Place {
   return placeOf(database, holderOfKey(database, key), null, asked);
 }
 
-function placeOf(database: Database, holder: Holder, agent: AgentRow | null, asked: Asked): Place {
+function placeOf(
+  database: Database,
+  holder: Holder,
+  agent: AgentRow | null,
+  asked: CeilingQuestion,
+): Place {
   const { marks, firstAddress, isRead, nowMs } = asked;
   const mark = marks.of(firstAddress);
   if (mark !== undefined && mark.next > holder.next) {

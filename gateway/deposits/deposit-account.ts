@@ -5,7 +5,7 @@
  * docs/keystore.md section 1.
  */
 import { familyOf } from "../../chains/families.ts";
-import { type Answer, isAnswer, say } from "../answer/answer.ts";
+import { type Answer, isAnswer, problem } from "../answer/answer.ts";
 import type { GatewayCurrency } from "../config/config.ts";
 import { idIn } from "../faults/fault.ts";
 import type { AddressMarks } from "../store/address-marks.ts";
@@ -22,21 +22,22 @@ import { hasStoodSince } from "../store/faults.ts";
 import { hasLookGap } from "../store/look-gaps.ts";
 import { hasReceivingKey, moveReceivingKey, receivingKeyOf } from "../store/receiving-keys.ts";
 import type { AgentRow } from "../store/rows.ts";
-import type { Look } from "../store/signals.ts";
+import type { AddressLook } from "../store/signals.ts";
 import type { Database } from "../store/store.ts";
-import { liveAgent, pays } from "../withdrawals/checks.ts";
+import { canPay, liveAgent } from "../withdrawals/checks.ts";
 import { indexUnderAgent, indexUnderKey, type Place } from "./ceilings.ts";
 
 /** A new address. `agent` is null if no agent has its key. */
 export interface DepositAddress {
   readonly agent: string | null;
   readonly account: string; // the account's address at index 0
+  readonly source: string; // the text that the account's addresses are derived from
   readonly addressIndex: number;
   readonly address: string;
 }
 
 /** Sources outside the database that are checked before an address leaves. */
-export interface Beside {
+export interface AddressSources {
   readonly marks: AddressMarks;
   readonly readAt: (network: string) => number | null; // service.ts
   readonly nowMs: number;
@@ -45,8 +46,8 @@ export interface Beside {
 }
 
 /** The next address has no look yet; it leaves after the watcher's look. */
-export interface Unlooked {
-  readonly look: Look;
+export interface UncheckedAddress {
+  readonly look: AddressLook;
 }
 
 /** Seconds after which the same order may succeed. */
@@ -61,8 +62,8 @@ export function takeAddress(
   database: Database,
   merchant: string,
   currency: GatewayCurrency,
-  beside: Beside,
-): DepositAddress | Answer | Unlooked {
+  beside: AddressSources,
+): DepositAddress | Answer | UncheckedAddress {
   const family = familyOf(currency.network);
   const agent = liveAgent(database, merchant, "deposits_not_ready");
   // An agent has accounts only of the families of its own chains.
@@ -72,21 +73,21 @@ export function takeAddress(
   const key = receivingKeyOf(database, merchant, family.name);
   if (key === undefined) {
     const isReady = !isAnswer(agent) || hasReceivingKey(database, merchant);
-    return isReady ? say("currency_not_payable", { field: "currency" }) : agent;
+    return isReady ? problem("currency_not_payable", { field: "currency" }) : agent;
   }
   const place = indexUnderKey(database, key, askedOf(key.firstDepositAddress, currency, beside));
-  if (!place.ok) return later(place.reason);
+  if (!place.ok) return unavailable(place.reason);
   const unused = firstUnused(database, place.index, key.xpub, currency, beside);
   moveReceivingKey(database, key, unused.next);
   if (!("address" in unused)) return unused.none;
   const { addressIndex, address } = unused;
-  return { agent: null, account: key.firstDepositAddress, addressIndex, address };
+  return { agent: null, account: key.firstDepositAddress, source: key.xpub, addressIndex, address };
 }
 
 const askedOf = (
   firstAddress: string,
   { network }: GatewayCurrency,
-  { marks, readAt, nowMs }: Beside,
+  { marks, readAt, nowMs }: AddressSources,
 ) => ({
   marks,
   firstAddress,
@@ -95,14 +96,14 @@ const askedOf = (
 });
 
 /** Reasons that pass by themselves; docs/api.md explains each. */
-type Passing =
+type PassingReason =
   | Extract<Place, { ok: false }>["reason"]
   | "addresses_used"
   | "address_unchecked"
   | "currency_out_of_service";
 
-export const later = (reason: Passing): Answer =>
-  say("unavailable", { reason }, { "Retry-After": retrySeconds });
+export const unavailable = (reason: PassingReason): Answer =>
+  problem("unavailable", { reason }, { "Retry-After": retrySeconds });
 
 /**
  * A look at this time or later counts. While no node answers, the chain stands still for this
@@ -110,7 +111,7 @@ export const later = (reason: Passing): Answer =>
  */
 export const lookedSince = (
   network: string,
-  { readAt, nowMs }: Pick<Beside, "readAt" | "nowMs">,
+  { readAt, nowMs }: Pick<AddressSources, "readAt" | "nowMs">,
 ): number => (readAt(network) ?? nowMs) - lookMs;
 
 function underAgent(
@@ -118,19 +119,19 @@ function underAgent(
   agent: AgentRow,
   { id, firstAddress }: AgentAccount,
   currency: GatewayCurrency,
-  beside: Beside,
-): DepositAddress | Answer | Unlooked {
+  beside: AddressSources,
+): DepositAddress | Answer | UncheckedAddress {
   const networks = JSON.parse(agent.networks) as readonly string[];
   const canTake =
-    networks.includes(currency.network) && (currency.depositOnly || pays(agent, currency));
-  if (!canTake) return say("currency_not_payable", { field: "currency" });
+    networks.includes(currency.network) && (currency.depositOnly || canPay(agent, currency));
+  if (!canTake) return problem("currency_not_payable", { field: "currency" });
   const place = indexUnderAgent(database, agent, askedOf(firstAddress, currency, beside));
-  if (!place.ok) return later(place.reason);
+  if (!place.ok) return unavailable(place.reason);
   const unused = firstUnused(database, place.index, id, currency, beside);
   skipDepositIndexes(database, agent.id, unused.next);
   if (!("address" in unused)) return unused.none;
   const { addressIndex, address } = unused;
-  return { agent: agent.id, account: firstAddress, addressIndex, address };
+  return { agent: agent.id, account: firstAddress, source: id, addressIndex, address };
 }
 
 /**
@@ -139,7 +140,7 @@ function underAgent(
  */
 const passedOverMax = 100;
 
-interface Unused {
+interface UnusedAddress {
   readonly addressIndex: number;
   readonly address: string;
   readonly next: number; // the index to continue from
@@ -147,7 +148,7 @@ interface Unused {
 
 /** No address can leave now; `next` as above. */
 interface NoneYet {
-  readonly none: Answer | Unlooked;
+  readonly none: Answer | UncheckedAddress;
   readonly next: number;
 }
 
@@ -167,8 +168,8 @@ function firstUnused(
   first: number,
   account: string,
   { network }: GatewayCurrency,
-  beside: Beside,
-): Unused | NoneYet {
+  beside: AddressSources,
+): UnusedAddress | NoneYet {
   const family = familyOf(network);
   const since = lookedSince(network, beside);
   const isUnread = (address: string): boolean =>
@@ -193,5 +194,5 @@ function firstUnused(
     if (!isUnread(address)) break;
   }
   if (waiting !== null) return { none: { look: { network, account } }, next: waiting };
-  return { none: later("addresses_used"), next: first + passedOverMax };
+  return { none: unavailable("addresses_used"), next: first + passedOverMax };
 }

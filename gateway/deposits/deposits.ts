@@ -8,12 +8,12 @@ import { createHash } from "node:crypto";
 import { payeeOf } from "../../chains/payees.ts";
 import { parseAmount } from "../../protocol/amount.ts";
 import { transactionIdOf } from "../../protocol/identity.ts";
-import { type Answer, data, isAnswer, say } from "../answer/answer.ts";
+import { type Answer, dataAnswer, isAnswer, problem } from "../answer/answer.ts";
 import { depositTermLimits, type Order, type OrderShape, readOrder } from "../answer/body.ts";
 import { paymentOf } from "../answer/record.ts";
 import type { GatewayCurrency } from "../config/config.ts";
 import { isAllowedOrigin } from "../config/origin.ts";
-import { quote } from "../prices/quote.ts";
+import { quoteAmount } from "../prices/quote.ts";
 import type { Service } from "../service.ts";
 import { issueAddress } from "../store/address-states.ts";
 import { agentOfMerchant } from "../store/agents.ts";
@@ -28,10 +28,10 @@ import { checkRenewal, renewalOf } from "../withdrawals/renewal.ts";
 import { askedCeiling } from "./ceilings.ts";
 import {
   type DepositAddress,
-  later,
   lookedSince,
   takeAddress,
-  type Unlooked,
+  type UncheckedAddress,
+  unavailable,
 } from "./deposit-account.ts";
 
 export interface DepositRequest {
@@ -61,7 +61,7 @@ function contentHashOf({
   return createHash("sha256").update(JSON.stringify(content)).digest("hex");
 }
 
-interface Fresh {
+interface NewDeposit {
   readonly depositAddress: DepositAddress;
   readonly currency: GatewayCurrency;
   readonly amount: string;
@@ -76,15 +76,15 @@ interface Fresh {
 function amountOf(
   { config, prices }: Service,
   order: Order,
-): Pick<Fresh, "amount" | "quote"> | Answer {
+): Pick<NewDeposit, "amount" | "quote"> | Answer {
   if (order.fiat === null) return { amount: order.amount, quote: "" };
   const currency = checkCurrency(config, order.currency);
   if (isAnswer(currency)) return currency;
-  const quoted = quote(prices, currency, order.fiat);
+  const quoted = quoteAmount(prices, currency, order.fiat);
   if (quoted.ok) return { amount: quoted.amount, quote: JSON.stringify(quoted.quote) };
   const later: Record<string, string> =
     quoted.code === "price_stale" && quoted.comes ? { "Retry-After": "60" } : {};
-  return say(quoted.code, { field: "fiatCurrency" }, later);
+  return problem(quoted.code, { field: "fiatCurrency" }, later);
 }
 
 const percentUnits = 100n * 10n ** BigInt(depositTermLimits.percentDecimal);
@@ -93,7 +93,7 @@ const percentUnits = 100n * 10n ** BigInt(depositTermLimits.percentDecimal);
  * The part of the amount that may be missing: the order's own, rounded down, or the one in the
  * present configuration. A later change affects only later requests.
  */
-function toleranceOf({ tolerancePercent }: Order, { currency, amountUnits }: Fresh): string {
+function toleranceOf({ tolerancePercent }: Order, { currency, amountUnits }: NewDeposit): string {
   if (tolerancePercent === "0") return "0";
   if (tolerancePercent === "") {
     const parsed = parseAmount(currency.paymentTolerance, currency.decimal);
@@ -122,7 +122,7 @@ function insert(
   database: Database,
   request: DepositRequest,
   order: Order,
-  fresh: Fresh,
+  fresh: NewDeposit,
 ): TransactionRow {
   const { currency } = fresh;
   const { agent, addressIndex, address } = fresh.depositAddress;
@@ -165,7 +165,7 @@ function insert(
   return readTransaction(database, id) as TransactionRow;
 }
 
-interface Made {
+interface MadeDeposit {
   readonly row: TransactionRow;
   readonly depositAddress: DepositAddress | null; // null: the order was known
 }
@@ -185,7 +185,7 @@ function make(
   service: Service,
   request: DepositRequest,
   asked: Order,
-): Promise<Made | Answer | Unlooked> {
+): Promise<MadeDeposit | Answer | UncheckedAddress> {
   return request.write((database) => {
     const place = {
       merchant: request.merchant,
@@ -199,7 +199,7 @@ function make(
     if (isAnswer(renewed)) return renewed;
     const order = { ...asked, ...keptOf(asked, renewed) };
     if (!mayReturn(database, request.merchant, order))
-      return say("return_url_invalid", { field: "returnUrl" });
+      return problem("return_url_invalid", { field: "returnUrl" });
     const sum = amountOf(service, order);
     if (isAnswer(sum)) return sum;
     const amount = checkAmount(
@@ -209,7 +209,7 @@ function make(
     );
     if ("kind" in amount) return amount;
     if (service.outOfService(amount.currency.id) !== "") {
-      return say("unavailable", { reason: "currency_out_of_service" }, { "Retry-After": "60" });
+      return problem("unavailable", { reason: "currency_out_of_service" }, { "Retry-After": "60" });
     }
     const { addressMarks: marks, readAt, clock } = service;
     const lookedIn = [amount.currency.id, coinOf(service.config, amount.currency).id];
@@ -249,7 +249,7 @@ async function makeWhenLooked(
   service: Service,
   request: DepositRequest,
   order: Order,
-): Promise<Made | Answer> {
+): Promise<MadeDeposit | Answer> {
   const endMs = service.clock() + lookWaitMs;
   for (;;) {
     const made = await make(service, request, order);
@@ -257,11 +257,11 @@ async function makeWhenLooked(
     const leftMs = endMs - service.clock();
     const isLooked = leftMs > 0 && (await service.waiters.looked(made.look, leftMs));
     if (!isLooked)
-      return later(
+      return unavailable(
         isCurrencyUnread(service, order) ? "currency_out_of_service" : "address_unchecked",
       );
     // The look was made, and the address could not be read in the request's currency or the coin.
-    if (isCurrencyUnread(service, order)) return later("currency_out_of_service");
+    if (isCurrencyUnread(service, order)) return unavailable("currency_out_of_service");
   }
 }
 
@@ -299,9 +299,13 @@ export async function requestDeposit(service: Service, request: DepositRequest):
     ? addressMarks.settled()
     : addressMarks.note(depositAddress.account, depositAddress.addressIndex + 1));
   if (row.contentHash !== contentHashOf(order))
-    return say("order_id_reused", { transactionId: row.id });
-  if (depositAddress !== null) service.signals.emit("changed", { transactionId: row.id });
-  return data({
+    return problem("order_id_reused", { transactionId: row.id });
+  if (depositAddress !== null) {
+    const { source: account, addressIndex: index } = depositAddress;
+    service.signals.emit("changed", { transactionId: row.id });
+    service.signals.emit("left", { network: row.network, account, index });
+  }
+  return dataAnswer({
     address: row.receiverAddress,
     amount: row.amount,
     tag: row.tag,

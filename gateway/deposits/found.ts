@@ -12,12 +12,12 @@ import { insertForgotten } from "../store/forgotten-addresses.ts";
 import { takeFound } from "../store/found-addresses.ts";
 import type { Database, Store } from "../store/store.ts";
 import { type DepositAccount, passOver } from "./ceilings.ts";
-import type { Found, Scanned } from "./scan.ts";
+import type { FoundAddress, ScanResult } from "./scan.ts";
 
 /** Findings on one chain. */
 export interface FoundOn {
   readonly network: string;
-  readonly scanned: Scanned;
+  readonly scanned: ScanResult;
 }
 
 export interface TakenIn {
@@ -103,7 +103,7 @@ export function takeInFound(
 function endOf(
   account: DepositAccount,
   accounts: readonly DepositAccount[],
-  found: readonly Found[],
+  found: readonly FoundAddress[],
 ): number {
   const counted = accounts.filter(({ agent }) => agent !== null && agent === account.agent);
   const own = new Set([account, ...counted].map(({ firstAddress }) => firstAddress));

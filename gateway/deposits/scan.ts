@@ -42,7 +42,7 @@ export interface ScanOptions {
 }
 
 /** A used address that no request names. */
-export interface Found {
+export interface FoundAddress {
   readonly account: ScannedAccount;
   readonly addressIndex: number;
   readonly address: string;
@@ -51,13 +51,13 @@ export interface Found {
   readonly wasUsed: boolean; // the account sent a transaction, or exists on the chain
 }
 
-export interface Scanned {
+export interface ScanResult {
   readonly first: BlockId; // payments in later blocks may be missing
   readonly last: number; // differs from the first if nodes did not keep its state
   readonly asked: number; // number of addresses
   readonly named: number; // number of addresses that requests name
   readonly end: number; // the index after the last one read, of any account
-  readonly found: readonly Found[];
+  readonly found: readonly FoundAddress[];
 }
 
 const sliceMax = 250; // about the size of a chain interface's own batch
@@ -73,10 +73,10 @@ const retryMs = 500;
 export async function scanAccounts(
   accounts: readonly ScannedAccount[],
   options: ScanOptions,
-): Promise<Scanned> {
+): Promise<ScanResult> {
   const first = await options.reader.finalTip();
   const state = { block: first.number, asked: 0, named: 0, end: options.from };
-  const found: Found[] = [];
+  const found: FoundAddress[] = [];
   for (const account of accounts) {
     const last = options.to ?? Number.MAX_SAFE_INTEGER;
     let bound = Math.max(options.from, account.known) + options.gap;
@@ -113,7 +113,7 @@ async function look(
   size: number,
   state: State,
   options: ScanOptions,
-): Promise<readonly Found[]> {
+): Promise<readonly FoundAddress[]> {
   const family = familyNamed(account.family);
   if (family === undefined) return [];
   const candidates = Array.from({ length: size }, (_, at) => ({
@@ -140,7 +140,7 @@ async function look(
 
 interface Answer {
   readonly block: number;
-  readonly balances: readonly Found["balances"][];
+  readonly balances: readonly FoundAddress["balances"][];
   readonly used: readonly boolean[];
 }
 

@@ -6,7 +6,7 @@
  */
 
 /** The turn of one thing. */
-export interface Turn {
+export interface PassTurn {
   readonly merchant: string; // "" for nobody's
   readonly questions: number; // that it costs
   /**
@@ -16,7 +16,7 @@ export interface Turn {
   readonly id?: string;
 }
 
-export class Turns {
+export class MerchantTurns {
   readonly #asked = new Map<string, number>(); // by id; a larger number is later
   readonly #dealt = new Map<string, number>(); // by merchant
   readonly #inPass = new Map<string, number>(); // questions by merchant
@@ -46,7 +46,7 @@ export class Turns {
   deal<One>(
     things: readonly One[],
     questionsMax: number,
-    turnOf: (one: One) => Turn,
+    turnOf: (one: One) => PassTurn,
   ): readonly One[] {
     const queues = this.#queuesOf(things, turnOf);
     const taken: One[] = [];
@@ -56,8 +56,8 @@ export class Turns {
       const least = this.#questionsOf(order[0] as string);
       for (const merchant of order) {
         if (left <= 0 || this.#questionsOf(merchant) > least) break;
-        const queue = queues.get(merchant) as { one: One; turn: Turn }[];
-        const { one, turn } = queue.pop() as { one: One; turn: Turn };
+        const queue = queues.get(merchant) as { one: One; turn: PassTurn }[];
+        const { one, turn } = queue.pop() as { one: One; turn: PassTurn };
         const isFitting = taken.length === 0 || turn.questions <= left;
         if (!isFitting || queue.length === 0) queues.delete(merchant);
         if (!isFitting) continue;
@@ -89,16 +89,16 @@ export class Turns {
   /** Things by merchant, the next at the end. */
   #queuesOf<One>(
     things: readonly One[],
-    turnOf: (one: One) => Turn,
-  ): Map<string, { one: One; turn: Turn }[]> {
-    const queues = new Map<string, { one: One; turn: Turn }[]>();
+    turnOf: (one: One) => PassTurn,
+  ): Map<string, { one: One; turn: PassTurn }[]> {
+    const queues = new Map<string, { one: One; turn: PassTurn }[]>();
     for (const one of things) {
       const turn = turnOf(one);
       const queue = queues.get(turn.merchant);
       if (queue === undefined) queues.set(turn.merchant, [{ one, turn }]);
       else queue.push({ one, turn });
     }
-    const askedAt = ({ turn: { id } }: { readonly turn: Turn }): number =>
+    const askedAt = ({ turn: { id } }: { readonly turn: PassTurn }): number =>
       id === undefined ? 0 : (this.#asked.get(id) ?? 0);
     for (const queue of queues.values()) queue.sort((a, b) => askedAt(a) - askedAt(b)).reverse();
     return queues;

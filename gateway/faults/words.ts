@@ -2,7 +2,7 @@
 import { momentOf } from "../../base/timestamp.ts";
 
 /** Items of one kind and one merchant; "" for nobody's. */
-export interface Counted {
+export interface FaultCount {
   readonly domain: string;
   readonly merchant: string;
   readonly count: number;
@@ -20,7 +20,7 @@ const nouns: Readonly<Record<string, readonly [one: string, many: string]>> = {
 };
 
 /** For example "3 addresses of shop-a are not read since 2026-11-29T08:12:00Z". */
-export function faultText({ domain, merchant, count, sinceMs }: Counted): string {
+export function faultText({ domain, merchant, count, sinceMs }: FaultCount): string {
   const [one, many] = nouns[domain] ?? [domain, domain];
   const of = merchant === "" ? "" : ` of ${merchant}`;
   return `${count} ${count === 1 ? one : many}${of} ${count === 1 ? "is" : "are"} not read since ${momentOf(sinceMs)}`;

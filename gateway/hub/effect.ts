@@ -28,23 +28,23 @@ import { unreachableCode } from "../store/slots.ts";
 import { coinEndedCode } from "../store/unknown-coins.ts";
 
 /** The record that an entry is about. */
-type Asked = Omit<AskedRow, "jobAgent">;
+type RequestedRecord = Omit<AskedRow, "jobAgent" | "answeredAt">;
 
 /**
  * The database's content around one entry, read inside the transaction that will store the effect.
  */
-export interface Around {
+export interface EntryContext {
   readonly agent: Pick<AgentRow, "id" | "accounts" | "nextDepositIndex">;
-  readonly row: Asked | null; // null: no such transaction
+  readonly row: RequestedRecord | null; // null: no such transaction
   readonly jobAgent: string | null; // the agent that has the withdrawal's job
-  readonly isSigned: boolean; // this withdrawal has a signed attempt
+  readonly isSigned: boolean; // this withdrawal has a signed attempt; not read for a yes to an open one
   readonly slot: string | null; // the slot of this withdrawal
   readonly known: SignatureRow | null; // the attempt that a signed entry names
   readonly pin: string; // the coin that the withdrawal's attempts spend; "" before the first
   readonly slotOwner: string | null; // the withdrawal that holds a signed entry's slot
   readonly hashOwner: string | null; // the other withdrawal of the same account that has a signed entry's txHash
   readonly assigned: AssignedPayment | null; // the transaction that paid it, as an operator says
-  readonly isCoinGone: boolean; // no node has shown its pin for a day of chain time
+  readonly isCoinGone: boolean; // no node has shown its pin for a day of chain time; read for an end
   readonly isVoid: boolean; // it was signed, and every attempt except the named one is void
   readonly nowMs: number; // this gateway's clock
   /**
@@ -126,7 +126,7 @@ const unsignedStages: ReadonlySet<string> = new Set([
  * @returns the effect of `entry` on the database's content; the same input always gives the same
  * effect.
  */
-export function effectOf(entry: Entry, around: Around): Effect {
+export function effectOf(entry: Entry, around: EntryContext): Effect {
   switch (entry.kind) {
     case "adopted":
       return { kind: "none" };
@@ -172,7 +172,7 @@ function pauseEffect({ paused, at, network, currency = "", txHashes = [] }: Paus
   return { kind: "stop", network, currency, at: since, txHashes };
 }
 
-function decisionEffect(entry: DecisionEntry, row: Asked, around: Around): Effect {
+function decisionEffect(entry: DecisionEntry, row: RequestedRecord, around: EntryContext): Effect {
   const { isSigned } = around;
   const isOver = entry.decision === "expired" && waits(row.network);
   if (entry.address !== "" && row.receiverAddress !== "" && entry.address !== row.receiverAddress) {
@@ -234,7 +234,7 @@ function decisionEffect(entry: DecisionEntry, row: Asked, around: Around): Effec
  * An operator at the agent ended a sweep whose slot the chain cannot reach. The end counts after
  * this gateway's own nodes have confirmed it. If the chain decided meanwhile, its result stays.
  */
-function unreached({ status, stage, code }: Asked): Effect {
+function unreached({ status, stage, code }: RequestedRecord): Effect {
   if (status !== 0) return { kind: "answer", change: {} };
   if (stage !== "stuck" || code !== unreachableCode)
     return { kind: "expire", code: unreachableCode };
@@ -245,7 +245,7 @@ function unreached({ status, stage, code }: Asked): Effect {
  * An operator at the agent ended a payment or sweep whose pin no node shows. The end counts after
  * this gateway's own nodes have missed it for a day. If the chain decided meanwhile, that stays.
  */
-function uncoined({ status }: Asked, { isCoinGone }: Around): Effect {
+function uncoined({ status }: RequestedRecord, { isCoinGone }: EntryContext): Effect {
   if (status !== 0) return { kind: "answer", change: {} };
   if (!isCoinGone) return { kind: "expire", code: coinEndedCode };
   return { kind: "answer", change: { status: 2, stage: "expired", code: coinEndedCode } };
@@ -255,21 +255,21 @@ function uncoined({ status }: Asked, { isCoinGone }: Around): Effect {
  * An operator at the agent ended a payment with a slot below its account's first. The end counts
  * after this gateway's own nodes have shown that. If the chain decided meanwhile, that stays.
  */
-function below({ status, stage, code }: Asked): Effect {
+function below({ status, stage, code }: RequestedRecord): Effect {
   if (status !== 0) return { kind: "answer", change: {} };
   if (stage !== "stuck" || code !== belowCode) return { kind: "expire", code: belowEndedCode };
   return { kind: "answer", change: { status: 2, stage: "expired", code: belowEndedCode } };
 }
 
 /** A signed entry, the row of its withdrawal, and what the database knows around it. */
-interface Signed {
+interface SignedContext {
   readonly entry: SignedEntry;
-  readonly row: Asked;
-  readonly around: Around;
+  readonly row: RequestedRecord;
+  readonly around: EntryContext;
 }
 
 /** The reasons why a signed entry contradicts the database, in order. */
-export const signedGuards: readonly Guard<Signed, Effect>[] = [
+export const signedGuards: readonly Guard<SignedContext, Effect>[] = [
   [
     "ended unsigned before",
     ({ row, around }) => row.status !== 0 && !around.isSigned,
@@ -390,7 +390,7 @@ export const signedGuards: readonly Guard<Signed, Effect>[] = [
   ],
 ];
 
-function signedEffect(entry: SignedEntry, row: Asked, around: Around): Effect {
+function signedEffect(entry: SignedEntry, row: RequestedRecord, around: EntryContext): Effect {
   const contradicts = firstOf(signedGuards, { entry, row, around });
   if (contradicts !== null) return contradicts;
   const moves = row.status === 0 && unsignedStages.has(row.stage);
@@ -413,26 +413,37 @@ function isAddress(text: string, network: string): boolean {
   return parsed?.ok === true && parsed.address === text;
 }
 
-/** True for an end that a signer can have given the attempt, and where there is none. */
+/**
+ * True for an end that a signer can have given the attempt, and where there is none. A gateway
+ * whose own clock was set back by years would call each honest end a contradiction, so the later of
+ * its clock and the signer's counts; and an order that it made by a clock which was ahead is not
+ * made after now. A signer that lies about its own time harms its own merchant alone, as one that
+ * never answers does.
+ */
 function isEnd(
-  { network, validUntilMs }: SignedEntry,
-  { createdAt }: Asked,
-  { nowMs }: Around,
+  { network, validUntilMs, at }: SignedEntry,
+  { createdAt }: RequestedRecord,
+  { nowMs }: EntryContext,
 ): boolean {
   const exclusion = expiryExclusionOf(network);
+  const [madeAtMs, latestMs] = [Math.min(createdAt, nowMs), Math.max(nowMs, at)];
   return (
     exclusion === null ||
     validUntilMs === undefined ||
-    exclusion.readEnd(validUntilMs, createdAt, nowMs) !== null
+    exclusion.readEnd(validUntilMs, madeAtMs, latestMs) !== null
   );
 }
 
 /** Returns the account that pays; a sweep is paid by the address that it empties. */
-function senderOf(row: Asked, agent: Around["agent"], network: string): string | null | undefined {
+function senderOf(
+  row: RequestedRecord,
+  agent: EntryContext["agent"],
+  network: string,
+): string | null | undefined {
   return row.operation === "sweep" ? row.depositAddress : hotWalletAddressOn(agent, network);
 }
 
-function versionWords({ attempt }: SignedEntry, { id }: Asked): string {
+function versionWords({ attempt }: SignedEntry, { id }: RequestedRecord): string {
   return `attempt ${attempt} of transaction ${id}`;
 }
 
@@ -444,7 +455,7 @@ function untilWords({ validUntilMs = 0 }: SignedEntry): string {
  * Moves a withdrawal to broadcast at most. Only the gateway's own watcher decides that a withdrawal
  * is included, paid, conflicted or void; an agent's statement does not.
  */
-function observedEffect(entry: ObservedEntry, row: Asked): Effect {
+function observedEffect(entry: ObservedEntry, row: RequestedRecord): Effect {
   const moves = entry.stage === "broadcast" && row.status === 0 && row.stage === "signed";
   return moves ? { kind: "advance", change: { stage: "broadcast" } } : { kind: "none" };
 }

@@ -19,12 +19,13 @@ import { addressBlock } from "../auth/rate.ts";
 import { addressReader } from "../config/client-address.ts";
 import type { GatewayConfig } from "../config/config.ts";
 import type { AddressMarks } from "../store/address-marks.ts";
-import { isLinkBlock, keepHello, markAgentSeen } from "../store/agent-state.ts";
-import { agentOfEnded, holderOfJob } from "../store/jobs.ts";
+import { isLinkBlock, keepHello } from "../store/agent-state.ts";
+import { endedByAgent, holderOfJob } from "../store/jobs.ts";
 import type { Signals } from "../store/signals.ts";
 import type { Store } from "../store/store.ts";
 import { type ClearOrders, createClearing } from "../withdrawals/clearing.ts";
 import { Intake } from "./intake.ts";
+import { createLastSeen } from "./last-seen.ts";
 import { type LinkLimits, linkLimits } from "./link-limits.ts";
 import { Session } from "./session.ts";
 import type { SessionRooms } from "./session-rooms.ts";
@@ -92,6 +93,7 @@ export function startHub(options: HubOptions): Hub {
     isLinkBlock(options.store.database, block),
   );
   const intake = new Intake(options);
+  const seen = createLastSeen(live, intake, { clock, everyMs: limits.seenMs });
   const clear = createClearing(options);
   const addressOf = addressReader(options.config.trustProxy);
   const sockets = new WebSocketServer(socketOptions);
@@ -110,7 +112,7 @@ export function startHub(options: HubOptions): Hub {
       const older = live.get(agent);
       live.set(agent, session);
       older?.end("replaced");
-      noteSeen(intake, [agent], clock());
+      seen.came(agent);
       signals.emit("agent", { agent, online: true });
     },
     onStatement: (session, statement) => intake.add(session, session.agentId ?? "", statement),
@@ -124,6 +126,7 @@ export function startHub(options: HubOptions): Hub {
       const agent = session.agentId ?? "";
       if (live.get(agent) !== session) return;
       live.delete(agent);
+      seen.left(agent);
       signals.emit("agent", { agent, online: false });
     },
   };
@@ -143,16 +146,13 @@ export function startHub(options: HubOptions): Hub {
       session.start(namesKinds(request));
     });
   };
-  const seenTimer = setInterval(() => {
-    if (live.size > 0) noteSeen(intake, [...live.keys()], clock());
-  }, limits.heartbeatMs);
   const stopListening = listen(options, live);
   server.on("upgrade", upgrade);
   const close = async (): Promise<void> => {
     server.off("upgrade", upgrade);
     stopListening();
-    clearInterval(seenTimer);
     intake.flush();
+    seen.close();
     for (const session of [...open.keys()]) session.cut();
     for (const closing of sockets.clients) closing.terminate();
     await new Promise<void>((done) => sockets.close(() => done()));
@@ -170,16 +170,19 @@ export function startHub(options: HubOptions): Hub {
 
 /** Sends new jobs, ended withdrawals and void attempts to their agents. */
 function listen({ signals, store }: HubOptions, live: ReadonlyMap<string, Session>): () => void {
-  const woken = createOncePerTurn((agent) => live.get(agent)?.pump());
+  const woken = createOncePerTurn((agents) => {
+    for (const agent of agents) live.get(agent)?.pump();
+  });
+  const ended = createOncePerTurn((ids) => {
+    for (const [agent, own] of endedByAgent(store.database, ids)) live.get(agent)?.tellEnded(own);
+  });
   const stops = [
     signals.on("job", ({ agent }) => woken.add(agent)),
     signals.on("recall", ({ agent }) => live.get(agent)?.tellNamed()),
     signals.on("foreign", ({ agent }) => live.get(agent)?.tellNamed()),
     signals.on("ceiling", ({ agent }) => live.get(agent)?.askCeiling()),
     signals.on("changed", ({ transactionId, isOpen = false }) => {
-      const agent =
-        isOpen || live.size === 0 ? undefined : agentOfEnded(store.database, transactionId);
-      if (agent !== undefined) live.get(agent)?.tellEnded([transactionId]);
+      if (!isOpen && live.size > 0) ended.add(transactionId);
     }),
     signals.on("void", ({ transactionId }) => {
       const agent = live.size === 0 ? undefined : holderOfJob(store.database, transactionId);
@@ -188,15 +191,19 @@ function listen({ signals, store }: HubOptions, live: ReadonlyMap<string, Sessio
   ];
   return () => {
     woken.stop();
+    ended.stop();
     for (const stop of stops) stop();
   };
 }
 
 /**
- * Calls `act` once for each name that was added in a turn of the event loop: orders of one turn
+ * Calls `act` once with all names that were added in a turn of the event loop: orders of one turn
  * were stored together, so their jobs leave in one frame.
  */
-function createOncePerTurn(act: (name: string) => void): { add(name: string): void; stop(): void } {
+function createOncePerTurn(act: (names: readonly string[]) => void): {
+  add(name: string): void;
+  stop(): void;
+} {
   const names = new Set<string>();
   let asked: NodeJS.Immediate | null = null;
   return {
@@ -206,19 +213,13 @@ function createOncePerTurn(act: (name: string) => void): { add(name: string): vo
         asked = null;
         const taken = [...names];
         names.clear();
-        for (const one of taken) act(one);
+        act(taken);
       });
     },
     stop() {
       if (asked !== null) clearImmediate(asked);
     },
   };
-}
-
-function noteSeen(intake: Intake, agentIds: readonly string[], nowMs: number): void {
-  intake.note((database) => {
-    for (const id of agentIds) markAgentSeen(database, id, nowMs);
-  });
 }
 
 /** The session sends what the nodes show, unless they show nothing. */

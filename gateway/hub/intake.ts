@@ -15,23 +15,27 @@ import { acceptsHandshake, keepCaughtUp, keepNotCaughtUp } from "../recovery/cat
 import type { IsOwnJob } from "../recovery/job-restore.ts";
 import type { AddressMarks } from "../store/address-marks.ts";
 import { lockAgentUnlessByHub } from "../store/agent-state.ts";
-import { readAgent } from "../store/agents.ts";
+import { type LinkedAgent, readLinkedAgent } from "../store/agents.ts";
 import { recordAlarm } from "../store/alarm.ts";
 import { isConflict } from "../store/library-errors.ts";
-import type { AgentRow } from "../store/rows.ts";
 import type { Signals } from "../store/signals.ts";
 import type { Database, Store } from "../store/store.ts";
-import { type Numbered, numberJobs } from "../withdrawals/jobs.ts";
+import { numberJobs, type PlacementResult } from "../withdrawals/jobs.ts";
 import type { CloseReason } from "./link-limits.ts";
 import type { Session } from "./session.ts";
 import {
   keepStanding,
-  type Standing,
+  type LedgerStanding,
   standingOfHeartbeat,
   standingOfOverlap,
   standingOfStatement,
 } from "./standing.ts";
-import { type Applied, applyStatements, type Halt, type Refused } from "./statements.ts";
+import {
+  type AppliedStatements,
+  applyStatements,
+  type Halt,
+  type RefusedStatements,
+} from "./statements.ts";
 
 export interface IntakeRooms {
   readonly store: Store;
@@ -49,18 +53,21 @@ interface Arrival {
   readonly statement: Statement;
 }
 
-interface Taken extends Applied, Numbered {
-  readonly standing: Standing | null; // change of the state of the agent's ledger; null if unchanged
+interface StoredStatements extends AppliedStatements, PlacementResult {
+  readonly standing: LedgerStanding | null; // change of the state of the agent's ledger; null if unchanged
 }
 
 /** The database stored nothing. */
-interface Unstored {
+interface UnstoredStatements {
   readonly ok: false;
   readonly kind: "unstored";
   readonly code: Code;
 }
 
-type Verdict = { readonly ok: true; readonly taken: readonly Taken[] } | Refused | Unstored;
+type Verdict =
+  | { readonly ok: true; readonly taken: readonly StoredStatements[] }
+  | RefusedStatements
+  | UnstoredStatements;
 
 export class Intake {
   readonly #rooms: IntakeRooms;
@@ -85,8 +92,8 @@ export class Intake {
     this.#keepStanding(agentId, (agent) => standingOfHeartbeat(agent, head));
   }
 
-  #keepStanding(agentId: string, standingOf: (agent: AgentRow) => Standing | null): void {
-    const agent = readAgent(this.#rooms.store.database, agentId);
+  #keepStanding(agentId: string, standingOf: (agent: LinkedAgent) => LedgerStanding | null): void {
+    const agent = readLinkedAgent(this.#rooms.store.database, agentId);
     const standing = agent === undefined ? null : standingOf(agent);
     if (agent === undefined || standing === null || agent.lockedCode !== "") return;
     this.#announceStanding(
@@ -95,7 +102,7 @@ export class Intake {
     );
   }
 
-  #announceStanding(agent: string, standing: Standing | null): void {
+  #announceStanding(agent: string, standing: LedgerStanding | null): void {
     const { log } = this.#rooms;
     if (standing === "behind")
       log.error(
@@ -169,7 +176,7 @@ export class Intake {
     const verdict = this.#apply(groups);
     if (verdict.ok) {
       for (const [index, group] of groups.entries())
-        this.#announce(group, verdict.taken[index] as Taken);
+        this.#announce(group, verdict.taken[index] as StoredStatements);
       return true;
     }
     if (verdict.kind !== "unstored" && groups.length > 1) return false;
@@ -181,7 +188,7 @@ export class Intake {
   #apply(groups: readonly (readonly Arrival[])[]): Verdict {
     try {
       return this.#rooms.store.writeIfOk((database): Verdict => {
-        const taken: Taken[] = [];
+        const taken: StoredStatements[] = [];
         for (const group of groups) {
           const one = this.#take(database, group);
           if (!one.ok) return one;
@@ -199,7 +206,7 @@ export class Intake {
     }
   }
 
-  #take(database: Database, group: readonly Arrival[]): Taken | Refused {
+  #take(database: Database, group: readonly Arrival[]): StoredStatements | RefusedStatements {
     const { run, marks } = this.#rooms;
     const nowMs = this.#rooms.clock();
     const agentId = group[0]?.agentId ?? "";
@@ -233,7 +240,7 @@ export class Intake {
     return { ...done, standing, ...numberJobs(database, agentId, nowMs) };
   }
 
-  #stop(group: readonly Arrival[], verdict: Refused | Unstored): void {
+  #stop(group: readonly Arrival[], verdict: RefusedStatements | UnstoredStatements): void {
     const agentId = group[0]?.agentId ?? "";
     const { log } = this.#rooms;
     const end = (reason: CloseReason): void => {
@@ -270,7 +277,7 @@ export class Intake {
     }
   }
 
-  #announce(group: readonly Arrival[], applied: Taken): void {
+  #announce(group: readonly Arrival[], applied: StoredStatements): void {
     const { signals, log } = this.#rooms;
     const agent = group[0]?.agentId ?? "";
     for (const session of new Set(group.map((arrival) => arrival.session))) {
@@ -299,6 +306,6 @@ export class Intake {
   }
 }
 
-function last(standings: readonly (Standing | null)[]): Standing | null {
+function last(standings: readonly (LedgerStanding | null)[]): LedgerStanding | null {
   return standings.filter((one) => one !== null).at(-1) ?? null;
 }

@@ -19,7 +19,7 @@ import { parseQuestion, type Question } from "../../protocol/sightings.ts";
 import type { AgentRow } from "../store/rows.ts";
 import type { CloseReason } from "./link-limits.ts";
 import type { PendingJob } from "./outbox.ts";
-import type { Live } from "./session-rooms.ts";
+import type { LiveAgent } from "./session-rooms.ts";
 import type { JobSigner } from "./sign-job.ts";
 import { headOf } from "./standing.ts";
 
@@ -34,7 +34,7 @@ const kinds = ["statement", "heartbeat", "question"] as const;
  * The message of a frame, or the reason to end the link.
  * @throws AgentError ENVELOPE_*, JSON_*
  */
-export function readFrame(live: Live, frame: Uint8Array): AgentFrame | CloseReason {
+export function readFrame(live: LiveAgent, frame: Uint8Array): AgentFrame | CloseReason {
   const publicKey = frameKind(frame) === "statement" ? live.signerKey : live.linkKey;
   const { kind, payload } = openEnvelope(frame, {
     kinds,
@@ -74,7 +74,7 @@ export function welcomeOf(
 
 /** An envelope of jobs, each under the gateway's own signature. */
 export function jobsOf(
-  agent: AgentRow,
+  agent: Pick<AgentRow, "id" | "wallet" | "headSeq" | "headHash">,
   ledgerEpoch: number,
   batch: readonly PendingJob[],
   sign: JobSigner,

@@ -35,6 +35,7 @@ export interface LinkLimits {
   readonly fillBytesMax: number; // no more jobs are queued above this
   readonly sendBytesMax: number; // above this the connection is cut
   readonly questionMs: number; // questions of an agent that come faster are dropped
+  readonly seenMs: number; // between two writes of when a connected agent was last seen
 }
 
 /** docs/protocol.md, sections 4 and 5.3. */
@@ -46,4 +47,5 @@ export const linkLimits: LinkLimits = {
   fillBytesMax: 256 * 1024,
   sendBytesMax: 1024 * 1024,
   questionMs: 750,
+  seenMs: 60_000,
 };

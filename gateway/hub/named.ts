@@ -4,12 +4,12 @@
  * here signed. Sources: docs/protocol.md sections 6.6, 6.7 and 6.9.
  */
 import type { Ack } from "../../protocol/messages.ts";
+import type { LinkedAgent } from "../store/agents.ts";
 import { listForeign } from "../store/foreign.ts";
 import { listRecalled } from "../store/recalls.ts";
-import type { AgentRow } from "../store/rows.ts";
 import type { Database } from "../store/store.ts";
 import { listUnknownCoins } from "../store/unknown-coins.ts";
-import { listUnreachable } from "../store/unreachable.ts";
+import { isAnyNamed, listUnreachable } from "../store/unreachable.ts";
 
 /**
  * The lists of an agent; one that would be empty is left out. A database restored from a backup may
@@ -17,12 +17,13 @@ import { listUnreachable } from "../store/unreachable.ts";
  */
 export function namedOf(
   database: Database,
-  agent: AgentRow,
+  agent: Pick<LinkedAgent, "id" | "caughtUp" | "accounts" | "networks">,
   run: string,
 ): Pick<Ack, "unreachable" | "endable" | "recalled" | "foreign"> {
-  const unreachable = listUnreachable(database, agent.id);
+  const isAny = isAnyNamed(database);
+  const unreachable = isAny ? listUnreachable(database, agent.id) : [];
   const endable = unreachable.length === 0 ? [] : listUnknownCoins(database, agent.id, true);
-  const recalled = listRecalled(database, agent.id);
+  const recalled = isAny ? listRecalled(database, agent.id) : [];
   const foreign = agent.caughtUp === run ? listForeign(database, agent) : [];
   return {
     ...(unreachable.length === 0 ? {} : { unreachable }),

@@ -12,7 +12,7 @@ import type { LinkLimits } from "./link-limits.ts";
 import type { Halt } from "./statements.ts";
 
 /** An agent whose hello was accepted. */
-export interface Live {
+export interface LiveAgent {
   readonly id: string;
   readonly ledgerEpoch: number;
   readonly linkKey: KeyObject;

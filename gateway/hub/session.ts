@@ -17,13 +17,13 @@ import type {
   Hello,
   OpenSlots,
 } from "../../protocol/messages.ts";
-import { parseHello } from "../../protocol/payloads.ts";
+import { jobsPerFrameMax, parseHello } from "../../protocol/payloads.ts";
 import type { Recovery } from "../../protocol/recovery.ts";
 import { clearedMax, type Question, type Sightings } from "../../protocol/sightings.ts";
 import { askedCeiling } from "../deposits/ceilings.ts";
 import { endedIds, recoveryOffer } from "../recovery/offer.ts";
 import { awaitsRecovery, recoveryOf } from "../recovery/recovery.ts";
-import { readAgent } from "../store/agents.ts";
+import { type LinkedAgent, readAgent, readLinkedAgent } from "../store/agents.ts";
 import { listMovedEnded } from "../store/moved-payments.ts";
 import type { AgentRow } from "../store/rows.ts";
 import { listEndedVoidInRange, listVoidHashes } from "../store/void-attempts.ts";
@@ -32,11 +32,11 @@ import { challengeOf, isOutdated, jobsOf, readFrame, welcomeOf } from "./link-fr
 import { type CloseReason, closeCodes, closeWords } from "./link-limits.ts";
 import { namedOf } from "./named.ts";
 import { answeredUpTo, fillEnvelope, jobsAfter } from "./outbox.ts";
-import type { Live, SessionRooms } from "./session-rooms.ts";
+import type { LiveAgent, SessionRooms } from "./session-rooms.ts";
 import { type JobSigner, jobSigner } from "./sign-job.ts";
 import { headOf } from "./standing.ts";
 import { behindAgent, outdatedAgent } from "./statements.ts";
-import { Untold } from "./untold.ts";
+import { UnreportedEnds } from "./untold.ts";
 
 /** How long an ended withdrawal may wait for others, so that they share an acknowledgement. */
 const endedMs = 20;
@@ -49,18 +49,19 @@ export class Session {
   readonly #rooms: SessionRooms<Session>;
   readonly #signJob: JobSigner;
   readonly #nonce = randomBytes(32).toString("hex");
-  #live: Live | null = null;
+  #live: LiveAgent | null = null;
   #ended = false;
   #deadline: NodeJS.Timeout;
   #heartbeats: NodeJS.Timeout | null = null;
   #sentSequence = 0;
+  #hasMore = false; // jobs that the connection could not take yet
   #answered = 0; // newest result of answeredUpTo
   #quietSince = 0; // when jobs were last sent or answered
   #heartbeatAt = 0;
   #toldSeq = 0;
   // From the hello: slots of withdrawals whose bytes the agent may still keep.
   #open: readonly OpenSlots[] = [];
-  readonly #untold = new Untold(); // to send with the next acknowledgements
+  readonly #untold = new UnreportedEnds(); // to send with the next acknowledgements
   #heartbeatCount = 0;
   #askedCeiling = 0; // in the newest acknowledgement
   #named = "{}"; // what the newest acknowledgement named
@@ -198,9 +199,12 @@ export class Session {
     const live = this.#live;
     const { store, limits, clock } = this.#rooms;
     // A withdrawal in a recovered ledger must not come as a job as well.
-    if (live !== null && awaitsRecovery(store.database, live)) return;
-    while (live !== null && !this.#ended && this.#socket.bufferedAmount < limits.fillBytesMax) {
-      const batch = fillEnvelope(jobsAfter(store.database, live.id, this.#sentSequence));
+    if (live === null || awaitsRecovery(store.database, live)) return;
+    for (this.#hasMore = true; this.#hasMore && !this.#ended; ) {
+      if (this.#socket.bufferedAmount >= limits.fillBytesMax) return;
+      const jobs = jobsAfter(store.database, live.id, this.#sentSequence);
+      const batch = fillEnvelope(jobs);
+      this.#hasMore = batch.length < jobs.length || jobs.length >= jobsPerFrameMax;
       const last = batch.at(-1);
       const agent = last === undefined ? null : this.#served(live);
       if (last === undefined || agent === null) return;
@@ -208,8 +212,8 @@ export class Session {
       this.#quietSince = clock();
       // First, so that the signer has the word when it gets the job.
       this.#clear(batch.map(({ transactionId }) => transactionId));
-      const jobs = jobsOf(agent, live.ledgerEpoch, batch, this.#signJob, clock());
-      this.#send("jobs", jobs, () => this.pump());
+      const frame = jobsOf(agent, live.ledgerEpoch, batch, this.#signJob, clock());
+      this.#send("jobs", frame, () => this.#hasMore && this.pump());
     }
   }
 
@@ -270,16 +274,12 @@ export class Session {
     if (this.#socket.bufferedAmount > this.#rooms.limits.sendBytesMax) this.cut();
   }
 
-  #readAgent(id: string): AgentRow | undefined {
-    return readAgent(this.#rooms.store.database, id);
-  }
-
   /**
    * The agent as the database has it now. Null if another process unpaired the agent or raised its
    * epoch; then the link ends.
    */
-  #served({ id, ledgerEpoch }: Live): AgentRow | null {
-    const agent = this.#readAgent(id);
+  #served({ id, ledgerEpoch }: LiveAgent): LinkedAgent | null {
+    const agent = readLinkedAgent(this.#rooms.store.database, id);
     if (agent !== undefined && agent.unpairedAt === null && agent.ledgerEpoch === ledgerEpoch)
       return agent;
     this.end(agent === undefined || agent.unpairedAt !== null ? "refused" : "ledgerEpoch");
@@ -304,7 +304,7 @@ export class Session {
   }
 
   #admitHello(frame: Uint8Array): CloseReason | null {
-    const agent = this.#readAgent(claimedAgent(frame));
+    const agent = readAgent(this.#rooms.store.database, claimedAgent(frame));
     if (agent === undefined || agent.unpairedAt !== null) return "refused";
     const linkKey = envelope.publicKeyFromHex(agent.linkKey);
     const { payload } = envelope.openEnvelope(frame, {
@@ -436,7 +436,7 @@ export class Session {
       this.#deadline = setTimeout(() => this.end("silent"), this.#rooms.limits.deadMs);
   }
 
-  #admitFrame(live: Live, frame: Uint8Array): CloseReason | null {
+  #admitFrame(live: LiveAgent, frame: Uint8Array): CloseReason | null {
     const read = readFrame(live, frame);
     if (typeof read === "string") return read;
     if (read.kind === "question") this.#takeQuestion(read.message);

@@ -14,7 +14,7 @@ import type { Database } from "../store/store.ts";
 
 const code = "AGENT_BEHIND";
 
-export type Standing = "behind" | "level";
+export type LedgerStanding = "behind" | "level";
 
 /** The newest record that this database holds of an agent's ledger; null before the first. */
 export function headOf(agent: Pick<AgentRow, "headSeq" | "headHash">): Head | null {
@@ -25,7 +25,10 @@ export function headOf(agent: Pick<AgentRow, "headSeq" | "headHash">): Head | nu
  * The state that a heartbeat's head shows. An honest courier's heartbeat never falls behind,
  * because the courier names at least the newest head that was sent.
  */
-export function standingOfHeartbeat(agent: AgentRow, head: Head | null): Standing | null {
+export function standingOfHeartbeat(
+  agent: Pick<AgentRow, "headSeq" | "headHash">,
+  head: Head | null,
+): LedgerStanding | null {
   if (head === null || head.seq > agent.headSeq) return null;
   return head.seq === agent.headSeq && head.hash === agent.headHash ? null : "behind";
 }
@@ -39,7 +42,7 @@ export function standingOfStatement(
   storedSeq: number,
   { head, entries }: Statement,
   isHandshakeDone: boolean,
-): Standing | null {
+): LedgerStanding | null {
   if (isHandshakeDone || head.seq > storedSeq) return "level";
   return head.seq < storedSeq && entries.some((entry) => entry.kind === "alarm" && entry.locked)
     ? "behind"
@@ -50,7 +53,10 @@ export function standingOfStatement(
  * The state shown by a statement that begins before the stored head and ends after it. A ledger
  * with the record that this connection's welcome named (`toldSeq`) would continue from there.
  */
-export function standingOfOverlap(toldSeq: number, { after, head }: Statement): Standing | null {
+export function standingOfOverlap(
+  toldSeq: number,
+  { after, head }: Statement,
+): LedgerStanding | null {
   return after < toldSeq && head.seq > toldSeq ? "behind" : null;
 }
 
@@ -61,10 +67,10 @@ export function standingOfOverlap(toldSeq: number, { after, head }: Statement): 
  */
 export function keepStanding(
   database: Database,
-  agent: AgentRow,
-  standing: Standing | null,
+  agent: Pick<AgentRow, "id" | "headSeq" | "lockedCode">,
+  standing: LedgerStanding | null,
   nowMs: number,
-): Standing | null {
+): LedgerStanding | null {
   const [from, to] = standing === "behind" ? ["", code] : [code, ""];
   if (standing === null || agent.lockedCode !== from) return null;
   if (!changeLock(database, agent.id, from, to)) return null;

@@ -32,19 +32,19 @@ import {
   keepForeignTold,
   keepNetworkStop,
 } from "../store/foreign.ts";
-import { markAnswered, readAsked } from "../store/jobs.ts";
 import type { AgentRow, SignatureRow } from "../store/rows.ts";
-import { insertSignature, isSigned, listSignatures, signedBy } from "../store/signatures.ts";
-import { insertSlot, slotOf, slotOwner } from "../store/slots.ts";
+import { insertSignature, isSigned, listSignatures } from "../store/signatures.ts";
+import { insertSlot, readAssignments } from "../store/slots.ts";
 import type { Database } from "../store/store.ts";
 import { readTransaction } from "../store/transactions.ts";
 import { isCoinGone } from "../store/unknown-coins.ts";
 import { isAllVoid, keepExpiry } from "../store/void-attempts.ts";
-import { completeAssigned, updateWithdrawal } from "../store/withdrawals.ts";
-import { type Around, type Change, effectOf } from "./effect.ts";
+import { completeAssigned } from "../store/withdrawals.ts";
+import { type EntryContext, effectOf } from "./effect.ts";
+import { FrameRows } from "./frame-rows.ts";
 
 /** The reason why none of an agent's statements is stored. */
-export type Refused =
+export type RefusedStatements =
   | ({ readonly ok: false; readonly kind: "halt" } & Halt)
   /**
    * The statement begins before the stored head and ends after it. The agent must reconnect and
@@ -64,23 +64,23 @@ export interface Halt {
 /**
  * The changes that became durable with the caller's commit, and the listeners' data for afterwards.
  */
-export interface Applied {
+export interface AppliedStatements {
   readonly ok: true;
   readonly was: AgentRow; // before the statements
   readonly head: Head;
   readonly decided: readonly string[]; // transaction ids answered for the first time
-  readonly changed: readonly Changed[];
-  readonly alarms: readonly Raised[]; // each code only once
+  readonly changed: readonly ChangedTransaction[];
+  readonly alarms: readonly RaisedAlarm[]; // each code only once
   readonly isRecovered: boolean; // its recovered ledger was accepted: jobs continue from another position
 }
 
 /** A transaction whose row changed. */
-interface Changed {
+interface ChangedTransaction {
   readonly transactionId: string;
   readonly isOpen?: true; // the change did not end it
 }
 
-interface Raised {
+interface RaisedAlarm {
   readonly code: string; // as the agent names it
   readonly locked: boolean;
 }
@@ -93,10 +93,11 @@ interface Progress {
   readonly showsHandshake: (statement: Statement) => boolean;
   readonly run: string; // run of this gateway (store/owner.ts)
   readonly nowMs: number;
+  readonly rows: FrameRows;
   awaits: boolean; // a recovered ledger, which no entry has begun yet
   readonly decided: Set<string>;
-  readonly changed: Map<string, Changed>;
-  readonly alarms: Map<string, Raised>; // by the code that is stored
+  readonly changed: Map<string, ChangedTransaction>;
+  readonly alarms: Map<string, RaisedAlarm>; // by the code that is stored
 }
 
 /**
@@ -115,7 +116,7 @@ export function applyStatements(
     run,
     nowMs,
   }: Pick<Progress, "isOwn" | "showsHandshake" | "run" | "nowMs">,
-): Applied | Refused {
+): AppliedStatements | RefusedStatements {
   const agent = readAgent(database, agentId);
   invariant(agent !== undefined, "a live link belongs to a paired agent");
   // Checked inside the transaction, because a process that unpaired the agent or raised the epoch
@@ -131,6 +132,7 @@ export function applyStatements(
     showsHandshake,
     run,
     nowMs,
+    rows: new FrameRows(database, nowMs),
     awaits,
     decided: new Set(),
     changed: new Map(),
@@ -142,6 +144,7 @@ export function applyStatements(
     if ("ok" in verdict) return verdict;
     head = verdict;
   }
+  progress.rows.flush();
   invariant(head !== null, "a statement always carries a head");
   moveHead(database, agent.id, { ...head, ledgerAt: statements.at(-1)?.at ?? agent.ledgerAt });
   for (const { policy = "" } of statements) if (policy !== "") keepPolicy(progress, policy);
@@ -177,7 +180,7 @@ function applyStatement(
   progress: Progress,
   statement: Statement,
   stored: Head | null,
-): Head | Refused {
+): Head | RefusedStatements {
   const storedSeq = stored?.seq ?? 0;
   // Also checked before a recovered ledger's first entry, because acknowledged bytes may be
   // released.
@@ -206,6 +209,8 @@ function applyStatement(
     const detail = `the ledger goes on from another record ${storedSeq} than the one acknowledged before`;
     return halt("HUB_LEDGER_FORKED", detail);
   }
+  // A recovered ledger's first entry may change the rows.
+  if (!progress.awaits) progress.rows.load(new Set(statement.entries.flatMap(namedBy)));
   for (const entry of statement.entries) {
     const isHandshakeDone = !progress.awaits && progress.showsHandshake(statement);
     const refused = applyEntry(progress, entry, statement.head, isHandshakeDone);
@@ -217,8 +222,9 @@ function applyStatement(
 /**
  * Begins a recovered ledger. Earlier entries resend state to the gateway; later entries are new.
  */
-function open(progress: Progress, entry: RecoveredEntry, head: Head): Refused | null {
+function open(progress: Progress, entry: RecoveredEntry, head: Head): RefusedStatements | null {
   const { database, agent, nowMs } = progress;
+  progress.rows.flush();
   const problem = takeRecovery(database, agent, entry, head, nowMs);
   if (problem !== "") return behind(progress, problem);
   // A ledger from before a stop has to hear of its transactions again; it knows the others.
@@ -229,15 +235,16 @@ function open(progress: Progress, entry: RecoveredEntry, head: Head): Refused | 
   return null;
 }
 
+/** Long: one case for each kind of entry. */
 function applyEntry(
   progress: Progress,
   entry: Entry,
   head: Head,
   isHandshakeDone: boolean,
-): Refused | null {
-  const { database, agent, nowMs } = progress;
+): RefusedStatements | null {
+  const { database, agent, nowMs, rows } = progress;
   if (entry.kind === "recovered" && progress.awaits) return open(progress, entry, head);
-  const around = readAround(database, agent, entry);
+  const around = readAround(progress, entry);
   const effect = effectOf(entry, { ...around, isHandshakeDone, nowMs });
   switch (effect.kind) {
     case "none":
@@ -264,6 +271,7 @@ function applyEntry(
       learnCeiling(database, agent.id, effect.ceiling, { run: progress.run, nowMs });
       return null;
     case "learn": {
+      rows.flush();
       const isLost = readTransaction(database, transactionOf(entry)) === undefined;
       const reason = `agent ${agent.id} tells of ${transactionOf(entry)} again`;
       if (isLost) doubtDatabase(database, agent.id, { reason, run: progress.run, nowMs });
@@ -274,12 +282,14 @@ function applyEntry(
     }
     case "paid": {
       const { transactionId } = effect.by;
-      markAnswered(database, transactionId, nowMs);
+      rows.answer(transactionId);
+      rows.flush();
       progress.decided.add(transactionId);
       if (completeAssigned(database, effect.by, nowMs)) noteChanged(progress, transactionId, false);
       return null;
     }
     case "expire":
+      rows.flush();
       keepExpiry(database, transactionOf(entry), effect.code, nowMs);
       return null;
     case "answer":
@@ -294,12 +304,11 @@ function applyEntry(
       }
       // A signature also answers the job, so that a job whose first answer was lost with an older
       // database is not sent again and again.
-      if (effect.kind !== "advance" && markAnswered(database, transactionId, nowMs))
+      if (effect.kind !== "advance" && rows.answer(transactionId))
         progress.decided.add(transactionId);
       if (effect.kind === "answer") progress.decided.add(transactionId);
       const isOpen = around.row?.status === 0 && (effect.change.status ?? 0) === 0;
-      if (changeWithdrawal(database, transactionId, effect.change, nowMs))
-        noteChanged(progress, transactionId, isOpen);
+      if (rows.change(transactionId, effect.change)) noteChanged(progress, transactionId, isOpen);
       return null;
     }
   }
@@ -332,6 +341,9 @@ function keepAlarm(progress: Progress, said: string, locked: boolean): void {
   alarms.set(code, { code: said, locked: locked || alarms.get(code)?.locked === true });
 }
 
+const namedBy = (entry: Entry): readonly string[] =>
+  "transactionId" in entry ? [entry.transactionId] : [];
+
 function transactionOf(entry: Entry): string {
   invariant("transactionId" in entry, "only an entry about a withdrawal changes one");
   return entry.transactionId;
@@ -354,41 +366,45 @@ const unsigned = {
  * entries and all agents wait.
  */
 function readAround(
-  database: Database,
-  agent: AgentRow,
+  { database, agent, rows }: Progress,
   entry: Entry,
-): Omit<Around, "isHandshakeDone" | "nowMs"> {
+): Omit<EntryContext, "isHandshakeDone" | "nowMs"> {
   if (!("transactionId" in entry)) {
     return { agent, row: null, jobAgent: null, ...unsigned };
   }
   const id = entry.transactionId;
-  const row = readAsked(database, id) ?? null;
+  const row = rows.read(id);
   const base = { agent, row, jobAgent: row?.jobAgent ?? null };
   if (entry.kind === "observed" || entry.kind === "asked") return { ...unsigned, ...base };
   const waits = row !== null && expiryExclusionOf(row.network) !== null;
   const isVoid = waits && isAllVoid(database, id, entry.kind === "signed" ? entry.txHash : "");
-  const assigned = assignedOf(database, id) ?? null;
-  if (entry.kind === "decision")
+  const assigned = rows.hasAssigned ? (assignedOf(database, id) ?? null) : null;
+  if (entry.kind === "decision") {
+    const { decision } = entry;
+    const isYes = (decision === "approved" || decision === "held") && row?.status === 0;
+    const isCoinMissing = decision === "expired" && isCoinGone(database, id);
     return {
       ...unsigned,
       ...base,
-      isSigned: isSigned(database, id),
+      isSigned: !isYes && isSigned(database, id),
       isVoid,
       assigned,
-      isCoinGone: isCoinGone(database, id),
+      isCoinGone: isCoinMissing,
     };
-  const attempts = listSignatures(database, id);
+  }
+  const { attemptCount, slot, slotOwner, hashOwner } = readAssignments(database, entry);
+  const attempts = attemptCount === 0 ? [] : listSignatures(database, id);
   return {
     ...base,
     isSigned: attempts.length > 0,
     isVoid,
     isCoinGone: false,
     assigned,
-    slot: slotOf(database, id) ?? null,
+    slot,
     known: attempts.find(({ attempt }) => attempt === entry.attempt) ?? null,
     pin: attempts[0]?.pin ?? "",
-    slotOwner: slotOwner(database, entry) ?? null,
-    hashOwner: signedBy(database, entry) ?? otherAssigned(database, entry),
+    slotOwner,
+    hashOwner: hashOwner ?? (rows.hasAssigned ? otherAssigned(database, entry) : null),
   };
 }
 
@@ -443,22 +459,13 @@ function attemptOf(agent: AgentRow, entry: SignedEntry): Omit<SignatureRow, "voi
   };
 }
 
-function changeWithdrawal(
-  database: Database,
-  transactionId: string,
-  change: Change,
-  nowMs: number,
-): boolean {
-  return Object.keys(change).length > 0 && updateWithdrawal(database, transactionId, change, nowMs);
-}
-
-const outdated = (reason: "ledgerEpoch" | "refused"): Refused => ({
+const outdated = (reason: "ledgerEpoch" | "refused"): RefusedStatements => ({
   ok: false,
   kind: "outdated",
   reason,
 });
 
-const halt = (code: PlainCode, detail: string): Refused => ({
+const halt = (code: PlainCode, detail: string): RefusedStatements => ({
   ok: false,
   kind: "halt",
   code,
@@ -466,7 +473,7 @@ const halt = (code: PlainCode, detail: string): Refused => ({
   detail,
 });
 
-const behind = ({ agent }: Progress, detail: string): Refused => ({
+const behind = ({ agent }: Progress, detail: string): RefusedStatements => ({
   ok: false,
   kind: "halt",
   ...behindAgent(agent.id, detail),

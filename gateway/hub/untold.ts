@@ -6,7 +6,7 @@
 import type { Ack } from "../../protocol/messages.ts";
 import { endedPerAckMax, voidPerAckMax } from "../../protocol/payloads.ts";
 
-export class Untold {
+export class UnreportedEnds {
   readonly #ended = new Set<string>();
   #told: string[] = []; // only once so far
   readonly #repeated = new Set<string>(); // to be told a second time

@@ -6,9 +6,9 @@
 
 import { invariant } from "../../base/fault.ts";
 import { type AnswerCode, answerCodes } from "../answer/messages.ts";
-import { commonCodes, type Described, described } from "./operations.ts";
+import { commonCodes, described, type OperationDescription } from "./operations.ts";
 import { schemas } from "./records.ts";
-import { type Json, reference, text } from "./schema.ts";
+import { type Json, schemaReference, textSchema } from "./schema.ts";
 import { webhookParameters, webhookSchemas, webhooks } from "./webhooks.ts";
 
 /** An operation as the routes have it: `path` relative to /api/v1, parameters with a colon. */
@@ -49,25 +49,25 @@ const waits: readonly number[] = [429, 503];
 
 /** The answers with one status: its codes, each with its text. */
 function refusal(status: number, codes: readonly AnswerCode[]): Json {
-  const rows = codes.map((code) => `- \`${code}\`: ${answerCodes[code][1]}`);
+  const rows = codes.map((code) => `- \`${code}\`: ${answerCodes[code].en}`);
   const narrowed = { type: "object", properties: { code: { enum: codes } } };
   return {
     description: rows.join("\n"),
     headers: headersOf([...always, ...(waits.includes(status) ? ["Retry-After"] : [])]),
-    content: { [jsonType]: { schema: { allOf: [reference("Error"), narrowed] } } },
+    content: { [jsonType]: { schema: { allOf: [schemaReference("Error"), narrowed] } } },
   };
 }
 
 function refusals(codes: readonly AnswerCode[]): Json {
   const byStatus = new Map<number, AnswerCode[]>();
   for (const code of codes) {
-    const [status] = answerCodes[code];
+    const { status } = answerCodes[code];
     byStatus.set(status, [...(byStatus.get(status) ?? []), code]);
   }
   return Object.fromEntries([...byStatus].map(([status, some]) => [status, refusal(status, some)]));
 }
 
-function operationOf({ method, scope }: Operation, id: string, about: Described): Json {
+function operationOf({ method, scope }: Operation, id: string, about: OperationDescription): Json {
   const {
     summary,
     description,
@@ -127,7 +127,7 @@ function stationPath(id: string, summary: string, answers: Readonly<Record<numbe
     status,
     {
       description: status === "200" ? summary : "Not all of it is there.",
-      content: { [jsonType]: { schema: reference(name) } },
+      content: { [jsonType]: { schema: schemaReference(name) } },
     },
   ]);
   return {
@@ -190,7 +190,7 @@ export function createDocument(of: {
           in: "header",
           description:
             "The language of messages: `en` or `tr`, with weights. The merchant's own without it.",
-          schema: text("Language ranges.", { examples: ["tr, en;q=0.5"] }),
+          schema: textSchema("Language ranges.", { examples: ["tr, en;q=0.5"] }),
         },
         ...webhookParameters,
       },

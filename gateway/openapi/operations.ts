@@ -7,9 +7,9 @@
 import { currencyPattern, orderIdPattern, transactionIdPattern } from "../../protocol/fields.ts";
 import type { AnswerCode } from "../answer/messages.ts";
 import { listOf } from "./records.ts";
-import { type Json, reference, text } from "./schema.ts";
+import { type Json, schemaReference, textSchema } from "./schema.ts";
 
-export interface Described {
+export interface OperationDescription {
   readonly summary: string;
   readonly description: string;
   readonly parameters?: readonly Json[];
@@ -96,7 +96,7 @@ const withdrawalCodes: readonly AnswerCode[] = [
 const bodyCodes = ["json_invalid", "field_missing", "field_unknown", "body_too_large"] as const;
 const targetCodes: readonly AnswerCode[] = [...bodyCodes, "callback_not_found"];
 const targetOrder = {
-  schema: reference("CallbackOrder"),
+  schema: schemaReference("CallbackOrder"),
   example: { callbackId: "cb_6f0c1d0c4f0b4f1e" },
 };
 
@@ -109,7 +109,7 @@ const query = (name: string, schema: Json, more: Json = {}): Json => ({
 const inPath = (name: string, schema: Json): Json => ({ name, in: "path", required: true, schema });
 const type: Json = { type: "integer", enum: [1, 2], description: "1 deposits, 2 withdrawals." };
 const when = (description: string): Json =>
-  text(description, { examples: ["2026-01-02", "2026-01-02T03:04:05.678Z"] });
+  textSchema(description, { examples: ["2026-01-02", "2026-01-02T03:04:05.678Z"] });
 
 /** The parameters of the list, by the names in its own rules. */
 const listParameters: readonly Json[] = [
@@ -117,15 +117,18 @@ const listParameters: readonly Json[] = [
   query("status", { type: "integer", enum: [0, 1, 2] }),
   query(
     "currency",
-    text("A currency's id.", { pattern: currencyPattern.source, examples: ["eth"] }),
+    textSchema("A currency's id.", { pattern: currencyPattern.source, examples: ["eth"] }),
   ),
   query(
     "orderId",
-    text("The caller's own reference.", { pattern: orderIdPattern.source, examples: ["out-77"] }),
+    textSchema("The caller's own reference.", {
+      pattern: orderIdPattern.source,
+      examples: ["out-77"],
+    }),
   ),
   query(
     "refundOf",
-    text("Withdrawals that pay this deposit back.", {
+    textSchema("Withdrawals that pay this deposit back.", {
       pattern: transactionIdPattern.source,
       examples: ["4be38f3ee1a16e4cd1f1a3a8b4a0d9c2"],
     }),
@@ -138,7 +141,10 @@ const listParameters: readonly Json[] = [
       "Changed then or later: ISO 8601 in UTC. The list is then in the order of changes, earliest first.",
     ),
   ),
-  query("cursor", text("The beginning of a page, as the Link header of the page before says.")),
+  query(
+    "cursor",
+    textSchema("The beginning of a page, as the Link header of the page before says."),
+  ),
   query("limit", {
     type: "integer",
     minimum: 1,
@@ -154,17 +160,17 @@ const withdrawal = {
   orderId: "out-77",
 };
 
-export const described: Readonly<Record<string, Described>> = {
+export const described: Readonly<Record<string, OperationDescription>> = {
   createTransactionRequest: {
     summary: "Deposit request",
     description:
       "Gives a fresh address to pay to. The same order sent again gives the same address, so repeating it after a time-out is safe. " +
       "A sum of money becomes an amount at the price of now, for the life of the request.",
     order: {
-      schema: reference("DepositOrder"),
+      schema: schemaReference("DepositOrder"),
       example: { currency: "eth", amount: "0.5", orderId: "in-1042" },
     },
-    answer: reference("DepositResult"),
+    answer: schemaReference("DepositResult"),
     codes: [
       ...orderCodes,
       "return_url_invalid",
@@ -182,8 +188,8 @@ export const described: Readonly<Record<string, Described>> = {
     description:
       "Stores the withdrawal for good, reserves its funds and hands it to the merchant's agent; waits at most ten seconds for the " +
       "agent's decision. The same order sent again never pays twice.",
-    order: { schema: reference("WithdrawalOrder"), example: withdrawal },
-    answer: reference("WithdrawalResult"),
+    order: { schema: schemaReference("WithdrawalOrder"), example: withdrawal },
+    answer: schemaReference("WithdrawalResult"),
     codes: withdrawalCodes,
   },
   autoWithdraws: {
@@ -192,10 +198,10 @@ export const described: Readonly<Record<string, Described>> = {
       "Up to a hundred orders in one call. Each has its own answer, as if it had been sent alone, and none holds up another. The same " +
       "call sent again never pays twice, whatever became of the first.",
     order: {
-      schema: reference("ManyOrder"),
+      schema: schemaReference("ManyOrder"),
       example: { orders: [{ ...withdrawal, orderId: "out-80" }] },
     },
-    answer: reference("ManyResult"),
+    answer: schemaReference("ManyResult"),
     codes: ordersCodes,
   },
   manualWithdraw: {
@@ -203,10 +209,10 @@ export const described: Readonly<Record<string, Described>> = {
     description:
       "As above, and held until an operator approves it on the agent's machine. The address may be left to that operator.",
     order: {
-      schema: reference("ManualOrder"),
+      schema: schemaReference("ManualOrder"),
       example: { currency: "eth", amount: "0.25", orderId: "out-78" },
     },
-    answer: reference("WithdrawalResult"),
+    answer: schemaReference("WithdrawalResult"),
     codes: withdrawalCodes,
   },
   cancelWithdraw: {
@@ -216,10 +222,10 @@ export const described: Readonly<Record<string, Described>> = {
       "nothing is paid. With false the agent has not answered, and it refuses the withdrawal as soon as it can, or has signed it already: " +
       "the record and its callback say how it ended.",
     order: {
-      schema: reference("CancelOrder"),
+      schema: schemaReference("CancelOrder"),
       example: { transactionId: "1c2d8f0b6e5a49d3a7b1c0d9e8f7a6b5" },
     },
-    answer: reference("CancelResult"),
+    answer: schemaReference("CancelResult"),
     codes: [
       "json_invalid",
       "field_missing",
@@ -235,11 +241,13 @@ export const described: Readonly<Record<string, Described>> = {
     parameters: [
       inPath(
         "transactionId",
-        text("Identifier of the transaction.", { examples: ["a7b92b8b4b5f7ad3c3d0f6c9b1f0f2e1"] }),
+        textSchema("Identifier of the transaction.", {
+          examples: ["a7b92b8b4b5f7ad3c3d0f6c9b1f0f2e1"],
+        }),
       ),
       query("transactionType", type, { required: true }),
     ],
-    answer: reference("Transaction"),
+    answer: schemaReference("Transaction"),
     codes: ["query_invalid", "transaction_type_invalid", "transaction_not_found"],
   },
   transactions: {
@@ -271,7 +279,7 @@ export const described: Readonly<Record<string, Described>> = {
     parameters: [
       query(
         "after",
-        text(
+        textSchema(
           "The `next` of the call before; without it the answer has no events, and its `next` stands behind the newest.",
           {
             examples: ["0"],
@@ -285,21 +293,21 @@ export const described: Readonly<Record<string, Described>> = {
         description: "Most events of an answer; 100 without it.",
       }),
     ],
-    answer: reference("Events"),
+    answer: schemaReference("Events"),
     codes: ["query_invalid"],
   },
   balances: {
     summary: "All wallet balances",
     description: "The balance of each currency that is switched on.",
-    answer: reference("Balances"),
+    answer: schemaReference("Balances"),
     codes: ["query_invalid"],
   },
   estimate: {
     summary: "Fee of a withdrawal",
     description:
       "What withdrawals of this currency cost lately, and the most that the merchant's agent pays for one. It promises nothing.",
-    parameters: [inPath("currencyId", text("A currency's id.", { examples: ["eth"] }))],
-    answer: reference("Estimate"),
+    parameters: [inPath("currencyId", textSchema("A currency's id.", { examples: ["eth"] }))],
+    answer: schemaReference("Estimate"),
     codes: ["query_invalid", "currency_not_found", "currency_not_payable", "agent_not_paired"],
   },
   address: {
@@ -307,27 +315,27 @@ export const described: Readonly<Record<string, Described>> = {
     description:
       "Whether a withdrawal of this currency to this address would be taken, by the same checks.",
     parameters: [
-      inPath("currencyId", text("A currency's id.", { examples: ["eth"] })),
+      inPath("currencyId", textSchema("A currency's id.", { examples: ["eth"] })),
       inPath(
         "address",
-        text("The address.", { examples: ["0x70997970C51812dc3A010C7d01b50e0d17dc79C8"] }),
+        textSchema("The address.", { examples: ["0x70997970C51812dc3A010C7d01b50e0d17dc79C8"] }),
       ),
     ],
-    answer: reference("AddressCheck"),
+    answer: schemaReference("AddressCheck"),
     codes: ["query_invalid", "currency_not_found"],
   },
   balance: {
     summary: "Wallet balance",
     description: "What can be withdrawn now, and what else is there.",
-    parameters: [inPath("currencyId", text("A currency's id.", { examples: ["eth"] }))],
-    answer: reference("Balance"),
+    parameters: [inPath("currencyId", textSchema("A currency's id.", { examples: ["eth"] }))],
+    answer: schemaReference("Balance"),
     codes: ["query_invalid", "currency_not_found"],
   },
   callbacks: {
     summary: "Callback targets",
     description:
       "The merchant's targets with their state, what waits, and their newest success and failure. Never a secret.",
-    answer: reference("CallbackTargets"),
+    answer: schemaReference("CallbackTargets"),
     codes: ["query_invalid"],
   },
   createCallback: {
@@ -336,13 +344,13 @@ export const described: Readonly<Record<string, Described>> = {
       "Adds a target; the answer alone has its secret. The same URL sent again is refused with the `callbackId` of its target: after a " +
       "time-out, remove that target and add it again.",
     order: {
-      schema: reference("CreateCallbackOrder"),
+      schema: schemaReference("CreateCallbackOrder"),
       example: {
         url: "https://shop.example.com/hook",
         events: ["deposit.completed", "withdrawal.completed"],
       },
     },
-    answer: reference("CreatedTarget"),
+    answer: schemaReference("CreatedTarget"),
     codes: [
       ...bodyCodes,
       "callback_url_invalid",
@@ -355,7 +363,7 @@ export const described: Readonly<Record<string, Described>> = {
     summary: "Pause a callback target",
     description: "Its events wait until it is resumed. Repeating it changes nothing.",
     order: targetOrder,
-    answer: reference("CallbackTarget"),
+    answer: schemaReference("CallbackTarget"),
     codes: targetCodes,
   },
   resumeCallback: {
@@ -363,14 +371,14 @@ export const described: Readonly<Record<string, Described>> = {
     description:
       "Sends what waits, and switches on a target that answered 410. Repeating it changes nothing.",
     order: targetOrder,
-    answer: reference("CallbackTarget"),
+    answer: schemaReference("CallbackTarget"),
     codes: targetCodes,
   },
   removeCallback: {
     summary: "Remove a callback target",
     description: "Permanently; what waits for it is given up.",
     order: targetOrder,
-    answer: reference("RemovedTarget"),
+    answer: schemaReference("RemovedTarget"),
     codes: targetCodes,
   },
   testCallback: {
@@ -378,7 +386,7 @@ export const described: Readonly<Record<string, Described>> = {
     description:
       "Sends one `webhook.test`, once. The list of targets shows its outcome some seconds later.",
     order: targetOrder,
-    answer: reference("TestSent"),
+    answer: schemaReference("TestSent"),
     codes: [...targetCodes, "callback_off"],
   },
   redeliverCallback: {
@@ -387,10 +395,10 @@ export const described: Readonly<Record<string, Described>> = {
       "All deliveries of a target that wait or were given up, of events since a time, each with the same bytes and id. Events that " +
       "arrived are not sent again.",
     order: {
-      schema: reference("RedeliverOrder"),
+      schema: schemaReference("RedeliverOrder"),
       example: { callbackId: "cb_6f0c1d0c4f0b4f1e", since: "2026-01-02" },
     },
-    answer: reference("Redelivery"),
+    answer: schemaReference("Redelivery"),
     codes: [...targetCodes, "callback_off", "since_invalid"],
   },
 };

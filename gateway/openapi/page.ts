@@ -7,7 +7,7 @@ import type { Language } from "../answer/language.ts";
 import { answerCodes } from "../answer/messages.ts";
 import { answerExamples } from "./examples.ts";
 import { guideChapters, guideOf } from "./guide.ts";
-import { block, code, plain, prose, table } from "./html.ts";
+import { blockHtml, codeHtml, escapeHtml, proseHtml, tableHtml } from "./html.ts";
 import { type PageWords, pageWords } from "./page-words.ts";
 
 /** The parts of the document that the page reads. */
@@ -69,7 +69,7 @@ interface Schema {
   readonly oneOf?: readonly Schema[];
 }
 
-interface Shown {
+interface DocumentPage {
   readonly document: Document;
   readonly language: Language;
   readonly words: PageWords;
@@ -83,7 +83,7 @@ const nameOf = (reference: string): string => reference.slice(reference.lastInde
 
 function typeOf(schema: Schema): string {
   if (schema.$ref !== undefined)
-    return `<a href="#${plain(nameOf(schema.$ref))}">${plain(nameOf(schema.$ref))}</a>`;
+    return `<a href="#${escapeHtml(nameOf(schema.$ref))}">${escapeHtml(nameOf(schema.$ref))}</a>`;
   // A narrowed body adds nothing to its own heading.
   if (schema.allOf?.[0] !== undefined) return typeOf(schema.allOf[0]);
   const forms = schema.oneOf ?? schema.anyOf;
@@ -91,53 +91,55 @@ function typeOf(schema: Schema): string {
   if (schema.type === "array")
     return `list of ${schema.items === undefined ? "anything" : typeOf(schema.items)}`;
   const values =
-    schema.enum === undefined ? "" : `: ${schema.enum.map((value) => code(`${value}`)).join(", ")}`;
-  return `${plain(schema.type ?? "")}${values}`;
+    schema.enum === undefined
+      ? ""
+      : `: ${schema.enum.map((value) => codeHtml(`${value}`)).join(", ")}`;
+  return `${escapeHtml(schema.type ?? "")}${values}`;
 }
 
 function meaningOf(
   { description = "", examples = [] }: Schema,
-  { language, words }: Shown,
+  { language, words }: DocumentPage,
 ): string {
   const [example] = examples;
-  const said = english(language, prose(description));
+  const said = english(language, proseHtml(description));
   if (example === undefined) return said;
-  return `${said} ${plain(words.labels.forExample)} ${code(typeof example === "string" ? example : JSON.stringify(example))}.`;
+  return `${said} ${escapeHtml(words.labels.forExample)} ${codeHtml(typeof example === "string" ? example : JSON.stringify(example))}.`;
 }
 
 const optionalOf = (isRequired: boolean, { labels }: PageWords): string =>
-  isRequired ? "" : ` <em>${plain(labels.optional)}</em>`;
+  isRequired ? "" : ` <em>${escapeHtml(labels.optional)}</em>`;
 
-function fields(name: string, schema: Schema, shown: Shown): string {
+function fields(name: string, schema: Schema, shown: DocumentPage): string {
   if (schema.oneOf !== undefined && schema.properties === undefined)
-    return `<p>${plain(shown.words.labels.oneOf)}: ${typeOf(schema)}.</p>`;
+    return `<p>${escapeHtml(shown.words.labels.oneOf)}: ${typeOf(schema)}.</p>`;
   const { properties = {}, required = [] } = schema;
   const own = Object.entries(properties).flatMap(([field, one]) =>
     one === false ? [] : [[field, one] as const],
   );
   const rows = own.map(([field, one]) => [
-    code(field),
+    codeHtml(field),
     `${typeOf(one)}${optionalOf(required.includes(field), shown.words)}`,
     meaningOf(one, shown),
   ]);
-  return table(name, shown.words.fieldHeads, rows);
+  return tableHtml(name, shown.words.fieldHeads, rows);
 }
 
-function parametersOf(operation: Operation, shown: Shown): string {
+function parametersOf(operation: Operation, shown: DocumentPage): string {
   const { document, words, language } = shown;
   const rows = (operation.parameters ?? []).map((given) => {
     const one = "$ref" in given ? document.components.parameters[nameOf(given.$ref)] : given;
     if (one === undefined) return [];
     return [
-      code(one.name),
-      `${plain(one.in)}, ${typeOf(one.schema)}${optionalOf(one.required === true, words)}`,
-      english(language, prose(one.description ?? "")) || meaningOf(one.schema, shown),
+      codeHtml(one.name),
+      `${escapeHtml(one.in)}, ${typeOf(one.schema)}${optionalOf(one.required === true, words)}`,
+      english(language, proseHtml(one.description ?? "")) || meaningOf(one.schema, shown),
     ];
   });
   const label = `${words.labels.parameters}: ${operation.operationId}`;
   return rows.length === 0
     ? ""
-    : `<h4>${plain(words.labels.parameters)}</h4>${table(label, words.parameterHeads, rows)}`;
+    : `<h4>${escapeHtml(words.labels.parameters)}</h4>${tableHtml(label, words.parameterHeads, rows)}`;
 }
 
 function commandOf(
@@ -160,25 +162,33 @@ function commandOf(
 function wordsOfCode(line: string, language: Language): string {
   const [, name = ""] = /^- `([a-z_0-9]+)`: /.exec(line) ?? [];
   if (language === "en" || !Object.hasOwn(answerCodes, name))
-    return english(language, prose(line.replace(/^- /, "")));
-  return `${code(name)}: ${plain(answerCodes[name as keyof typeof answerCodes][2])}`;
+    return english(language, proseHtml(line.replace(/^- /, "")));
+  return `${codeHtml(name)}: ${escapeHtml(answerCodes[name as keyof typeof answerCodes].tr)}`;
 }
 
-function answersOf({ operationId, responses }: Operation, { language, words }: Shown): string {
+function answersOf(
+  { operationId, responses }: Operation,
+  { language, words }: DocumentPage,
+): string {
   const rows = Object.entries(responses).map(([status, { description, content = {} }]) => {
     const lines = description.split("\n").map((line) => wordsOfCode(line, language));
     const bodies = Object.entries(content).map(([type, { schema }]) =>
-      type === "application/json" ? typeOf(schema) || '<a href="#Error">Error</a>' : code(type),
+      type === "application/json" ? typeOf(schema) || '<a href="#Error">Error</a>' : codeHtml(type),
     );
-    return [`<strong>${plain(status)}</strong>`, bodies.join(", "), lines.join("<br>")];
+    return [`<strong>${escapeHtml(status)}</strong>`, bodies.join(", "), lines.join("<br>")];
   });
-  return `<h4>${plain(words.labels.answers)}</h4>${table(`${words.labels.answers}: ${operationId}`, words.answerHeads, rows)}`;
+  return `<h4>${escapeHtml(words.labels.answers)}</h4>${tableHtml(`${words.labels.answers}: ${operationId}`, words.answerHeads, rows)}`;
 }
 
 const nameOfOperation = ({ operationId, summary }: Operation, { operations }: PageWords): string =>
   operations[operationId] ?? summary;
 
-function sectionOf(method: string, path: string, operation: Operation, shown: Shown): string {
+function sectionOf(
+  method: string,
+  path: string,
+  operation: Operation,
+  shown: DocumentPage,
+): string {
   const { document, language, words } = shown;
   const { labels } = words;
   const { operationId: id, description = "", security } = operation;
@@ -186,19 +196,19 @@ function sectionOf(method: string, path: string, operation: Operation, shown: Sh
   const isOpen = security.length === 0;
   const name = nameOfOperation(operation, words);
   const order =
-    body === undefined ? "" : `<h4>${plain(labels.body)}</h4><p>${typeOf(body.schema)}</p>`;
+    body === undefined ? "" : `<h4>${escapeHtml(labels.body)}</h4><p>${typeOf(body.schema)}</p>`;
   const command = isOpen
     ? ""
-    : block(`${labels.command}: ${name}`, commandOf(method, path, document, body?.example));
+    : blockHtml(`${labels.command}: ${name}`, commandOf(method, path, document, body?.example));
   const answer = answerExamples[id];
   const example =
     answer === undefined
       ? ""
-      : `<h4>${plain(labels.example)}</h4>${block(`${labels.example}: ${name}`, JSON.stringify(answer, null, 2))}`;
-  return `<section id="${plain(id)}">
-<h3><span class="method ${plain(method)}">${plain(method.toUpperCase())}</span> ${code(path)}</h3>
-<p><strong>${plain(name)}.</strong> ${english(language, prose(description))}
-${isOpen ? plain(labels.noToken) : `${plain(labels.scope)} ${code(security[0]?.signatureToken?.[0] ?? "")}.`}</p>
+      : `<h4>${escapeHtml(labels.example)}</h4>${blockHtml(`${labels.example}: ${name}`, JSON.stringify(answer, null, 2))}`;
+  return `<section id="${escapeHtml(id)}">
+<h3><span class="method ${escapeHtml(method)}">${escapeHtml(method.toUpperCase())}</span> ${codeHtml(path)}</h3>
+<p><strong>${escapeHtml(name)}.</strong> ${english(language, proseHtml(description))}
+${isOpen ? escapeHtml(labels.noToken) : `${escapeHtml(labels.scope)} ${codeHtml(security[0]?.signatureToken?.[0] ?? "")}.`}</p>
 ${parametersOf(operation, shown)}${order}${command}${example}
 ${answersOf(operation, shown)}
 </section>`;
@@ -208,14 +218,14 @@ ${answersOf(operation, shown)}
 function webhookOf(
   type: string,
   { operationId, summary, requestBody }: Operation,
-  { language, words }: Shown,
+  { language, words }: DocumentPage,
 ): string {
   const [body] = Object.values(requestBody?.content ?? {});
-  return `<section id="${plain(operationId)}"><h3><span class="method post">POST</span> ${code(type)}</h3>
-<p>${plain(words.labels.when)}: ${english(language, prose(summary))}. ${plain(words.labels.body)}: ${body === undefined ? "" : typeOf(body.schema)}.</p></section>`;
+  return `<section id="${escapeHtml(operationId)}"><h3><span class="method post">POST</span> ${codeHtml(type)}</h3>
+<p>${escapeHtml(words.labels.when)}: ${english(language, proseHtml(summary))}. ${escapeHtml(words.labels.body)}: ${body === undefined ? "" : typeOf(body.schema)}.</p></section>`;
 }
 
-function webhooksOf(shown: Shown): string {
+function webhooksOf(shown: DocumentPage): string {
   const all = Object.entries(shown.document.webhooks).map(([type, { post }]) => ({ type, post }));
   const [first] = all;
   const common =
@@ -230,11 +240,11 @@ interface Link {
 }
 
 const linkOf = ({ id, text, isChapter }: Link): string =>
-  `<li class="${isChapter ? "chapter" : "place"}"><a href="#${plain(id)}">${plain(text)}</a></li>`;
+  `<li class="${isChapter ? "chapter" : "place"}"><a href="#${escapeHtml(id)}">${escapeHtml(text)}</a></li>`;
 
 /** Operations and events by the document's tags, each a chapter with its links. */
 function groupsOf(
-  shown: Shown,
+  shown: DocumentPage,
 ): readonly { readonly links: readonly Link[]; readonly html: string }[] {
   const { document, language, words } = shown;
   const all = Object.entries(document.paths).flatMap(([path, methods]) =>
@@ -258,26 +268,26 @@ function groupsOf(
     const sections = members.map(({ method, path, operation }) =>
       sectionOf(method, path, operation, shown),
     );
-    const html = `<h2 id="${plain(name)}">${plain(title)}</h2><p>${english(language, prose(description))}</p>
+    const html = `<h2 id="${escapeHtml(name)}">${escapeHtml(title)}</h2><p>${english(language, proseHtml(description))}</p>
 ${events.length === 0 ? "" : webhooksOf(shown)}${sections.join("\n")}`;
     return { links, html };
   });
 }
 
-function bodiesOf(shown: Shown): string {
+function bodiesOf(shown: DocumentPage): string {
   const { components } = shown.document;
   const { words, language } = shown;
   const bodies = Object.entries(components.schemas).map(
     ([name, schema]) =>
-      `<section id="${plain(name)}"><h3>${plain(name)}</h3><p>${english(language, prose(schema.description ?? ""))}</p>${fields(name, schema, shown)}</section>`,
+      `<section id="${escapeHtml(name)}"><h3>${escapeHtml(name)}</h3><p>${english(language, proseHtml(schema.description ?? ""))}</p>${fields(name, schema, shown)}</section>`,
   );
   const headers = Object.entries(components.headers).map(([name, { description }]) => [
-    code(name),
-    english(language, prose(description)),
+    codeHtml(name),
+    english(language, proseHtml(description)),
   ]);
-  return `<h2 id="headers">${plain(words.chapters.headers)}</h2>
-<section>${table(words.chapters.headers, words.headerHeads, headers)}</section>
-<h2 id="bodies">${plain(words.chapters.bodies)}</h2>
+  return `<h2 id="headers">${escapeHtml(words.chapters.headers)}</h2>
+<section>${tableHtml(words.chapters.headers, words.headerHeads, headers)}</section>
+<h2 id="bodies">${escapeHtml(words.chapters.bodies)}</h2>
 ${bodies.join("\n")}`;
 }
 
@@ -305,25 +315,25 @@ export function createPage(given: object, { language, style, source }: PageOptio
   ];
   const { info } = document;
   const [other, otherName] = words.other;
-  const note = words.referenceNote === "" ? "" : ` ${plain(words.referenceNote)}`;
+  const note = words.referenceNote === "" ? "" : ` ${escapeHtml(words.referenceNote)}`;
   return `<!doctype html>
 <html lang="${language}">
 <head>
 <meta charset="utf-8">
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <meta name="color-scheme" content="light dark">
-<title>${plain(words.title)}</title>
+<title>${escapeHtml(words.title)}</title>
 <link rel="icon" href="data:,">
-<link rel="stylesheet" href="${plain(style)}">
+<link rel="stylesheet" href="${escapeHtml(style)}">
 </head>
 <body>
 <header class="top">
-<a class="skip" href="#content">${plain(words.skip)}</a>
-<h1>${plain(words.title)} <small>${plain(info.version)}</small></h1>
-<a href="?lang=${other}" lang="${other}" hreflang="${other}">${plain(otherName)}</a>
-<p>${plain(words.intro)} ${prose(words.about || info.description)}${note} ${plain(words.programs)} <a href="${plain(source)}">OpenAPI 3.1</a></p>
+<a class="skip" href="#content">${escapeHtml(words.skip)}</a>
+<h1>${escapeHtml(words.title)} <small>${escapeHtml(info.version)}</small></h1>
+<a href="?lang=${other}" lang="${other}" hreflang="${other}">${escapeHtml(otherName)}</a>
+<p>${escapeHtml(words.intro)} ${proseHtml(words.about || info.description)}${note} ${escapeHtml(words.programs)} <a href="${escapeHtml(source)}">OpenAPI 3.1</a></p>
 </header>
-<nav aria-label="${plain(words.contents)}"><ul>${links.map(linkOf).join("\n")}</ul></nav>
+<nav aria-label="${escapeHtml(words.contents)}"><ul>${links.map(linkOf).join("\n")}</ul></nav>
 <main id="content" tabindex="-1">
 ${guideOf(language, document.servers[0]?.url ?? "")}
 ${groups.map(({ html }) => html).join("\n")}

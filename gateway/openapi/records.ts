@@ -8,47 +8,47 @@ import { depositTermLimits, metadataLimits, ordersMax } from "../answer/body.ts"
 import { fiats } from "../config/fiat.ts";
 import { familyWords } from "./family-words.ts";
 import {
-  decimal,
   decimalOrEmpty,
-  flag,
+  decimalSchema,
+  flagSchema,
   type Json,
+  objectSchema,
   oneOfNumbers,
-  reference,
-  shape,
-  text,
-  time,
+  schemaReference,
+  textSchema,
+  timeSchema,
 } from "./schema.ts";
 import { callbackId, targetOrders, targetSchemas } from "./targets.ts";
 
-const transactionId = text("Identifier of the transaction.", {
+const transactionId = textSchema("Identifier of the transaction.", {
   pattern: "^[0-9a-f]{32}$",
   examples: ["a7b92b8b4b5f7ad3c3d0f6c9b1f0f2e1"],
 });
-const currencyId = text("A currency's `id`.", {
+const currencyId = textSchema("A currency's `id`.", {
   pattern: currencyPattern.source,
   examples: ["eth"],
 });
-const orderId = text(
+const orderId = textSchema(
   "The caller's own reference: visible ASCII without spaces, unique permanently.",
   {
     pattern: orderIdPattern.source,
     examples: ["out-77"],
   },
 );
-const network = text("The network by CAIP-2.", { examples: ["eip155:1"] });
-const tag = text("Tag of the address, where its network has tags; may be empty.");
-const amount = decimal("The amount, in whole units of the currency.", "0.5");
+const network = textSchema("The network by CAIP-2.", { examples: ["eip155:1"] });
+const tag = textSchema("Tag of the address, where its network has tags; may be empty.");
+const amount = decimalSchema("The amount, in whole units of the currency.", "0.5");
 const status = oneOfNumbers(
   "0 Pending, 1 Completed, 2 Failed. 1 and 2 never change again, but for an expired deposit that the operator credits: it goes from 2 to 1.",
   [0, 1, 2],
 );
-const stage = text("The step within its status; docs/api.md lists the stages.", {
+const stage = textSchema("The step within its status; docs/api.md lists the stages.", {
   examples: ["queued"],
 });
-const address = text(familyWords.address, {
+const address = textSchema(familyWords.address, {
   examples: ["0x70997970C51812dc3A010C7d01b50e0d17dc79C8"],
 });
-const orderTag = text(familyWords.tag);
+const orderTag = textSchema(familyWords.tag);
 
 const { keysMax, keyPattern, valueCharactersMax, bytesMax } = metadataLimits;
 const metadata: Json = {
@@ -60,15 +60,18 @@ const metadata: Json = {
   examples: [{ customer: "C-1042" }],
 };
 
-const fiatCurrency = text("The money of `fiatAmount`.", { enum: [...fiats], examples: ["TRY"] });
-const fiatAmount = decimal("A sum of money, at most two decimals.", "1000");
-const returnUrl = text(
+const fiatCurrency = textSchema("The money of `fiatAmount`.", {
+  enum: [...fiats],
+  examples: ["TRY"],
+});
+const fiatAmount = decimalSchema("A sum of money, at most two decimals.", "1000");
+const returnUrl = textSchema(
   "The way back from the payment page: an address on a site that the service lists for the merchant.",
   {
     examples: ["https://shop.example.com/thanks"],
   },
 );
-const renew = text(
+const renew = textSchema(
   "The `transactionId` of an ended request with this orderId and content, which this one follows.",
   {
     pattern: transactionIdPattern.source,
@@ -85,17 +88,17 @@ const terms = {
     maximum: minutesMax,
     examples: [30],
   },
-  tolerancePercent: text(
+  tolerancePercent: textSchema(
     `So much of \`amount\` may be missing, from 0 to ${percentMax} per cent with at most two decimals; the currency's own without it.`,
     { pattern: "^(?:0|[0-9]+(?:\\.[0-9]+)?)$", examples: ["0.5"] },
   ),
 };
-const refundOf = text("The `transactionId` of the deposit that this withdrawal pays back.", {
+const refundOf = textSchema("The `transactionId` of the deposit that this withdrawal pays back.", {
   pattern: transactionIdPattern.source,
   examples: ["4be38f3ee1a16e4cd1f1a3a8b4a0d9c2"],
 });
 
-const withdrawalOrder = shape(
+const withdrawalOrder = objectSchema(
   "A withdrawal to pay at once.",
   { ...order, address, tag: orderTag, refundOf },
   { optional: ["tag", "metadata", "renew", "refundOf"], isClosed: true },
@@ -103,7 +106,7 @@ const withdrawalOrder = shape(
 
 /** Orders have only these fields. */
 const orders: Readonly<Record<string, Json>> = {
-  AmountOrder: shape(
+  AmountOrder: objectSchema(
     "A deposit request by `amount`.",
     { ...order, returnUrl, ...terms, fiatCurrency: false, fiatAmount: false },
     {
@@ -118,7 +121,7 @@ const orders: Readonly<Record<string, Json>> = {
       isClosed: true,
     },
   ),
-  FiatOrder: shape(
+  FiatOrder: objectSchema(
     "A deposit request by a sum of money, which the price of now makes an amount of.",
     {
       currency: currencyId,
@@ -141,16 +144,16 @@ const orders: Readonly<Record<string, Json>> = {
   DepositOrder: {
     description:
       "A deposit request: by `amount`, or by `fiatCurrency` with `fiatAmount`; never by both.",
-    oneOf: [reference("AmountOrder"), reference("FiatOrder")],
+    oneOf: [schemaReference("AmountOrder"), schemaReference("FiatOrder")],
   },
   WithdrawalOrder: withdrawalOrder,
-  ManyOrder: shape(
+  ManyOrder: objectSchema(
     "Withdrawals to pay at once.",
     {
       orders: {
         type: "array",
         description: "Each for itself.",
-        items: reference("WithdrawalOrder"),
+        items: schemaReference("WithdrawalOrder"),
         minItems: 1,
         maxItems: ordersMax,
       },
@@ -158,7 +161,7 @@ const orders: Readonly<Record<string, Json>> = {
     { isClosed: true },
   ),
   ...targetOrders,
-  ManualOrder: shape(
+  ManualOrder: objectSchema(
     "A withdrawal that an operator approves, who supplies the address where it is left out.",
     { ...order, address, tag: orderTag, refundOf },
     { optional: ["address", "tag", "metadata", "renew", "refundOf"], isClosed: true },
@@ -169,20 +172,20 @@ const paymentTolerance = decimalOrEmpty(
   "Deposits: so much may be missing from `amount`. Empty once the currency is no longer configured.",
   "0",
 );
-const quote = shape(
+const quote = objectSchema(
   "The terms of a deposit in fiat money, fixed at its request: `amount` is `fiatAmount` at `price`, rounded up.",
   {
     fiatCurrency,
     fiatAmount,
-    price: decimal("Price of one whole unit of the currency.", "42"),
-    priceUpdatedAt: time("When that price was right."),
+    price: decimalSchema("Price of one whole unit of the currency.", "42"),
+    priceUpdatedAt: timeSchema("When that price was right."),
   },
 );
-const paymentUri = text(familyWords.paymentUri, {
+const paymentUri = textSchema(familyWords.paymentUri, {
   examples: ["ethereum:0x9858EfFD232B4033E47d90003D41EC34EcaEda94@1?value=500000000000000000"],
 });
 
-const paymentUrl = text(
+const paymentUrl = textSchema(
   "Deposits: the page for the customer, to link or to embed; empty for a record that has none.",
   {
     examples: ["https://pay.example.com/pay/9yGZ1kQ0m2n3o4p5q6r7sA"],
@@ -190,26 +193,29 @@ const paymentUrl = text(
 );
 
 const fiatSum = (money: string): Json =>
-  decimal(`In ${money}, rounded down to two decimals; absent if there was no fresh price.`, "1500");
-const fiatValue = shape(
+  decimalSchema(
+    `In ${money}, rounded down to two decimals; absent if there was no fresh price.`,
+    "1500",
+  );
+const fiatValue = objectSchema(
   "Worth of a completed record at the moment of its completion; absent if no fresh price was known then.",
   {
     usd: fiatSum("USD"),
     eur: fiatSum("EUR"),
     try: fiatSum("TRY"),
-    pricedAt: time("When the oldest of these prices was right."),
+    pricedAt: timeSchema("When the oldest of these prices was right."),
   },
   { optional: ["usd", "eur", "try"] },
 );
 
-const transaction = shape(
+const transaction = objectSchema(
   "A deposit or a withdrawal.",
   {
     transactionId,
-    receiverAddress: text(
+    receiverAddress: textSchema(
       "The destination of a withdrawal, empty while a manual one has none; the issued address of a deposit.",
     ),
-    depositAddress: text("A deposit's issued address; the account that pays a withdrawal."),
+    depositAddress: textSchema("A deposit's issued address; the account that pays a withdrawal."),
     orderId,
     tag,
     currency: currencyId,
@@ -218,14 +224,14 @@ const transaction = shape(
       "State of the newest event: 0 on its way, 1 delivered, 2 given up, 3 no target is configured.",
       [0, 1, 2, 3],
     ),
-    createdAt: time("When it was created."),
+    createdAt: timeSchema("When it was created."),
     status,
     transactionType: oneOfNumbers("1 deposit, 2 withdrawal.", [1, 2]),
     network,
     stage,
-    code: text("Why it failed or is held; empty without a reason."),
-    txHash: text("The transaction on chain; empty while there is none."),
-    explorerUrl: text(
+    code: textSchema("Why it failed or is held; empty without a reason."),
+    txHash: textSchema("The transaction on chain; empty while there is none."),
+    explorerUrl: textSchema(
       "The transaction in a public explorer, for people; empty while there is none, or where none is configured.",
     ),
     confirmations: {
@@ -233,22 +239,24 @@ const transaction = shape(
       description: "Blocks on a payment that is not final yet.",
       minimum: 1,
     },
-    changedAt: time("When it changed last."),
-    expiresAt: time("Until when it can be paid, or signed."),
+    changedAt: timeSchema("When it changed last."),
+    expiresAt: timeSchema("Until when it can be paid, or signed."),
     amountReceived: decimalOrEmpty(
       "Deposits: everything final on the address. Empty once the currency is no longer configured.",
       "0.5",
     ),
-    late: flag("Deposits: money came after the request had ended, or when nothing waited for it."),
+    late: flagSchema(
+      "Deposits: money came after the request had ended, or when nothing waited for it.",
+    ),
     metadata,
-    renews: text("The ended record with the same orderId that this one follows.", {
+    renews: textSchema("The ended record with the same orderId that this one follows.", {
       examples: ["4be38f3ee1a16e4cd1f1a3a8b4a0d9c2"],
     }),
-    refundOf: text("Withdrawals: the deposit that this one pays back.", {
+    refundOf: textSchema("Withdrawals: the deposit that this one pays back.", {
       examples: ["4be38f3ee1a16e4cd1f1a3a8b4a0d9c2"],
     }),
     value: fiatValue,
-    mode: text("Withdrawals: who decides.", { enum: ["auto", "manual"] }),
+    mode: textSchema("Withdrawals: who decides.", { enum: ["auto", "manual"] }),
     paymentUri,
     paymentUrl,
     paymentTolerance,
@@ -281,47 +289,47 @@ const transaction = shape(
   },
 );
 
-const currency = shape("A supported currency.", {
+const currency = objectSchema("A supported currency.", {
   id: currencyId,
-  name: text("Name of the currency.", { examples: ["Ether"] }),
-  symbol: text("Symbol of the currency.", { examples: ["ETH"] }),
+  name: textSchema("Name of the currency.", { examples: ["Ether"] }),
+  symbol: textSchema("Symbol of the currency.", { examples: ["ETH"] }),
   decimal: { type: "integer", description: "Number of decimal places.", minimum: 0, maximum: 36 },
   usdPrice: decimalOrEmpty("Price in USD, for display; empty when none is known.", "3000"),
   eurPrice: decimalOrEmpty("Price in EUR, likewise.", "2800.5"),
   tryPrice: decimalOrEmpty("Price in TRY, likewise.", "126000"),
-  minPaymentAmount: decimal("Smallest deposit.", "0.001"),
-  minWithdrawAmount: decimal("Smallest withdrawal.", "0.001"),
+  minPaymentAmount: decimalSchema("Smallest deposit.", "0.001"),
+  minWithdrawAmount: decimalSchema("Smallest withdrawal.", "0.001"),
   network,
-  contract: text("The token's contract; empty for a native coin."),
-  requiresTag: flag("Whether an address needs a tag."),
-  enabled: flag("Always true in this list."),
-  depositOnly: flag("Taken in, though the merchant's agent may not pay it out."),
-  priceUpdatedAt: text("When the oldest of the three prices was right; empty without any."),
-  priceStale: flag("Whether one of the prices is old or unknown."),
+  contract: textSchema("The token's contract; empty for a native coin."),
+  requiresTag: flagSchema("Whether an address needs a tag."),
+  enabled: flagSchema("Always true in this list."),
+  depositOnly: flagSchema("Taken in, though the merchant's agent may not pay it out."),
+  priceUpdatedAt: textSchema("When the oldest of the three prices was right; empty without any."),
+  priceStale: flagSchema("Whether one of the prices is old or unknown."),
 });
 
-const balance = shape("Balances of one currency's wallet.", {
+const balance = objectSchema("Balances of one currency's wallet.", {
   balance: {
     type: "number",
     description: "`available` rounded down to 15 significant digits.",
     minimum: 0,
   },
   currency: currencyId,
-  available: decimal("The amount that can be withdrawn now.", "8.99"),
-  pending: decimal("Final on deposit addresses, not yet moved.", "2"),
-  sweeping: decimal("On its way from deposit addresses to the hot wallet.", "0"),
-  reserved: decimal("Promised to open withdrawals.", "1.01"),
-  total: decimal("Everything together.", "12"),
-  feeAsset: text("The currency that network fees are paid in.", { examples: ["eth"] }),
+  available: decimalSchema("The amount that can be withdrawn now.", "8.99"),
+  pending: decimalSchema("Final on deposit addresses, not yet moved.", "2"),
+  sweeping: decimalSchema("On its way from deposit addresses to the hot wallet.", "0"),
+  reserved: decimalSchema("Promised to open withdrawals.", "1.01"),
+  total: decimalSchema("Everything together.", "12"),
+  feeAsset: textSchema("The currency that network fees are paid in.", { examples: ["eth"] }),
   feeReserve: decimalOrEmpty("The amount of it that a next withdrawal reserves.", "0.01"),
-  feeSufficient: flag("Whether that much is there."),
+  feeSufficient: flagSchema("Whether that much is there."),
 });
 
-const balances = shape("The balances of all currencies.", {
+const balances = objectSchema("The balances of all currencies.", {
   balances: {
     type: "array",
     description: "One for each currency that could be read.",
-    items: reference("Balance"),
+    items: schemaReference("Balance"),
   },
   unread: {
     type: "array",
@@ -330,53 +338,56 @@ const balances = shape("The balances of all currencies.", {
   },
 });
 
-const estimate = shape("The probable fee of a withdrawal.", {
+const estimate = objectSchema("The probable fee of a withdrawal.", {
   currency: currencyId,
-  feeAsset: text("The currency that network fees are paid in.", { examples: ["eth"] }),
+  feeAsset: textSchema("The currency that network fees are paid in.", { examples: ["eth"] }),
   feeUsual: decimalOrEmpty(
     "The middle fee of the newest paid withdrawals of this currency; empty before the first.",
     "0.00042",
   ),
-  feeMost: decimal("The most that the agent pays for one withdrawal; so much is reserved.", "0.01"),
+  feeMost: decimalSchema(
+    "The most that the agent pays for one withdrawal; so much is reserved.",
+    "0.01",
+  ),
   samples: {
     type: "integer",
     description: "The number of withdrawals that `feeUsual` comes from.",
     minimum: 0,
     maximum: 25,
   },
-  newestAt: text("When the newest of them was completed; empty without any.", {
+  newestAt: textSchema("When the newest of them was completed; empty without any.", {
     examples: ["2026-01-02T03:04:05.678Z"],
   }),
 });
 
-const addressCheck = shape("Whether an address can be paid.", {
+const addressCheck = objectSchema("Whether an address can be paid.", {
   currency: currencyId,
   network,
-  valid: flag("Whether a withdrawal to it would be taken."),
-  address: text("The address in its checksummed form; empty for one that would be refused."),
-  tag: text("The tag that the address holds; empty for none."),
-  code: text("The code that a withdrawal would get; empty for a good address.", {
+  valid: flagSchema("Whether a withdrawal to it would be taken."),
+  address: textSchema("The address in its checksummed form; empty for one that would be refused."),
+  tag: textSchema("The tag that the address holds; empty for none."),
+  code: textSchema("The code that a withdrawal would get; empty for a good address.", {
     examples: ["address_invalid"],
   }),
-  reason: text("The finer reason; empty without one."),
+  reason: textSchema("The finer reason; empty without one."),
 });
 
-const event = shape("An event: what a callback has, with its id.", {
-  id: text("The `webhook-id` of the event: the same for every delivery.", {
+const event = objectSchema("An event: what a callback has, with its id.", {
+  id: textSchema("The `webhook-id` of the event: the same for every delivery.", {
     examples: ["msg_3f0c1d0c4f0b4f1e9a7c5d2e8b6a4c10"],
   }),
-  type: text("The kind of event.", { examples: ["withdrawal.completed"] }),
-  timestamp: time("When the record changed."),
+  type: textSchema("The kind of event.", { examples: ["withdrawal.completed"] }),
+  timestamp: timeSchema("When the record changed."),
   data: {
     description: "The record as it was then.",
-    anyOf: [reference("Transaction"), reference("UnattributedRecord")],
+    anyOf: [schemaReference("Transaction"), schemaReference("UnattributedRecord")],
   },
   sequence: { type: "integer", description: "Rises with each event of a record.", minimum: 1 },
 });
 
 const renewal = {
-  renews: text("The ended record with the same orderId that this one follows."),
-  renewedBy: text("The record with the same orderId that follows this ended one."),
+  renews: textSchema("The ended record with the same orderId that this one follows."),
+  renewedBy: textSchema("The record with the same orderId that follows this ended one."),
 };
 
 export const schemas: Readonly<Record<string, Json>> = {
@@ -389,14 +400,14 @@ export const schemas: Readonly<Record<string, Json>> = {
   AddressCheck: addressCheck,
   ...targetSchemas,
   Event: event,
-  Events: shape("Events, oldest first.", {
-    events: { type: "array", description: "At most `limit`.", items: reference("Event") },
-    next: text("The `after` of the next call.", { examples: ["1767323045678"] }),
+  Events: objectSchema("Events, oldest first.", {
+    events: { type: "array", description: "At most `limit`.", items: schemaReference("Event") },
+    next: textSchema("The `after` of the next call.", { examples: ["1767323045678"] }),
   }),
-  DepositResult: shape(
+  DepositResult: objectSchema(
     "An address to pay to.",
     {
-      address: text("Address to pay the deposit to.", {
+      address: textSchema("Address to pay the deposit to.", {
         examples: ["0x9858EfFD232B4033E47d90003D41EC34EcaEda94"],
       }),
       amount,
@@ -404,10 +415,10 @@ export const schemas: Readonly<Record<string, Json>> = {
       transactionId,
       currency: currencyId,
       network,
-      expiresAt: time("Until when it can be paid."),
+      expiresAt: timeSchema("Until when it can be paid."),
       status,
       stage,
-      late: flag("Money came after the request had ended."),
+      late: flagSchema("Money came after the request had ended."),
       ...renewal,
       paymentUri,
       paymentUrl,
@@ -416,10 +427,10 @@ export const schemas: Readonly<Record<string, Json>> = {
     },
     { optional: ["quote", "renews", "renewedBy"] },
   ),
-  WithdrawalResult: shape(
+  WithdrawalResult: objectSchema(
     "A withdrawal that is stored for good.",
     {
-      message: text("For people; in the caller's language."),
+      message: textSchema("For people; in the caller's language."),
       transactionId,
       status,
       stage,
@@ -427,32 +438,32 @@ export const schemas: Readonly<Record<string, Json>> = {
     },
     { optional: ["renews"] },
   ),
-  CancelOrder: shape(
+  CancelOrder: objectSchema(
     "The withdrawal to cancel.",
     {
-      transactionId: text("The `transactionId` of a withdrawal.", {
+      transactionId: textSchema("The `transactionId` of a withdrawal.", {
         pattern: transactionIdPattern.source,
         examples: ["1c2d8f0b6e5a49d3a7b1c0d9e8f7a6b5"],
       }),
     },
     { isClosed: true },
   ),
-  CancelResult: shape("The result of a cancel.", {
-    message: text("For people; in the caller's language."),
+  CancelResult: objectSchema("The result of a cancel.", {
+    message: textSchema("For people; in the caller's language."),
     transactionId,
-    cancelled: flag("True if nothing is paid; false while the agent may still pay."),
+    cancelled: flagSchema("True if nothing is paid; false while the agent may still pay."),
     status,
     stage,
   }),
-  ManyResult: shape("The result of each order.", {
+  ManyResult: objectSchema("The result of each order.", {
     answers: {
       type: "array",
       description: "In the order of the orders.",
-      items: reference("OneResult"),
+      items: schemaReference("OneResult"),
     },
   }),
-  OneResult: shape("One order's own answer, as if it had been sent alone.", {
-    orderId: text("As it was sent; empty where it was no text."),
+  OneResult: objectSchema("One order's own answer, as if it had been sent alone.", {
+    orderId: textSchema("As it was sent; empty where it was no text."),
     httpStatus: {
       type: "integer",
       description: "The status that it would have had alone.",
@@ -460,26 +471,28 @@ export const schemas: Readonly<Record<string, Json>> = {
     },
     answer: {
       description: "The body that it would have had alone.",
-      anyOf: [reference("WithdrawalResult"), reference("Error")],
+      anyOf: [schemaReference("WithdrawalResult"), schemaReference("Error")],
     },
   }),
-  Error: shape(
+  Error: objectSchema(
     "Every error. Branch on `code`, never on `message`.",
     {
-      message: text("For people; in the caller's language."),
-      code: text("Stable, language-free.", { examples: ["amount_format"] }),
-      requestId: text("The answer's `X-Request-Id`; empty where the request was not even read."),
-      field: text("The field or parameter that is meant."),
+      message: textSchema("For people; in the caller's language."),
+      code: textSchema("Stable, language-free.", { examples: ["amount_format"] }),
+      requestId: textSchema(
+        "The answer's `X-Request-Id`; empty where the request was not even read.",
+      ),
+      field: textSchema("The field or parameter that is meant."),
       transactionId,
-      reason: text("The finer reason."),
+      reason: textSchema("The finer reason."),
       currency: currencyId,
-      needed: decimal("The amount that the order needs.", "1.01"),
-      available: decimal("The amount that is there.", "0.5"),
-      minimum: decimal("The smallest amount.", "0.001"),
-      scope: text("The scope that the key lacks."),
+      needed: decimalSchema("The amount that the order needs.", "1.01"),
+      available: decimalSchema("The amount that is there.", "0.5"),
+      minimum: decimalSchema("The smallest amount.", "0.001"),
+      scope: textSchema("The scope that the key lacks."),
       callbackId,
-      signed: flag("422: whether anything was ever signed for it."),
-      retryable: flag("422: whether a new order is worth trying."),
+      signed: flagSchema("422: whether anything was ever signed for it."),
+      retryable: flagSchema("422: whether a new order is worth trying."),
       ...renewal,
     },
     {
@@ -501,19 +514,21 @@ export const schemas: Readonly<Record<string, Json>> = {
       ],
     },
   ),
-  Readiness: shape("What the gateway needs, and whether it is there.", {
-    status: text("In one word.", { enum: ["ready", "not ready"] }),
+  Readiness: objectSchema("What the gateway needs, and whether it is there.", {
+    status: textSchema("In one word.", { enum: ["ready", "not ready"] }),
     checks: {
       type: "array",
-      items: shape("One need.", {
-        name: text("What is needed.", { examples: ["chain ethereum"] }),
-        ok: flag("Whether it is there."),
-        detail: text("Why not, or what is missing of it; empty when it is all there."),
+      items: objectSchema("One need.", {
+        name: textSchema("What is needed.", { examples: ["chain ethereum"] }),
+        ok: flagSchema("Whether it is there."),
+        detail: textSchema("Why not, or what is missing of it; empty when it is all there."),
       }),
     },
   }),
-  Health: shape("The process answers.", { status: text("Always the same.", { enum: ["ok"] }) }),
+  Health: objectSchema("The process answers.", {
+    status: textSchema("Always the same.", { enum: ["ok"] }),
+  }),
 };
 
 /** A list of records with this schema. */
-export const listOf = (name: string): Json => ({ type: "array", items: reference(name) });
+export const listOf = (name: string): Json => ({ type: "array", items: schemaReference(name) });

@@ -10,32 +10,35 @@ export interface Json {
 export type JsonPart = string | number | boolean | null | Json | readonly JsonPart[];
 
 /** A string with its meaning. `more` adds keywords. */
-export function text(description: string, more: Json = {}): Json {
+export function textSchema(description: string, more: Json = {}): Json {
   return { type: "string", description, ...more };
 }
 
 /** A decimal number in the interface's form: a string. */
-export function decimal(description: string, example: string): Json {
-  return text(description, { pattern: "^(?:0|[1-9][0-9]*)(?:\\.[0-9]+)?$", examples: [example] });
+export function decimalSchema(description: string, example: string): Json {
+  return textSchema(description, {
+    pattern: "^(?:0|[1-9][0-9]*)(?:\\.[0-9]+)?$",
+    examples: [example],
+  });
 }
 
 /** A decimal number, or "" if it may be unknown. */
 export function decimalOrEmpty(description: string, example: string): Json {
-  return text(description, {
+  return textSchema(description, {
     pattern: "^(?:(?:0|[1-9][0-9]*)(?:\\.[0-9]+)?)?$",
     examples: [example],
   });
 }
 
-export function time(description: string): Json {
-  return text(`${description} ISO 8601, UTC, milliseconds.`, {
+export function timeSchema(description: string): Json {
+  return textSchema(`${description} ISO 8601, UTC, milliseconds.`, {
     format: "date-time",
     pattern: "^\\d{4}-\\d{2}-\\d{2}T\\d{2}:\\d{2}:\\d{2}\\.\\d{3}Z$",
     examples: ["2026-01-02T03:04:05.678Z"],
   });
 }
 
-export function flag(description: string): Json {
+export function flagSchema(description: string): Json {
   return { type: "boolean", description };
 }
 
@@ -44,7 +47,7 @@ export function oneOfNumbers(description: string, values: readonly number[]): Js
   return { type: "integer", description, enum: values };
 }
 
-export function reference(name: string): Json {
+export function schemaReference(name: string): Json {
   return { $ref: `#/components/schemas/${name}` };
 }
 
@@ -52,7 +55,7 @@ export function reference(name: string): Json {
  * An object with these properties. All are required except those in `optional`; `false` is one that
  * it never has. Answers may get further properties, orders never.
  */
-export function shape(
+export function objectSchema(
   description: string,
   properties: Readonly<Record<string, Json | false>>,
   {

@@ -3,7 +3,7 @@
  * drawing of the ways between them as inline SVG. Source: docs/api.md, One transaction.
  */
 import type { Language } from "../answer/language.ts";
-import { code, plain } from "./html.ts";
+import { codeHtml, escapeHtml } from "./html.ts";
 
 export interface Stage {
   readonly name: string;
@@ -150,7 +150,7 @@ const withdrawal: readonly Stage[] = [
   },
 ];
 
-type Way = readonly [from: string, to: string];
+type StageStep = readonly [from: string, to: string];
 
 export const flows = {
   deposit: {
@@ -186,7 +186,7 @@ export const flows = {
     ],
   },
 } as const satisfies Readonly<
-  Record<string, { readonly stages: readonly Stage[]; readonly ways: readonly Way[] }>
+  Record<string, { readonly stages: readonly Stage[]; readonly ways: readonly StageStep[] }>
 >;
 
 export type Flow = keyof typeof flows;
@@ -221,10 +221,10 @@ export function drawingOf(flow: Flow, label: string): string {
   );
   const boxes = stages.map((stage) => {
     const { x, y } = corner(stage);
-    return `<g class="s${stage.status}"><rect x="${x}" y="${y}" width="${width}" height="${height}" rx="8"/><text x="${x + width / 2}" y="${y + 21}">${plain(stage.name)}</text></g>`;
+    return `<g class="s${stage.status}"><rect x="${x}" y="${y}" width="${width}" height="${height}" rx="8"/><text x="${x + width / 2}" y="${y + 21}">${escapeHtml(stage.name)}</text></g>`;
   });
   const rows = Math.max(...stages.map(({ at: [, row] }) => row)) + 1;
-  return `<svg class="drawing" viewBox="0 0 320 ${rows * pitch - pitch + height + 8}" role="img" aria-label="${plain(label)}">
+  return `<svg class="drawing" viewBox="0 0 320 ${rows * pitch - pitch + height + 8}" role="img" aria-label="${escapeHtml(label)}">
 <defs><marker id="end-${flow}" viewBox="0 0 8 8" refX="7" refY="4" markerWidth="6" markerHeight="6" orient="auto"><path d="M0 0L8 4L0 8z"/></marker></defs>
 ${lines.join("")}${boxes.join("")}</svg>`;
 }
@@ -232,7 +232,7 @@ ${lines.join("")}${boxes.join("")}</svg>`;
 /** Rows of a table: stage, status, meaning. */
 export const stageRows = (flow: Flow, language: Language): readonly (readonly string[])[] =>
   flows[flow].stages.map(({ name, status, means }) => [
-    code(name),
+    codeHtml(name),
     String(status),
-    plain(means[language]),
+    escapeHtml(means[language]),
   ]);

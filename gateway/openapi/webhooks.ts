@@ -5,7 +5,14 @@
  */
 import { type EventType, eventTypes, testType } from "../callbacks/events.ts";
 import { schemas } from "./records.ts";
-import { decimalOrEmpty, type Json, reference, shape, text, time } from "./schema.ts";
+import {
+  decimalOrEmpty,
+  type Json,
+  objectSchema,
+  schemaReference,
+  textSchema,
+  timeSchema,
+} from "./schema.ts";
 
 type Type = EventType | typeof testType;
 
@@ -42,8 +49,8 @@ const sequence: Json = {
   minimum: 0,
   examples: [1767323920120],
 };
-const type = text("Which event it is.", { examples: ["withdrawal.completed"] });
-const timestamp = time("When it happened.");
+const type = textSchema("Which event it is.", { examples: ["withdrawal.completed"] });
+const timestamp = timeSchema("When it happened.");
 const { properties, ...recordShape } = schemas.Transaction as Json & { readonly properties: Json };
 const {
   mode: _mode,
@@ -54,38 +61,38 @@ const {
 } = properties; // only in withdrawals
 
 export const webhookSchemas: Readonly<Record<string, Json>> = {
-  Callback: shape("An event of one record.", {
+  Callback: objectSchema("An event of one record.", {
     type,
     timestamp,
     sequence,
-    data: reference("Transaction"),
+    data: schemaReference("Transaction"),
   }),
-  UnattributedCallback: shape("Another currency came to the address of a deposit.", {
+  UnattributedCallback: objectSchema("Another currency came to the address of a deposit.", {
     type,
     timestamp,
     sequence,
-    data: reference("UnattributedRecord"),
+    data: schemaReference("UnattributedRecord"),
   }),
   UnattributedRecord: {
     ...recordShape,
     description: "A deposit, with what came besides.",
     properties: {
       ...depositFields,
-      unattributed: shape("What came.", {
-        currency: text("The `id` of the currency that came.", { examples: ["usdt"] }),
+      unattributed: objectSchema("What came.", {
+        currency: textSchema("The `id` of the currency that came.", { examples: ["usdt"] }),
         amount: decimalOrEmpty("How much of it; empty once it is no longer configured.", "7.5"),
-        txHash: text("The transaction that brought it."),
+        txHash: textSchema("The transaction that brought it."),
       }),
     },
     required: [...(recordShape.required as readonly string[]), "unattributed"],
   },
-  TestCallback: shape("A try of one target, by its operator.", {
+  TestCallback: objectSchema("A try of one target, by its operator.", {
     type,
     timestamp,
     sequence,
-    data: shape("Whom it is for.", {
-      callbackId: text("The target."),
-      merchantId: text("The merchant."),
+    data: objectSchema("Whom it is for.", {
+      callbackId: textSchema("The target."),
+      merchantId: textSchema("The merchant."),
     }),
   }),
 };
@@ -136,12 +143,12 @@ const idOf = (name: string): string =>
 
 function bodyOf(name: Type): Json {
   if (name === testType)
-    return { allOf: [reference("TestCallback"), narrowed({ type: { const: name } })] };
+    return { allOf: [schemaReference("TestCallback"), narrowed({ type: { const: name } })] };
   const whole = name === "deposit.unattributed" ? "UnattributedCallback" : "Callback";
   const transactionType = { const: name.startsWith("deposit.") ? 1 : 2 };
   return {
     allOf: [
-      reference(whole),
+      schemaReference(whole),
       narrowed({ type: { const: name }, data: narrowed({ transactionType }) }),
     ],
   };

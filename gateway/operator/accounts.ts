@@ -9,13 +9,19 @@ import type { GatewayKey } from "../auth/gateway-key.ts";
 import { createKey, type NewKey, pairingScopes, revokeKey, shopScopes } from "../auth/keys.ts";
 import { catchUp, notCaughtUpReason } from "../recovery/catch-up.ts";
 import { beginRecovery } from "../recovery/recovery.ts";
-import { type AgentAccount, hotWalletAddresses } from "../store/agent-accounts.ts";
-import { listAgentRows, markUnpaired, readPairedAgent } from "../store/agents.ts";
+import {
+  type AgentAccount,
+  hotWalletAddresses,
+  hotWalletAddressOn,
+} from "../store/agent-accounts.ts";
+import { listAgentRows, markUnpaired, networksOf, readPairedAgent } from "../store/agents.ts";
 import { recordAct } from "../store/audit.ts";
 import { countPendingOf } from "../store/jobs.ts";
 import { giveBackPairing, setKeyAddresses } from "../store/keys.ts";
+import { isLevel } from "../store/levels.ts";
 import { insertMerchant, readMerchant } from "../store/merchants.ts";
 import { addReceivingKey, isAccountOfOthers } from "../store/receiving-keys.ts";
+import type { AgentRow } from "../store/rows.ts";
 import type { Database, Store } from "../store/store.ts";
 import type { ReceivingAccount } from "./xpub.ts";
 
@@ -133,7 +139,7 @@ export function addKey(
 }
 
 /** Revokes a key. Refuses GATEWAY_UNKNOWN_KEY, also for a revoked key. */
-export function revoke(by: Operator, keyId: string): { readonly ok: true } | Refusal {
+export function revokeMerchantKey(by: Operator, keyId: string): { readonly ok: true } | Refusal {
   return by.store.write((database) => {
     if (!revokeKey(database, keyId, by.nowMs)) return refuse("GATEWAY_UNKNOWN_KEY");
     recordAct(database, {
@@ -251,11 +257,31 @@ export function recoverAgent(
   by: Operator,
   agentId: string,
   above: number,
-): { readonly ok: true; readonly ledgerEpoch: number; readonly openWithdrawals: number } | Refusal {
+): BegunRecovery | Refusal {
   return by.store.write((database) => {
     const agent = readPairedAgent(database, agentId);
     if (agent === undefined) return refuse("GATEWAY_UNKNOWN_AGENT");
     const { ledgerEpoch } = beginRecovery(database, agent, above, by.nowMs, by.actor);
-    return { ok: true, ledgerEpoch, openWithdrawals: countPendingOf(database, agentId) };
+    const unread = networksOf(agent).filter((network) => !isReadOn(by, agent, network));
+    return { ok: true, ledgerEpoch, openWithdrawals: countPendingOf(database, agentId), unread };
   });
+}
+
+interface BegunRecovery {
+  readonly ok: true;
+  readonly ledgerEpoch: number;
+  readonly openWithdrawals: number;
+  // networks on which the running gateway has not read all that the hot wallet paid: the order
+  // lacks what both sides have forgotten there
+  readonly unread: readonly string[];
+}
+
+function isReadOn(
+  { store: { database }, run }: Operator,
+  agent: AgentRow,
+  network: string,
+): boolean {
+  return (
+    run !== null && isLevel(database, { network, account: hotWalletAddressOn(agent, network) }, run)
+  );
 }

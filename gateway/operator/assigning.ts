@@ -6,7 +6,7 @@
 import { type Refusal, refuse } from "../../base/fault.ts";
 import { openWatcher } from "../../chains/connect.ts";
 import type { Payment } from "../../chains/family.ts";
-import type { Ending, Judgement } from "../../chains/nodes.ts";
+import type { EndingTransaction, Judgement } from "../../chains/nodes.ts";
 import type { GatewayConfig } from "../config/config.ts";
 import { readSecretFile } from "../config/secret-file.ts";
 import { catchUp, notCaughtUpReason } from "../recovery/catch-up.ts";
@@ -27,7 +27,7 @@ import { heldStage } from "../withdrawals/holds.ts";
 import type { Operator } from "./accounts.ts";
 import { makeLog } from "./command.ts";
 
-export interface Assigning {
+export interface PaymentAssignment {
   readonly txHash: string;
   readonly reason: string;
 }
@@ -42,7 +42,7 @@ interface Candidate {
   readonly payment: Payment; // as the withdrawal asks for it, in the transaction's slot
 }
 
-type Assigned = { readonly ok: true; readonly row: NamedTransaction } | Refusal;
+type AssignmentResult = { readonly ok: true; readonly row: NamedTransaction } | Refusal;
 
 /**
  * Assigns the transaction `txHash` to the withdrawal `id`. A withdrawal that failed becomes
@@ -60,9 +60,9 @@ export async function assignPayment(
   by: Operator,
   config: GatewayConfig,
   id: string,
-  { txHash, reason }: Assigning,
+  { txHash, reason }: PaymentAssignment,
   judge: Judge = askChain(config),
-): Promise<Assigned> {
+): Promise<AssignmentResult> {
   const read = by.store.database;
   const found = candidateOf(by, read, config, id, txHash);
   if (!("outgoing" in found)) return found;
@@ -90,7 +90,7 @@ function keep(
   database: Database,
   { nowMs }: Operator,
   { row, outgoing }: Candidate,
-  { feeUnits }: Ending,
+  { feeUnits }: EndingTransaction,
 ): void {
   const { network, account, txHash, block } = outgoing;
   const assigned = {
@@ -117,7 +117,7 @@ function candidateOf(
   config: GatewayConfig,
   id: string,
   asTyped: string,
-): Candidate | Assigned {
+): Candidate | AssignmentResult {
   const row = namedTransaction(database, "withdraw", id);
   if (row === undefined) return refuse("GATEWAY_UNKNOWN_RECORD");
   const outgoing =

@@ -4,10 +4,17 @@
  */
 import type { Command } from "commander";
 import { adviceOf } from "../../base/causes.ts";
-import { type Act, alarmOf, listActs } from "../store/audit.ts";
+import { type AuditAct, alarmOf, listActs } from "../store/audit.ts";
 import { dateOf } from "./accounts.ts";
 import { asOperator, type JsonOption, printCsv, printJson, printList } from "./command.ts";
-import { type CsvOptions, csvTable, moment, rowCount, withBoth, withCsv } from "./words.ts";
+import {
+  type CsvOptions,
+  csvTable,
+  readMomentOption,
+  rowCount,
+  withBoth,
+  withCsv,
+} from "./words.ts";
 
 interface AuditOptions extends JsonOption, CsvOptions {
   readonly since?: number;
@@ -26,7 +33,7 @@ const queryOf = ({ since, until, about, by, limit }: AuditOptions, isAlarm: bool
   return { sinceMs: since, untilMs: until, subject: about, actor: by, isAlarm, most: limit };
 };
 
-const listedAct = ({ at, actor, act, subject, detail }: Act) => ({
+const listedAct = ({ at, actor, act, subject, detail }: AuditAct) => ({
   at: dateOf(at),
   actor,
   act,
@@ -35,7 +42,7 @@ const listedAct = ({ at, actor, act, subject, detail }: Act) => ({
 });
 
 /** An alarm with the advice of its code; a code that this version does not know has none. */
-function listedAlarm({ at, actor, act, subject, detail }: Act) {
+function listedAlarm({ at, actor, act, subject, detail }: AuditAct) {
   const { code, cause } = alarmOf(act);
   const hint = adviceOf(code, cause);
   return { at: dateOf(at), code, cause, from: actor, about: subject, detail, hint };
@@ -77,8 +84,8 @@ const alarmLines = ({
 
 function withTimes(command: Command): Command {
   return withCsv(withBoth(command))
-    .option("--since <time>", "at this time or later, in UTC", moment)
-    .option("--until <time>", "before this time, in UTC", moment)
+    .option("--since <time>", "at this time or later, in UTC", readMomentOption)
+    .option("--until <time>", "before this time, in UTC", readMomentOption)
     .option("--about <id>", "of this transaction, merchant, key, agent or address alone")
     .option("--limit <number>", "how many, the newest first", rowCount, rowsDefault);
 }

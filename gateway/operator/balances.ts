@@ -11,7 +11,14 @@ import type { GatewayConfig, GatewayCurrency } from "../config/config.ts";
 import { type DifferenceRow, listDifferences } from "../store/books.ts";
 import { merchantNames } from "../store/merchants.ts";
 import type { Store } from "../store/store.ts";
-import { allowed, asOperator, type JsonOption, printCsv, printJson, printList } from "./command.ts";
+import {
+  asOperator,
+  type JsonOption,
+  printCsv,
+  printJson,
+  printList,
+  requireAllowed,
+} from "./command.ts";
 import { areKnown } from "./named.ts";
 import { type CsvOptions, csvTable, withBoth, withCsv } from "./words.ts";
 
@@ -132,7 +139,8 @@ function balances(options: BalancesOptions): void {
   const table = csvTable(options);
   asOperator(options, (by, config) => {
     const { merchant, currency, all } = options;
-    if (!allowed(areKnown(by, options)) || !allowed(isCurrency(config, currency))) return;
+    if (!requireAllowed(areKnown(by, options)) || !requireAllowed(isCurrency(config, currency)))
+      return;
     const lines = listBalances(by.store, config, { merchant, currency, isAll: all === true });
     if (table !== null)
       printCsv(table, columns, lines as readonly (BalanceLine & Record<string, unknown>)[]);

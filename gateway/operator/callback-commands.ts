@@ -10,23 +10,23 @@ import {
   type DeliveryView,
   listCallbacks,
   oldSecretHours,
-  redeliver,
   redeliverAll,
+  redeliverCallback,
   removeCallback,
   rotateCallback,
   testCallback,
 } from "./callbacks.ts";
 import {
-  allowed,
   asOperator,
   exit,
   type JsonOption,
-  print,
   printJson,
   printList,
+  printText,
+  requireAllowed,
 } from "./command.ts";
 import { areKnown } from "./named.ts";
-import { acting, moment } from "./words.ts";
+import { readMomentOption, withAct } from "./words.ts";
 
 function eventList(text: string): readonly EventType[] {
   const wanted = text.split(",").map((part) => part.trim());
@@ -52,7 +52,7 @@ export function addCallbackCommands(
     .command("callbacks")
     .alias("callback")
     .description("who is told of events by HTTP");
-  acting(callbacks.command("add").description("tell a merchant's server; prints the secret, once"))
+  withAct(callbacks.command("add").description("tell a merchant's server; prints the secret, once"))
     .requiredOption("--merchant <id>", "whose")
     .requiredOption("--url <url>", "https address that takes a POST")
     .option("--events <list>", "only these, with commas between; all unless told", eventList, [])
@@ -64,10 +64,10 @@ export function addCallbackCommands(
   )
     .option("--merchant <id>", "whose")
     .action(list);
-  acting(
+  withAct(
     callbacks.command("test").description("send a test event now").argument("<callbackId>"),
   ).action(test);
-  acting(
+  withAct(
     callbacks
       .command("rotate")
       .description("make another secret; both sign for a day")
@@ -82,7 +82,7 @@ export function addCallbackCommands(
     .option("--callback <id>", "to which target")
     .option("--limit <n>", "so many, the newest first", wholeNumber, 20)
     .action(deliveries);
-  acting(
+  withAct(
     callbacks
       .command("redeliver")
       .description("send one again, or all of a target that did not arrive"),
@@ -92,9 +92,9 @@ export function addCallbackCommands(
       "--callback <id>",
       "all that wait for this target or were given up, in the place of one",
     )
-    .option("--since <time>", "of these, only events since then, in UTC", moment)
+    .option("--since <time>", "of these, only events since then, in UTC", readMomentOption)
     .action(again);
-  acting(
+  withAct(
     callbacks.command("remove").description("end one, permanently").argument("<callbackId>"),
   ).action(remove);
 }
@@ -109,11 +109,11 @@ function add(options: AddOptions): void {
   const { merchant, url, events } = options;
   asOperator(options, (by, config) => {
     const added = addCallback(by, { merchant, url, events }, config.callbacks);
-    if (!allowed(added)) return;
+    if (!requireAllowed(added)) return;
     const { callbackId, secret } = added;
     if (options.json === true) printJson({ callbackId, secret });
     else
-      print(
+      printText(
         `callbackId  ${callbackId}\nsecret      ${secret}\nThis is the only time the secret is shown. Next: callbacks test`,
       );
   });
@@ -121,7 +121,7 @@ function add(options: AddOptions): void {
 
 function list(options: JsonOption & { readonly merchant?: string }): void {
   asOperator(options, (by) => {
-    if (!allowed(areKnown(by, options))) return;
+    if (!requireAllowed(areKnown(by, options))) return;
     const lines = listCallbacks(by, options.merchant);
     if (options.json === true) printJson(lines);
     else printList(lines.map(targetText), "No callback target has been added yet.");
@@ -152,7 +152,7 @@ async function test(callbackId: string, options: JsonOption): Promise<void> {
       monotonic: () => performance.now(),
     });
     const tested = await testCallback(by, callbackId, callbackSender);
-    if (!allowed(tested)) return;
+    if (!requireAllowed(tested)) return;
     const { sent, taken, switchedOn } = tested;
     const { status, durationMs, answer } = sent;
     process.exitCode = taken ? exit.fine : exit.no;
@@ -164,18 +164,18 @@ async function test(callbackId: string, options: JsonOption): Promise<void> {
       status === 0
         ? `No answer after ${durationMs} ms: ${answer}`
         : `Answered ${status} after ${durationMs} ms.`;
-    print(`${how}${switchedOn ? "\nIt is switched on again." : ""}`);
+    printText(`${how}${switchedOn ? "\nIt is switched on again." : ""}`);
   });
 }
 
 function rotate(callbackId: string, options: JsonOption): void {
   asOperator(options, (by) => {
     const rotated = rotateCallback(by, callbackId);
-    if (!allowed(rotated)) return;
+    if (!requireAllowed(rotated)) return;
     const { secret, oldValidUntil } = rotated;
     if (options.json === true) printJson({ callbackId, secret, oldValidUntil });
     else
-      print(
+      printText(
         `secret  ${secret}\nThis is the only time it is shown. Both secrets sign for ${oldSecretHours} h, until ${oldValidUntil}.`,
       );
   });
@@ -190,7 +190,7 @@ interface DeliveriesOptions extends JsonOption {
 function deliveries(options: DeliveriesOptions): void {
   const { merchant, callback: target, limit } = options;
   asOperator(options, (by) => {
-    if (!allowed(areKnown(by, options))) return;
+    if (!requireAllowed(areKnown(by, options))) return;
     const of = {
       ...(merchant === undefined ? {} : { merchant }),
       ...(target === undefined ? {} : { target }),
@@ -234,7 +234,7 @@ function again(delivery: number | undefined, options: AgainOptions): void {
 function againAll(target: string, sinceMs: number, options: JsonOption): void {
   asOperator(options, (by) => {
     const done = redeliverAll(by, target, sinceMs);
-    if (!allowed(done)) return;
+    if (!requireAllowed(done)) return;
     const { again: deliveries, left } = done;
     if (options.json === true) {
       printJson({
@@ -249,7 +249,7 @@ function againAll(target: string, sinceMs: number, options: JsonOption): void {
       left === 0
         ? ""
         : `\n${left} more stay given up, because too many wait; give the command again when these arrived.`;
-    print(
+    printText(
       `${deliveries} deliveries to ${target} are sent again by the running gateway, the ends of money first.${more}`,
     );
   });
@@ -257,18 +257,21 @@ function againAll(target: string, sinceMs: number, options: JsonOption): void {
 
 function againOne(delivery: number, options: JsonOption): void {
   asOperator(options, (by) => {
-    if (!allowed(redeliver(by, delivery))) return;
+    if (!requireAllowed(redeliverCallback(by, delivery))) return;
     if (options.json === true) printJson({ delivery, waiting: true });
-    else print(`Delivery ${delivery} is sent again by the running gateway.`);
+    else printText(`Delivery ${delivery} is sent again by the running gateway.`);
   });
 }
 
 function remove(callbackId: string, options: JsonOption): void {
   asOperator(options, (by) => {
     const removed = removeCallback(by, callbackId);
-    if (!allowed(removed)) return;
+    if (!requireAllowed(removed)) return;
     if (options.json === true)
       printJson({ callbackId, removed: true, recordsGivenUp: removed.givenUp });
-    else print(`Removed ${callbackId}. Records whose callbacks were given up: ${removed.givenUp}.`);
+    else
+      printText(
+        `Removed ${callbackId}. Records whose callbacks were given up: ${removed.givenUp}.`,
+      );
   });
 }

@@ -8,7 +8,7 @@ import { sealSecret } from "../auth/secret-box.ts";
 import { aheadOf, secretsOf } from "../callbacks/callbacks.ts";
 import type { GuardSettings } from "../callbacks/guard.ts";
 import { testEvent } from "../callbacks/outbox.ts";
-import { type CallbackSender, isTaken, type Sent } from "../callbacks/send.ts";
+import { type CallbackSender, type DeliveryResult, isTaken } from "../callbacks/send.ts";
 import { newSecret, signedHeaders } from "../callbacks/signature.ts";
 import {
   type Actor,
@@ -16,7 +16,7 @@ import {
   firstAgainStep,
   type NewTarget,
   type NotAdded,
-  remove,
+  removeCallbacks,
   sendAgain,
   targetsMax,
 } from "../callbacks/targets.ts";
@@ -123,7 +123,7 @@ export async function testCallback(
 ): Promise<
   | {
       readonly ok: true;
-      readonly sent: Sent;
+      readonly sent: DeliveryResult;
       readonly taken: boolean;
       readonly switchedOn: boolean;
     }
@@ -223,7 +223,7 @@ export function callbackDeliveries(
  * Sends a delivery again, with the same bytes and id, and with all its tries. Refuses
  * GATEWAY_UNKNOWN_CALLBACK, also if its target is off or removed.
  */
-export function redeliver(by: Operator, delivery: number): { readonly ok: true } | Refusal {
+export function redeliverCallback(by: Operator, delivery: number): { readonly ok: true } | Refusal {
   return by.store.write((database) => {
     const known = findDelivery(database, delivery);
     const target = known === undefined ? undefined : findTarget(database, known.target);
@@ -267,6 +267,6 @@ export function removeCallback(
 ): { readonly ok: true; readonly givenUp: number } | Refusal {
   return by.store.write((database) => {
     if (findTarget(database, id) === undefined) return refuse("GATEWAY_UNKNOWN_CALLBACK");
-    return { ok: true, givenUp: remove(database, asActor(by), id) };
+    return { ok: true, givenUp: removeCallbacks(database, asActor(by), id) };
   });
 }

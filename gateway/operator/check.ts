@@ -7,7 +7,7 @@ import { createPrivateKey, X509Certificate } from "node:crypto";
 import { readFileSync } from "node:fs";
 import { createServer, isIP } from "node:net";
 import { reasonOf } from "../../base/fault.ts";
-import { type Finding, finding, orFinding } from "../../base/finding.ts";
+import { type Finding, newFinding, orFinding } from "../../base/finding.ts";
 import { isLoopback } from "../../base/loopback.ts";
 import { lookAtNode } from "../../chains/connect.ts";
 import { nodeFindings, severityOf } from "../../chains/node-findings.ts";
@@ -24,7 +24,7 @@ import {
   roomBytesMin,
   roomWarningFactor,
 } from "../store/disk.ts";
-import { type Inspected, inspectStore } from "../store/inspect.ts";
+import { type DatabaseSummary, inspectStore } from "../store/inspect.ts";
 import { missingRoomBytes } from "../store/migrate.ts";
 import { schemaVersion } from "../store/migrations.ts";
 import { runningOn } from "../store/owner.ts";
@@ -67,7 +67,7 @@ function storeFindings(config: GatewayConfig, findings: Finding[]): boolean {
   findings.push(...upgradeFindings(config, found));
   if (key !== null && key.fingerprint !== found.gatewayKey)
     findings.push(
-      finding(
+      newFinding(
         "GATEWAY_KEY_OTHER",
         "error",
         `the key ${config.keyFile} is not the one ${config.database} was made with`,
@@ -79,15 +79,15 @@ function storeFindings(config: GatewayConfig, findings: Finding[]): boolean {
 /** A start upgrades a database of an earlier version, and copies it first. */
 function upgradeFindings(
   { database }: GatewayConfig,
-  { isOlder, version }: Inspected,
+  { isOlder, version }: DatabaseSummary,
 ): readonly Finding[] {
   if (!isOlder) return [];
   const words = `${database} has tables of version ${version}: the next start copies it and brings it to version ${schemaVersion}`;
   const missing = missingRoomBytes(database);
   const room = `the upgrade of ${database} needs ${missing} bytes more on its disk`;
   return [
-    finding("GATEWAY_STORE_OLDER", "warning", words),
-    ...(missing === 0 ? [] : [finding("GATEWAY_DISK_FULL", "error", room)]),
+    newFinding("GATEWAY_STORE_OLDER", "warning", words),
+    ...(missing === 0 ? [] : [newFinding("GATEWAY_DISK_FULL", "error", room)]),
   ];
 }
 
@@ -98,18 +98,18 @@ function upgradeFindings(
 function roomFindings({ database }: GatewayConfig): readonly Finding[] {
   if (isReadOnlyDisk(database))
     return [
-      finding(
+      newFinding(
         "GATEWAY_DISK_FAILED",
         "error",
         `the disk of ${database} is mounted to be read alone`,
       ),
     ];
   if (hasNoRoom(database))
-    return [finding("GATEWAY_DISK_FULL", "error", `the disk of ${database} is full`)];
+    return [newFinding("GATEWAY_DISK_FULL", "error", `the disk of ${database} is full`)];
   const free = freeBytesOf(database);
   if (free === null || free >= roomBytesMin * roomWarningFactor) return [];
   const words = `${Math.floor(free / 1024 / 1024)} MiB are free on the disk of ${database}`;
-  return [finding("GATEWAY_DISK_FULL", "warning", words)];
+  return [newFinding("GATEWAY_DISK_FULL", "warning", words)];
 }
 
 /**
@@ -121,7 +121,7 @@ function publicFindings({ publicUrl, listen }: GatewayConfig): readonly Finding[
   const isLocal = isLoopback(hostname);
   if (isLocal && !isLoopback(listen.host))
     return [
-      finding(
+      newFinding(
         "GATEWAY_PUBLIC_URL",
         "warning",
         `publicUrl ${publicUrl} is this machine only, though the gateway listens to others`,
@@ -129,7 +129,7 @@ function publicFindings({ publicUrl, listen }: GatewayConfig): readonly Finding[
     ];
   if (listen.tls !== null && protocol === "http:")
     return [
-      finding(
+      newFinding(
         "GATEWAY_PUBLIC_URL",
         "error",
         `publicUrl ${publicUrl} is plain http, and listen.tls speaks https alone`,
@@ -149,7 +149,7 @@ function certificateFindings(
     read = new X509Certificate(readFileSync(certificate));
     if (!read.checkPrivateKey(createPrivateKey(readFileSync(key))))
       return [
-        finding(
+        newFinding(
           "GATEWAY_TLS",
           "error",
           `the key ${key} of listen.tls is not the one of ${certificate}`,
@@ -157,7 +157,7 @@ function certificateFindings(
       ];
   } catch (cause) {
     return [
-      finding(
+      newFinding(
         "GATEWAY_TLS",
         "error",
         `certificate or key of listen.tls cannot be used: ${reasonOf(cause)}`,
@@ -168,12 +168,12 @@ function certificateFindings(
   const name = hostname.replace(/^\[|\]$/g, "");
   const findings: Finding[] = [];
   if ((isIP(name) === 0 ? read.checkHost(name) : read.checkIP(name)) === undefined)
-    findings.push(finding("GATEWAY_CERTIFICATE", "error", `${certificate} is not for ${name}`));
+    findings.push(newFinding("GATEWAY_CERTIFICATE", "error", `${certificate} is not for ${name}`));
   const leftMs = Date.parse(read.validTo) - nowMs;
   if (leftMs < certificateWarningMs) {
     const when = leftMs < 0 ? "ended" : "ends";
     findings.push(
-      finding(
+      newFinding(
         "GATEWAY_CERTIFICATE",
         leftMs < 0 ? "error" : "warning",
         `${certificate} ${when} at ${read.validTo}`,
@@ -185,7 +185,7 @@ function certificateFindings(
 
 function portFinding(host: string, port: number, cause: unknown): Finding {
   const { code, reason } = listenFault(cause);
-  return finding(code, "error", `${host} port ${port} cannot be listened on: ${reason}`);
+  return newFinding(code, "error", `${host} port ${port} cannot be listened on: ${reason}`);
 }
 
 /** Listens on the port for a moment. */
@@ -222,7 +222,7 @@ async function chainFindings(
 function answerFindings(name: string, { url, code, detail }: NodeView): readonly Finding[] {
   if (code === "") return [];
   // The gateway waits for a node that does not answer.
-  return [finding(code, severityOf({ code }), `${url} of ${name}: ${detail}`)];
+  return [newFinding(code, severityOf({ code }), `${url} of ${name}: ${detail}`)];
 }
 
 interface Token {
@@ -241,12 +241,12 @@ function tokenFindings(
   const other = said.find((decimals) => decimals >= 0 && decimals !== decimal);
   if (other !== undefined)
     return [
-      finding(
+      newFinding(
         "WATCHER_DECIMALS",
         "error",
         `the contract of ${id} has ${other} decimals, not ${decimal}`,
       ),
     ];
   if (said.length === 0 || said.some((decimals) => decimals >= 0)) return [];
-  return [finding("WATCHER_DECIMALS", "error", `${contract} of ${id} is no token's contract`)];
+  return [newFinding("WATCHER_DECIMALS", "error", `${contract} of ${id} is no token's contract`)];
 }

@@ -7,7 +7,7 @@ import { randomBytes } from "node:crypto";
 import { existsSync, fstatSync } from "node:fs";
 import { userInfo } from "node:os";
 import { destination, type Logger, pino } from "pino";
-import { codes } from "../../base/codes.ts";
+import { type Code, codes } from "../../base/codes.ts";
 import { gatewayEvents } from "../../base/events-gateway.ts";
 import { AgentError, type Refusal } from "../../base/fault.ts";
 import { findingLine, verdictOfFindings } from "../../base/finding.ts";
@@ -19,7 +19,7 @@ import {
   priorityOf,
   withPriority,
 } from "../../base/log.ts";
-import { jsonText, visible, visibleLines } from "../../base/visible.ts";
+import { jsonText, visibleLines, visibleText } from "../../base/visible.ts";
 import { expiryExclusionOf, pinExclusionOf } from "../../chains/families.ts";
 import { type CsvTable, csvHeadOf, csvLineOf } from "../answer/csv-cell.ts";
 import { readGatewayKey } from "../auth/gateway-key.ts";
@@ -36,9 +36,10 @@ import { configAside } from "./status-problems.ts";
 
 export const exit = { fine: 0, no: 1, usage: 2, unreachable: 3, bug: 70 } as const;
 
-export const print = (text: string): void => void process.stdout.write(`${visibleLines(text)}\n`);
+export const printText = (text: string): void =>
+  void process.stdout.write(`${visibleLines(text)}\n`);
 
-export const clock = (): number => Date.now();
+export const readClock = (): number => Date.now();
 const isJournal = isJournalStream(process.env.JOURNAL_STREAM, fstatSync(2));
 
 /** Longest time that a line of the log may wait for others, and most bytes of them. */
@@ -52,36 +53,49 @@ process.on("exit", () => flushLog());
  * Prints an error: in two lines for an operator or a script, or as one line of the log if the
  * journal reads.
  */
-export function complain(message: string, hint: string): void {
+export function printProblem(message: string, hint: string): void {
   flushLog();
   if (isJournal) {
     const form = {
-      at: clock(),
+      at: readClock(),
       level: "error",
       process: "gateway",
       event: "command-fault",
       message,
     } as const;
-    process.stderr.write(`${priorityOf("error")}${visible(logLine(form, { hint }))}\n`);
+    process.stderr.write(`${priorityOf("error")}${visibleText(logLine(form, { hint }))}\n`);
     return;
   }
   process.stderr.write(
-    `autowithdraw-gateway: ${visible(message)}\n${hint === "" ? "" : `hint: ${visible(hint)}\n`}`,
+    `autowithdraw-gateway: ${visibleText(message)}\n${hint === "" ? "" : `hint: ${visibleText(hint)}\n`}`,
   );
+}
+
+let isJson = false; // the command line asks for the answer as JSON
+
+/** Says of the command line whether a program reads the answer. */
+export function answerAsJson(is: boolean): void {
+  isJson = is;
+}
+
+/** Prints why a command did not do it: as `complain`, and for a program as a line of JSON too. */
+export function refuseCommand(code: Code | "BUG", message: string, hint: string): void {
+  if (isJson) printJson({ ok: false, code, message, hint });
+  printProblem(message, hint);
 }
 
 /**
  * Answers an operator's signal to the running gateway, with a line of the log that no logLevel
  * suppresses.
  */
-export function answer(
+export function answerSignal(
   event: "config-reload" | "config-refused" | "service-manager-away",
   message: string,
 ): void {
   flushLog();
-  const level = gatewayEvents[event][1];
-  const line = logLine({ at: clock(), level, process: "gateway", event, message });
-  process.stderr.write(`${isJournal ? priorityOf(level) : ""}${visible(line)}\n`);
+  const level = gatewayEvents[event].level;
+  const line = logLine({ at: readClock(), level, process: "gateway", event, message });
+  process.stderr.write(`${isJournal ? priorityOf(level) : ""}${visibleText(line)}\n`);
 }
 
 /**
@@ -90,7 +104,7 @@ export function answer(
  */
 export function printList(records: readonly string[], none: string): void {
   const isShown = process.stdout.isTTY === true;
-  print(
+  printText(
     records.map((text) => (isShown ? text : text.replaceAll(/\n {2,}/g, "  "))).join("\n") || none,
   );
 }
@@ -107,7 +121,7 @@ export function printCsv(
   columns: readonly string[],
   rows: readonly Readonly<Record<string, unknown>>[],
 ): void {
-  const safe: CsvTable = { ...table, cell: (value) => visible(table.cell(value)) };
+  const safe: CsvTable = { ...table, cell: (value) => visibleText(table.cell(value)) };
   process.stdout.write(csvHeadOf(table, columns));
   for (const row of rows) {
     const values = columns.map((name) => row[name]);
@@ -133,7 +147,7 @@ export function makeLog(level: GatewayConfig["logLevel"]): GatewayLog & Pick<Log
       if (line.startsWith('{"level":"error"')) out.flush();
     },
   };
-  return pino({ level, ...lineOptions("gateway", clock) }, stream);
+  return pino({ level, ...lineOptions("gateway", readClock) }, stream);
 }
 
 export interface ConfigOption {
@@ -155,7 +169,7 @@ export function configInForce(path: string): GatewayConfig {
   if (!(read instanceof AgentError)) return read;
   const kept = readInForce(path);
   if (kept === null || !isRun(kept)) throw read;
-  if (!isSaid) complain(`${read.message}; ${configAside[0]}`, configAside[1]);
+  if (!isSaid) printProblem(`${read.message}; ${configAside[0]}`, configAside[1]);
   isSaid = true;
   return kept;
 }
@@ -199,7 +213,7 @@ export function asOperator<T>(
         store,
         gatewayKey,
         random: randomBytes,
-        nowMs: clock(),
+        nowMs: readClock(),
         run: runningOn(config.database),
         actor: actorOf(options),
       },
@@ -232,27 +246,29 @@ function loginName(): string {
 }
 
 /** True for a success. Otherwise prints the refusal and sets the exit status. */
-export function allowed<T extends { readonly ok: true }>(outcome: T | Refusal): outcome is T {
+export function requireAllowed<T extends { readonly ok: true }>(
+  outcome: T | Refusal,
+): outcome is T {
   if (outcome.ok) return true;
-  const [, , , meaning, advice] = codes[outcome.code];
-  complain(outcome.detail ?? meaning, advice);
+  const { meaning, advice } = codes[outcome.code];
+  refuseCommand(outcome.code, outcome.detail ?? meaning, advice);
   process.exitCode = exit.no;
   return false;
 }
 
-export function init(options: { readonly dir: string; readonly json?: boolean }): void {
+export function runInit(options: { readonly dir: string; readonly json?: boolean }): void {
   const made = initFolder(options.dir, makeLog("error"));
   if (options.json === true) {
     printJson(made);
     return;
   }
-  print(`Made ${made.key}, an empty database, and ${made.config}.`);
-  print(
+  printText(`Made ${made.key}, an empty database, and ${made.config}.`);
+  printText(
     `Next: set publicUrl, chains and currencies there, then run this program with: start --config ${made.config}`,
   );
 }
 
-export function backup(
+export function runBackup(
   file: string,
   options: JsonOption & { readonly check?: boolean; readonly yes?: boolean },
 ): void {
@@ -266,11 +282,11 @@ export function backup(
     );
     const problem = copyProblem(copy);
     if (options.json === true) printJson({ file, ...copy, problem });
-    else print(`The copy is whole.\n${describeCopy(file, copy)}`);
+    else printText(`The copy is whole.\n${describeCopy(file, copy)}`);
     if (problem === "") return;
     process.exitCode = exit.no;
     if (options.json !== true)
-      complain(
+      printProblem(
         problem,
         "make it with: autowithdraw-gateway backup FILE, also while the gateway runs",
       );
@@ -280,7 +296,7 @@ export function backup(
     const copy = backUp(store, file, nowMs, options.yes === true);
     if (options.json === true) printJson({ file, ...copy });
     else
-      print(
+      printText(
         `Copied, and the copy read through.\n${describeCopy(file, copy)}\n${keepWords(keyFile, options.config)}`,
       );
   });
@@ -328,28 +344,28 @@ export function agentsUnpair(
       agentId,
       notCaughtUp ? "notCaughtUp" : options.open === true ? "open" : undefined,
     );
-    if (!allowed(released)) return;
+    if (!requireAllowed(released)) return;
     const { openWithdrawals } = released;
     if (options.json === true) {
       printJson({ agentId, unpaired: true, notCaughtUp, openWithdrawals });
       return;
     }
-    print(
+    printText(
       `Unpaired ${agentId}${notCaughtUp ? ", which had not caught up" : ""}; its merchant may pair another server.`,
     );
     if (openWithdrawals > 0) {
-      print(
+      printText(
         `Open withdrawals and sweeps that stay with it: ${openWithdrawals}. Those on the chain still end; the others stay Pending,`,
       );
-      print(
+      printText(
         "unless the same server is paired again. End that server before another one is paired.",
       );
     }
     if (notCaughtUp) {
-      print(
+      printText(
         "What it paid may be missing here. The server that is paired next begins with a recovery and pays nothing by itself:",
       );
-      print(
+      printText(
         "compare each of its orders with the chain before it is approved (docs/recovering.md, section 4).",
       );
     }
@@ -367,40 +383,52 @@ export function agentsRecover(
 ): void {
   asOperator(options, (by, { chains }) => {
     const begun = recoverAgent(by, agentId, options.aboveEpoch ?? 0);
-    if (!allowed(begun)) return;
-    const { ledgerEpoch, openWithdrawals } = begun;
+    if (!requireAllowed(begun)) return;
+    const { ok: _ok, unread, ...told } = begun;
+    const { ledgerEpoch, openWithdrawals } = told;
+    const unreadChains = Object.keys(chains).filter((name) =>
+      unread.includes(chains[name]?.network ?? ""),
+    );
     if (options.json === true) {
-      printJson({ agentId, ledgerEpoch, openWithdrawals });
+      printJson({ agentId, ...told, unreadChains });
       return;
     }
-    print(
+    printText(
       `Recovery of ${agentId} begun: epoch ${ledgerEpoch}. Anybody who runs with an older one is refused from now on.`,
     );
-    print(`Open withdrawals that go with the order: ${openWithdrawals}.`);
-    print(
+    printText(`Open withdrawals that go with the order: ${openWithdrawals}.`);
+    printText(
       "Next, on the agent's server, once status says RECOVERY_OFFERED there: the command recover;",
     );
-    print(
+    printText(
       "recover --both-restored where this gateway's database was restored too (docs/recovering.md).",
     );
+    if (unreadChains.length > 0) {
+      printText(
+        `Not read up to its newest block since the gateway was started: ${unreadChains.join(", ")}. Where both were restored, the order`,
+      );
+      printText(
+        "lacks what both have forgotten there: wait until health prints ready, then give this command again.",
+      );
+    }
     const unstopped = Object.keys(chains).filter(
       (name) => !isStoppedByChain(chains[name]?.network ?? ""),
     );
     if (unstopped.length === 0) return;
-    print(
+    printText(
       `No chain stops an agent that has forgotten a payment on ${unstopped.join(", ")}. If both were restored and a block`,
     );
-    print(
+    printText(
       "explorer shows a payment of the hot wallet there that is not final yet, wait until it is, then give this command",
     );
-    print("again: the order lists the payments that are final when it is given.");
+    printText("again: the order lists the payments that are final when it is given.");
   });
 }
 
-export async function health(options: JsonOption): Promise<void> {
+export async function runHealth(options: JsonOption): Promise<void> {
   const answer = await askHealth(configInForce(options.config));
   if (!answer.reached) {
-    complain(
+    printProblem(
       `cannot be reached: ${answer.text}`,
       "start it, or look at listen in the configuration",
     );
@@ -411,24 +439,24 @@ export async function health(options: JsonOption): Promise<void> {
   const words = answer.ready
     ? `ready${warned === "" ? "" : `; ${warned}`}`
     : `not ready: ${failedChecks(answer.text)}`;
-  print(options.json === true ? answer.text : words);
+  printText(options.json === true ? answer.text : words);
   if (!answer.ready && options.json !== true)
-    print(
+    printText(
       `hint: autowithdraw-gateway check says more; in a checkout: node gateway/gateway.js check --config ${options.config}`,
     );
   process.exitCode = answer.ready ? exit.fine : exit.no;
 }
 
-export async function check(options: JsonOption): Promise<void> {
-  const findings = await checkGateway(options.config, clock());
+export async function runCheck(options: JsonOption): Promise<void> {
+  const findings = await checkGateway(options.config, readClock());
   const verdict = verdictOfFindings(findings);
   const ok = verdict.verdict === "ok";
   if (options.json === true) printJson({ ok, config: options.config, findings });
   else {
-    for (const one of findings) print(`gateway: ${findingLine(one)}`);
+    for (const one of findings) printText(`gateway: ${findingLine(one)}`);
     const now = verdict.verdict === "passing" ? `would not start now: ${verdict.why}` : "";
     const words = ok ? "would start" : now || "would not start, or would be wrong";
-    print(`gateway: ${words} (config ${options.config})`);
+    printText(`gateway: ${words} (config ${options.config})`);
   }
   process.exitCode = ok ? exit.fine : verdict.verdict === "passing" ? exit.no : exit.usage;
 }

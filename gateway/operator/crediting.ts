@@ -30,7 +30,7 @@ export const paymentName = ({
 
 const act = "payment credited"; // in the audit
 
-export interface Crediting {
+export interface CreditOrder {
   readonly payments: readonly string[]; // by name, or by hash if the hash is unique
   readonly reason: string;
   readonly isShortFine: boolean;
@@ -47,7 +47,7 @@ export interface Crediting {
 export function creditPayments(
   by: Operator,
   id: string,
-  { payments, reason, isShortFine }: Crediting,
+  { payments, reason, isShortFine }: CreditOrder,
 ): { readonly ok: true; readonly row: NamedTransaction } | Refusal {
   return by.store.writeIfOk((database) => {
     const row = namedTransaction(database, "deposit", id);
@@ -98,7 +98,7 @@ export function creditPayments(
 export function creditNamed(
   by: Operator,
   id: string,
-  { payments, reason, isShortFine }: Crediting,
+  { payments, reason, isShortFine }: CreditOrder,
 ): { readonly ok: true; readonly row: NamedTransaction } | Refusal {
   const row = namedTransaction(by.store.database, "deposit", id);
   if (row === undefined) return refuse("GATEWAY_UNKNOWN_RECORD");

@@ -15,17 +15,17 @@ import { type CurrencyHold, listCurrencyHolds, resumeCurrency } from "../store/c
 import { dateOf, type Operator } from "./accounts.ts";
 import {
   type ActOption,
-  allowed,
   asOperator,
   configInForce,
   type JsonOption,
-  print,
   printJson,
   printList,
+  printText,
+  requireAllowed,
 } from "./command.ts";
 import { askHealth, type Health } from "./health.ts";
 import { agentsResumeLine } from "./state-words.ts";
-import { acting, remark, withBoth } from "./words.ts";
+import { readRemark, withAct, withBoth } from "./words.ts";
 
 export interface CurrencyLine {
   readonly id: string;
@@ -177,12 +177,12 @@ function resume(
 ): void {
   asOperator(options, (by, config) => {
     const done = endHolds(by, config, id, reason);
-    if (!allowed(done)) return;
+    if (!requireAllowed(done)) return;
     const holds = done.ended.map(holdLine);
     if (options.json === true) printJson({ currency: id, ended: holds });
-    else if (holds.length === 0) print(`${id} was not held here.`);
+    else if (holds.length === 0) printText(`${id} was not held here.`);
     else
-      print(
+      printText(
         `${id} is held no longer: its orders go on.\n  an agent that holds it too goes on after: ${agentsResumeLine(id)}`,
       );
   });
@@ -197,12 +197,12 @@ export function addCurrencyCommand(program: Command): void {
       .command("list", { isDefault: true })
       .description("all of them, and whether each is in service"),
   ).action(list);
-  acting(
+  withAct(
     currencies
       .command("resume")
       .description("pay in one again that is held since a payout in it moved something else")
       .argument("<currencyId>"),
   )
-    .requiredOption("--reason <text>", "why, for anybody who looks later", remark)
+    .requiredOption("--reason <text>", "why, for anybody who looks later", readRemark)
     .action(resume);
 }

@@ -7,7 +7,7 @@ import type { Command } from "commander";
 import { type Refusal, refuse } from "../../base/fault.ts";
 import { payeeOf } from "../../chains/payees.ts";
 import type { GatewayConfig } from "../config/config.ts";
-import { type Act, listActsOn, recordAct } from "../store/audit.ts";
+import { type AuditAct, listActsOn, recordAct } from "../store/audit.ts";
 import {
   type LeftPayment,
   listCreditedWith,
@@ -29,7 +29,14 @@ import {
 } from "../store/transaction-lists.ts";
 import { askReread, type UnreadRow } from "../store/unread-transactions.ts";
 import { dateOf, type Operator } from "./accounts.ts";
-import { allowed, asOperator, type JsonOption, print, printJson, printList } from "./command.ts";
+import {
+  asOperator,
+  type JsonOption,
+  printJson,
+  printList,
+  printText,
+  requireAllowed,
+} from "./command.ts";
 import { creditDeposit, creditNamed, paymentName } from "./crediting.ts";
 import { addRelease, heldLines } from "./gap-releasing.ts";
 import { areKnown } from "./named.ts";
@@ -48,7 +55,7 @@ import {
   withFilters,
 } from "./records.ts";
 import { addDecisions, goneLines, listedGone } from "./revoking.ts";
-import { acting, csvTable, remark, rowCount, withBoth } from "./words.ts";
+import { csvTable, nextLook, readRemark, rowCount, withAct, withBoth } from "./words.ts";
 
 export function listDeposits(
   { store }: Operator,
@@ -65,7 +72,7 @@ export interface ShownDeposit {
   readonly creditedTo: ReadonlyMap<string, readonly string[]>; // other requests, by the name of a payment to this address
   readonly strays: readonly StrayTotal[]; // small payments to its address that count for nothing
   readonly gone: readonly GonePayment[]; // payments whose block left the chain
-  readonly acts: readonly Act[];
+  readonly acts: readonly AuditAct[];
 }
 
 /**
@@ -115,7 +122,7 @@ export function rereadTransaction(
 ): { readonly ok: true; readonly rows: readonly UnreadRow[] } | Refusal {
   return by.store.write((database) => {
     const rows = askReread(database, txHash);
-    if (rows.length === 0) return refuse("GATEWAY_NOT_UNREAD");
+    if (rows.length === 0) return refuse("GATEWAY_NOT_UNREAD", ...otherName(txHash));
     recordAct(database, {
       at: by.nowMs,
       actor: by.actor,
@@ -125,6 +132,13 @@ export function rereadTransaction(
     });
     return { ok: true, rows };
   });
+}
+
+/** The line to type for a fault's own name, of which the hash is a part; none for a hash. */
+function otherName(typed: string): readonly string[] {
+  return typed.includes("/")
+    ? [`that is the name of a fault, and not a hash: faults --retry ${typed} tries it again`]
+    : [];
 }
 
 /** Adds a note to a deposit, for later readers. Refuses GATEWAY_UNKNOWN_RECORD. */
@@ -144,7 +158,7 @@ export function noteDeposit(
 function list(options: ListOptions): void {
   const table = csvTable(options);
   asOperator(options, (by, config) => {
-    if (!allowed(areKnown(by, options))) return;
+    if (!requireAllowed(areKnown(by, options))) return;
     const rows = listDeposits(by, queryOf(["deposit"], options));
     if (table !== null) printRecords(by, table, rows, config);
     else if (options.json === true) printJson(rows.map((row) => listedRecord(by, row, config)));
@@ -178,7 +192,7 @@ const paymentOf = (
 function show(id: string, options: JsonOption): void {
   asOperator(options, (by, config) => {
     const shown = showDeposit(by, id);
-    if (!allowed(shown)) return;
+    if (!requireAllowed(shown)) return;
     const { row, payments, credits, acts } = shown;
     const creditedTo = (payment: PaymentRow): readonly string[] =>
       shown.creditedTo.get(paymentName(payment)) ?? [];
@@ -204,7 +218,7 @@ function show(id: string, options: JsonOption): void {
       });
       return;
     }
-    print(
+    printText(
       `${describeRecord(row, receivedText(config, row))}\n  address ${payeeText(row.network, row.depositAddress)} (${row.network})`,
     );
     for (const one of payments) {
@@ -213,21 +227,21 @@ function show(id: string, options: JsonOption): void {
       const away = creditedTo(one)
         .map((id) => `, credited to ${id}`)
         .join("");
-      print(
+      printText(
         `  paid ${amountText(config, one.currency, one.units)}, ${place}, ${txHash || "by a contract"}${away}`,
       );
     }
     for (const { creditedUnits, currency, block, address } of credits)
-      print(
+      printText(
         `  credited ${amountText(config, currency, creditedUnits)}, block ${block}, that came to ${payeeText(row.network, address)}`,
       );
-    for (const one of shown.strays) print(`  besides: ${totalText(config, one)}`);
+    for (const one of shown.strays) printText(`  besides: ${totalText(config, one)}`);
     for (const { currency, reason, detail } of unsweptNotes(by, row))
-      print(`  not swept: ${currency}: ${reason}${detail === "" ? "" : ` (${detail})`}`);
-    for (const line of goneLines(config, row.id, shown.gone)) print(line);
-    for (const line of heldLines(by, row)) print(line);
-    if (acts.length > 0) print(describeActs(acts));
-    for (const line of nextLines(shown)) print(`  next: ${line}`);
+      printText(`  not swept: ${currency}: ${reason}${detail === "" ? "" : ` (${detail})`}`);
+    for (const line of goneLines(config, row.id, shown.gone)) printText(line);
+    for (const line of heldLines(by, row)) printText(line);
+    if (acts.length > 0) printText(describeActs(acts));
+    for (const line of nextLines(shown)) printText(`  next: ${line}`);
   });
 }
 
@@ -266,16 +280,16 @@ function credit(
   const how = { reason, isShortFine: short === true };
   return asOperator(options, (by, config) => {
     const tell = (credited: ReturnType<typeof creditDeposit>): void => {
-      if (!allowed(credited)) return;
+      if (!requireAllowed(credited)) return;
       const { row } = credited;
       const state = row.status === 1 ? "is Completed" : "stays open";
       if (options.json === true) printJson(listedRecord(by, row, config));
-      else print(`Credited ${id}: it ${state}, with ${receivedText(config, row)} received.`);
+      else printText(`Credited ${id}: it ${state}, with ${receivedText(config, row)} received.`);
     };
     if (payments === undefined) return tell(creditDeposit(by, id, how));
     const named = { ...how, payments };
     return provePayments(by, { config, open: openNodes }, id, named).then((proven) => {
-      if (allowed(proven)) tell(creditNamed(by, id, named));
+      if (requireAllowed(proven)) tell(creditNamed(by, id, named));
     });
   });
 }
@@ -308,7 +322,7 @@ const listedPayment = (config: GatewayConfig, payment: LeftPayment) => {
 
 function unattributed(options: UnattributedOptions): void {
   asOperator(options, (by, config) => {
-    if (!allowed(areKnown(by, options))) return;
+    if (!requireAllowed(areKnown(by, options))) return;
     const rows = listUnattributed(by.store.database, options.merchant ?? null, options.limit);
     if (options.json === true) {
       printJson(rows.map((row) => listedPayment(config, row)));
@@ -362,7 +376,7 @@ function totalText(config: GatewayConfig, total: StrayTotal): string {
 
 function strays(options: JsonOption & { readonly merchant?: string }): void {
   asOperator(options, (by, config) => {
-    if (!allowed(areKnown(by, options))) return;
+    if (!requireAllowed(areKnown(by, options))) return;
     const { merchant } = options;
     const totals = listStrayTotals(by.store.database, merchant === undefined ? {} : { merchant });
     if (options.json === true) printJson(totals.map((one) => listedTotal(config, one)));
@@ -380,7 +394,7 @@ function strays(options: JsonOption & { readonly merchant?: string }): void {
 function reread(txHash: string, options: JsonOption): void {
   asOperator(options, (by) => {
     const asked = rereadTransaction(by, txHash);
-    if (!allowed(asked)) return;
+    if (!requireAllowed(asked)) return;
     const rows = asked.rows.map(
       ({ network, txHash: hash, block, address, merchant: merchantId, words }) => ({
         network,
@@ -394,17 +408,17 @@ function reread(txHash: string, options: JsonOption): void {
     if (options.json === true) printJson(rows);
     else
       for (const one of rows)
-        print(
-          `Read again in the gateway's next look at the chain: ${one.txHash} in block ${one.block} (${one.network}).`,
+        printText(
+          `Read again ${nextLook(by.run)}: ${one.txHash} in block ${one.block} (${one.network}).`,
         );
   });
 }
 
 function note(id: string, text: string, options: JsonOption): void {
   asOperator(options, (by) => {
-    if (!allowed(noteDeposit(by, id, text))) return;
+    if (!requireAllowed(noteDeposit(by, id, text))) return;
     if (options.json === true) printJson({ transactionId: id, note: text });
-    else print(`Noted on ${id}.`);
+    else printText(`Noted on ${id}.`);
   });
 }
 
@@ -435,7 +449,7 @@ export function addDepositCommands(program: Command): void {
     .option("--merchant <id>", "whose")
     .option("--limit <number>", "how many, the newest first", rowCount, 50)
     .action(unattributed);
-  acting(
+  withAct(
     deposits
       .command("credit")
       .description(
@@ -443,7 +457,7 @@ export function addDepositCommands(program: Command): void {
       )
       .argument("<transactionId>"),
   )
-    .requiredOption("--reason <text>", "why, for anybody who looks later", remark)
+    .requiredOption("--reason <text>", "why, for anybody who looks later", readRemark)
     .option(
       "--payment <payment...>",
       "as deposits unattributed names it, or on XRP by its hash: counts for this deposit from now on",
@@ -459,7 +473,7 @@ export function addDepositCommands(program: Command): void {
   )
     .option("--merchant <id>", "whose")
     .action(strays);
-  acting(
+  withAct(
     deposits
       .command("reread")
       .description(
@@ -469,11 +483,11 @@ export function addDepositCommands(program: Command): void {
   ).action(reread);
   addDecisions(deposits);
   addRelease(deposits);
-  acting(
+  withAct(
     deposits
       .command("note")
       .description("leave a note on one")
       .argument("<transactionId>")
-      .argument("<text>", "the note", remark),
+      .argument("<text>", "the note", readRemark),
   ).action(note);
 }

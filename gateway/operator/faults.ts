@@ -3,20 +3,29 @@
  * next try of one, and the end of a gap that nobody can fill. Everything else goes on meanwhile.
  * Reads the table that the running gateway keeps.
  */
-import type { Command } from "commander";
+import { type Command, CommanderError } from "commander";
 import { type Refusal, refuse } from "../../base/fault.ts";
 import { endWords } from "../../base/state-end.ts";
 import { hasTags } from "../../chains/payees.ts";
 import { type Domain, domains } from "../faults/domains.ts";
 import { recordAct } from "../store/audit.ts";
 import { askRetry, type FaultRow, listFaults } from "../store/faults.ts";
-import { giveUp } from "../store/gap-holds.ts";
+import { countHeld, giveUp } from "../store/gap-holds.ts";
 import { askGap, type GapKey, readGap } from "../store/gaps.ts";
 import { askRereadIn } from "../store/unread-transactions.ts";
 import { dateOf, type Operator } from "./accounts.ts";
-import { allowed, asOperator, type JsonOption, print, printJson, printList } from "./command.ts";
+import {
+  asOperator,
+  exit,
+  type JsonOption,
+  printJson,
+  printList,
+  printText,
+  requireAllowed,
+} from "./command.ts";
+import { areKnown } from "./named.ts";
 import { gatewayEnds } from "./state-ends.ts";
-import { acting, remark } from "./words.ts";
+import { nextLook, readRemark, withAct } from "./words.ts";
 
 /** The name of a fault as the list shows it: one word. */
 export function nameOf({
@@ -30,11 +39,16 @@ export function nameOf({
 /** The name of all accounts in a gap's id. */
 const everybody = "*";
 
-/** Has an item tried again by the running gateway. Refuses GATEWAY_UNKNOWN_FAULT. */
+/**
+ * Has an item tried again by the running gateway. Harmless to call twice. Refuses
+ * GATEWAY_UNKNOWN_FAULT, and GATEWAY_GAP_GIVEN_UP for a gap whose blocks are asked for no more.
+ */
 export function retryFault(by: Operator, name: string): { readonly ok: true } | Refusal {
   return by.store.write((database) => {
     const row = listFaults(database).find((one) => nameOf(one) === name);
-    if (row === undefined || !askRetry(database, row)) return refuse("GATEWAY_UNKNOWN_FAULT");
+    if (row === undefined) return refuse("GATEWAY_UNKNOWN_FAULT");
+    if (isGivenUp(by, row)) return refuse("GATEWAY_GAP_GIVEN_UP");
+    askRetry(database, row);
     if (row.domain === "history") askGap(database, gapIn(row));
     if (row.domain === "transaction")
       askRereadIn(database, row.network, Number(row.id.split(" ")[0]));
@@ -55,6 +69,19 @@ function gapIn({ network, id }: Pick<FaultRow, "network" | "id">): GapKey {
   return { network, account: account === everybody ? "" : account, fromBlock: Number(fromBlock) };
 }
 
+function isGivenUp({ store }: Operator, row: Pick<FaultRow, "domain" | "network" | "id">): boolean {
+  return (
+    row.domain === "history" && (readGap(store.database, gapIn(row))?.givenUpAt ?? null) !== null
+  );
+}
+
+/** A given-up gap: the requests that it holds, and whether only an operator ends each hold. */
+interface GivenUp {
+  readonly ok: true;
+  readonly held: number;
+  readonly isByHand: boolean;
+}
+
 /**
  * Gives up a gap that no node will ever fill: attempts are judged, and balances are compared, which
  * credits what lies on an address without a name. A request that lived in the gap is held until its
@@ -67,14 +94,18 @@ export function giveUpGap(
   name: string,
   reason: string,
   isByHand = false,
-): { readonly ok: true } | Refusal {
-  return by.store.write((database) => {
-    const row = listFaults(database).find(
-      (one) => nameOf(one) === name && one.domain === "history",
-    );
-    if (row !== undefined && hasTags(row.network) && !isByHand) return refuse("GATEWAY_GAP_TAGGED");
-    if (row === undefined || !giveUp(database, gapIn(row), by.nowMs))
-      return refuse("GATEWAY_UNKNOWN_FAULT");
+): GivenUp | Refusal {
+  return by.store.write((database): GivenUp | Refusal => {
+    const row = listFaults(database).find((one) => nameOf(one) === name);
+    if (row === undefined) return refuse("GATEWAY_UNKNOWN_FAULT");
+    if (row.domain !== "history")
+      return refuse(
+        "GATEWAY_UNKNOWN_FAULT",
+        `${name} is no gap of blocks: only a name that begins with history is given up`,
+      );
+    const isTagged = hasTags(row.network);
+    if (isTagged && !isByHand) return refuse("GATEWAY_GAP_TAGGED");
+    if (!giveUp(database, gapIn(row), by.nowMs)) return refuse("GATEWAY_UNKNOWN_FAULT");
     recordAct(database, {
       at: by.nowMs,
       actor: by.actor,
@@ -82,7 +113,7 @@ export function giveUpGap(
       subject: name,
       detail: reason,
     });
-    return { ok: true };
+    return { ok: true, held: countHeld(database, gapIn(row)), isByHand: isTagged };
   });
 }
 
@@ -102,16 +133,24 @@ function costsOf({ domain }: FaultRow): string {
   return Object.hasOwn(domains, domain) ? domains[domain as Domain].costs : "";
 }
 
-/** What ends it, with the fault's own name in the line to type. */
-function endsOf({ store }: Operator, row: FaultRow): string {
-  const { domain } = row;
-  const isGivenUp =
-    domain === "history" && (readGap(store.database, gapIn(row))?.givenUpAt ?? null) !== null;
-  if (isGivenUp)
-    return endWords(hasTags(row.network) ? gatewayEnds.gaps.held : gatewayEnds.gaps.given_up);
-  return Object.hasOwn(gatewayEnds.faults, domain)
-    ? endWords(gatewayEnds.faults[domain as Domain], { NAME: nameOf(row) })
-    : "";
+/** The end of a fault, with its names in the line to type. */
+function endsOf(by: Operator, row: FaultRow): string {
+  const { domain, network, id } = row;
+  const isTagged = hasTags(network);
+  if (isGivenUp(by, row))
+    return endWords(isTagged ? gatewayEnds.gaps.held : gatewayEnds.gaps.given_up);
+  if (!Object.hasOwn(gatewayEnds.faults, domain)) return "";
+  const name = nameOf(row);
+  // Where several blocks share a row, no hash is known: the fault's own name does the same.
+  const [, hash = ""] = id.split(" ");
+  const end =
+    domain === "transaction" && hash === "?"
+      ? gatewayEnds.faults.withdrawal
+      : gatewayEnds.faults[domain as Domain];
+  return endWords(end, {
+    NAME: domain === "history" && isTagged ? `${name} --by-hand` : name,
+    HASH: hash,
+  });
 }
 
 interface FaultsOptions extends JsonOption {
@@ -122,48 +161,75 @@ interface FaultsOptions extends JsonOption {
   readonly reason?: string;
 }
 
+/**
+ * An option that does nothing by itself would look like an act that was done.
+ * @throws CommanderError for options that do not go together
+ */
+function assertOneAct({ retry, giveUp, byHand, reason, merchant }: FaultsOptions): void {
+  const stop = (words: string): never => {
+    throw new CommanderError(exit.usage, "faults", words);
+  };
+  if (retry !== undefined && giveUp !== undefined)
+    stop("--retry and --give-up are two acts: type one of them");
+  if (giveUp !== undefined && reason === undefined) stop("--give-up needs --reason TEXT");
+  if (giveUp === undefined && byHand === true) stop("--by-hand needs --give-up NAME");
+  if (giveUp === undefined && reason !== undefined) stop("--reason needs --give-up NAME");
+  if (merchant !== undefined && (retry ?? giveUp) !== undefined)
+    stop("--merchant is for the list alone");
+}
+
 function faults(options: FaultsOptions): void {
+  assertOneAct(options);
   asOperator(options, (by) => {
-    if (options.retry !== undefined) {
-      if (!allowed(retryFault(by, options.retry))) return;
-      if (options.json === true) printJson({ fault: options.retry });
-      else print(`Tried again in the gateway's next look at the chain: ${options.retry}.`);
-      return;
-    }
-    if (options.giveUp !== undefined) {
-      if (!allowed(giveUpGap(by, options.giveUp, options.reason ?? "", options.byHand === true)))
-        return;
-      if (options.json === true) printJson({ fault: options.giveUp });
-      else print(`Given up: ${options.giveUp}. ${givenUpWords(options.byHand === true)}`);
-      return;
-    }
-    const all = listFaults(by.store.database).filter(
-      ({ merchant }) => (options.merchant ?? merchant) === merchant,
-    );
-    if (options.json === true) {
-      printJson(all.map((row) => listed(by, row)));
-      return;
-    }
-    const lines = all
-      .map((row) => listed(by, row))
-      .map(({ fault, code, since, words, costs, ends, merchantId }) => {
-        const of = merchantId === "" ? "" : `  of ${merchantId}`;
-        return `${fault}  ${code}  since ${since}${of}  ${words}; it costs ${costs}; it ${ends}`;
-      });
-    printList(lines, "Nothing is unread.");
+    if (options.retry !== undefined) retry(by, options.retry, options);
+    else if (options.giveUp !== undefined) end(by, options.giveUp, options);
+    else list(by, options);
   });
 }
 
-function givenUpWords(isByHand: boolean): string {
+function retry(by: Operator, name: string, { json }: JsonOption): void {
+  if (!requireAllowed(retryFault(by, name))) return;
+  if (json === true) printJson({ fault: name });
+  else printText(`Tried again ${nextLook(by.run)}: ${name}.`);
+}
+
+function end(by: Operator, name: string, { json, reason = "", byHand }: FaultsOptions): void {
+  const given = giveUpGap(by, name, reason, byHand === true);
+  if (!requireAllowed(given)) return;
+  if (json === true) printJson({ fault: name, held: given.held });
+  else printText(`Given up: ${name}. ${givenUpWords(given)}`);
+}
+
+function list(by: Operator, { json, merchant }: FaultsOptions): void {
+  if (!requireAllowed(areKnown(by, { merchant }))) return;
+  const rows = listFaults(by.store.database)
+    .filter((row) => (merchant ?? row.merchant) === row.merchant)
+    .map((row) => listed(by, row));
+  if (json === true) {
+    printJson(rows);
+    return;
+  }
+  const lines = rows.map(({ fault, code, since, words, costs, ends, merchantId }) => {
+    const of = merchantId === "" ? "" : `  of ${merchantId}`;
+    return `${fault}  ${code}  since ${since}${of}  ${words}; it costs ${costs}; it ${ends}`;
+  });
+  printList(lines, "Nothing is unread.");
+}
+
+function givenUpWords({ held, isByHand }: GivenUp): string {
+  const are =
+    held === 1
+      ? "1 request that lived in it is held"
+      : `${held} requests that lived in it are held`;
   return isByHand
-    ? "Requests that lived in it are held until each is credited or released: deposits list --held."
-    : "Requests that lived in it are held until their balances were compared; what lies there counts.";
+    ? `${are} until each is credited or released: deposits list --held.`
+    : `${are} until the balance of each was compared; what lies there counts.`;
 }
 
 export function addFaultCommand(program: Command): void {
   const words =
     "addresses, hot wallets, currencies, payouts and transactions that cannot be read now; all others go on";
-  acting(program.command("faults").description(words))
+  withAct(program.command("faults").description(words))
     .option("--merchant <id>", "only this merchant's")
     .option("--retry <fault>", "have one tried now, as the list names it")
     .option(
@@ -174,6 +240,6 @@ export function addFaultCommand(program: Command): void {
       "--by-hand",
       "on XRP, where no balance is of one tag: credit or release each request that is held then",
     )
-    .option("--reason <text>", "why, for anybody who looks later", remark)
+    .option("--reason <text>", "why, for anybody who looks later", readRemark)
     .action(faults);
 }

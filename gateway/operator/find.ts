@@ -30,7 +30,7 @@ import {
 import type { Database } from "../store/store.ts";
 import { type NamedTransaction, namedTransactions } from "../store/transaction-lists.ts";
 import type { Operator } from "./accounts.ts";
-import { asOperator, exit, type JsonOption, print, printJson } from "./command.ts";
+import { asOperator, exit, type JsonOption, printJson, printText } from "./command.ts";
 import { amountText, describeRecord, listedRecord } from "./records.ts";
 import { rowCount, withBoth } from "./words.ts";
 
@@ -41,7 +41,7 @@ export interface RecordHit {
   readonly show: string;
 }
 
-export interface Hits {
+export interface SearchHits {
   readonly records: readonly RecordHit[];
   readonly others: readonly FoundOther[];
   readonly foreign: readonly OutgoingRow[]; // transactions of a hot wallet that nobody ordered here
@@ -97,12 +97,12 @@ function amountsIn(
 }
 
 /** Everything that a text names: records newest first, at most `most` of each way to find them. */
-export function search(
+export function searchRecords(
   database: Database,
   { chains, currencies }: Pick<GatewayConfig, "chains" | "currencies">,
   text: string,
   most: number,
-): Hits {
+): SearchHits {
   const networks = Object.values(chains).map(({ network }) => network);
   // Records outlive the configuration of their chain.
   const addresses = addressesIn(text, [...networks, ...Object.values(mainNetworks)]);
@@ -171,7 +171,7 @@ function foreignAmount(
   return `${units} base units of ${contract || "the native coin"}`;
 }
 
-function describe({ records, others, foreign }: Hits, config: GatewayConfig): string {
+function describe({ records, others, foreign }: SearchHits, config: GatewayConfig): string {
   return [
     ...records.map(({ row, by, show }) => {
       const received =
@@ -194,7 +194,11 @@ function describe({ records, others, foreign }: Hits, config: GatewayConfig): st
   ].join("\n");
 }
 
-function listed(by: Operator, { records, others, foreign }: Hits, config: GatewayConfig): object {
+function listed(
+  by: Operator,
+  { records, others, foreign }: SearchHits,
+  config: GatewayConfig,
+): object {
   return {
     records: records.map((one) => {
       return {
@@ -220,11 +224,11 @@ function listed(by: Operator, { records, others, foreign }: Hits, config: Gatewa
 function find(words: readonly string[], options: JsonOption & { readonly limit: number }): void {
   const text = searchText(words.join(" "));
   asOperator(options, (by, config) => {
-    const hits = search(by.store.database, config, text, options.limit);
+    const hits = searchRecords(by.store.database, config, text, options.limit);
     const isEmpty = hits.records.length + hits.others.length + hits.foreign.length === 0;
     if (options.json === true) printJson(listed(by, hits, config));
     else
-      print(
+      printText(
         isEmpty
           ? "Nothing here has this id, order, address, tag, transaction hash, amount or name."
           : describe(hits, config),

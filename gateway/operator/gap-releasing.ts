@@ -10,9 +10,9 @@ import { recordAct } from "../store/audit.ts";
 import { endHoldsOf, isHeldByGap } from "../store/gap-holds.ts";
 import { type NamedTransaction, namedTransaction } from "../store/transaction-lists.ts";
 import type { Operator } from "./accounts.ts";
-import { allowed, asOperator, type JsonOption, print, printJson } from "./command.ts";
+import { asOperator, type JsonOption, printJson, printText, requireAllowed } from "./command.ts";
 import { gatewayEnds } from "./state-ends.ts";
-import { acting, remark } from "./words.ts";
+import { readRemark, withAct } from "./words.ts";
 
 /**
  * Lets a request go that a gap holds which was given up: it expires like each other one. Refuses
@@ -60,14 +60,14 @@ function release(
   { reason, ...options }: JsonOption & { readonly reason: string },
 ): void {
   asOperator(options, (by) => {
-    if (!allowed(releaseDeposit(by, id, reason))) return;
+    if (!requireAllowed(releaseDeposit(by, id, reason))) return;
     if (options.json === true) printJson({ transactionId: id, released: true });
-    else print(`Released ${id}: it expires at its end, like each other one.`);
+    else printText(`Released ${id}: it expires at its end, like each other one.`);
   });
 }
 
 export function addRelease(deposits: Command): void {
-  acting(
+  withAct(
     deposits
       .command("release")
       .description(
@@ -75,6 +75,6 @@ export function addRelease(deposits: Command): void {
       )
       .argument("<transactionId>"),
   )
-    .requiredOption("--reason <text>", "why, for anybody who looks later", remark)
+    .requiredOption("--reason <text>", "why, for anybody who looks later", readRemark)
     .action(release);
 }

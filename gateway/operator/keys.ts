@@ -11,18 +11,18 @@ import { recordAct } from "../store/audit.ts";
 import { readKey, setKeyAddresses, setKeyExpiry, takeKeyRights } from "../store/keys.ts";
 import type { KeyProfile, KeyRow } from "../store/rows.ts";
 import type { Database } from "../store/store.ts";
-import { addKey, dateOf, type Operator, revoke } from "./accounts.ts";
+import { addKey, dateOf, type Operator, revokeMerchantKey } from "./accounts.ts";
 import {
-  allowed,
   asOperator,
   exit,
   type JsonOption,
-  print,
   printJson,
   printList,
+  printText,
+  requireAllowed,
 } from "./command.ts";
 import { describeKey, listKeys } from "./key-list.ts";
-import { acting, moment, withBoth } from "./words.ts";
+import { readMomentOption, withAct, withBoth } from "./words.ts";
 
 const hourMs = 3_600_000;
 const rotationHours = 24;
@@ -33,7 +33,7 @@ function unrevokedKey(database: Database, keyId: string): KeyRow | undefined {
   return key?.revokedAt === null ? key : undefined;
 }
 
-export interface Rotated {
+export interface RotatedKey {
   readonly ok: true;
   readonly keyId: string;
   readonly apiKey: string; // "" if the caller brought a public key
@@ -52,7 +52,7 @@ export function rotateKey(
   keyId: string,
   endsAt: number,
   publicKey?: string,
-): Rotated | Refusal {
+): RotatedKey | Refusal {
   return by.store.write((database) => {
     const old = unrevokedKey(database, keyId);
     if (old === undefined) return refuse("GATEWAY_UNKNOWN_KEY");
@@ -167,7 +167,7 @@ function create(options: CreateOptions): void {
       ...(publicKey === undefined ? {} : { publicKey }),
     };
     const made = addKey(by, key, addresses);
-    if (!allowed(made)) return;
+    if (!requireAllowed(made)) return;
     const { keyId, apiKey } = made;
     if (options.json === true) {
       printJson({
@@ -181,16 +181,16 @@ function create(options: CreateOptions): void {
       });
       return;
     }
-    print(`keyId   ${keyId}\nscopes  ${wanted.join(",")}\nprofile ${profile}, ${alg}`);
-    if (addresses.length > 0) print(`from    ${addresses.join(", ")} alone`);
-    if (apiKey !== "") print(keyLines(keyNameOf(wanted), apiKey).trimStart());
+    printText(`keyId   ${keyId}\nscopes  ${wanted.join(",")}\nprofile ${profile}, ${alg}`);
+    if (addresses.length > 0) printText(`from    ${addresses.join(", ")} alone`);
+    if (apiKey !== "") printText(keyLines(keyNameOf(wanted), apiKey).trimStart());
   });
 }
 
 function list(options: JsonOption & { readonly merchant?: string }): void {
   asOperator(options, (by) => {
     const listed = listKeys(by, options.merchant);
-    if (!allowed(listed)) return;
+    if (!requireAllowed(listed)) return;
     if (options.json === true) printJson(listed.keys);
     else printList(listed.keys.map(describeKey), "No key has been made yet.");
   });
@@ -207,15 +207,15 @@ function rotate(
       options.at ?? by.nowMs + rotationHours * hourMs,
       options.publicKey,
     );
-    if (!allowed(rotated)) return;
+    if (!requireAllowed(rotated)) return;
     const { keyId: made, apiKey, scopes, replaces, replacesUntil } = rotated;
     const name = keyNameOf(scopes);
     if (options.json === true) {
       printJson({ keyId: made, [name]: apiKey, replaces, replacesUntil });
       return;
     }
-    print(`keyId   ${made}${keyLines(name, apiKey)}`);
-    print(`It has the rights of ${keyId}, which ends ${replacesUntil}.`);
+    printText(`keyId   ${made}${keyLines(name, apiKey)}`);
+    printText(`It has the rights of ${keyId}, which ends ${replacesUntil}.`);
   });
 }
 
@@ -227,9 +227,9 @@ function expire(
     throw new CommanderError(exit.usage, "at", "--at and --never contradict each other");
   asOperator(options, (by) => {
     const at = options.never === true ? null : (options.at ?? by.nowMs);
-    if (!allowed(expireKey(by, keyId, at))) return;
+    if (!requireAllowed(expireKey(by, keyId, at))) return;
     if (options.json === true) printJson({ keyId, expiresAt: dateOf(at) });
-    else print(at === null ? `${keyId} does not end.` : `${keyId} ends ${dateOf(at)}.`);
+    else printText(at === null ? `${keyId} does not end.` : `${keyId} ends ${dateOf(at)}.`);
   });
 }
 
@@ -242,17 +242,17 @@ function allow(
     throw new CommanderError(exit.usage, "ip", "give --ip at least once, or --anywhere alone");
   asOperator(options, (by) => {
     const now = allowAddresses(by, keyId, anywhere ? "anywhere" : ip);
-    if (!allowed(now)) return;
+    if (!requireAllowed(now)) return;
     if (options.json === true) printJson({ keyId, allowedAddresses: now.addresses });
-    else print(`${keyId} may be used from ${now.addresses.join(", ") || "anywhere"}.`);
+    else printText(`${keyId} may be used from ${now.addresses.join(", ") || "anywhere"}.`);
   });
 }
 
 function end(keyId: string, options: JsonOption): void {
   asOperator(options, (by) => {
-    if (!allowed(revoke(by, keyId))) return;
+    if (!requireAllowed(revokeMerchantKey(by, keyId))) return;
     if (options.json === true) printJson({ keyId, revoked: true });
-    else print(`Revoked ${keyId}.`);
+    else printText(`Revoked ${keyId}.`);
   });
 }
 
@@ -273,7 +273,7 @@ function network(text: string, before: readonly string[] = []): readonly string[
 
 export function addKeyCommands(program: Command): void {
   const key = program.command("key").alias("keys").description("API keys");
-  acting(key.command("create").description("add one"))
+  withAct(key.command("create").description("add one"))
     .requiredOption("--merchant <id>", "whose")
     .option("--scopes <list>", `of ${scopes.join(",")}`, scopeList, ["read", "deposit"])
     .addOption(
@@ -303,24 +303,26 @@ export function addKeyCommands(program: Command): void {
   )
     .option("--merchant <id>", "whose")
     .action(list);
-  acting(
+  withAct(
     key
       .command("rotate")
       .description("make one with the same rights; this one ends a day later")
       .argument("<keyId>"),
   )
-    .option("--at <time>", "when this one ends, in the place of a day from now", moment)
+    .option("--at <time>", "when this one ends, in the place of a day from now", readMomentOption)
     .option("--public-key <hex>", "EdDSA: your own new public key, 32 bytes")
     .action(rotate);
-  acting(
+  withAct(
     key.command("expire").description("set when a key expires (default: now)").argument("<keyId>"),
   )
-    .option("--at <time>", "when, in UTC", moment)
+    .option("--at <time>", "when, in UTC", readMomentOption)
     .option("--never", "take its end away")
     .action(expire);
-  acting(key.command("allow").description("say from where one may be used").argument("<keyId>"))
+  withAct(key.command("allow").description("say from where one may be used").argument("<keyId>"))
     .option("--ip <cidr>", "also from this address or network; may be given several times", network)
     .option("--anywhere", "from everywhere again")
     .action(allow);
-  acting(key.command("revoke").description("end one, permanently").argument("<keyId>")).action(end);
+  withAct(key.command("revoke").description("end one, permanently").argument("<keyId>")).action(
+    end,
+  );
 }

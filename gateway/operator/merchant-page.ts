@@ -10,8 +10,8 @@ import { originOf } from "../config/origin.ts";
 import { recordAct } from "../store/audit.ts";
 import { type MerchantPage, readMerchant, setMerchantPage } from "../store/merchants.ts";
 import type { Operator } from "./accounts.ts";
-import { allowed, asOperator, type JsonOption, print, printJson } from "./command.ts";
-import { acting } from "./words.ts";
+import { asOperator, type JsonOption, printJson, printText, requireAllowed } from "./command.ts";
+import { withAct } from "./words.ts";
 
 const originsMax = 16;
 
@@ -103,10 +103,10 @@ function page(id: string, options: PageOptions): void {
   };
   asOperator(options, (by) => {
     const changed = changePage(by, id, change);
-    if (!allowed(changed)) return;
+    if (!requireAllowed(changed)) return;
     if (options.json === true) printJson({ merchantId: id, ...changed.page });
     else
-      print(
+      printText(
         describePage(changed.page) ||
           `${id} shows its name on the payment page, and nothing else is set.`,
       );
@@ -114,7 +114,7 @@ function page(id: string, options: PageOptions): void {
 }
 
 export function addMerchantPageCommand(merchant: Command): void {
-  acting(
+  withAct(
     merchant
       .command("page")
       .description("what senders see of one: name, contact, its own sites")

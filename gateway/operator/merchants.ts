@@ -24,13 +24,13 @@ import {
 } from "./accounts.ts";
 import { agentConfigText } from "./agent-config.ts";
 import {
-  allowed,
   asOperator,
   exit,
   type JsonOption,
-  print,
   printJson,
   printList,
+  printText,
+  requireAllowed,
 } from "./command.ts";
 import { writeOwnFile } from "./folder.ts";
 import { describeKey, type KeyLine, listKeys } from "./key-list.ts";
@@ -40,7 +40,7 @@ import {
   type MerchantPageLine,
   pageLineOf,
 } from "./merchant-page.ts";
-import { acting, withBoth } from "./words.ts";
+import { withAct, withBoth } from "./words.ts";
 import { type ReceivingAccount, readAccount } from "./xpub.ts";
 
 export interface MerchantLine {
@@ -154,23 +154,23 @@ function create(name: string, options: CreateOptions): void {
         ? { ok: true as const, ...createMerchant(by, wanted) }
         : createReceiver(by, wanted, ...accounts),
     );
-    if (!allowed(made)) return;
+    if (!requireAllowed(made)) return;
     const { ok: _, ...shown } = made;
     if (options.json === true) {
       printJson({ ...shown, ...firstAddresses(accounts) });
       return;
     }
-    print(
+    printText(
       `merchantId  ${made.merchantId}\napiKey      ${made.apiKey}\nshopKey     ${made.shopKey}`,
     );
-    print(
+    printText(
       "This is the only time the keys are shown. apiKey goes into config.json and only pairs a server;",
     );
-    print(
+    printText(
       `shopKey is the shop's: it orders and reads (${profile}). Make narrower ones with \`key create\`.`,
     );
-    if (accounts.length > 0) print(receivingWords(accounts));
-    if (configOut !== undefined) print(writtenWords(configOut, file));
+    if (accounts.length > 0) printText(receivingWords(accounts));
+    if (configOut !== undefined) printText(writtenWords(configOut, file));
   });
 }
 
@@ -237,10 +237,10 @@ const receivingWords = (accounts: readonly ReceivingAccount[]): string =>
 function show(id: string, options: JsonOption): void {
   asOperator(options, (by) => {
     const shown = showMerchant(by, id);
-    if (!allowed(shown)) return;
+    if (!requireAllowed(shown)) return;
     if (options.json === true) printJson(shown.merchant);
     else
-      print(
+      printText(
         `${describeMerchant(shown.merchant)}\n${shown.merchant.keys.map(describeKey).join("\n") || "No key has been made yet."}`,
       );
   });
@@ -257,12 +257,12 @@ function list(options: JsonOption): void {
 function turn(id: string, isOn: boolean, options: JsonOption): void {
   asOperator(options, (by) => {
     const switched = switchMerchant(by, id, isOn);
-    if (!allowed(switched)) return;
+    if (!requireAllowed(switched)) return;
     if (options.json === true)
       printJson({ merchantId: id, enabled: isOn, openTransactions: switched.open });
-    else if (isOn) print(`${id} is on: its keys work again.`);
+    else if (isOn) printText(`${id} is on: its keys work again.`);
     else
-      print(
+      printText(
         `${id} is off: none of its keys does anything. Orders that are open and go on: ${switched.open}.`,
       );
   });
@@ -281,7 +281,7 @@ function newFile(path: string): string {
 
 export function addMerchantCommands(program: Command): void {
   const merchant = program.command("merchant").alias("merchants").description("the shops");
-  acting(
+  withAct(
     merchant
       .command("create")
       .description("add one, with a key that pairs and one for the shop")
@@ -309,13 +309,13 @@ export function addMerchantCommands(program: Command): void {
     merchant.command("show").description("one, with its keys").argument("<merchantId>"),
   ).action(show);
   addMerchantPageCommand(merchant);
-  acting(
+  withAct(
     merchant
       .command("disable")
       .description("switch one off: its keys do nothing until enable")
       .argument("<merchantId>"),
   ).action((id: string, options: JsonOption) => turn(id, false, options));
-  acting(
+  withAct(
     merchant.command("enable").description("switch one on again").argument("<merchantId>"),
   ).action((id: string, options: JsonOption) => turn(id, true, options));
 }

@@ -15,26 +15,26 @@ import { nodeLog } from "../watcher/node-log.ts";
 import type { Operator } from "./accounts.ts";
 import {
   type ActOption,
-  allowed,
   asOperator,
   exit,
   type JsonOption,
   makeLog,
-  print,
   printJson,
+  printText,
+  requireAllowed,
 } from "./command.ts";
 import {
   type AccountSeen,
   type Evidence,
   endMoved,
   evidenceOf,
-  type Look,
   lookBy,
+  type MovedLook,
   type MovedOperation,
 } from "./moving.ts";
 import { amountText } from "./records.ts";
 import { gatewayEnds } from "./state-ends.ts";
-import { acting, remark } from "./words.ts";
+import { readRemark, withAct } from "./words.ts";
 
 interface MovedOptions extends JsonOption, ActOption {
   readonly received?: bigint;
@@ -45,7 +45,7 @@ interface MovedOptions extends JsonOption, ActOption {
 /** A command that ends one, in the words of its group. */
 export function addMovedCommand(group: Command, operation: MovedOperation): void {
   const name = operation === "sweep" ? "sweeps" : "withdrawals";
-  acting(
+  withAct(
     group
       .command("moved")
       .description(
@@ -63,7 +63,7 @@ export function addMovedCommand(group: Command, operation: MovedOperation): void
       "what left the account that pays, where that is not the same: a token that takes a fee",
       baseUnits,
     )
-    .option("--reason <text>", "why, for anybody who looks later; with --received", remark)
+    .option("--reason <text>", "why, for anybody who looks later; with --received", readRemark)
     .action((id: string, options: MovedOptions) => moved(name, operation, id, options));
 }
 
@@ -84,15 +84,15 @@ function moved(
     const about = { operation, id };
     if (received === undefined || sent === undefined || reason === undefined) {
       const told = await evidenceOf(by, config, about, askChain(config));
-      if (allowed(told)) show(by, config, told, { name, isJson: options.json === true });
+      if (requireAllowed(told)) show(by, config, told, { name, isJson: options.json === true });
       return;
     }
     const moving = { receivedUnits: received, sentUnits: sent, reason };
     const ended = await endMoved(by, config, about, moving, askChain(config));
-    if (!allowed(ended)) return;
+    if (!requireAllowed(ended)) return;
     const { row } = ended;
     if (options.json === true) printJson(endedFields(by, row));
-    else print(`${endWords(config, row)}\n${holdWords(by, row)}`);
+    else printText(`${endWords(config, row)}\n${holdWords(by, row)}`);
   });
 }
 
@@ -131,7 +131,7 @@ function holdWords({ store }: Operator, { currency, merchant }: TransactionRow):
   return `${currency} stays held: ${lineOf(gatewayEnds.agents.currencyHeld, { ID: currency })}, once it is clear why.`;
 }
 
-interface Showing {
+interface OutputForm {
   readonly name: string;
   readonly isJson: boolean;
 }
@@ -140,7 +140,7 @@ function show(
   by: Operator,
   config: GatewayConfig,
   { row, final, seen }: Evidence,
-  { name, isJson }: Showing,
+  { name, isJson }: OutputForm,
 ): void {
   const { txHash, block } = final;
   const attempted = { txHash, block };
@@ -164,7 +164,7 @@ function show(
       : paid.length === 0
         ? "none to the receiver"
         : paid.join(" and ");
-  print(
+  printText(
     [
       `${row.id} asks for ${amountText(config, assetOf(config, row), row.amountUnits)} (${row.amountUnits} base units)`,
       `  its final attempt ${txHash}, in block ${block}, is not that`,
@@ -201,7 +201,7 @@ function baseUnits(text: string): bigint {
   return BigInt(text);
 }
 
-function askChain(config: GatewayConfig): Look {
+function askChain(config: GatewayConfig): MovedLook {
   return async (payment, attempts) => {
     const named = Object.entries(config.chains).find(
       ([, chain]) => chain.network === payment.network,

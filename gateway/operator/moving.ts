@@ -7,7 +7,7 @@
 import { AgentError, type Refusal, refuse } from "../../base/fault.ts";
 import { expiryExclusionOf, isFeeInside } from "../../chains/families.ts";
 import type { Payment } from "../../chains/family.ts";
-import type { Ending, Judgement, WatcherNodes } from "../../chains/nodes.ts";
+import type { EndingTransaction, Judgement, WatcherNodes } from "../../chains/nodes.ts";
 import type { GatewayConfig } from "../config/config.ts";
 import { recordAct } from "../store/audit.ts";
 import { type MovedPayment, movedCode, movedOf } from "../store/moved-payments.ts";
@@ -21,7 +21,7 @@ import { contractOf } from "../watcher/chain.ts";
 import type { Operator } from "./accounts.ts";
 
 /** The operator's statement, in base units. */
-export interface Moving {
+export interface MovedAmounts {
   readonly receivedUnits: bigint; // by the receiver
   readonly sentUnits: bigint; // out of the account that pays
   readonly reason: string;
@@ -35,7 +35,7 @@ export interface AccountSeen {
 }
 
 /** The nodes' judgement now, and what they tell of both accounts. */
-export interface Seen {
+export interface MovedEvidence {
   readonly judged: Judgement;
   readonly receiver: AccountSeen;
   readonly payer: AccountSeen;
@@ -44,17 +44,17 @@ export interface Seen {
 }
 
 /** Asks the chain's nodes about the attempts of a payment. */
-export type Look = (
+export type MovedLook = (
   payment: Payment,
   attempts: { readonly hashes: readonly string[]; readonly pin: string },
-) => Promise<Seen>;
+) => Promise<MovedEvidence>;
 
 /** A withdrawal that waits for what its final attempt moved. */
 export interface Evidence {
   readonly ok: true;
   readonly row: TransactionRow;
-  readonly final: Ending;
-  readonly seen: Seen;
+  readonly final: EndingTransaction;
+  readonly seen: MovedEvidence;
 }
 
 /** A top-up is ended as a sweep is. */
@@ -63,7 +63,7 @@ export type MovedOperation = "withdraw" | "sweep";
 const isOf = ({ operation: own }: TransactionRow, operation: MovedOperation): boolean =>
   own === operation || (own === "topup" && operation === "sweep");
 
-type Ended = { readonly ok: true; readonly row: TransactionRow } | Refusal;
+type MovedResult = { readonly ok: true; readonly row: TransactionRow } | Refusal;
 
 const no = (words: string): Refusal => refuse("GATEWAY_NOT_MOVED", words);
 
@@ -83,7 +83,7 @@ export async function evidenceOf(
   by: Pick<Operator, "store">,
   config: GatewayConfig,
   { operation, id }: { readonly operation: MovedOperation; readonly id: string },
-  look: Look,
+  look: MovedLook,
 ): Promise<Evidence | Refusal> {
   const found = candidateOf(by.store.database, config, operation, id);
   if (!found.ok) return found;
@@ -103,14 +103,14 @@ export async function endMoved(
   by: Operator,
   config: GatewayConfig,
   about: { readonly operation: MovedOperation; readonly id: string },
-  moving: Moving,
-  look: Look,
-): Promise<Ended> {
+  moving: MovedAmounts,
+  look: MovedLook,
+): Promise<MovedResult> {
   const before = endedBefore(by.store.database, about.operation, about.id, moving);
   if (before !== null) return before;
   const told = await evidenceOf(by, config, about, look);
   if (!told.ok) return told;
-  return by.store.writeIfOk((database): Ended => {
+  return by.store.writeIfOk((database): MovedResult => {
     const since = endedBefore(database, about.operation, about.id, moving);
     if (since !== null) return since;
     const still = candidateOf(database, config, about.operation, about.id);
@@ -126,8 +126,8 @@ function keep(
   database: Database,
   by: Operator,
   row: TransactionRow,
-  final: Ending,
-  moving: Moving,
+  final: EndingTransaction,
+  moving: MovedAmounts,
 ): void {
   const { receivedUnits, sentUnits, reason } = moving;
   const isExact = receivedUnits === BigInt(row.amountUnits);
@@ -156,8 +156,8 @@ function endedBefore(
   database: Database,
   operation: MovedOperation,
   id: string,
-  moving: Moving,
-): Ended | null {
+  moving: MovedAmounts,
+): MovedResult | null {
   const row = readTransaction(database, id);
   const moved = movedOf(database, id);
   if (row === undefined || !isOf(row, operation) || row.status === 0 || !isSaid(moved)) return null;
@@ -230,7 +230,7 @@ function finalOf(
   database: Database,
   { row, hashes }: Candidate,
   judged: Judgement,
-): Ending | Refusal {
+): EndingTransaction | Refusal {
   if (judged.kind !== "stuck" || judged.code !== "WATCHER_CONTENT_DIFFERS")
     return no(
       `the nodes do not say now that a final attempt moved something else (${judged.kind})`,
@@ -251,7 +251,7 @@ export async function lookBy(
   reader: WatcherNodes,
   payment: Payment,
   { hashes, pin }: { readonly hashes: readonly string[]; readonly pin: string },
-): Promise<Seen> {
+): Promise<MovedEvidence> {
   const judged = await reader.pass(await reader.finalTip()).judge(payment, hashes, pin);
   const block =
     judged.kind === "stuck" && judged.code === "WATCHER_CONTENT_DIFFERS"
@@ -269,7 +269,7 @@ async function paymentsIn(
   reader: WatcherNodes,
   { contract, destination }: Payment,
   block: number,
-): Promise<Seen["payments"]> {
+): Promise<MovedEvidence["payments"]> {
   const addresses = new Set([destination]);
   const book = { size: 1, has: (address: string) => addresses.has(address), all: () => addresses };
   const { found } = await reader.payments(

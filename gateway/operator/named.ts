@@ -7,7 +7,7 @@ import { wasTarget } from "../store/callback-targets.ts";
 import { readMerchant } from "../store/merchants.ts";
 import type { Operator } from "./accounts.ts";
 
-export interface Named {
+export interface RecordFilter {
   readonly merchant?: string | undefined;
   readonly callback?: string | undefined; // also a removed target, because its log stays
 }
@@ -15,7 +15,7 @@ export interface Named {
 /** True if both ids exist. Refuses GATEWAY_UNKNOWN_MERCHANT, GATEWAY_UNKNOWN_CALLBACK. */
 export function areKnown(
   { store: { database } }: Pick<Operator, "store">,
-  { merchant, callback }: Named,
+  { merchant, callback }: RecordFilter,
 ): { readonly ok: true } | Refusal {
   if (merchant !== undefined && readMerchant(database, merchant) === undefined)
     return refuse("GATEWAY_UNKNOWN_MERCHANT");

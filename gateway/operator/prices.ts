@@ -13,7 +13,7 @@ import { boardOf } from "../prices/prices.ts";
 import { type PriceReadingRow, readPriceReadings } from "../store/prices.ts";
 import type { Store } from "../store/store.ts";
 import { dateOf } from "./accounts.ts";
-import { asOperator, type JsonOption, print, printJson } from "./command.ts";
+import { asOperator, type JsonOption, printJson, printText } from "./command.ts";
 import { withBoth } from "./words.ts";
 
 export interface SourceLine {
@@ -155,7 +155,7 @@ function list(options: JsonOption): void {
   asOperator(options, ({ store, nowMs }, config) => {
     const lines = listPrices(store, config, nowMs);
     if (options.json === true) printJson(lines);
-    else print(describePrices(lines, nowMs));
+    else printText(describePrices(lines, nowMs));
   });
 }
 

@@ -20,7 +20,7 @@ import { currenciesOf, type WatchedChain } from "../watcher/chain.ts";
 import { nodeLog } from "../watcher/node-log.ts";
 import { proveByHash } from "../watcher/proven.ts";
 import type { Operator } from "./accounts.ts";
-import { clock, makeLog } from "./command.ts";
+import { makeLog, readClock } from "./command.ts";
 
 /** Opens the questions to the nodes of a chain of the configuration, by its name there. */
 export type OpenNodes = (
@@ -100,13 +100,17 @@ function chainOf(
     currencies: currenciesOf(chain, currencies),
     tokens,
   };
-  const told = { faults: new FaultBook(clock), signals: createSignals(), log: makeLog("error") };
+  const told = {
+    faults: new FaultBook(readClock),
+    signals: createSignals(),
+    log: makeLog("error"),
+  };
   return {
     ...served,
     ...told,
     name,
     store,
-    clock,
+    clock: readClock,
     hasLongBlocks: false,
     ownClock: () => rightClock,
     confirmingMs: 0,

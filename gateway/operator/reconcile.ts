@@ -7,8 +7,8 @@ import type { Command } from "commander";
 import { AgentError, refuse } from "../../base/fault.ts";
 import { openWatcher } from "../../chains/connect.ts";
 import { closeBooks } from "../books/closing.ts";
-import type { ClosingOptions, Left } from "../books/compare.ts";
-import { amountWords, type Closed, differenceWords } from "../books/keeping.ts";
+import type { ClosingOptions, UncomparedBalances } from "../books/compare.ts";
+import { amountWords, type ClosingResult, differenceWords } from "../books/keeping.ts";
 import { signedAmount, takeIn } from "../books/taking-in.ts";
 import type { GatewayChain, GatewayConfig, GatewayCurrency } from "../config/config.ts";
 import { readSecretFile } from "../config/secret-file.ts";
@@ -24,17 +24,17 @@ import type { Store } from "../store/store.ts";
 import { nodeLog } from "../watcher/node-log.ts";
 import { dateOf } from "./accounts.ts";
 import {
-  allowed,
   asOperator,
-  clock,
   exit,
   type JsonOption,
   makeLog,
-  print,
   printJson,
+  printText,
+  readClock,
+  requireAllowed,
 } from "./command.ts";
 import { areKnown } from "./named.ts";
-import { remark, withBoth } from "./words.ts";
+import { readRemark, withBoth } from "./words.ts";
 
 interface ReconcileOptions extends JsonOption {
   readonly currency?: string;
@@ -43,17 +43,17 @@ interface ReconcileOptions extends JsonOption {
 }
 
 /** A chain's books for the output. */
-interface Shown {
+interface ShownBooks {
   readonly chain: string;
   readonly network: string;
   readonly closing: Pick<
-    Closed,
+    ClosingResult,
     "firstBlock" | "lastBlock" | "addresses" | "hotWallets" | "compared"
   > | null;
   readonly closedAt: number | null;
   readonly code: string; // code of the fault that prevented the closing
   readonly uncompared: number;
-  readonly left: readonly Left[]; // balances that this closing could not compare
+  readonly left: readonly UncomparedBalances[]; // balances that this closing could not compare
   readonly differences: readonly DifferenceRow[];
   readonly entries: readonly BookEntryRow[];
 }
@@ -78,7 +78,7 @@ async function closeChain(
   chain: GatewayChain,
   scope: ReturnType<typeof scopeOf>,
   store: Store,
-): Promise<Shown> {
+): Promise<ShownBooks> {
   const none = {
     chain: name,
     network: chain.network,
@@ -92,7 +92,7 @@ async function closeChain(
     ...scope,
     store,
     reader,
-    clock,
+    clock: readClock,
     rest: timerRest,
     onProgress: progressOf(name),
   };
@@ -125,8 +125,8 @@ const progressMs = 200;
 function progressOf(name: string): (done: number, of: number) => void {
   let saidAt = 0;
   return (done, of) => {
-    if (!process.stderr.isTTY || (done < of && clock() - saidAt < progressMs)) return;
-    saidAt = clock();
+    if (!process.stderr.isTTY || (done < of && readClock() - saidAt < progressMs)) return;
+    saidAt = readClock();
     process.stderr.write(of === 0 ? "\r\u001b[K" : `\r\u001b[K${name}: ${done} of ${of} accounts`);
   };
 }
@@ -135,7 +135,7 @@ function lastOf(
   store: Store,
   chain: string,
   { network, currencies, merchant }: ReturnType<typeof scopeOf>,
-): Shown {
+): ShownBooks {
   const { database } = store;
   const row: ClosingRow | undefined = readClosing(database, network);
   const isIn = (one: DifferenceRow): boolean =>
@@ -159,9 +159,9 @@ function lastOf(
 function reconcile(options: ReconcileOptions): Promise<void> | void {
   return asOperator(options, async (by, config) => {
     const { currency, merchant } = options;
-    if (!allowed(areKnown(by, merchant === undefined ? {} : { merchant }))) return;
-    if (currency !== undefined && !allowed(known(config, currency))) return;
-    const shown: Shown[] = [];
+    if (!requireAllowed(areKnown(by, merchant === undefined ? {} : { merchant }))) return;
+    if (currency !== undefined && !requireAllowed(known(config, currency))) return;
+    const shown: ShownBooks[] = [];
     for (const [name, chain] of Object.entries(config.chains)) {
       const scope = scopeOf(config, chain.network, options);
       if (scope.currencies.length === 0) continue;
@@ -177,7 +177,7 @@ function reconcile(options: ReconcileOptions): Promise<void> | void {
         ok: codeOf(shown) === exit.fine,
         chains: shown.map((one) => listed(one, currencies)),
       });
-    else for (const one of shown) print(describe(one, currencies));
+    else for (const one of shown) printText(describe(one, currencies));
     process.exitCode = codeOf(shown);
   });
 }
@@ -187,7 +187,7 @@ function known(config: GatewayConfig, currency: string) {
   return refuse("GATEWAY_UNKNOWN_CURRENCY", `there is no currency ${currency}`);
 }
 
-function codeOf(shown: readonly Shown[]): number {
+function codeOf(shown: readonly ShownBooks[]): number {
   if (shown.some(({ differences }) => differences.length > 0)) return exit.no;
   return shown.some(({ code, uncompared }) => code !== "" || uncompared > 0)
     ? exit.unreachable
@@ -217,7 +217,7 @@ const listedDifference = (row: DifferenceRow, currencies: Currencies) => {
 };
 
 function listed(
-  { closing, closedAt, code, uncompared, left, differences, entries, chain, network }: Shown,
+  { closing, closedAt, code, uncompared, left, differences, entries, chain, network }: ShownBooks,
   currencies: Currencies,
 ) {
   const {
@@ -257,7 +257,7 @@ const counted = (count: number, one: string, many: string): string =>
   `${count} ${count === 1 ? one : many}`;
 
 function describe(
-  { chain, closing, closedAt, code, uncompared, left, differences, entries }: Shown,
+  { chain, closing, closedAt, code, uncompared, left, differences, entries }: ShownBooks,
   currencies: Currencies,
 ): string {
   if (closing === null)
@@ -277,7 +277,7 @@ function describe(
   ].join("\n");
 }
 
-const leftWords = (left: readonly Left[]): string =>
+const leftWords = (left: readonly UncomparedBalances[]): string =>
   left.map(({ currency, code, balances }) => `; ${balances} of ${currency}: ${code}`).join("");
 
 function describeDifference(row: DifferenceRow, currencies: Currencies): string {
@@ -315,7 +315,7 @@ interface NoteOptions extends JsonOption {
 function note(address: string, currency: string, options: NoteOptions): void {
   asOperator(options, ({ store, nowMs }, config) => {
     const { amount, by: operator, reason } = options;
-    if (!allowed(known(config, currency))) return;
+    if (!requireAllowed(known(config, currency))) return;
     const { network, decimal } = config.currencies[currency] as GatewayCurrency;
     const taken = takeIn(store, {
       network,
@@ -327,13 +327,13 @@ function note(address: string, currency: string, options: NoteOptions): void {
       reason,
       nowMs,
     });
-    if (!allowed(taken)) return;
+    if (!requireAllowed(taken)) return;
     const { entry } = taken;
     const shown = signedAmount(BigInt(entry.units), decimal);
     if (options.json === true)
       printJson({ address, currency, amount: shown, block: entry.block, by: operator, reason });
     else
-      print(
+      printText(
         `Taken in: ${shown} ${currency} of ${address} at block ${entry.block}. The next closing counts it as explained.`,
       );
   });
@@ -353,8 +353,8 @@ export function addReconcileCommand(program: Command): void {
     .argument("<address>")
     .argument("<currency>", "in which it differs")
     .requiredOption("--amount <amount>", "the difference as reconcile shows it, with its sign")
-    .requiredOption("--by <name>", "who takes it in", remark)
-    .requiredOption("--reason <text>", "why, for anybody who looks later", remark)
+    .requiredOption("--by <name>", "who takes it in", readRemark)
+    .requiredOption("--reason <text>", "why, for anybody who looks later", readRemark)
     .action((address: string, currency: string, _own: unknown, own: Command) =>
       note(address, currency, own.optsWithGlobals()),
     );

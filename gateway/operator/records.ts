@@ -8,12 +8,12 @@ import { formatAmount } from "../../protocol/amount.ts";
 import type { CsvTable } from "../answer/csv-cell.ts";
 import { csvColumns, unreadableCode, writeRecord } from "../answer/record.ts";
 import type { GatewayConfig } from "../config/config.ts";
-import type { Act } from "../store/audit.ts";
-import { guarded, putAside } from "../store/set-aside.ts";
+import type { AuditAct } from "../store/audit.ts";
+import { putAside, runGuarded } from "../store/set-aside.ts";
 import type { NamedTransaction, TransactionQuery } from "../store/transaction-lists.ts";
 import { dateOf, type Operator } from "./accounts.ts";
 import { type JsonOption, printCsv } from "./command.ts";
-import { type CsvOptions, moment, rowCount, withBoth, withCsv } from "./words.ts";
+import { type CsvOptions, readMomentOption, rowCount, withBoth, withCsv } from "./words.ts";
 
 export interface ListOptions extends JsonOption, CsvOptions {
   readonly merchant?: string;
@@ -37,8 +37,8 @@ export function withFilters(command: Command): Command {
     .option("--status <number>", "0 Pending, 1 Completed, 2 Failed", statusOf)
     .option("--stage <stage>", "as the lists show it, for example queued or partial", stageOf)
     .option("--order <orderId>", "the shop's own reference")
-    .option("--since <time>", "made at this time or later, in UTC", moment)
-    .option("--until <time>", "made before this time, in UTC", moment)
+    .option("--since <time>", "made at this time or later, in UTC", readMomentOption)
+    .option("--until <time>", "made before this time, in UTC", readMomentOption)
     .option("--limit <number>", "how many, the newest first", rowCount, rowsDefault);
 }
 
@@ -128,7 +128,7 @@ export function listedLine(
   row: NamedTransaction,
   write: () => string,
 ): string {
-  const line = guarded(write);
+  const line = runGuarded(write);
   if (line.ok) return line.value;
   putAside(
     { store, clock: () => nowMs },
@@ -139,7 +139,7 @@ export function listedLine(
 }
 
 /** The acts on a record, as lines; no newline at the end, "" without acts. */
-export function describeActs(acts: readonly Act[]): string {
+export function describeActs(acts: readonly AuditAct[]): string {
   return acts
     .map(
       ({ at, actor, act, detail }) =>
@@ -148,5 +148,5 @@ export function describeActs(acts: readonly Act[]): string {
     .join("\n");
 }
 
-export const listedActs = (acts: readonly Act[]): readonly object[] =>
+export const listedActs = (acts: readonly AuditAct[]): readonly object[] =>
   acts.map(({ at, actor, act, detail }) => ({ at: dateOf(at), actor, act, detail }));

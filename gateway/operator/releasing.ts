@@ -19,13 +19,13 @@ import { type NamedTransaction, namedTransaction } from "../store/transaction-li
 import { heldStage, holdersOf } from "../withdrawals/holds.ts";
 import type { Operator } from "./accounts.ts";
 
-export interface Releasing {
+export interface PaymentRelease {
   readonly txHash: string;
   readonly reason: string;
   readonly isNoOrders: boolean; // it paid no order, of today or later
 }
 
-type Released =
+type ReleaseResult =
   | {
       readonly ok: true;
       readonly row: NamedTransaction;
@@ -55,9 +55,9 @@ export function holdersOfOrder(
 export function releaseOrder(
   by: Operator,
   id: string,
-  { txHash, reason, isNoOrders }: Releasing,
-): Released {
-  return by.store.writeIfOk((database): Released => {
+  { txHash, reason, isNoOrders }: PaymentRelease,
+): ReleaseResult {
+  return by.store.writeIfOk((database): ReleaseResult => {
     const row = namedTransaction(database, "withdraw", id);
     if (row === undefined) return refuse("GATEWAY_UNKNOWN_RECORD");
     if (!mayBeHeld(database, row))

@@ -18,18 +18,18 @@ import type { Store } from "../store/store.ts";
 import { nodeLog } from "../watcher/node-log.ts";
 import { dateOf } from "./accounts.ts";
 import {
-  allowed,
   asOperator,
-  clock,
   exit,
   type JsonOption,
   makeLog,
-  print,
   printCsv,
   printJson,
+  printText,
+  readClock,
+  requireAllowed,
 } from "./command.ts";
 import { areKnown } from "./named.ts";
-import { type CsvOptions, csvTable, moment, withBoth, withCsv } from "./words.ts";
+import { type CsvOptions, csvTable, readMomentOption, withBoth, withCsv } from "./words.ts";
 
 interface ReportOptions extends JsonOption, CsvOptions {
   readonly month?: Period;
@@ -231,9 +231,9 @@ function lineText(line: ReportLine): string {
 
 function report(options: ReportOptions): Promise<void> {
   const table = csvTable(options);
-  const period = periodOf(options, clock());
+  const period = periodOf(options, readClock());
   return asOperator(options, async (by, config) => {
-    if (!allowed(areKnown(by, options))) return;
+    if (!requireAllowed(areKnown(by, options))) return;
     const chains: ReportedChain[] = [];
     for (const chain of Object.entries(config.chains))
       chains.push(await reportOn(by.store, config, chain, period, options));
@@ -242,7 +242,7 @@ function report(options: ReportOptions): Promise<void> {
     const [since, until] = [dateOf(period.sinceMs), dateOf(period.untilMs)];
     if (table !== null) printCsv(withNegatives(table), columns, chains.flatMap(csvRows));
     else if (options.json === true) printJson({ since, until, chains });
-    else print([`from ${since} to ${until}`, ...chains.map(describe)].join("\n"));
+    else printText([`from ${since} to ${until}`, ...chains.map(describe)].join("\n"));
     if (isUnread) process.exitCode = exit.unreachable;
     else if (isOther) process.exitCode = exit.no;
   });
@@ -277,8 +277,8 @@ export function addReportCommand(program: Command): void {
       "in UTC, such as 2026-11; the one before this one unless told",
       monthOf,
     )
-    .option("--since <time>", "another time, from here on", moment)
-    .option("--until <time>", "and before here (default: now)", moment)
+    .option("--since <time>", "another time, from here on", readMomentOption)
+    .option("--until <time>", "and before here (default: now)", readMomentOption)
     .option("--merchant <id>", "whose")
     .option("--on-chain", "compare both ends with the chain; the nodes must keep old state")
     .action(report);

@@ -16,13 +16,13 @@ import { type NamedTransaction, namedTransaction } from "../store/transaction-li
 import { refundedUnits } from "../store/transactions.ts";
 import { isPaidBy, judgementOf } from "../watcher/payments.ts";
 import type { Operator } from "./accounts.ts";
-import { allowed, asOperator, type JsonOption, print, printJson } from "./command.ts";
+import { asOperator, type JsonOption, printJson, printText, requireAllowed } from "./command.ts";
 import { amountText, listedRecord, receivedText, states } from "./records.ts";
 import { gatewayEnds } from "./state-ends.ts";
-import { acting, remark } from "./words.ts";
+import { readRemark, withAct } from "./words.ts";
 
 /** A deposit after a decision. */
-export interface Decided {
+export interface RevocationResult {
   readonly ok: true;
   readonly row: NamedTransaction;
   readonly payments: readonly GonePayment[]; // those that were decided on now; none at a second call
@@ -35,7 +35,11 @@ export interface Decided {
  * less received. Harmless to call twice. Refuses GATEWAY_UNKNOWN_RECORD, and GATEWAY_NOT_REORGED
  * for a deposit none of whose payments left the chain.
  */
-export function revokeReorged(by: Operator, id: string, reason: string): Decided | Refusal {
+export function revokeReorged(
+  by: Operator,
+  id: string,
+  reason: string,
+): RevocationResult | Refusal {
   return decide(by, id, reason, "revoked");
 }
 
@@ -43,7 +47,7 @@ export function revokeReorged(by: Operator, id: string, reason: string): Decided
  * Leaves a deposit as it is, although its payment left the chain: the merchant bears the loss.
  * Harmless to call twice. Refuses as `revokeReorged` does, and a deposit that was revoked.
  */
-export function keepReorged(by: Operator, id: string, reason: string): Decided | Refusal {
+export function keepReorged(by: Operator, id: string, reason: string): RevocationResult | Refusal {
   return decide(by, id, reason, "kept");
 }
 
@@ -52,8 +56,8 @@ function decide(
   id: string,
   reason: string,
   to: "kept" | "revoked",
-): Decided | Refusal {
-  return by.store.writeIfOk((database): Decided | Refusal => {
+): RevocationResult | Refusal {
+  return by.store.writeIfOk((database): RevocationResult | Refusal => {
     const row = namedTransaction(database, "deposit", id);
     if (row === undefined) return refuse("GATEWAY_UNKNOWN_RECORD");
     const gone = listGoneOf(database, id);
@@ -134,7 +138,7 @@ function act(
 ): void {
   asOperator(options, (by, config) => {
     const decided = (how === "revoke" ? revokeReorged : keepReorged)(by, id, reason);
-    if (!allowed(decided)) return;
+    if (!requireAllowed(decided)) return;
     const { row, refundedUnits: refunded } = decided;
     const paidBack = amountText(config, row.currency, `${refunded}`);
     if (options.json === true) {
@@ -149,32 +153,32 @@ function act(
       return;
     }
     const state = states[row.status];
-    print(
+    printText(
       `${how === "revoke" ? "Revoked" : "Kept"} ${id}: it is ${state} (${row.stage}), with ${receivedText(config, row)} received.`,
     );
     if (how === "revoke")
-      print("A payment of it that a final block holds again counts again, by itself and once.");
+      printText("A payment of it that a final block holds again counts again, by itself and once.");
     if (how === "revoke" && refunded > 0n)
-      print(`Besides: ${paidBack} of it was paid back already, or is on its way.`);
+      printText(`Besides: ${paidBack} of it was paid back already, or is on its way.`);
   });
 }
 
 /** `deposits revoke` and `deposits keep`. */
 export function addDecisions(deposits: Command): void {
-  acting(
+  withAct(
     deposits
       .command("revoke")
       .description("take the credit of one back whose payment left the chain: its shop is told")
       .argument("<transactionId>"),
   )
-    .requiredOption("--reason <text>", "why, for anybody who looks later", remark)
+    .requiredOption("--reason <text>", "why, for anybody who looks later", readRemark)
     .action((id, options) => act(id, options, "revoke"));
-  acting(
+  withAct(
     deposits
       .command("keep")
       .description("leave one as it is whose payment left the chain: the merchant bears the loss")
       .argument("<transactionId>"),
   )
-    .requiredOption("--reason <text>", "why, for anybody who looks later", remark)
+    .requiredOption("--reason <text>", "why, for anybody who looks later", readRemark)
     .action((id, options) => act(id, options, "keep"));
 }

@@ -10,9 +10,16 @@ import { keepUnjudged } from "../store/meta.ts";
 import { type AsideRow, forgetAside, listAside } from "../store/set-aside.ts";
 import { readTransaction } from "../store/transactions.ts";
 import { dateOf, type Operator } from "./accounts.ts";
-import { allowed, asOperator, type JsonOption, print, printJson, printList } from "./command.ts";
+import {
+  asOperator,
+  type JsonOption,
+  printJson,
+  printList,
+  printText,
+  requireAllowed,
+} from "./command.ts";
 import { gatewayEnds } from "./state-ends.ts";
-import { acting, withBoth } from "./words.ts";
+import { withAct, withBoth } from "./words.ts";
 
 /**
  * Has rows tried again: `kind/id` as the list names one, or an id with all that is aside for it.
@@ -70,10 +77,10 @@ function list(options: JsonOption): void {
 function retry(name: string, options: JsonOption): void {
   asOperator(options, (by) => {
     const tried = retryRows(by, name);
-    if (!allowed(tried)) return;
+    if (!requireAllowed(tried)) return;
     const rows = tried.rows.map(({ kind, id }) => `${kind}/${id}`);
     if (options.json === true) printJson({ rows });
-    else print(`Tried again when it is met next: ${rows.join(", ")}.`);
+    else printText(`Tried again when it is met next: ${rows.join(", ")}.`);
   });
 }
 
@@ -85,7 +92,7 @@ export function addRowCommands(program: Command): void {
   withBoth(
     rows.command("list", { isDefault: true }).description("all of them, with the error of each"),
   ).action(list);
-  acting(
+  withAct(
     rows
       .command("retry")
       .description("have one tried again, after an update")

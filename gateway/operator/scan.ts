@@ -12,10 +12,10 @@ import { readSecretFile } from "../config/secret-file.ts";
 import { type DepositAccount, listDepositAccounts } from "../deposits/ceilings.ts";
 import { type FoundOn, type TakenIn, takeInFound } from "../deposits/found.ts";
 import {
-  type Found,
+  type FoundAddress,
   gapDefault,
-  type Scanned,
   type ScannedAccount,
+  type ScanResult,
   scanAccounts,
 } from "../deposits/scan.ts";
 import { unattributedIdOf } from "../store/forgotten-addresses.ts";
@@ -23,18 +23,18 @@ import { isKnownAddress } from "../store/found-addresses.ts";
 import { nodeLog } from "../watcher/node-log.ts";
 import type { Operator } from "./accounts.ts";
 import {
-  allowed,
   asOperator,
-  clock,
   exit,
   type JsonOption,
   makeLog,
-  print,
   printJson,
+  printText,
+  readClock,
+  requireAllowed,
 } from "./command.ts";
 import { areKnown } from "./named.ts";
 import { amountText } from "./records.ts";
-import { acting } from "./words.ts";
+import { withAct } from "./words.ts";
 import { readAccount } from "./xpub.ts";
 
 interface ScanOptions extends JsonOption {
@@ -52,7 +52,7 @@ interface ChainScan {
   readonly chain: string;
   readonly network: string;
   readonly code: string; // code of the fault that ended it; "" none
-  readonly scanned: Scanned | null;
+  readonly scanned: ScanResult | null;
 }
 
 /** An account with its derivation path, as far as it is known here. */
@@ -152,7 +152,7 @@ async function scanChain(
       to: to ?? null,
       gap,
       isNamed,
-      clock,
+      clock: readClock,
       rest,
       onProgress,
     });
@@ -176,8 +176,8 @@ const progressMs = 200;
 function progressOf(name: string): (at: number) => void {
   let saidAt = 0;
   return (at) => {
-    if (!process.stderr.isTTY || (at >= 0 && clock() - saidAt < progressMs)) return;
-    saidAt = clock();
+    if (!process.stderr.isTTY || (at >= 0 && readClock() - saidAt < progressMs)) return;
+    saidAt = readClock();
     process.stderr.write(
       at < 0 ? "\r\u001b[K" : `\r\u001b[K${name}: looked at address indexes up to ${at}`,
     );
@@ -187,9 +187,9 @@ function progressOf(name: string): (at: number) => void {
 function scan(options: ScanOptions): Promise<void> | void {
   return asOperator(options, async (by, config) => {
     const refused = problemOf(by, config, options);
-    if (!allowed(refused)) return;
+    if (!requireAllowed(refused)) return;
     const asked = accountsOf(by, options);
-    if (!allowed(asked)) return;
+    if (!requireAllowed(asked)) return;
     const chains: ChainScan[] = [];
     for (const name of Object.keys(config.chains)) {
       const scanned = await scanChain(by, config, name, asked.accounts, options);
@@ -241,39 +241,39 @@ function tell(
   accounts: readonly NamedAccount[],
   taken: TakenIn | null,
 ): void {
-  const pathTo = ({ account, addressIndex: at }: Found): string =>
+  const pathTo = ({ account, addressIndex: at }: FoundAddress): string =>
     `${accounts.find(({ firstAddress }) => firstAddress === account.firstAddress)?.path ?? "0"}/${at}`;
   if (options.json === true) {
     printJson({ ...listed(config, chains, pathTo), gap: options.gap, taken });
     return;
   }
-  if (chains.length === 0) print("No deposit account is on any chain that was asked for.");
+  if (chains.length === 0) printText("No deposit account is on any chain that was asked for.");
   for (const { chain, code, scanned } of chains) {
-    print(
+    printText(
       scanned === null ? `${chain}: not scanned: ${code}` : `${chain}: ${scannedWords(scanned)}`,
     );
-    for (const one of scanned?.found ?? []) print(foundWords(config, one, pathTo(one)));
+    for (const one of scanned?.found ?? []) printText(foundWords(config, one, pathTo(one)));
   }
   if (taken === null) return;
-  print(
+  printText(
     `Watched from now on: ${taken.watched}; address indexes that no order gets any more: ${taken.passedOver}.`,
   );
   for (const address of taken.unswept)
-    print(`  ${address} is watched and cannot be swept: its index is another address' here`);
+    printText(`  ${address} is watched and cannot be swept: its index is another address' here`);
   if (taken.watched > 0)
-    print(
+    printText(
       "Money there stands in deposits unattributed once the gateway has compared the balances.",
     );
 }
 
-function scannedWords({ first, last, asked, named, end, found }: Scanned): string {
+function scannedWords({ first, last, asked, named, end, found }: ScanResult): string {
   const blocks = first.number === last ? `block ${last}` : `blocks ${first.number} to ${last}`;
   return `at ${blocks}, indexes below ${end}: ${asked} addresses asked, ${named} known, ${found.length} found that are not`;
 }
 
 function foundWords(
   config: GatewayConfig,
-  { address, balances, wasUsed }: Found,
+  { address, balances, wasUsed }: FoundAddress,
   path: string,
 ): string {
   const amounts = balances
@@ -286,7 +286,7 @@ function foundWords(
 function listed(
   config: GatewayConfig,
   chains: readonly ChainScan[],
-  pathTo: (found: Found) => string,
+  pathTo: (found: FoundAddress) => string,
 ) {
   const found = chains.flatMap(({ chain, network, scanned }) =>
     (scanned?.found ?? []).map((one) => ({
@@ -317,7 +317,7 @@ function listed(
 }
 
 export function addScanCommand(program: Command): void {
-  acting(
+  withAct(
     program
       .command("scan")
       .description("find money on deposit addresses that the database does not know"),

@@ -11,9 +11,9 @@ import type { ClockState } from "../own-clock.ts";
 import type { DeliveryState } from "../store/callback-deliveries.ts";
 import type { Counts } from "../store/counts.ts";
 import type { RowKind } from "../store/set-aside.ts";
-import type { Reason as SweepReason } from "../sweeps/sweep-threshold.ts";
+import type { UnsweptReason as SweepReason } from "../sweeps/sweep-threshold.ts";
 
-type Stuck = Extract<Judgement, { readonly kind: "stuck" }>["code"];
+type StuckCode = Extract<Judgement, { readonly kind: "stuck" }>["code"];
 type Rows<Name extends string> = Readonly<Record<Name, StateEnd>>;
 
 const command = "autowithdraw-gateway";
@@ -43,7 +43,7 @@ const withdrawals: Rows<"awaiting_approval" | "awaiting_operator" | "queued" | "
 };
 
 // biome-ignore format: a table, one row a line
-const stuck: Rows<Stuck | "COIN_UNKNOWN" | "SLOT_UNREACHABLE"> = {
+const stuck: Rows<StuckCode | "COIN_UNKNOWN" | "SLOT_UNREACHABLE"> = {
   WATCHER_SLOT_CONSUMED: ["person", "another transaction used its slot or coin, and may have paid its receiver", "`withdrawals show`, alarm", "", ""],
   WATCHER_CONTENT_DIFFERS: ["person", "final, and not exactly the payment", "`withdrawals show`, alarm", `${command} withdrawals moved ID`, "failed `chain_moved`, or completed by exactly the amount; a sweep: `sweeps moved ID`"],
   PIN_UNREADABLE: ["person", "its agent named a coin that is none", "`withdrawals show`, alarm", "", ""],
@@ -158,12 +158,12 @@ export const gatewayEnds = {
   sweeps,
 } as const;
 
-type Named = {
+type StateName = {
   [Group in keyof typeof gatewayEnds]: `${Group} ${keyof (typeof gatewayEnds)[Group] & string}`;
 }[keyof typeof gatewayEnds];
 
 /** The figures of `status`, each with the states that it counts; none: it counts no state. */
-export const countedStates: Readonly<Record<keyof Counts, readonly Named[]>> = {
+export const countedStates: Readonly<Record<keyof Counts, readonly StateName[]>> = {
   withdrawals: ["withdrawals awaiting_approval", "withdrawals queued", "withdrawals broadcast"],
   deposits: ["deposits waiting", "deposits partial", "deposits confirming"],
   sweeps: ["withdrawals queued", "withdrawals broadcast"],
@@ -194,7 +194,7 @@ export const countedStates: Readonly<Record<keyof Counts, readonly Named[]>> = {
 /**
  * Every table of the database, with the states that its rows are; none: its rows wait for nothing.
  */
-export const statesOfTables: Readonly<Record<string, readonly Named[]>> = {
+export const statesOfTables: Readonly<Record<string, readonly StateName[]>> = {
   accountOwners: [],
   addressStates: [],
   agents: ["agents away", "agents locked", "agents paused", "agents awaitsCeiling"],

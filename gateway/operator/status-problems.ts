@@ -89,7 +89,7 @@ function agentProblems({ counts, ready }: GatewayState): readonly Problem[] {
     const known = Object.hasOwn(codes, code) ? codes[code as Code] : null;
     const hint = lockedAdvice(code);
     return {
-      what: `agent ${id} of ${merchant} is locked: ${code}${known === null ? "" : ` (${known[3]})`}`,
+      what: `agent ${id} of ${merchant} is locked: ${code}${known === null ? "" : ` (${known.meaning})`}`,
       hint,
       isWarning: false,
     };
@@ -269,7 +269,11 @@ export function problemsOf(state: GatewayState): readonly Problem[] {
     });
   }
   if (storeFault !== null)
-    problems.push({ what: storeFault.message, hint: codes[storeFault.code][4], isWarning: false });
+    problems.push({
+      what: storeFault.message,
+      hint: codes[storeFault.code].advice,
+      isWarning: false,
+    });
   problems.push(...(ready?.checks ?? []).flatMap(checkProblem));
   if (restored !== "") {
     const what = `the database was restored from a backup (${restored}) and has not caught up: no deposit is taken yet`;

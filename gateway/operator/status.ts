@@ -15,13 +15,13 @@ import { restoredOf } from "../store/restored-database.ts";
 import { dateOf } from "./accounts.ts";
 import {
   asOperator,
-  clock,
   configInForce,
   configOr,
   exit,
   type JsonOption,
-  print,
   printJson,
+  printText,
+  readClock,
 } from "./command.ts";
 import { askHealth, readyAnswerOf, untrustedText } from "./health.ts";
 import { type ChainBooks, type GatewayState, type Problem, problemsOf } from "./status-problems.ts";
@@ -29,14 +29,18 @@ import { withBoth } from "./words.ts";
 
 const dayMs = 86_400_000;
 
-interface Read {
+interface StatusReading {
   readonly counts: Counts | null;
   readonly storeFault: AgentError | null;
   readonly books: readonly ChainBooks[];
   readonly restored: string;
 }
 
-function readDatabase(options: JsonOption, { chains }: GatewayConfig, nowMs: number): Read {
+function readDatabase(
+  options: JsonOption,
+  { chains }: GatewayConfig,
+  nowMs: number,
+): StatusReading {
   try {
     return asOperator(options, ({ store: { database }, run }) => {
       const restored = restoredOf(database)?.reason ?? "";
@@ -52,7 +56,7 @@ function readDatabase(options: JsonOption, { chains }: GatewayConfig, nowMs: num
 }
 
 async function lookAt(options: JsonOption, config: GatewayConfig): Promise<GatewayState> {
-  const nowMs = clock();
+  const nowMs = readClock();
   const health = await askHealth(config);
   const { database } = config;
   const file = configOr(options.config);
@@ -218,7 +222,7 @@ async function status(options: JsonOption): Promise<void> {
     problems.filter((one) => !one.isWarning),
   ];
   const lists = `${listed("what is wrong", wrong)}${listed("not wrong yet", warnings)}`;
-  print(`${headline(code, problems)}\n\n${rowsOf(state, config)}\n${lists}`.trimEnd());
+  printText(`${headline(code, problems)}\n\n${rowsOf(state, config)}\n${lists}`.trimEnd());
 }
 
 export function addStatusCommand(program: Command): void {

@@ -9,7 +9,7 @@ import { familyOf } from "../../chains/families.ts";
 import { formatAmount } from "../../protocol/amount.ts";
 import { nativeOf } from "../balance/funds.ts";
 import type { GatewayConfig } from "../config/config.ts";
-import { type Act, listActsOn } from "../store/audit.ts";
+import { type AuditAct, listActsOn } from "../store/audit.ts";
 import { jobOf } from "../store/jobs.ts";
 import type { TransactionRow } from "../store/rows.ts";
 import { listSignatures } from "../store/signatures.ts";
@@ -19,13 +19,13 @@ import { readTransaction } from "../store/transactions.ts";
 import { orderSweeps } from "../sweeps/sweep-requests.ts";
 import { dateOf, type Operator } from "./accounts.ts";
 import {
-  allowed,
   asOperator,
   type JsonOption,
-  print,
   printCsv,
   printJson,
   printList,
+  printText,
+  requireAllowed,
 } from "./command.ts";
 import { addMovedCommand } from "./moved-commands.ts";
 import { areKnown } from "./named.ts";
@@ -37,7 +37,7 @@ import {
   queryOf,
   withFilters,
 } from "./records.ts";
-import { acting, csvTable, withBoth } from "./words.ts";
+import { csvTable, withAct, withBoth } from "./words.ts";
 
 const states = ["Pending", "Completed", "Failed"] as const;
 
@@ -58,10 +58,10 @@ const columns = [
   ...["status", "stage", "code", "fee", "feeAsset", "txHash", "block", "createdAt", "changedAt"],
 ] as const;
 
-type Listed = Readonly<Record<(typeof columns)[number], string | number>>;
+type SweepLine = Readonly<Record<(typeof columns)[number], string | number>>;
 
 /** The amount of a row and its fee. A top-up moves the native coin. */
-function listed(row: TransactionRow, config: GatewayConfig): Listed {
+function listed(row: TransactionRow, config: GatewayConfig): SweepLine {
   const coin = nativeOf(config, row.network)?.id ?? "";
   const isTopUp = row.operation === "topup";
   return {
@@ -103,7 +103,7 @@ const waitingOf = ({ address, network, currency, reason, detail, at }: SweepNote
 function list(options: ListOptions): void {
   const table = csvTable(options);
   asOperator(options, (by, config) => {
-    if (!allowed(areKnown(by, options))) return;
+    if (!requireAllowed(areKnown(by, options))) return;
     const { database } = by.store;
     const rows = listedTransactions(database, queryOf(["sweep", "topup"], options)).map((row) =>
       listed(row, config),
@@ -118,11 +118,11 @@ function list(options: ListOptions): void {
       return;
     }
     printList(rows.map(describe), "Nothing was swept.");
-    for (const one of waiting) print(describeWaiting(one));
+    for (const one of waiting) printText(describeWaiting(one));
   });
 }
 
-function describe(row: Listed): string {
+function describe(row: SweepLine): string {
   const code = row.code === "" ? "" : `, ${row.code}`;
   const fee = row.fee === "" ? "" : `, fee ${row.fee} ${row.feeAsset}`;
   const kind = row.kind === "topup" ? `top-up for ${row.sweep}` : "sweep";
@@ -140,7 +140,7 @@ export interface ShownSweep {
   readonly ok: true;
   readonly row: TransactionRow;
   readonly topUp: TransactionRow | undefined;
-  readonly acts: readonly Act[];
+  readonly acts: readonly AuditAct[];
 }
 
 /** A sweep or a top-up. Refuses GATEWAY_UNKNOWN_RECORD. */
@@ -155,7 +155,7 @@ export function showSweep({ store: { database } }: Operator, id: string): ShownS
 function show(id: string, options: JsonOption): void {
   asOperator(options, (by, config) => {
     const shown = showSweep(by, id);
-    if (!allowed(shown)) return;
+    if (!requireAllowed(shown)) return;
     const { row, topUp, acts } = shown;
     const { database } = by.store;
     const agentId = jobOf(database, id)?.agent ?? "";
@@ -178,12 +178,12 @@ function show(id: string, options: JsonOption): void {
       printJson({ ...listed(row, config), ...more });
       return;
     }
-    print(describe(listed(row, config)));
-    if (topUp !== undefined) print(describe(listed(topUp, config)));
-    if (agentId !== "") print(`  agent ${agentId}`);
+    printText(describe(listed(row, config)));
+    if (topUp !== undefined) printText(describe(listed(topUp, config)));
+    if (agentId !== "") printText(`  agent ${agentId}`);
     for (const one of attempts)
-      print(`  attempt ${one.attempt}, slot ${one.slot} of ${one.account}, ${one.txHash}`);
-    if (acts.length > 0) print(describeActs(acts));
+      printText(`  attempt ${one.attempt}, slot ${one.slot} of ${one.account}, ${one.txHash}`);
+    if (acts.length > 0) printText(describeActs(acts));
   });
 }
 
@@ -206,7 +206,7 @@ export function orderSweep(
 function order(text: string, options: JsonOption & { readonly currency?: string }): void {
   asOperator(options, (by, config) => {
     const done = orderSweep(by, config, text, options.currency);
-    if (!allowed(done)) return;
+    if (!requireAllowed(done)) return;
     const { address } = done;
     if (options.json === true) {
       printJson({
@@ -216,10 +216,10 @@ function order(text: string, options: JsonOption & { readonly currency?: string 
       return;
     }
     for (const { currency, units } of done.wished)
-      print(`Ordered: ${amountText(config, currency, units)} from ${address}.`);
+      printText(`Ordered: ${amountText(config, currency, units)} from ${address}.`);
     const begins =
       "begins with the next final block; sweeps list says how it goes, and why where it does not.";
-    print(
+    printText(
       by.run === null
         ? `The gateway does not run. Once it does, it ${begins}`
         : `The gateway ${begins}`,
@@ -243,7 +243,7 @@ export function addSweepCommands(program: Command): void {
       .description("one, with its top-up and what was signed")
       .argument("<transactionId>"),
   ).action(show);
-  acting(
+  withAct(
     sweeps
       .command("order")
       .description("have what an address holds swept, worth it or not")

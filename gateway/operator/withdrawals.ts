@@ -10,7 +10,7 @@ import { lineOf } from "../../base/state-end.ts";
 import { familyOf } from "../../chains/families.ts";
 import { formatAmount } from "../../protocol/amount.ts";
 import { type AssignedPayment, assignedOf } from "../store/assigned-payments.ts";
-import { type Act, listActsOn } from "../store/audit.ts";
+import { type AuditAct, listActsOn } from "../store/audit.ts";
 import { type CurrencyHold, currencyHoldOf } from "../store/currency-holds.ts";
 import { agentOfJob, isUnplaced, jobOf } from "../store/jobs.ts";
 import { isLevel, levelTrouble } from "../store/levels.ts";
@@ -26,7 +26,14 @@ import {
 } from "../store/transaction-lists.ts";
 import { dateOf, type Operator } from "./accounts.ts";
 import { assignPayment } from "./assigning.ts";
-import { allowed, asOperator, type JsonOption, print, printJson, printList } from "./command.ts";
+import {
+  asOperator,
+  type JsonOption,
+  printJson,
+  printList,
+  printText,
+  requireAllowed,
+} from "./command.ts";
 import { addMovedCommand } from "./moved-commands.ts";
 import { areKnown } from "./named.ts";
 import {
@@ -42,7 +49,7 @@ import {
 } from "./records.ts";
 import { holdersOfOrder, releaseOrder } from "./releasing.ts";
 import { gatewayEnds } from "./state-ends.ts";
-import { acting, csvTable, remark, withBoth } from "./words.ts";
+import { csvTable, readRemark, withAct, withBoth } from "./words.ts";
 
 export interface ShownWithdrawal {
   readonly ok: true;
@@ -55,7 +62,7 @@ export interface ShownWithdrawal {
   readonly unread: string; // why it waits for the reader of its chain; "" if it does not
   readonly hold: CurrencyHold | undefined; // the hold of its currency, while it waits for that
   readonly moved: MovedPayment | undefined; // its final attempt, if that moved something else
-  readonly acts: readonly Act[];
+  readonly acts: readonly AuditAct[];
 }
 
 /** A withdrawal with its job and its signed attempts. Refuses GATEWAY_UNKNOWN_RECORD. */
@@ -111,7 +118,7 @@ const amountOf = ({ amount, currency }: NamedTransaction): string => `${amount} 
 function list(options: ListOptions): void {
   const table = csvTable(options);
   asOperator(options, (by, config) => {
-    if (!allowed(areKnown(by, options))) return;
+    if (!requireAllowed(areKnown(by, options))) return;
     const { store } = by;
     const rows = listedTransactions(store.database, queryOf(["withdraw"], options));
     if (table !== null) printRecords(by, table, rows, config);
@@ -148,7 +155,7 @@ function endWords({ validUntil, voidAt = "" }: ReturnType<typeof endOf>): string
 function show(id: string, options: JsonOption): void {
   asOperator(options, (by, config) => {
     const shown = showWithdrawal(by, id);
-    if (!allowed(shown)) return;
+    if (!requireAllowed(shown)) return;
     const { row, job, signatures, recalledAt, assigned, holders, unread, hold, moved, acts } =
       shown;
     const attempts = signatures.map((signature) => {
@@ -180,26 +187,26 @@ function show(id: string, options: JsonOption): void {
       });
       return;
     }
-    print(
+    printText(
       `${describeRecord(row, amountOf(row))}\n  to ${row.receiverAddress || "an address that is not named yet"} (${row.network})`,
     );
-    if (job !== undefined) print(jobWords(job));
-    for (const line of [...waitingLines(shown), ...movedLines(shown)]) print(line);
+    if (job !== undefined) printText(jobWords(job));
+    for (const line of [...waitingLines(shown), ...movedLines(shown)]) printText(line);
     for (const one of attempts)
-      print(
+      printText(
         `  attempt ${one.attempt}, slot ${one.slot} of ${one.account}, ${one.txHash}${endWords(one)}`,
       );
     if (assigned !== undefined)
-      print(
+      printText(
         `  paid by ${assigned.txHash} in block ${assigned.block}, as an operator says${waitWords(row)}`,
       );
     else if (recalledAt !== null)
-      print(
+      printText(
         `  its shop asked at ${dateOf(recalledAt)} to cancel it; the agent has not answered yet`,
       );
-    if (row.status !== 0) print(endOfWithdrawal(shown));
-    print(`  callback ${callbackWords[row.callbackStatus]}`);
-    if (acts.length > 0) print(describeActs(acts));
+    if (row.status !== 0) printText(endOfWithdrawal(shown));
+    printText(`  callback ${callbackWords[row.callbackStatus]}`);
+    if (acts.length > 0) printText(describeActs(acts));
   });
 }
 
@@ -295,14 +302,14 @@ function paid(
 ): Promise<void> | void {
   return asOperator(options, async (by, config) => {
     const assigned = await assignPayment(by, config, id, { txHash, reason });
-    if (!allowed(assigned)) return;
+    if (!requireAllowed(assigned)) return;
     const { row } = assigned;
     const state =
       row.status === 1
         ? "it is Completed"
         : "it is Completed once its agent has refused or cancelled it";
     if (options.json === true) printJson(listedRecord(by, row, config));
-    else print(`${txHash} paid ${id}: ${state}.`);
+    else printText(`${txHash} paid ${id}: ${state}.`);
   });
 }
 
@@ -315,14 +322,14 @@ interface ReleaseOptions extends JsonOption {
 function release(id: string, { not: txHash, order, reason, ...options }: ReleaseOptions): void {
   asOperator(options, (by, config) => {
     const released = releaseOrder(by, id, { txHash, reason, isNoOrders: !order });
-    if (!allowed(released)) return;
+    if (!requireAllowed(released)) return;
     const { row, holders } = released;
     const hashes = holders.map((one) => one.txHash);
     if (options.json === true) printJson({ ...listedRecord(by, row, config), heldBy: hashes });
     else if (hashes.length > 0)
-      print(`${txHash} holds ${id} no longer; it is still held by ${hashes.join(", ")}.`);
+      printText(`${txHash} holds ${id} no longer; it is still held by ${hashes.join(", ")}.`);
     else
-      print(
+      printText(
         `${id} is released: the running gateway gives it to its agent, which judges it like every other.`,
       );
   });
@@ -342,7 +349,7 @@ export function addWithdrawalCommands(program: Command): void {
       .description("one, with its agent and what was signed for it")
       .argument("<transactionId>"),
   ).action(show);
-  acting(
+  withAct(
     withdrawals
       .command("paid")
       .description(
@@ -355,9 +362,9 @@ export function addWithdrawalCommands(program: Command): void {
       "a final one of the hot wallet that no order here explains",
       txHashText,
     )
-    .requiredOption("--reason <text>", "why, for anybody who looks later", remark)
+    .requiredOption("--reason <text>", "why, for anybody who looks later", readRemark)
     .action(paid);
-  acting(
+  withAct(
     withdrawals
       .command("release")
       .description(
@@ -370,7 +377,7 @@ export function addWithdrawalCommands(program: Command): void {
       "--no-order",
       "it paid no order at all: it holds no other order back either, also none that comes later",
     )
-    .requiredOption("--reason <text>", "why, for anybody who looks later", remark)
+    .requiredOption("--reason <text>", "why, for anybody who looks later", readRemark)
     .action(release);
   addMovedCommand(withdrawals, "withdraw");
 }

@@ -19,7 +19,7 @@ export function withBoth(command: Command): Command {
 }
 
 /** Like `withBoth`, for a command that changes something: the audit keeps who did. */
-export function acting(command: Command): Command {
+export function withAct(command: Command): Command {
   return withBoth(command).option(
     "--as <name>",
     "who does it, for the audit; the login's name unless told",
@@ -38,7 +38,7 @@ export const configOption = (): Option =>
 export const jsonOption = (): Option => new Option("--json", "one line of JSON");
 
 /** A time as an operator types it, ISO 8601 in UTC, as milliseconds since 1970. */
-export function moment(text: string): number {
+export function readMomentOption(text: string): number {
   const at = readMoment(text);
   if (at === null)
     throw new InvalidArgumentError("a time in UTC: 2026-12-31 or 2026-12-31T18:00:00Z");
@@ -53,10 +53,17 @@ export function rowCount(text: string): number {
 }
 
 /** A text that an operator leaves: a reason or a note. */
-export function remark(text: string): string {
+export function readRemark(text: string): string {
   if (!/^[^\p{C}]{1,500}$/u.test(text.trim()))
     throw new InvalidArgumentError("1 to 500 visible characters in one line");
   return text.trim();
+}
+
+/** When the gateway does what a row asks for; `run` is null while the gateway is stopped. */
+export function nextLook(run: string | null): string {
+  return run === null
+    ? "once the gateway runs, which it does not now"
+    : "in the gateway's next look at the chain";
 }
 
 export interface CsvOptions {

@@ -8,9 +8,9 @@ import { renderToStaticMarkup } from "preact-render-to-string";
 import { formatAmount } from "../../protocol/amount.ts";
 import type { Language } from "../answer/language.ts";
 import { fiatText, timeText } from "./format.ts";
-import { Contact, Copy, Groups, Sign, type Tone } from "./parts.tsx";
+import { AddressGroups, ContactLine, CopyButton, NoticeSign, type NoticeTone } from "./parts.tsx";
 import type { PayerView } from "./payer-view.ts";
-import { Qr } from "./qr.tsx";
+import { QrCode } from "./qr.tsx";
 import {
   asksForMoney,
   dueUnits,
@@ -23,7 +23,7 @@ import {
 } from "./state.ts";
 import { type Figures, type Words, wordsIn } from "./words.ts";
 
-export interface Dress {
+export interface PageFrame {
   readonly language: Language;
   readonly version: string; // the style sheet's and the script's
 }
@@ -36,7 +36,7 @@ interface View {
   readonly language: Language;
 }
 
-const tones: Readonly<Record<PayerState, Tone>> = {
+const tones: Readonly<Record<PayerState, NoticeTone>> = {
   waiting: "wait",
   unconfirmed: "wait",
   seen: "wait",
@@ -87,7 +87,7 @@ function figuresOf(shown: PayerView, language: Language): Figures {
 }
 
 /** The page of one request. */
-export function renderPage(shown: PayerView, { language, version }: Dress): string {
+export function renderPage(shown: PayerView, { language, version }: PageFrame): string {
   const state = stateOf(shown);
   const words = wordsIn[language];
   const view: View = { shown, state, figures: figuresOf(shown, language), words, language };
@@ -128,14 +128,14 @@ export function renderPage(shown: PayerView, { language, version }: Dress): stri
 /** A page that says one thing: always of the same form. */
 export function renderNotice(
   which: "notFound" | "tooMany" | "unreadable",
-  { language, version }: Dress,
+  { language, version }: PageFrame,
 ): string {
   const [title, text] = wordsIn[language][which];
   return documentOf(
     { language, version, title },
     <main>
       <section class="status stop">
-        <Sign tone="stop" />
+        <NoticeSign tone="stop" />
         <h1>{title}</h1>
         <p>{text}</p>
       </section>
@@ -144,7 +144,7 @@ export function renderNotice(
   );
 }
 
-interface Head extends Dress {
+interface Head extends PageFrame {
   readonly title: string;
 }
 
@@ -196,7 +196,7 @@ function Status({ shown, state, figures, words, language }: View): VNode {
   const asks = asksForMoney(shown, state);
   return (
     <section class={`status ${tones[state]}${asks ? " brief" : ""}`}>
-      <Sign tone={tones[state]} />
+      <NoticeSign tone={tones[state]} />
       <h2>{title(figures)}</h2>
       {asks ? <Left shown={shown} words={words} /> : null}
       {sentence === "" ? null : (
@@ -238,7 +238,7 @@ function Write({ shown, words }: Pick<View, "shown" | "words">): VNode {
         words.noContact(shop)
       ) : (
         <>
-          {words.writeTo(shop)} <Contact contact={contact} orderId={orderId} />.
+          {words.writeTo(shop)} <ContactLine contact={contact} orderId={orderId} />.
         </>
       )}{" "}
       {words.nameOrder} <strong class="order">{orderId}</strong>
@@ -272,12 +272,12 @@ function Pay(view: View): VNode {
             {words.price(fiatText(language, quote.fiatAmount, quote.fiatCurrency), price, symbol)}
           </p>
         )}
-        <Copy of="amount" label={words.copyAmount} words={words} />
+        <CopyButton of="amount" label={words.copyAmount} words={words} />
       </div>
       <div class="address">
         <h3>{words.address}</h3>
-        <Groups address={shown.address} id="address" />
-        <Copy of="address" label={words.copyAddress} words={words} />
+        <AddressGroups address={shown.address} id="address" />
+        <CopyButton of="address" label={words.copyAddress} words={words} />
       </div>
       {shown.tag === "" ? null : (
         <div class="address">
@@ -286,7 +286,7 @@ function Pay(view: View): VNode {
             <b>{shown.tag}</b>
           </code>
           <p class="only">{words.tagNeeded}</p>
-          <Copy of="tag" label={words.copyTag} words={words} />
+          <CopyButton of="tag" label={words.copyTag} words={words} />
         </div>
       )}
       <Faces shown={shown} words={words} link={shown.linkFor(due)} />
@@ -303,7 +303,7 @@ function Faces({
   words,
   link,
 }: Pick<View, "shown" | "words"> & { readonly link: string }): VNode | null {
-  const address = <Qr text={shown.address} label={words.qrAddress} />;
+  const address = <QrCode text={shown.address} label={words.qrAddress} />;
   if (link === "") return shown.tag === "" ? <div class="faces">{address}</div> : null;
   if (shown.tag !== "") {
     return (
@@ -330,7 +330,7 @@ function Faces({
 function LinkFace({ words, link }: Pick<View, "words"> & { readonly link: string }): VNode {
   return (
     <>
-      <Qr text={link} label={words.qrLink} />
+      <QrCode text={link} label={words.qrLink} />
       <p class="hint">{words.linkHint}</p>
       <a class="wallet" href={link}>
         {words.openWallet}
@@ -376,7 +376,7 @@ function Outcome(view: View): VNode | null {
             </dd>
             <dt>{words.address}</dt>
             <dd>
-              <Groups address={shown.address} id="address" />
+              <AddressGroups address={shown.address} id="address" />
             </dd>
             {shown.tag === "" ? null : (
               <>
@@ -423,7 +423,8 @@ function Foot({ shown, state, words, language }: View): VNode {
       </p>
       {needsShop.has(state) || shown.isRevoked || shown.contact === "" ? null : (
         <p>
-          {words.writeTo(shown.shop)} <Contact contact={shown.contact} orderId={shown.orderId} />
+          {words.writeTo(shown.shop)}{" "}
+          <ContactLine contact={shown.contact} orderId={shown.orderId} />
         </p>
       )}
       {shown.returnUrl !== "" && (state === "seen" || asksForMoney(shown, state)) ? (

@@ -22,7 +22,13 @@ function isMarked(groups: readonly string[], at: number): boolean {
   );
 }
 
-export function Groups({ address, id }: { readonly address: string; readonly id: string }): VNode {
+export function AddressGroups({
+  address,
+  id,
+}: {
+  readonly address: string;
+  readonly id: string;
+}): VNode {
   const groups = groupsOf(address);
   return (
     <code class="groups" id={id}>
@@ -37,7 +43,7 @@ export function Groups({ address, id }: { readonly address: string; readonly id:
 }
 
 /** Hidden until the script runs, because it does nothing without. */
-export function Copy({
+export function CopyButton({
   of,
   label,
   words,
@@ -59,10 +65,10 @@ const shapes = {
   care: "M12 7v6M12 16.5v.1",
   stop: "M8.5 8.5l7 7M15.5 8.5l-7 7",
 } as const;
-export type Tone = keyof typeof shapes;
+export type NoticeTone = keyof typeof shapes;
 
 /** A sign beside a title, which says the same. */
-export function Sign({ tone }: { readonly tone: Tone }): VNode {
+export function NoticeSign({ tone }: { readonly tone: NoticeTone }): VNode {
   return (
     <svg class="sign" viewBox="0 0 24 24" aria-hidden="true">
       <circle cx="12" cy="12" r="10" />
@@ -74,7 +80,7 @@ export function Sign({ tone }: { readonly tone: Tone }): VNode {
 const isMail = (contact: string): boolean => !contact.includes("://");
 
 /** A page is shown without its scheme. */
-export function Contact({
+export function ContactLine({
   contact,
   orderId,
 }: {

@@ -27,7 +27,7 @@ export interface PayerView {
   readonly isHeld: boolean; // a payment was seen in time and keeps the request open
   readonly lateUnits: bigint; // in a block behind the end, while the request is open
   readonly confirmations: number | null; // the seen part's; null if unknown
-  readonly others: readonly Other[];
+  readonly others: readonly OtherCoin[];
   readonly address: string;
   readonly tag: string; // goes with the address; "" for none
   readonly linkFor: (units: bigint) => string; // for wallets; "" where the chain has none
@@ -45,7 +45,7 @@ export interface PayerView {
 }
 
 /** Another coin than the request's, at its address. */
-export interface Other {
+export interface OtherCoin {
   readonly amount: string; // "" if its decimals are unknown
   readonly symbol: string;
 }

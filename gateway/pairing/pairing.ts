@@ -23,7 +23,7 @@ import {
   transcriptMacFits,
   transcriptSignatureFits,
 } from "../../protocol/pairing.ts";
-import { type Answer, data, isAnswer, say } from "../answer/answer.ts";
+import { type Answer, dataAnswer, isAnswer, problem } from "../answer/answer.ts";
 import { findKey, keyHasScope, keyProblem } from "../auth/keys.ts";
 import { openSecret } from "../auth/secret-box.ts";
 import type { ClientAddress } from "../config/client-address.ts";
@@ -36,7 +36,7 @@ import { restoreHead } from "../store/agent-state.ts";
 import {
   agentOfMerchant,
   insertAgent,
-  type Pairing,
+  type PairingColumns,
   pairAgentAgain,
   readAgent,
 } from "../store/agents.ts";
@@ -64,7 +64,7 @@ function read(body: Uint8Array): Request | Answer {
     if (isAnswer(accounts)) return accounts;
     return { sealed, transcript, hash: transcriptHashOf(sealed.transcript), accounts };
   } catch (error) {
-    if (error instanceof AgentError) return say("pairing_invalid", { reason: error.code });
+    if (error instanceof AgentError) return problem("pairing_invalid", { reason: error.code });
     throw error;
   }
 }
@@ -76,7 +76,7 @@ function readAccounts({ accounts, networks }: PairingTranscript): readonly Agent
   const read: AgentAccount[] = [];
   for (const { family: name, purpose, id } of accounts) {
     const family = familyNamed(name);
-    if (family === undefined) return say("pairing_invalid", { reason: "PAIRING_TRANSCRIPT" });
+    if (family === undefined) return problem("pairing_invalid", { reason: "PAIRING_TRANSCRIPT" });
     if (purpose === "deposits") {
       read.push({ family: name, purpose, id, firstAddress: family.depositAddress(id, 0) });
       continue;
@@ -84,14 +84,16 @@ function readAccounts({ accounts, networks }: PairingTranscript): readonly Agent
     const network = networks.find((one) => findFamily(one) === family) ?? mainNetworks[family.name];
     const address = family.parseAddress(id, network);
     if (!address.ok || address.address !== id)
-      return say("pairing_invalid", { reason: "ADDRESS_CHECKSUM" });
+      return problem("pairing_invalid", { reason: "ADDRESS_CHECKSUM" });
     read.push({ family: name, purpose, id, firstAddress: id });
   }
   const isServed = (network: string): boolean => {
     const needed = findFamily(network)?.name;
     return needed === undefined || read.some(({ family }) => family === needed);
   };
-  return networks.every(isServed) ? read : say("pairing_invalid", { reason: "PAIRING_TRANSCRIPT" });
+  return networks.every(isServed)
+    ? read
+    : problem("pairing_invalid", { reason: "PAIRING_TRANSCRIPT" });
 }
 
 /**
@@ -100,22 +102,22 @@ function readAccounts({ accounts, networks }: PairingTranscript): readonly Agent
  */
 function proven(service: Service, request: Request, client: ClientAddress): KeyRow | Answer {
   const { store, key: gatewayKey, clock } = service;
-  const key = findKey(store.database, request.transcript.keyId);
-  if (key === undefined || key.secretBox === null) return say("pairing_key_invalid");
+  const key = findKey(store, request.transcript.keyId);
+  if (key === undefined || key.secretBox === null) return problem("pairing_key_invalid");
   const secret = openSecret(key.secretBox, key.id, gatewayKey.sealingKey);
   try {
     if (!transcriptMacFits(secret, request.sealed.transcript, request.sealed.mac))
-      return say("pairing_key_invalid");
+      return problem("pairing_key_invalid");
   } finally {
     secret.fill(0);
   }
-  const problem = unsignedProblem(request);
-  if (problem !== null) return problem;
+  const reason = unsignedProblem(request);
+  if (reason !== null) return reason;
   const merchant = readMerchant(store.database, key.merchant);
   invariant(merchant !== undefined, "a key's merchant is in the table");
   const barred = keyProblem(key, merchant, client, clock());
-  if (barred !== null) return say(barred);
-  return keyHasScope(key, "agent:pair") ? key : say("scope_missing", { scope: "agent:pair" });
+  if (barred !== null) return problem(barred);
+  return keyHasScope(key, "agent:pair") ? key : problem("scope_missing", { scope: "agent:pair" });
 }
 
 /**
@@ -125,9 +127,9 @@ function proven(service: Service, request: Request, client: ClientAddress): KeyR
 function unsignedProblem({ sealed, transcript }: Request): Answer | null {
   const { linkKey, signerKey, accounts } = transcript;
   if (!transcriptSignatureFits(linkKey, sealed.transcript, sealed.linkSignature))
-    return say("pairing_unsigned", { key: "link" });
+    return problem("pairing_unsigned", { key: "link" });
   if (!transcriptSignatureFits(signerKey, sealed.transcript, sealed.signerSignature)) {
-    return say("pairing_unsigned", { key: "signer" });
+    return problem("pairing_unsigned", { key: "signer" });
   }
   const digest = accountDigestOf(sealed.transcript);
   const proofs = sealed.proofs.length === accounts.length ? sealed.proofs : [];
@@ -136,7 +138,7 @@ function unsignedProblem({ sealed, transcript }: Request): Answer | null {
       familyNamed(account.family)?.accounts.proofFits(account, digest, proofs[index] ?? "") !==
       true,
   );
-  return unproven === undefined ? null : say("pairing_unproven", { account: unproven.id });
+  return unproven === undefined ? null : problem("pairing_unproven", { account: unproven.id });
 }
 
 /**
@@ -146,16 +148,16 @@ function unsignedProblem({ sealed, transcript }: Request): Answer | null {
 function tablesProblem(config: GatewayConfig, transcript: PairingTranscript): Answer | null {
   const networks = new Set(Object.values(config.chains).map((chain) => chain.network));
   const foreign = transcript.networks.find((network) => !networks.has(network));
-  if (foreign !== undefined) return say("pairing_network_differs", { network: foreign });
+  if (foreign !== undefined) return problem("pairing_network_differs", { network: foreign });
   for (const theirs of transcript.currencies) {
     const ours = Object.hasOwn(config.currencies, theirs.id)
       ? config.currencies[theirs.id]
       : undefined;
     if (ours === undefined)
-      return say("pairing_currency_differs", { currency: theirs.id, field: "id" });
+      return problem("pairing_currency_differs", { currency: theirs.id, field: "id" });
     for (const field of ["network", "contract", "decimal"] as const) {
       if (theirs[field] === ours[field]) continue;
-      return say("pairing_currency_differs", {
+      return problem("pairing_currency_differs", {
         currency: theirs.id,
         field,
         gateway: ours[field],
@@ -180,9 +182,10 @@ interface Registration {
  */
 function pairedBy(
   database: Database,
+  merchant: string,
   { transcript, hash, accounts }: Request,
   nowMs: number,
-): Pairing {
+): PairingColumns {
   const deposits = accounts.filter(({ purpose }) => purpose === "deposits");
   return {
     networks: JSON.stringify(transcript.networks),
@@ -190,7 +193,9 @@ function pairedBy(
     pairedAt: nowMs,
     nextDepositIndex: Math.max(
       0,
-      ...deposits.map(({ firstAddress }) => nextDepositIndexUnder(database, firstAddress)),
+      ...deposits.map(({ firstAddress }) =>
+        nextDepositIndexUnder(database, merchant, firstAddress),
+      ),
     ),
     transcriptHash: hash,
     transcriptAt: transcript.at,
@@ -202,7 +207,7 @@ function again(database: Database, agent: AgentRow, request: Request, nowMs: num
   const recovery = recoveryOf(database, agent);
   if (recovery?.takenAt === null)
     restoreHead(database, agent.id, { seq: recovery.heldSeq, hash: recovery.heldHash });
-  pairAgentAgain(database, agent.id, pairedBy(database, request, nowMs));
+  pairAgentAgain(database, agent.id, pairedBy(database, agent.merchant, request, nowMs));
   return {
     agent: agent.id,
     merchant: agent.merchant,
@@ -229,7 +234,7 @@ function first(
     signerKey,
     linkKey,
     accounts: JSON.stringify(accounts),
-    ...pairedBy(database, request, nowMs),
+    ...pairedBy(database, key.merchant, request, nowMs),
   });
   return { agent: id, merchant: key.merchant, ledgerEpoch: 1, at: nowMs, isRepeat: false };
 }
@@ -242,7 +247,7 @@ function register(
 ): Registration | Answer {
   const { transcript } = request;
   const key = readKey(database, keyId);
-  if (key === undefined || key.revokedAt !== null) return say("key_revoked");
+  if (key === undefined || key.revokedAt !== null) return problem("key_revoked");
   const { merchant } = key;
   const id = agentIdOf({
     merchant,
@@ -251,14 +256,14 @@ function register(
     linkKey: transcript.linkKey,
   });
   const live = agentOfMerchant(database, merchant);
-  if (live !== undefined && live.id !== id) return say("pairing_taken", { agent: live.id });
+  if (live !== undefined && live.id !== id) return problem("pairing_taken", { agent: live.id });
   const known = readAgent(database, id);
   if (known !== undefined && transcript.at <= known.transcriptAt) {
     const isSame = live !== undefined && known.transcriptHash === request.hash;
     const ledgerEpoch = grantedEpoch(database, known);
     return isSame
       ? { agent: id, merchant, ledgerEpoch, at: known.pairedAt, isRepeat: true }
-      : say("pairing_replayed");
+      : problem("pairing_replayed");
   }
   if (live !== undefined) {
     const wasAwaited = awaitsRecovery(database, live);
@@ -266,10 +271,11 @@ function register(
     if (wasAwaited) recoverFirst(database, registered, nowMs);
     return registered;
   }
-  if (key.pairingUsed === 1) return say("pairing_used");
+  if (key.pairingUsed === 1) return problem("pairing_used");
   // Coins at these addresses belong to the first merchant that paired them, even after the release
   // of its agent.
-  if (isAccountOfOthers(database, merchant, request.accounts)) return say("pairing_wallet_taken");
+  if (isAccountOfOthers(database, merchant, request.accounts))
+    return problem("pairing_wallet_taken");
   useUpPairing(database, key.id, nowMs);
   const registered =
     known === undefined
@@ -324,7 +330,7 @@ function grant(service: Service, keyId: string, request: Request, nowMs: number)
       { event: "agent-paired", agent, merchant, ledgerEpoch, shortCode: outcome.shortCode },
       "an agent paired; compare the short code with the one pair printed",
     );
-  return data(outcome.answer);
+  return dataAnswer(outcome.answer);
 }
 
 /**
@@ -337,12 +343,12 @@ export function pairAgent(service: Service, body: Uint8Array, client: ClientAddr
   if (isAnswer(request)) return request;
   const { transcript } = request;
   if (transcript.gatewayFingerprint !== service.key.fingerprint)
-    return say("pairing_other_gateway");
+    return problem("pairing_other_gateway");
   const key = proven(service, request, client);
   if (isAnswer(key)) return key;
   const nowMs = service.clock();
   if (Math.abs(nowMs - transcript.at) > clockDifferenceMaxMs)
-    return say("pairing_clock", { gatewayAt: nowMs, agentAt: transcript.at });
-  const problem = tablesProblem(service.config, transcript);
-  return problem ?? grant(service, key.id, request, nowMs);
+    return problem("pairing_clock", { gatewayAt: nowMs, agentAt: transcript.at });
+  const reason = tablesProblem(service.config, transcript);
+  return reason ?? grant(service, key.id, request, nowMs);
 }

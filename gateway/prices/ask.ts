@@ -6,16 +6,21 @@ import { createOutgoing, type Outcome } from "../../outgoing/exchange.ts";
 import { answerBytesMax } from "./exact-json.ts";
 
 /** `waitMs` is how long the exchange asks us to wait, or 0. */
-export type Asked =
+export type PriceAnswer =
   | { readonly ok: true; readonly text: string }
   | { readonly ok: false; readonly status: number; readonly why: string; readonly waitMs: number };
 
-export type Ask = (url: string, signal: AbortSignal) => Promise<Asked>;
+export type PriceRequest = (url: string, signal: AbortSignal) => Promise<PriceAnswer>;
 
 const timeoutMsDefault = 8_000;
 const waitMsMax = 3_600_000;
 
-const failed = (why: string, status = 0, waitMs = 0): Asked => ({ ok: false, status, why, waitMs });
+const failed = (why: string, status = 0, waitMs = 0): PriceAnswer => ({
+  ok: false,
+  status,
+  why,
+  waitMs,
+});
 
 /**
  * Seconds of a Retry-After header in milliseconds. The header's other form, a date, counts as 0.
@@ -29,7 +34,7 @@ function waitOf(header: string | undefined): number {
  * Makes the function that asks. Every answer is a value, because exchanges are often unreachable,
  * slow or send nonsense.
  */
-export function createAsk(timeoutMs = timeoutMsDefault): Ask {
+export function createAsk(timeoutMs = timeoutMsDefault): PriceRequest {
   return (url, signal) =>
     new Promise((resolve) => {
       const { origin, pathname, search } = new URL(url);
@@ -51,7 +56,7 @@ export function createAsk(timeoutMs = timeoutMsDefault): Ask {
     });
 }
 
-function askedOf(outcome: Outcome, timeoutMs: number): Asked {
+function askedOf(outcome: Outcome, timeoutMs: number): PriceAnswer {
   if (outcome.ok) {
     const { status, retryAfter, body } = outcome;
     return status === 200

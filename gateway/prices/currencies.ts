@@ -3,7 +3,7 @@
  * currency that lacks a price is listed if the operator wants it, with "" in place of the price. No
  * price is ever invented. Nothing here decides about money.
  */
-import { type Answer, data } from "../answer/answer.ts";
+import { type Answer, dataAnswer } from "../answer/answer.ts";
 import type { GatewayConfig, GatewayCurrency } from "../config/config.ts";
 import { fiats } from "../config/fiat.ts";
 import type { Price, Prices } from "../service.ts";
@@ -42,7 +42,7 @@ export function listCurrencies(
   { currencies }: Pick<GatewayConfig, "currencies">,
   prices: Prices,
 ): Answer {
-  return data(
+  return dataAnswer(
     Object.values(currencies)
       .filter(({ enabled }) => enabled)
       .flatMap((currency) => row(currency, prices) ?? []),

@@ -9,23 +9,23 @@ import { fiats } from "../config/fiat.ts";
 import type { SourceName } from "../config/price-settings.ts";
 import { type PriceReadingRow, savePrices } from "../store/prices.ts";
 import type { Store } from "../store/store.ts";
-import type { Ask } from "./ask.ts";
+import type { PriceRequest } from "./ask.ts";
 import { priceText } from "./decimal.ts";
 import { createMarketClient, isUnlisted, type Slot } from "./market-client.ts";
 import type { Pair } from "./markets.ts";
-import { type Board, pairsOf } from "./price-cache.ts";
-import { type JudgeRules, judge, momentOf } from "./price-median.ts";
+import { type PriceBoard, pairsOf } from "./price-cache.ts";
+import { type JudgeRules, judgePrice, momentOf } from "./price-median.ts";
 
 export interface FeedOptions {
   readonly config: Pick<GatewayConfig, "currencies" | "prices">;
-  readonly board: Board;
+  readonly board: PriceBoard;
   readonly store: Store;
-  readonly ask: Ask;
+  readonly ask: PriceRequest;
   readonly log: GatewayLog;
   readonly clock: () => number; // Unix milliseconds
 }
 
-export interface Feed {
+export interface PriceFeed {
   /**
    * Runs a round: asks every market that is due, ends when each has answered or failed. Harmless at
    * any time.
@@ -43,7 +43,7 @@ const stuckMs = 15 * minuteMs;
 const readingRounds = 3;
 
 /** Prepares the feed of every source of the configuration. */
-export function createFeed({ config, board, store, ask, log, clock }: FeedOptions): Feed {
+export function createFeed({ config, board, store, ask, log, clock }: FeedOptions): PriceFeed {
   const { sources, everySeconds, guardPercent, staleMinutes } = config.prices;
   const everyMs = everySeconds * secondMs;
   const pairs = pairsOf(config, fiats);
@@ -60,7 +60,7 @@ export function createFeed({ config, board, store, ask, log, clock }: FeedOption
       const slots = clients.flatMap((client) => client.slots.get(pair) ?? []);
       const readings = slots.flatMap(({ reading }) => reading ?? []);
       board.unlist(pair, slots.length > 0 && slots.every(isUnlisted));
-      const { price, atMs, leftOut } = judge(readings, rules, clock());
+      const { price, atMs, leftOut } = judgePrice(readings, rules, clock());
       for (const slot of slots)
         slot.leftOut = slot.reading === null ? "silent" : (leftOut.get(slot.reading.source) ?? "");
       if (price !== null) board.publish({ ...pair, price, atMs });

@@ -7,14 +7,14 @@
 import type { JsonValue } from "../../base/json.ts";
 import type { GatewayLog } from "../../base/log.ts";
 import type { PriceSource, SourceName } from "../config/price-settings.ts";
-import type { Ask, Asked } from "./ask.ts";
+import type { PriceAnswer, PriceRequest } from "./ask.ts";
 import { parseExact, textAt } from "./exact-json.ts";
-import { markets, type Pair, type Question, type Said } from "./markets.ts";
-import type { LeftOut, Reading } from "./price-median.ts";
+import { markets, type Pair, type Question, type StatedPrice } from "./markets.ts";
+import type { LeftOut, PriceReading } from "./price-median.ts";
 
 /** The state of one pair at one source. */
 export interface Slot {
-  reading: Reading | null; // null before its first price
+  reading: PriceReading | null; // null before its first price
   trouble: string; // problem of its newest answer; "" none
   leftOut: LeftOut; // from the newest judgement
   notBeforeMs: number;
@@ -29,7 +29,7 @@ export interface MarketClientOptions {
   readonly source: PriceSource;
   readonly pairs: readonly Pair[]; // pairs that the source does not have are skipped
   readonly everyMs: number; // the feed's interval
-  readonly ask: Ask;
+  readonly ask: PriceRequest;
   readonly signal: AbortSignal; // ends requests in progress, and prevents new ones
   readonly log: GatewayLog;
   readonly clock: () => number; // Unix milliseconds
@@ -76,7 +76,7 @@ export function createMarketClient({
   let notBeforeMs = 0;
 
   /** True if the source may be asked the next question. */
-  function take(question: Question, asked: Asked): boolean {
+  function take(question: Question, asked: PriceAnswer): boolean {
     if (asked.ok) {
       const answer = parseExact(asked.text);
       for (const pair of question.pairs) {
@@ -171,15 +171,15 @@ function refusalIn(answer: JsonValue): string {
   return (textAt(answer, "error", "0") || textAt(answer, "message")).slice(0, wordsMax);
 }
 
-interface Told {
-  readonly said: Said | null;
+interface MarketReply {
+  readonly said: StatedPrice | null;
   readonly words: string; // the source's own, if it said no price
 }
 
 function receive(
   slot: Slot | undefined,
   source: SourceName,
-  { said, words }: Told,
+  { said, words }: MarketReply,
   nowMs: number,
 ): void {
   if (slot === undefined) return;

@@ -20,7 +20,7 @@ export interface Pair {
 }
 
 /** An exchange's statement about a pair. `mark` is a text that changes with each trade there. */
-export interface Said {
+export interface StatedPrice {
   readonly price: bigint; // decimal.ts
   readonly atMs: number | null; // by the exchange's own clock; null if it states no time
   readonly mark: string;
@@ -37,12 +37,12 @@ export interface Market {
   /** The requests for these pairs, all of which are against one of `fiats`. */
   questions(pairs: readonly Pair[]): readonly Question[];
   /** The statement about a pair in the answer; null if there is no usable one. */
-  read(answer: JsonValue, pair: Pair): Said | null;
+  read(answer: JsonValue, pair: Pair): StatedPrice | null;
 }
 
 const secondMs = 1_000;
 
-function said(price: string, mark: string, atMs: number | null = null): Said | null {
+function said(price: string, mark: string, atMs: number | null = null): StatedPrice | null {
   const units = readPrice(price);
   return units === null || (atMs !== null && !Number.isSafeInteger(atMs))
     ? null

@@ -14,7 +14,7 @@ export interface MarketPrice extends Pair {
   readonly atMs: number;
 }
 
-export interface Board extends Prices {
+export interface PriceBoard extends Prices {
   /** Takes a price that the markets agree on, and replaces the pair's older price. */
   publish(price: MarketPrice): void;
   /** Says that no source lists a pair, or that one may have it. */
@@ -37,7 +37,7 @@ export function createBoard(
   { prices: settings }: Pick<GatewayConfig, "prices">,
   clock: () => number,
   earlier: readonly MarketPrice[] = [],
-): Board {
+): PriceBoard {
   const unlisted = new Set<string>();
   const byPair = new Map(earlier.map((one) => [nameOf(one), one]));
 

@@ -4,7 +4,7 @@
  * in.
  */
 import type { SourceName } from "../config/price-settings.ts";
-import type { Said } from "./markets.ts";
+import type { StatedPrice } from "./markets.ts";
 
 /**
  * The reason why a source does not count. `silent`: no price lately. `stuck`: no trade there
@@ -13,7 +13,7 @@ import type { Said } from "./markets.ts";
  */
 export type LeftOut = "" | "silent" | "stuck" | "outlier" | "split" | "alone";
 
-export interface Reading extends Said {
+export interface PriceReading extends StatedPrice {
   readonly source: SourceName;
   readonly readAtMs: number;
   readonly markSinceMs: number; // when its mark was first read
@@ -26,18 +26,18 @@ export interface JudgeRules {
   readonly stuckMs: number; // time without a trade, also by the source's own clock, after which a price is stuck
 }
 
-export interface Judged {
+export interface JudgedPrice {
   readonly price: bigint | null; // null: no price
   readonly atMs: number; // the second newest reading time of the sources that count; 0 without a price
   readonly leftOut: ReadonlyMap<SourceName, LeftOut>; // "" if it counts
 }
 
 /** The time that a reading is about: its newest known trade. */
-export function momentOf({ atMs, markSinceMs }: Reading): number {
+export function momentOf({ atMs, markSinceMs }: PriceReading): number {
   return Math.min(markSinceMs, atMs ?? markSinceMs);
 }
 
-function fault(reading: Reading, rules: JudgeRules, nowMs: number): LeftOut {
+function fault(reading: PriceReading, rules: JudgeRules, nowMs: number): LeftOut {
   if (nowMs - reading.readAtMs > rules.readingMsMax) return "silent";
   return nowMs - momentOf(reading) > rules.stuckMs ? "stuck" : "";
 }
@@ -46,10 +46,10 @@ function fault(reading: Reading, rules: JudgeRules, nowMs: number): LeftOut {
  * The largest group of neighbours within the guard; of two equally large groups, the narrower.
  * `sorted` is by price, and not empty.
  */
-function agreeing(sorted: readonly Reading[], guardPercent: number): readonly Reading[] {
+function agreeing(sorted: readonly PriceReading[], guardPercent: number): readonly PriceReading[] {
   const ceiling = BigInt(100 + guardPercent);
-  let best: readonly Reading[] = [];
-  const width = (run: readonly Reading[]): bigint =>
+  let best: readonly PriceReading[] = [];
+  const width = (run: readonly PriceReading[]): bigint =>
     (run.at(-1)?.price ?? 0n) - (run[0]?.price ?? 0n);
   for (const [place, lowest] of sorted.entries()) {
     const run = sorted.slice(place).filter(({ price }) => price * 100n <= lowest.price * ceiling);
@@ -59,19 +59,23 @@ function agreeing(sorted: readonly Reading[], guardPercent: number): readonly Re
   return best;
 }
 
-function medianOf(sorted: readonly Reading[]): bigint {
+function medianOf(sorted: readonly PriceReading[]): bigint {
   const lower = sorted[(sorted.length - 1) >> 1]?.price ?? 0n;
   const upper = sorted[sorted.length >> 1]?.price ?? 0n;
   return (lower + upper) / 2n;
 }
 
 /** The newest time at which two sources had agreed. */
-function agreedAt(group: readonly Reading[]): number {
+function agreedAt(group: readonly PriceReading[]): number {
   const [, second = 0] = group.map(({ readAtMs }) => readAtMs).sort((a, b) => b - a);
   return second;
 }
 
-export function judge(readings: readonly Reading[], rules: JudgeRules, nowMs: number): Judged {
+export function judgePrice(
+  readings: readonly PriceReading[],
+  rules: JudgeRules,
+  nowMs: number,
+): JudgedPrice {
   const leftOut = new Map<SourceName, LeftOut>(
     readings.map((one) => [one.source, fault(one, rules, nowMs)]),
   );

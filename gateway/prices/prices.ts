@@ -11,7 +11,7 @@ import type { Store } from "../store/store.ts";
 import { createAsk } from "./ask.ts";
 import { readPrice } from "./decimal.ts";
 import { startFeed } from "./feed.ts";
-import { type Board, createBoard, type MarketPrice } from "./price-cache.ts";
+import { createBoard, type MarketPrice, type PriceBoard } from "./price-cache.ts";
 
 export interface PricesOptions {
   readonly config: Pick<GatewayConfig, "currencies" | "prices">;
@@ -30,7 +30,7 @@ function savedPrices(store: Store): readonly MarketPrice[] {
 }
 
 /** The board with the database's prices; no market is asked. */
-export function boardOf({ config, store, clock }: Omit<PricesOptions, "log">): Board {
+export function boardOf({ config, store, clock }: Omit<PricesOptions, "log">): PriceBoard {
   return createBoard(config, clock, savedPrices(store));
 }
 

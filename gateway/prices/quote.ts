@@ -9,7 +9,7 @@ import { type FiatSum, fiatDecimal, type Quote } from "../config/fiat.ts";
 import type { Prices } from "../service.ts";
 import { priceDecimal, priceText } from "./decimal.ts";
 
-export type Quoted =
+export type QuoteResult =
   | { readonly ok: true; readonly amount: string; readonly quote: Quote }
   /** `comes` is true if a source can bring a price; only an operator renews a typed one. */
   | {
@@ -24,7 +24,7 @@ const payableDecimal = 8;
 const ceiling = (dividend: bigint, divisor: bigint): bigint => (dividend + divisor - 1n) / divisor;
 
 /** Makes a quote. `sum` has a canonical amount above zero. The same price gives the same quote. */
-export function quote(prices: Prices, currency: GatewayCurrency, sum: FiatSum): Quoted {
+export function quoteAmount(prices: Prices, currency: GatewayCurrency, sum: FiatSum): QuoteResult {
   const found = prices.of(currency, sum.fiatCurrency);
   if (found === null || found.isStale) {
     const comes =

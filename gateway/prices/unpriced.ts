@@ -3,7 +3,7 @@ import type { GatewayConfig, GatewayCurrency } from "../config/config.ts";
 import { type Fiat, fiats } from "../config/fiat.ts";
 import type { Prices } from "../service.ts";
 
-export interface Unpriced {
+export interface UnpricedPair {
   readonly currency: GatewayCurrency;
   readonly fiat: Fiat;
 }
@@ -12,7 +12,7 @@ export interface Unpriced {
 export function unpricedOf(
   prices: Prices,
   currencies: GatewayConfig["currencies"],
-): readonly Unpriced[] {
+): readonly UnpricedPair[] {
   const enabled = Object.values(currencies).filter((currency) => currency.enabled);
   return enabled.flatMap((currency) =>
     fiats

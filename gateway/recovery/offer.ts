@@ -44,7 +44,7 @@ const dayMs = 86_400_000;
 const sweptAccountsMax = 32;
 
 /** The run that gets the order, and the gateway's signature. */
-interface Asking {
+interface OfferTarget {
   readonly hello: Pick<Hello, "nonce" | "open">;
   readonly sign: (text: string) => string; // signs one job
   readonly nowMs: number;
@@ -59,7 +59,7 @@ export function recoveryOffer(
   database: Database,
   agent: AgentRow,
   recovery: RecoveryRow,
-  { hello, sign, nowMs }: Asking,
+  { hello, sign, nowMs }: OfferTarget,
 ): readonly Recovery[] {
   const told = (row: AskedWithdrawal): RecoveryWithdrawal => withdrawalOf(database, row, sign);
   const withdrawals = openWithdrawals(database, agent).map(told);
@@ -131,7 +131,7 @@ function endedAmong(
 /** The ids of all withdrawals that `endedAmong` can find. */
 export function endedIds(
   database: Database,
-  agent: AgentRow,
+  agent: Pick<AgentRow, "id">,
   open: readonly OpenSlots[],
 ): readonly string[] {
   return open.flatMap((range) => listEndedIdsInRange(database, agent.id, range));
@@ -140,7 +140,7 @@ export function endedIds(
 function withdrawalOf(
   database: Database,
   row: AskedWithdrawal,
-  sign: Asking["sign"],
+  sign: OfferTarget["sign"],
 ): RecoveryWithdrawal {
   const signed = listSignatures(database, row.id);
   const [first] = signed;

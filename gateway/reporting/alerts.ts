@@ -5,8 +5,12 @@
  * decides which alerts are due. Reads only the database.
  */
 
-import type { AlertQueueCounts, Deliver } from "../../alerts/queue/alert-queue.ts";
-import { type Condition, observe, type Standings } from "../../alerts/queue/due-alerts.ts";
+import type { AlertDelivery, AlertQueueCounts } from "../../alerts/queue/alert-queue.ts";
+import {
+  type Condition,
+  observeConditions,
+  type Standings,
+} from "../../alerts/queue/due-alerts.ts";
 import { createLoggedAlertQueue } from "../../alerts/queue/logged-queue.ts";
 import { type AlertName, alertTable } from "../../alerts/queue/table.ts";
 import { adviceOf, dangerOf, lockedAdvice } from "../../base/causes.ts";
@@ -17,7 +21,7 @@ import type { Hub } from "../hub/hub.ts";
 import { readerHint, targetHint } from "../operator/state-words.ts";
 import { unpricedOf } from "../prices/unpriced.ts";
 import type { Prices, Probe } from "../service.ts";
-import { listPairedAgents } from "../store/agents.ts";
+import { listHaltedAgents, PairedIds } from "../store/agents.ts";
 import { type AlarmRow, alarmOf, listAlarmsAfter, newestActBefore } from "../store/audit.ts";
 import { listFailingTargets } from "../store/counts.ts";
 import { roomBytesMin, roomWarningFactor } from "../store/disk.ts";
@@ -40,7 +44,7 @@ export interface AlertsOptions {
   /** Keeps that the alerts of these faults were sent. */
   readonly onFaultsTold: (subjects: ReadonlySet<string>) => void;
   readonly freeBytes: () => number | null; // on the database's disk; null if unknown
-  readonly deliver: Deliver;
+  readonly deliver: AlertDelivery;
   readonly clock: () => number; // Unix milliseconds
   readonly monotonic: () => number; // milliseconds
   readonly log: GatewayLog;
@@ -79,12 +83,13 @@ export function startAlerts(options: AlertsOptions): Alerts {
   let standings: Standings = new Map();
   const toldBefore = groupsTold(database, clock());
   let lastAlarm = newestActBefore(database, clock() - missedMs);
+  const paired = new PairedIds();
   const alertQueue = createLoggedAlertQueue(deliver, log, retryMs);
   const look = (): void => {
     const times = { at: clock(), nowMs: monotonic() };
     const origin = { process: "gateway" } as const;
     const conditions = [
-      ...agentConditions(options),
+      ...agentConditions(options, paired.read(database)),
       ...chainConditions(options),
       ...roomConditions(options),
       ...probeConditions(options),
@@ -93,7 +98,7 @@ export function startAlerts(options: AlertsOptions): Alerts {
       ...moneyConditions(options, times.at),
       ...faultConditions(options.watcher()?.faults() ?? [], times.at, toldBefore),
     ];
-    const seen = observe(
+    const seen = observeConditions(
       standings,
       { ...times, conditions, unknown: [], alertsMax: alertQueue.room() },
       origin,
@@ -106,7 +111,7 @@ export function startAlerts(options: AlertsOptions): Alerts {
     const alarms = listAlarmsAfter(database, lastAlarm, alarmsMax);
     lastAlarm = alarms.at(-1)?.id ?? lastAlarm;
     // An alarm has no end, so it is observed from an empty state that is then dropped.
-    const told = observe(
+    const told = observeConditions(
       new Map(),
       { ...times, conditions: alarms.map(alarmCondition), unknown: [] },
       origin,
@@ -124,14 +129,18 @@ export function startAlerts(options: AlertsOptions): Alerts {
   };
 }
 
-function agentConditions({ database, hub, alerts }: AlertsOptions): readonly Condition[] {
-  return listPairedAgents(database).flatMap(({ id, lockedCode }): Condition[] => {
-    const away = hub.online(id) ? [] : [awayFor(id, alerts.agentAwayMinutes)];
-    if (lockedCode === "") return away;
+function agentConditions(
+  { database, hub, alerts }: AlertsOptions,
+  paired: readonly string[],
+): readonly Condition[] {
+  const away = paired
+    .filter((id) => !hub.online(id))
+    .map((id) => awayFor(id, alerts.agentAwayMinutes));
+  const locked = listHaltedAgents(database).flatMap(({ id, lockedCode }): Condition[] => {
+    if (lockedCode === "") return [];
     const message = `agent ${id} is locked: ${lockedCode}`;
     const context = { code: lockedCode, danger: dangerOf(lockedCode) };
     return [
-      ...away,
       {
         event: "agent-locked",
         subject: id,
@@ -142,6 +151,7 @@ function agentConditions({ database, hub, alerts }: AlertsOptions): readonly Con
       },
     ];
   });
+  return [...away, ...locked];
 }
 
 /** A chain has no status before its first pass. */
@@ -296,7 +306,7 @@ function awayFor(id: string, minutes: number): Condition {
 
 function alarmCondition({ id, act, subject, detail }: AlarmRow): Condition {
   const { code, cause } = alarmOf(act);
-  const hint = adviceOf(code, cause) || alertTable.alarm[4];
+  const hint = adviceOf(code, cause) || alertTable.alarm.advice;
   const context = { code, danger: dangerOf(code, cause), about: subject };
   return {
     event: "alarm",

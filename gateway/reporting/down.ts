@@ -3,8 +3,12 @@
  * run for five minutes again. Runs in a process of its own, which the service manager starts when
  * the gateway has failed. Reads nothing of the database, whose disk may be the reason.
  */
-import type { Deliver } from "../../alerts/queue/alert-queue.ts";
-import { type Condition, observe, type Standings } from "../../alerts/queue/due-alerts.ts";
+import type { AlertDelivery } from "../../alerts/queue/alert-queue.ts";
+import {
+  type Condition,
+  observeConditions,
+  type Standings,
+} from "../../alerts/queue/due-alerts.ts";
 import { createLoggedAlertQueue } from "../../alerts/queue/logged-queue.ts";
 import { type Code, codes } from "../../base/codes.ts";
 import type { GatewayLog } from "../../base/log.ts";
@@ -18,7 +22,7 @@ export interface DownReason {
 export interface DownOptions {
   readonly isUp: () => Promise<boolean>; // the gateway answers now
   readonly reason: () => DownReason;
-  readonly deliver: Deliver;
+  readonly deliver: AlertDelivery;
   readonly rest: (ms: number) => Promise<void>;
   readonly clock: () => number; // Unix milliseconds
   readonly monotonic: () => number; // milliseconds
@@ -41,7 +45,7 @@ export async function tellWhileDown(options: DownOptions): Promise<void> {
     const nowMs = monotonic();
     const isOver = nowMs - downMs >= settledMs;
     const conditions = isOver ? [] : [conditionOf(options.reason())];
-    const seen = observe(
+    const seen = observeConditions(
       standings,
       { at: clock(), nowMs, conditions, unknown: [] },
       { process: "gateway" },
@@ -57,7 +61,7 @@ export async function tellWhileDown(options: DownOptions): Promise<void> {
 
 function conditionOf({ code, words }: DownReason): Condition {
   const message = `the gateway does not run: ${words}`;
-  const hint = code === "" ? {} : { hint: codes[code][4] };
+  const hint = code === "" ? {} : { hint: codes[code].advice };
   return {
     event: "gateway-down",
     subject: "gateway",

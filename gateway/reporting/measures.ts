@@ -11,7 +11,7 @@ import { version } from "../../base/version.ts";
 import { booksState } from "../books/state.ts";
 import type { Domain } from "../faults/domains.ts";
 import type { Hub } from "../hub/hub.ts";
-import { listPairedAgents } from "../store/agents.ts";
+import { listHaltedAgents, PairedIds } from "../store/agents.ts";
 import { readCursor } from "../store/cursors.ts";
 import { listPendingDepositsByStage } from "../store/deposits.ts";
 import { roomBytesMin } from "../store/disk.ts";
@@ -220,18 +220,20 @@ function addDatabaseHistogram(
 }
 
 function addAgentGauges(gauge: AddGauge, { database, hub }: MeasuresOptions): void {
+  const paired = new PairedIds();
   gauge(
     "autowithdraw_gateway_agents",
     "Paired agents: connected, away, and those of both that are locked or paused",
     ["state"],
     () => {
-      const agents = listPairedAgents(database);
-      const connected = agents.filter(({ id }) => hub.online(id)).length;
+      const ids = paired.read(database);
+      const halted = listHaltedAgents(database);
+      const connected = ids.filter((id) => hub.online(id)).length;
       return [
         ["connected", connected],
-        ["away", agents.length - connected],
-        ["locked", agents.filter(({ lockedCode }) => lockedCode !== "").length],
-        ["paused", agents.filter(({ pausedAt: at }) => at !== null).length],
+        ["away", ids.length - connected],
+        ["locked", halted.filter(({ lockedCode }) => lockedCode !== "").length],
+        ["paused", halted.filter(({ pausedAt: at }) => at !== null).length],
       ];
     },
   );

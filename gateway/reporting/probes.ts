@@ -8,7 +8,7 @@ import { unpricedOf } from "../prices/unpriced.ts";
 import type { Prices, Probe } from "../service.ts";
 import { currencyHoldOf, heldText } from "../store/currency-holds.ts";
 import { fileBytesOf, freeBytesOf, roomBytesMin, walBytesMax } from "../store/disk.ts";
-import { probe } from "../store/meta.ts";
+import { probeDatabase } from "../store/meta.ts";
 import { neighboursOf, neighbourWords } from "../store/neighbours.ts";
 import type { Store } from "../store/store.ts";
 import type { ChainStatus } from "../watcher/chain-status.ts";
@@ -23,7 +23,7 @@ const troubleWords = {
 function storeProbe(store: Store): Probe {
   return () => {
     try {
-      probe(store.database);
+      probeDatabase(store.database);
       const detail = store.poisoned ? "a commit failed" : troubleWords[store.trouble];
       return { name: "database", ok: detail === "", detail };
     } catch (error) {

@@ -32,12 +32,15 @@ export interface SightingRooms {
 export type SightingReader = Pick<WatcherNodes, "sightedCoins" | "nextSlot">;
 
 /** The content of a frame of sightings. */
-export type Sighted = Pick<Sightings, "coins" | "next">;
+export type SightingsContent = Pick<Sightings, "coins" | "next">;
 
-type Asked = Pick<Question, "coins" | "accounts">;
+type SightingsQuestion = Pick<Question, "coins" | "accounts">;
 
 /** Answers a question of an agent; null for silence. Never rejects but for a bug. */
-export type AnswerQuestion = (agentId: string, asked: Asked) => Promise<Sighted | null>;
+export type AnswerQuestion = (
+  agentId: string,
+  asked: SightingsQuestion,
+) => Promise<SightingsContent | null>;
 
 export function createSightings(rooms: SightingRooms): AnswerQuestion {
   const budgets = new Map<string, Budget>();
@@ -68,10 +71,10 @@ interface Budget {
 async function answerOf(
   rooms: SightingRooms,
   agentId: string,
-  { coins, accounts }: Asked,
+  { coins, accounts }: SightingsQuestion,
   budget: Budget,
   busy: Map<string, number>,
-): Promise<Sighted | null> {
+): Promise<SightingsContent | null> {
   const { store, log, reader } = rooms;
   const spend = spender(budget, rooms.clock());
   const isServed = (of: AskedAccount): boolean => isOwn(store, agentId, of) && spend();

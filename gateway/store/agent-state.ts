@@ -125,12 +125,14 @@ export function isLinkNetwork(database: Database, network: string): boolean {
  * @returns true if the agent has caught up now
  */
 export function markCaughtUpIn(database: Database, id: string, run: string): boolean {
-  database.run(
+  if (database.get("SELECT 1 FROM agents WHERE id = ? AND caughtUp = ?", id, run) !== undefined)
+    return true;
+  const { changes } = database.run(
     `UPDATE agents SET caughtUp = ? WHERE id = ? AND caughtUp <> ? AND unpairedAt IS NULL AND NOT EXISTS
        (SELECT 1 FROM recoveries WHERE agent = agents.id AND ledgerEpoch = agents.ledgerEpoch AND takenAt IS NULL)`,
     ...[run, id, run],
   );
-  return database.get("SELECT 1 FROM agents WHERE id = ? AND caughtUp = ?", id, run) !== undefined;
+  return changes > 0;
 }
 
 /** True if a paired agent has not caught up in this run, or awaits its ceiling. */

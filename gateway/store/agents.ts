@@ -8,6 +8,65 @@ export function readAgent(database: Database, id: string): AgentRow | undefined 
   return database.get<AgentRow>("SELECT * FROM agents WHERE id = ?", id);
 }
 
+/** The columns that an open link reads again and again. */
+export type LinkedAgent = Pick<
+  AgentRow,
+  | (
+      | "id"
+      | "wallet"
+      | "ledgerEpoch"
+      | "accounts"
+      | "networks"
+      | "headSeq"
+      | "headHash"
+      | "jobSequence"
+      | "nextDepositIndex"
+    )
+  | ("unpairedAt" | "lockedCode" | "caughtUp" | "depositCeiling")
+>;
+
+/** An agent, paired or unpaired, as its link needs it. */
+export function readLinkedAgent(database: Database, id: string): LinkedAgent | undefined {
+  return database.get<LinkedAgent>(
+    `SELECT id, wallet, ledgerEpoch, accounts, networks, headSeq, headHash, jobSequence, nextDepositIndex, unpairedAt,
+       lockedCode, caughtUp, depositCeiling FROM agents WHERE id = ?`,
+    id,
+  );
+}
+
+/** The columns that an order needs of the agent that pays it. */
+export type PayingAgent = Pick<
+  AgentRow,
+  | (
+      | "id"
+      | "merchant"
+      | "wallet"
+      | "ledgerEpoch"
+      | "accounts"
+      | "currencies"
+      | "jobSequence"
+      | "jobHash"
+      | "lockedCode"
+    )
+  | ("caughtUp" | "ledgerAt" | "unpairedAt")
+>;
+
+const paying = `id, merchant, wallet, ledgerEpoch, accounts, currencies, jobSequence, jobHash, lockedCode, caughtUp,
+  ledgerAt, unpairedAt`;
+
+/** `agentOfMerchant` with the columns of an order. */
+export function payingAgentOf(database: Database, merchant: string): PayingAgent | undefined {
+  return database.get<PayingAgent>(
+    `SELECT ${paying} FROM agents WHERE merchant = ? AND unpairedAt IS NULL`,
+    merchant,
+  );
+}
+
+/** An agent, paired or unpaired, with the columns of an order. */
+export function readPayingAgent(database: Database, id: string): PayingAgent | undefined {
+  return database.get<PayingAgent>(`SELECT ${paying} FROM agents WHERE id = ?`, id);
+}
+
 /** An agent that is not unpaired. */
 export function readPairedAgent(database: Database, id: string): AgentRow | undefined {
   return database.get<AgentRow>("SELECT * FROM agents WHERE id = ? AND unpairedAt IS NULL", id);
@@ -21,15 +80,31 @@ export function agentOfMerchant(database: Database, merchant: string): AgentRow 
   );
 }
 
+export function networksOf({ networks }: Pick<AgentRow, "networks">): readonly string[] {
+  return JSON.parse(networks) as readonly string[];
+}
+
 /** The paired agents that take part in a network. */
 export function listPairedOn(database: Database, network: string): readonly AgentRow[] {
   return database
     .all<AgentRow>("SELECT * FROM agents WHERE unpairedAt IS NULL ORDER BY id")
-    .filter(({ networks }) => (JSON.parse(networks) as readonly string[]).includes(network));
+    .filter(({ networks }) => networksOf({ networks }).includes(network));
+}
+
+/**
+ * A number that rises when an agent is paired or unpaired (by the triggers of schema.ts), so that a
+ * reader need not read the list of all agents again.
+ */
+export function agentsVersion(database: Database): number {
+  return (
+    database.get<{ value: number }>(
+      "SELECT CAST(value AS INTEGER) AS value FROM meta WHERE name = 'agents'",
+    )?.value ?? 0
+  );
 }
 
 /** Values that each pairing of an agent brings; lists as JSON. */
-export type Pairing = Pick<
+export type PairingColumns = Pick<
   AgentRow,
   "networks" | "currencies" | "pairedAt" | "nextDepositIndex" | "transcriptHash" | "transcriptAt"
 >;
@@ -42,7 +117,7 @@ export type AgentIdentity = Pick<
 
 export function insertAgent(
   database: Database,
-  agent: AgentIdentity & Pairing & Pick<AgentRow, "ledgerEpoch">,
+  agent: AgentIdentity & PairingColumns & Pick<AgentRow, "ledgerEpoch">,
 ): void {
   const { id, merchant, wallet, ledgerEpoch, signerKey, linkKey, accounts, networks, currencies } =
     agent;
@@ -56,7 +131,7 @@ export function insertAgent(
 }
 
 /** Pairs a known agent again, in its next epoch. */
-export function pairAgentAgain(database: Database, id: string, pairing: Pairing): void {
+export function pairAgentAgain(database: Database, id: string, pairing: PairingColumns): void {
   const { networks, currencies, pairedAt, nextDepositIndex, transcriptHash, transcriptAt } =
     pairing;
   database.run(
@@ -78,7 +153,7 @@ type Sender = Pick<AgentRow, "accounts" | "networks">;
 
 function hotWalletsOn(rows: readonly Sender[], network: string): readonly string[] {
   return rows
-    .filter((row) => (JSON.parse(row.networks) as readonly string[]).includes(network))
+    .filter((row) => networksOf(row).includes(network))
     .map((row) => hotWalletAddressOn(row, network));
 }
 
@@ -102,7 +177,7 @@ export function listPairedWallets(
     "SELECT merchant, accounts, networks FROM agents WHERE unpairedAt IS NULL ORDER BY id";
   return database
     .all<Sender & Pick<AgentRow, "merchant">>(sql)
-    .filter((row) => (JSON.parse(row.networks) as readonly string[]).includes(network));
+    .filter((row) => networksOf(row).includes(network));
 }
 
 /**
@@ -154,6 +229,36 @@ export function listPairedAgents(
   return database.all(sql, most);
 }
 
+/** The ids of the paired agents, read again only after one was paired or unpaired. */
+export class PairedIds {
+  #version = -1;
+  #ids: readonly string[] = [];
+
+  read(database: Database): readonly string[] {
+    const version = agentsVersion(database);
+    if (version !== this.#version) this.#ids = listPairedAgents(database).map(({ id }) => id);
+    this.#version = version;
+    return this.#ids;
+  }
+}
+
+/** The paired agents that are locked or paused, in the order of their ids. */
+export function listHaltedAgents(
+  database: Database,
+): readonly Pick<AgentRow, "id" | "lockedCode" | "pausedAt">[] {
+  const sql = `SELECT id, lockedCode, pausedAt FROM agents INDEXED BY agentsHalted
+    WHERE unpairedAt IS NULL AND (lockedCode <> '' OR pausedAt IS NOT NULL) ORDER BY id`;
+  return database.all(sql);
+}
+
+/** The first index of an agent's deposit account whose address has not left. */
+export function nextDepositIndexOf(database: Database, id: string): number {
+  return (
+    database.get<{ next: number }>("SELECT nextDepositIndex AS next FROM agents WHERE id = ?", id)
+      ?.next ?? 0
+  );
+}
+
 /** Moves the first index whose address has not left up to `next`. */
 export function skipDepositIndexes(database: Database, id: string, next: number): void {
   database.run(
@@ -170,6 +275,11 @@ export function keepDepositCeiling(database: Database, id: string, ceiling: numb
     ceiling,
     id,
   );
+}
+
+/** True if the database was restored, and the agent has not reported its ceiling since. */
+export function awaitsCeiling(database: Database, id: string): boolean {
+  return database.get("SELECT 1 FROM agents WHERE id = ? AND awaitsCeiling = 1", id) !== undefined;
 }
 
 /**

@@ -2,11 +2,11 @@
  * Alarms that must outlive the log: one row in `audit` for each different alarm, however often an
  * alarm returns.
  */
-import type { Caused } from "../../base/causes.ts";
+import type { CodeWithCause } from "../../base/causes.ts";
 import { actOfAlarm, recordAct } from "./audit.ts";
 import type { Database } from "./store.ts";
 
-export type Alarm = Caused & {
+export type Alarm = CodeWithCause & {
   readonly at: number;
   readonly actor: string; // hub, watcher, or agent and its id
   readonly subject: string; // the agent, transaction or network of the alarm

@@ -23,6 +23,11 @@ export function insertAssigned(database: Database, row: AssignedPayment): void {
   );
 }
 
+/** True if there is any. */
+export function hasAssigned(database: Database): boolean {
+  return database.get("SELECT 1 FROM assignedPayments LIMIT 1") !== undefined;
+}
+
 /** The payment that was assigned to a withdrawal. */
 export function assignedOf(database: Database, transactionId: string): AssignedPayment | undefined {
   return database.get<AssignedPayment>(

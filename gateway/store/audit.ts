@@ -2,10 +2,10 @@
  * The gateway's own record of acts: pairings, keys made and revoked, agents unpaired, alarms. Rows
  * are only ever added.
  */
-import type { Caused } from "../../base/causes.ts";
+import type { CodeWithCause } from "../../base/causes.ts";
 import type { Database } from "./store.ts";
 
-export interface Act {
+export interface AuditAct {
   readonly at: number;
   readonly actor: string; // a key's id, "operator", or a room
   readonly act: string;
@@ -14,14 +14,14 @@ export interface Act {
 }
 
 /** Adds one row, inside the caller's transaction. */
-export function recordAct(database: Database, act: Act): void {
+export function recordAct(database: Database, act: AuditAct): void {
   const sql = "INSERT INTO audit (at, actor, act, subject, detail) VALUES (?, ?, ?, ?, ?)";
   database.run(sql, act.at, act.actor, act.act, act.subject, act.detail);
 }
 
 /** The acts on a subject and every note on it, oldest first. */
-export function listActsOn(database: Database, subject: string): readonly Act[] {
-  return database.all<Act>(
+export function listActsOn(database: Database, subject: string): readonly AuditAct[] {
+  return database.all<AuditAct>(
     "SELECT at, actor, act, subject, detail FROM audit WHERE subject = ? ORDER BY id",
     subject,
   );
@@ -31,7 +31,7 @@ export function listActsOn(database: Database, subject: string): readonly Act[] 
 export const alarmPrefix = "alarm ";
 
 /** The act of an alarm. */
-export function actOfAlarm({ code, cause }: Caused): string {
+export function actOfAlarm({ code, cause }: CodeWithCause): string {
   return `${alarmPrefix}${code}${cause === undefined ? "" : ` ${cause}`}`;
 }
 
@@ -55,8 +55,8 @@ export interface ActQuery {
 export function listActs(
   database: Database,
   { sinceMs, untilMs, subject, actor, isAlarm, most }: ActQuery,
-): readonly Act[] {
-  return database.all<Act>(
+): readonly AuditAct[] {
+  return database.all<AuditAct>(
     `SELECT at, actor, act, subject, detail FROM audit WHERE at >= coalesce(?, at) AND at < coalesce(?, at + 1)
        AND (? IS NULL OR subject = ?) AND (? IS NULL OR instr(actor, ?) > 0) AND act LIKE ? ORDER BY id DESC LIMIT ?`,
     ...[

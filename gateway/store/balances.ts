@@ -15,6 +15,25 @@ export function readBalanceRow(
   );
 }
 
+/** A balance with the part of it that no payment can spend (unusable-coins.ts). */
+export type SpendableBalance = Pick<BalanceRow, "units" | "block"> & {
+  readonly unusableUnits: string;
+};
+
+/** Undefined until the watcher has read the account. */
+export function readSpendable(
+  database: Database,
+  account: string,
+  currency: string,
+): SpendableBalance | undefined {
+  return database.get<SpendableBalance>(
+    `SELECT b.units, b.block, coalesce(u.units, '0') AS unusableUnits
+     FROM balances b LEFT JOIN unusableCoins u ON u.account = b.account AND u.currency = b.currency
+     WHERE b.account = ? AND b.currency = ?`,
+    ...[account, currency],
+  );
+}
+
 /** Replaces the earlier balance. */
 export function keepBalance(
   database: Database,

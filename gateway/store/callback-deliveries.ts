@@ -245,7 +245,7 @@ export function waitAgain(database: Database, id: number, nowMs: number): void {
 }
 
 /** A delivery that did not arrive, of an event about a record. */
-export interface Undelivered {
+export interface UndeliveredEvent {
   readonly id: number;
   readonly state: DeliveryState;
   readonly transactionId: string;
@@ -264,8 +264,8 @@ export function listUndelivered(
     readonly after: number;
   },
   most: number,
-): readonly Undelivered[] {
-  return database.all<Undelivered>(
+): readonly UndeliveredEvent[] {
+  return database.all<UndeliveredEvent>(
     `SELECT d.id, d.state, e.transactionId FROM callbackDeliveries d JOIN callbackEvents e ON e.id = d.event
      WHERE d.target = ? AND d.id > ? AND d.rank = ? AND d.state IN ('waiting', 'given up') AND e.at >= ?
        AND e.transactionId IS NOT NULL ORDER BY d.id LIMIT ?`,

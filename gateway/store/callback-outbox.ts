@@ -6,7 +6,7 @@ import type { TransactionRow } from "./rows.ts";
 import type { Database } from "./store.ts";
 
 /** The columns of a record that can change, as they were at a moment. */
-export type Glimpse = Pick<
+export type RecordSnapshot = Pick<
   TransactionRow,
   | "status"
   | "stage"
@@ -33,7 +33,7 @@ export interface OtherPayment {
 export interface RecordChange {
   readonly id: number;
   readonly row: TransactionRow;
-  readonly before: Glimpse | null;
+  readonly before: RecordSnapshot | null;
   readonly payment: OtherPayment | null; // not null: only the payment is new
 }
 
@@ -57,8 +57,8 @@ export function readChanges(database: Database, most: number): readonly RecordCh
     text === null ? null : (JSON.parse(text) as T);
   return rows.map(({ change, before, after, payment, ...now }) => ({
     id: change,
-    row: { ...now, ...(read<Glimpse>(after) ?? {}) },
-    before: read<Glimpse>(before),
+    row: { ...now, ...(read<RecordSnapshot>(after) ?? {}) },
+    before: read<RecordSnapshot>(before),
     payment: read<OtherPayment>(payment),
   }));
 }

@@ -81,6 +81,8 @@ CREATE TABLE callbackTargets (
   offAt INTEGER, offReason TEXT NOT NULL DEFAULT '' CHECK (offReason IN ('','gone','removed')), pausedAt INTEGER,
   succeededAt INTEGER, failedAt INTEGER, failedStatus INTEGER NOT NULL DEFAULT 0, failedReason TEXT NOT NULL DEFAULT '') STRICT;
 CREATE INDEX callbackTargetsByMerchant ON callbackTargets (merchant, offAt);
+CREATE INDEX callbackTargetsFailing ON callbackTargets (id)
+  WHERE offReason = 'gone' OR (offAt IS NULL AND failedAt > coalesce(succeededAt, 0));
 CREATE TABLE callbackChanges (
   id INTEGER PRIMARY KEY, transactionId TEXT NOT NULL REFERENCES transactions(id), before TEXT, after TEXT, payment TEXT) STRICT;
 CREATE TABLE callbackEvents (

@@ -36,7 +36,7 @@ export interface StoreCopy {
   }[];
 }
 
-type Raw = InstanceType<typeof DatabaseSync>;
+type SqliteDatabase = InstanceType<typeof DatabaseSync>;
 
 /** Files that SQLite makes next to an open database. */
 const sidecars = ["-journal", "-wal", "-shm"];
@@ -117,7 +117,7 @@ export function checkCopy(path: string, steps?: readonly Migration[]): StoreCopy
   // Opening an empty file would turn it into a database.
   if (!existsSync(path) || !statSync(path).isFile() || statSync(path).size === 0)
     throw damaged("is no copy of a database");
-  let raw: Raw | null = null;
+  let raw: SqliteDatabase | null = null;
   try {
     refuseOthersWal(path);
     raw = new DatabaseSync(path, { readOnly: true });
@@ -138,7 +138,11 @@ export function checkCopy(path: string, steps?: readonly Migration[]): StoreCopy
   }
 }
 
-function contents(raw: Raw, path: string, steps: readonly Migration[] | undefined): StoreCopy {
+function contents(
+  raw: SqliteDatabase,
+  path: string,
+  steps: readonly Migration[] | undefined,
+): StoreCopy {
   const value = (name: string): string =>
     (
       raw.prepare("SELECT value FROM meta WHERE name = ?").get(name) as

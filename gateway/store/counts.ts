@@ -218,7 +218,7 @@ export function listFailingTargets(database: Database, most: number): readonly F
     `SELECT t.id, m.name AS merchant, t.succeededAt AS since,
        CASE WHEN t.offReason = 'gone' THEN 'it answered 410 and is off' WHEN t.failedStatus = 0 THEN t.failedReason
          ELSE 'it answered ' || t.failedStatus END AS reason
-     FROM callbackTargets t JOIN merchants m ON m.id = t.merchant
+     FROM callbackTargets t INDEXED BY callbackTargetsFailing JOIN merchants m ON m.id = t.merchant
      WHERE t.offReason = 'gone' OR (t.offAt IS NULL AND t.failedAt > coalesce(t.succeededAt, 0)) ORDER BY t.id LIMIT ?`,
     most,
   );

@@ -55,7 +55,7 @@ export function listProvisionalEnds(
   network: string,
   finalBlock: number,
 ): readonly string[] {
-  const sql = `SELECT e.transactionId AS id FROM depositEnds e JOIN transactions t ON t.id = e.transactionId
+  const sql = `SELECT e.transactionId AS id FROM depositEnds e CROSS JOIN transactions t ON t.id = e.transactionId
     WHERE t.network = ? AND e.block > ?`;
   return database.all<{ id: string }>(sql, network, finalBlock).map(({ id }) => id);
 }

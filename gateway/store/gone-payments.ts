@@ -198,7 +198,7 @@ export function listGoneOf(database: Database, transactionId: string): readonly 
   return database.all<GonePayment>(sql, transactionId, transactionId);
 }
 
-type Counting = Pick<TransactionRow, "id" | "network" | "currency">;
+type CountedDeposit = Pick<TransactionRow, "id" | "network" | "currency">;
 
 const withCredit = `SELECT 1 FROM depositCredits c
   WHERE c.network = g.network AND c.txHash = g.txHash AND c.logIndex = g.logIndex`;
@@ -208,10 +208,11 @@ const withCredit = `SELECT 1 FROM depositCredits c
  */
 const countedFor = `g.network = ? AND g.currency = ? AND ${ofDeposit}
   AND (NOT EXISTS (${withCredit}) OR EXISTS (${withCredit} AND c.transactionId = ?))`;
-const placesOf = ({ id, network, currency }: Counting) => [network, currency, id, id, id] as const;
+const placesOf = ({ id, network, currency }: CountedDeposit) =>
+  [network, currency, id, id, id] as const;
 
 /** True if a payment that a deposit counted was revoked and no final block holds it again. */
-export function hasRevoked(database: Database, deposit: Counting): boolean {
+export function hasRevoked(database: Database, deposit: CountedDeposit): boolean {
   const sql = `SELECT 1 FROM gonePayments g WHERE state = 'revoked' AND ${countedFor} LIMIT 1`;
   return database.get(sql, ...placesOf(deposit)) !== undefined;
 }
@@ -252,7 +253,7 @@ export function listUndecided(database: Database, most: number): readonly Undeci
 }
 
 /** The units of a deposit on which an operator must decide: they are no money to pay back. */
-export function undecidedUnits(database: Database, deposit: Counting): bigint {
+export function undecidedUnits(database: Database, deposit: CountedDeposit): bigint {
   const sql = `SELECT units FROM gonePayments g WHERE state = 'open' AND ${countedFor}`;
   const rows = database.all<Pick<GonePayment, "units">>(sql, ...placesOf(deposit));
   return rows.reduce((sum, { units }) => sum + BigInt(units), 0n);

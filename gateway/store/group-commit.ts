@@ -12,7 +12,7 @@ import type { Statements } from "./statements.ts";
 const togetherMax = 32;
 
 /** One write that waits for a transaction. */
-interface Waiting {
+interface WaitingWrite {
   run(database: Statements): void;
   /**
    * Settles the caller's promise. `fault` is the error that ended the transaction, or null after
@@ -30,10 +30,10 @@ interface Waiting {
 export function createTogether(
   transact: (fn: (database: Statements) => void) => void,
 ): <T>(fn: (database: Statements) => T) => Promise<T> {
-  let waiting: Waiting[] = [];
+  let waiting: WaitingWrite[] = [];
   let isAsked = false;
 
-  function commit(taken: readonly Waiting[]): void {
+  function commit(taken: readonly WaitingWrite[]): void {
     let fault: { readonly cause: unknown } | null = null;
     let isOfOne = false;
     try {

@@ -10,7 +10,7 @@ import { type Migration, migrations } from "./migrations.ts";
 import { readMeta } from "./read-meta.ts";
 import { knownVersion } from "./schema-check.ts";
 
-export interface Inspected {
+export interface DatabaseSummary {
   readonly gatewayKey: string; // fingerprint of the key that the database was made with
   readonly version: number; // the version of its tables
   readonly isOlder: boolean; // a start of the gateway upgrades it
@@ -21,7 +21,10 @@ export interface Inspected {
  * @throws AgentError GATEWAY_STORE_MISSING, GATEWAY_STORE_INVALID, GATEWAY_STORE_VERSION,
  * GATEWAY_STORE_BUSY, GATEWAY_STORE_WAL
  */
-export function inspectStore(path: string, steps: readonly Migration[] = migrations): Inspected {
+export function inspectStore(
+  path: string,
+  steps: readonly Migration[] = migrations,
+): DatabaseSummary {
   if (!existsSync(path))
     throw fault("GATEWAY_STORE_MISSING", path, `there is no database file ${path}`);
   if (statSync(path).size === 0)

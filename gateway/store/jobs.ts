@@ -46,13 +46,24 @@ export type AskedRow = Pick<
   | "stage"
   | "code"
   | "createdAt"
-> & { readonly jobAgent: string | null };
+> & { readonly jobAgent: string | null; readonly answeredAt: number | null };
+
+const asked = `SELECT t.id, t.operation, t.network, t.receiverAddress, t.depositAddress, t.status, t.stage, t.code, t.createdAt,
+    j.agent AS jobAgent, j.answeredAt
+  FROM transactions t LEFT JOIN jobs j ON j.transactionId = t.id WHERE t.id`;
 
 export function readAsked(database: Database, transactionId: string): AskedRow | undefined {
-  return database.get<AskedRow>(
-    `SELECT t.id, t.operation, t.network, t.receiverAddress, t.depositAddress, t.status, t.stage, t.code, t.createdAt, j.agent AS jobAgent
-     FROM transactions t LEFT JOIN jobs j ON j.transactionId = t.id WHERE t.id = ?`,
-    transactionId,
+  return database.get<AskedRow>(`${asked} = ?`, transactionId);
+}
+
+/** The rows of several transactions in one statement, in no order; an unknown id has no row. */
+export function listAsked(
+  database: Database,
+  transactionIds: readonly string[],
+): readonly AskedRow[] {
+  return database.all<AskedRow>(
+    `${asked} IN (SELECT value FROM json_each(?))`,
+    JSON.stringify(transactionIds),
   );
 }
 
@@ -63,11 +74,24 @@ export function agentOfJob(database: Database, transactionId: string): AgentRow 
   return database.get<AgentRow>(sql, transactionId);
 }
 
-/** The id of the agent that holds the job, if the withdrawal has ended with a slot. */
-export function agentOfEnded(database: Database, transactionId: string): string | undefined {
-  const sql = `SELECT jobs.agent FROM jobs JOIN transactions ON transactions.id = jobs.transactionId
-    JOIN slots ON slots.transactionId = transactions.id WHERE transactions.id = ? AND transactions.status <> 0`;
-  return database.get<{ agent: string }>(sql, transactionId)?.agent;
+/** Those of these withdrawals that have ended with a slot, by the agent that holds their job. */
+export function endedByAgent(
+  database: Database,
+  transactionIds: readonly string[],
+): ReadonlyMap<string, readonly string[]> {
+  const rows = database.all<Pick<JobRow, "agent" | "transactionId">>(
+    `SELECT jobs.agent, jobs.transactionId FROM jobs JOIN transactions ON transactions.id = jobs.transactionId
+       JOIN slots ON slots.transactionId = transactions.id
+     WHERE transactions.id IN (SELECT value FROM json_each(?)) AND transactions.status <> 0`,
+    JSON.stringify(transactionIds),
+  );
+  const found = new Map<string, string[]>();
+  for (const { agent, transactionId } of rows) {
+    const own = found.get(agent);
+    if (own === undefined) found.set(agent, [transactionId]);
+    else own.push(transactionId);
+  }
+  return found;
 }
 
 /** The hash of the job at a position. */

@@ -1,9 +1,19 @@
 /** API keys, including revoked keys. No row is ever removed. */
 import type { KeyRow } from "./rows.ts";
-import type { Database } from "./store.ts";
+import type { Database, Store } from "./store.ts";
+
+const oneKey = "SELECT * FROM keys WHERE id = ?";
 
 export function readKey(database: Database, id: string): KeyRow | undefined {
-  return database.get<KeyRow>("SELECT * FROM keys WHERE id = ?", id);
+  return database.get<KeyRow>(oneKey, id);
+}
+
+/** Like `readKey`, for a request. */
+export function recallKey(
+  { remembered }: Pick<Store, "remembered">,
+  id: string,
+): KeyRow | undefined {
+  return remembered.read<KeyRow>(oneKey, id);
 }
 
 export function insertKey(

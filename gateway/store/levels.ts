@@ -4,7 +4,7 @@
  * known, so no job of the wallet gets a place.
  */
 import { hotWalletAddressOn } from "./agent-accounts.ts";
-import type { AgentRow } from "./rows.ts";
+import type { AgentRow, TransactionRow } from "./rows.ts";
 import type { Database } from "./store.ts";
 
 /** A hot wallet on one network. */
@@ -45,6 +45,29 @@ export function isLevel(database: Database, { network, account }: Wallet, run: s
   return database.get(sql, network, account, run) !== undefined;
 }
 
+/** Reasons why an order's job gets no position, apart from its agent's own state. */
+interface PlacingState {
+  readonly isHeld: 0 | 1; // nothing is paid in its currency (currency-holds.ts)
+  readonly isLevel: 0 | 1;
+  readonly hasUnexplained: 0 | 1; // its wallet has transactions that nothing explains (outgoing-holds.ts)
+}
+
+/** Reads all of it in one statement. */
+export function readPlacing(
+  database: Database,
+  { network, account }: Wallet,
+  { currency, merchant }: Pick<TransactionRow, "currency" | "merchant">,
+  run: string,
+): PlacingState {
+  const state = database.get<PlacingState>(
+    `SELECT EXISTS (SELECT 1 FROM currencyHolds WHERE currency = ? AND merchant IN (?, '')) AS isHeld,
+       EXISTS (SELECT 1 FROM levels WHERE network = ? AND account = ? AND run = ?) AS isLevel,
+       EXISTS (SELECT 1 FROM unexplained WHERE account = ? AND network = ?) AS hasUnexplained`,
+    ...[currency, merchant, network, account, run, account, network],
+  );
+  return state ?? { isHeld: 1, isLevel: 0, hasUnexplained: 1 };
+}
+
 /** Why a wallet's chain is not read far enough; "" without a reason of its own. */
 export function levelTrouble(database: Database, { network, account }: Wallet): string {
   const sql = "SELECT trouble FROM levels WHERE network = ? AND account = ?";
@@ -59,7 +82,7 @@ export interface WaitingForReader {
   readonly trouble: string; // of the first wallet that has one; "" for none
 }
 
-type Waiting = Pick<AgentRow, "id" | "accounts" | "networks"> & {
+type WaitingAgent = Pick<AgentRow, "id" | "accounts" | "networks"> & {
   readonly network: string;
   readonly count: number;
   readonly oldestAt: number;
@@ -70,9 +93,10 @@ type Waiting = Pick<AgentRow, "id" | "accounts" | "networks"> & {
  * An order that is held is not among them.
  */
 export function listWaitingForReader(database: Database, run: string): readonly WaitingForReader[] {
-  const rows = database.all<Waiting>(
+  const rows = database.all<WaitingAgent>(
     `SELECT a.id, a.accounts, a.networks, t.network, count(*) AS count, min(t.createdAt) AS oldestAt
-     FROM jobs j INDEXED BY jobsWaiting JOIN transactions t ON t.id = j.transactionId JOIN agents a ON a.id = j.agent
+     FROM jobs j INDEXED BY jobsWaiting CROSS JOIN transactions t ON t.id = j.transactionId
+       CROSS JOIN agents a ON a.id = j.agent
      WHERE j.sequence < 0 AND j.answeredAt IS NULL AND t.status = 0 AND a.caughtUp = ?
      GROUP BY a.id, t.network ORDER BY t.network, a.id`,
     run,

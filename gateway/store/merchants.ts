@@ -1,9 +1,19 @@
 /** Merchants: made once by the operator, never removed. */
 import type { MerchantRow } from "./rows.ts";
-import type { Database } from "./store.ts";
+import type { Database, Store } from "./store.ts";
+
+const oneMerchant = "SELECT * FROM merchants WHERE id = ?";
 
 export function readMerchant(database: Database, id: string): MerchantRow | undefined {
-  return database.get<MerchantRow>("SELECT * FROM merchants WHERE id = ?", id);
+  return database.get<MerchantRow>(oneMerchant, id);
+}
+
+/** Like `readMerchant`, for a request. */
+export function recallMerchant(
+  { remembered }: Pick<Store, "remembered">,
+  id: string,
+): MerchantRow | undefined {
+  return remembered.read<MerchantRow>(oneMerchant, id);
 }
 
 /** Every merchant, by name. */

@@ -77,6 +77,6 @@ function unrefunded(network: string): string {
 }
 
 /** Reads one row, to test that the database answers. */
-export function probe(database: Database): void {
+export function probeDatabase(database: Database): void {
   database.get("SELECT 1 FROM meta");
 }

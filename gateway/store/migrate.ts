@@ -33,13 +33,13 @@ export interface MigrateOptions {
   readonly freeBytes?: (path: string) => number | null;
 }
 
-export interface Migrated {
+export interface MigrationResult {
   readonly from: number; // version of the tables before
   readonly to: number;
   readonly copy: string; // path of the database as it was; "" if nothing was to do
 }
 
-type Raw = InstanceType<typeof DatabaseSync>;
+type SqliteDatabase = InstanceType<typeof DatabaseSync>;
 
 /** The copy of the database as it was before the step to `version`. */
 export const copyBefore = (path: string, version: number): string => `${path}.before-${version}`;
@@ -66,7 +66,7 @@ export function missingRoomBytes(path: string, freeBytes = freeBytesOf): number 
  * GATEWAY_STORE_UPGRADE (a step does not fit this database and was taken back), GATEWAY_FILE_EXISTS
  * (the copy cannot be made), GATEWAY_DISK_FAILED
  */
-export function migrateStore(path: string, options: MigrateOptions): Migrated {
+export function migrateStore(path: string, options: MigrateOptions): MigrationResult {
   const { steps = migrations } = options;
   const { version } = inspectStore(path, steps);
   if (version === steps.length) return { from: version, to: version, copy: "" };
@@ -84,7 +84,7 @@ function migrateOwned(
   path: string,
   steps: readonly Migration[],
   options: MigrateOptions,
-): Migrated {
+): MigrationResult {
   const { version: from } = inspectStore(path, steps); // another start may have come first
   if (from === steps.length) return { from, to: from, copy: "" };
   const missing = missingRoomBytes(path, options.freeBytes);
@@ -121,7 +121,7 @@ function noRoom(path: string, missingBytes: number): AgentError {
 }
 
 function runStep(
-  raw: Raw,
+  raw: SqliteDatabase,
   path: string,
   step: Migration,
   steps: readonly Migration[],
@@ -168,7 +168,7 @@ const stepWords = (path: string, { version, name }: Migration, problem: string):
   `the step to version ${version} (${name}) does not fit ${path}: ${problem}; it was taken back`;
 
 /** The reason why a step must not be committed; "" if it did its work. */
-function problemAfter(raw: Raw, sql: string): string {
+function problemAfter(raw: SqliteDatabase, sql: string): string {
   const [loose] = raw.prepare("PRAGMA foreign_key_check").all() as { table: string }[];
   if (loose !== undefined) return `a row of ${loose.table} refers to a row that is not there`;
   const failed = checksOf(sql).find((question) => {

@@ -82,7 +82,7 @@ export function hasSeenBefore(database: Database, network: string, beforeMs: num
 }
 
 /** The payment that an order asks for. A receiver or tag that is not known yet may be any. */
-export interface Asked {
+export interface OrderedPayment {
   readonly transactionId: string;
   readonly network: string;
   readonly account: string;
@@ -98,7 +98,7 @@ const suspectsMost = 16;
  * The unexplained transactions that made exactly the payment that an order asks for, but for those
  * that paid another order and those that an operator named when the order was released.
  */
-export function suspectsOf(database: Database, asked: Asked): readonly UnexplainedRow[] {
+export function suspectsOf(database: Database, asked: OrderedPayment): readonly UnexplainedRow[] {
   const { transactionId, network, account, receiver, tag, contract, units } = asked;
   return database.all<UnexplainedRow>(
     `SELECT * FROM unexplained u WHERE account = ? AND network = ? AND units = ?

@@ -20,7 +20,7 @@ export interface Ownership {
   release(): void; // harmless to call twice
 }
 
-type Raw = InstanceType<typeof DatabaseSync>;
+type SqliteDatabase = InstanceType<typeof DatabaseSync>;
 
 /** `runningOn` holds the lock for a moment; a gateway that starts just then waits. */
 const lockTimeoutMs = 250;
@@ -42,7 +42,7 @@ const lockOf = (path: string): string => `${realpathSync(path)}.lock`;
 export function ownStore(path: string): Ownership {
   const lock = lockOf(path);
   const run = randomBytes(runBytes).toString("hex");
-  let raw: Raw | null = null;
+  let raw: SqliteDatabase | null = null;
   try {
     // An existing file is never opened and closed here, because closing any descriptor of the file
     // would end this process's own POSIX locks.
@@ -64,7 +64,7 @@ export function ownStore(path: string): Ownership {
  * back under the new lock, and no process can change it afterwards. False if the name was never
  * ours.
  */
-function holdUnder(raw: Raw, run: string): boolean {
+function holdUnder(raw: SqliteDatabase, run: string): boolean {
   for (let naming = 0; naming < namingsMax; naming += 1) {
     raw.exec(`BEGIN IMMEDIATE; CREATE TABLE IF NOT EXISTS run (id TEXT NOT NULL); DELETE FROM run;
       INSERT INTO run (id) VALUES ('${run}'); COMMIT; BEGIN IMMEDIATE`);
@@ -75,13 +75,13 @@ function holdUnder(raw: Raw, run: string): boolean {
 }
 
 /** Closing alone keeps the lock until the garbage collector has freed every prepared statement. */
-function end(raw: Raw): void {
+function end(raw: SqliteDatabase): void {
   if (!raw.isOpen) return;
   if (raw.isTransaction) raw.exec("ROLLBACK");
   raw.close();
 }
 
-const namedRun = (raw: Raw): string | null =>
+const namedRun = (raw: SqliteDatabase): string | null =>
   (raw.prepare("SELECT id FROM run").get() as { id: string } | undefined)?.id ?? null;
 
 /**
@@ -91,7 +91,7 @@ const namedRun = (raw: Raw): string | null =>
 export function runningOn(path: string): string | null {
   const lock = lockOf(path);
   if (!existsSync(lock)) return null;
-  let raw: Raw | null = null;
+  let raw: SqliteDatabase | null = null;
   try {
     raw = new DatabaseSync(lock, { timeout: 0 });
     if (isFree(raw)) return null;
@@ -108,7 +108,7 @@ export function runningOn(path: string): string | null {
   }
 }
 
-function isFree(raw: Raw): boolean {
+function isFree(raw: SqliteDatabase): boolean {
   try {
     raw.exec("BEGIN IMMEDIATE; ROLLBACK");
     return true;

@@ -2,7 +2,7 @@
 import { nameForgotten } from "./forgotten-addresses.ts";
 import type { PaymentRow } from "./rows.ts";
 import type { Database } from "./store.ts";
-import { hold } from "./unswept-balances.ts";
+import { holdPayment } from "./unswept-balances.ts";
 
 /** Keeps a payment in a block that is not final. A final payment is not changed. */
 export function keepDetectedPayment(database: Database, payment: PaymentRow): void {
@@ -20,7 +20,11 @@ export function keepFinalPayment(database: Database, payment: PaymentRow): void 
     [payment, 1n] as const,
   ]) {
     if (row !== undefined)
-      hold(database, { ...row, units: `${sign * BigInt(row.units)}` }, merchantOf(database, row));
+      holdPayment(
+        database,
+        { ...row, units: `${sign * BigInt(row.units)}` },
+        merchantOf(database, row),
+      );
   }
 }
 
@@ -94,7 +98,7 @@ export function removeFinalPayment(database: Database, payment: PaymentRow): voi
     txHash,
     logIndex,
   );
-  hold(database, { ...payment, units: `${-BigInt(units)}` }, merchantOf(database, payment));
+  holdPayment(database, { ...payment, units: `${-BigInt(units)}` }, merchantOf(database, payment));
 }
 
 /** Payments that are not final, in blocks `from` to `to`. */

@@ -34,21 +34,26 @@ export function receivingKeyOf(
   );
 }
 
-/**
- * The accounts of all merchants that receive without an agent in a family, each with its first
- * unused index.
- */
+/** The accounts of all merchants that receive without an agent in a family. */
 export function listReceivingAccounts(
   database: Database,
   family: string,
-): readonly { readonly id: string; readonly next: number; readonly merchant: string }[] {
+): readonly {
+  readonly id: string;
+  readonly firstDepositAddress: string;
+  readonly merchant: string;
+}[] {
   return database
     .all<ReceivingKeyRow>("SELECT * FROM receivingKeys WHERE family = ? ORDER BY merchant", family)
-    .map(({ xpub: id, firstDepositAddress, merchant }) => ({
-      id,
-      merchant,
-      next: nextDepositIndexUnder(database, firstDepositAddress),
-    }));
+    .map(({ xpub: id, firstDepositAddress, merchant }) => ({ id, firstDepositAddress, merchant }));
+}
+
+/** A number that rises with each account that is added; none is ever taken away. */
+export function receivingKeysVersion(database: Database): number {
+  return (
+    database.get<{ newest: number | null }>("SELECT max(rowid) AS newest FROM receivingKeys")
+      ?.newest ?? 0
+  );
 }
 
 /** True if the merchant was created to receive, in any family. */
@@ -74,15 +79,22 @@ export function isAccountOfOthers(
 
 /**
  * The first index of an account that no deposit address has used, whether an agent or only the
- * merchant brought the account.
+ * merchant brought the account. An account belongs to one merchant permanently, so no other
+ * merchant's agents are read.
  */
-export function nextDepositIndexUnder(database: Database, firstDepositAddress: string): number {
+export function nextDepositIndexUnder(
+  database: Database,
+  merchant: string,
+  firstDepositAddress: string,
+): number {
   const sql = `SELECT max(next) AS next FROM (
-    SELECT nextDepositIndex AS next FROM agents, json_each(agents.accounts) AS account
-      WHERE json_extract(account.value, '$.firstAddress') = ? AND json_extract(account.value, '$.purpose') = 'deposits'
+    SELECT nextDepositIndex AS next FROM agents INDEXED BY agentsByMerchant CROSS JOIN json_each(agents.accounts) AS account
+      WHERE merchant = ? AND json_extract(account.value, '$.firstAddress') = ?
+        AND json_extract(account.value, '$.purpose') = 'deposits'
     UNION ALL SELECT nextDepositIndex FROM receivingKeys WHERE firstDepositAddress = ?)`;
   return (
-    database.get<{ next: number | null }>(sql, firstDepositAddress, firstDepositAddress)?.next ?? 0
+    database.get<{ next: number | null }>(sql, merchant, firstDepositAddress, firstDepositAddress)
+      ?.next ?? 0
   );
 }
 

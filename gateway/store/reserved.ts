@@ -8,7 +8,7 @@ import { limitGroupOf } from "../../protocol/job-mode.ts";
 import type { ReservedRow, TransactionRow } from "./rows.ts";
 import type { Statements as Database } from "./statements.ts";
 
-type Pending = Pick<
+type PendingAmount = Pick<
   TransactionRow,
   "operation" | "currency" | "network" | "amountUnits" | "depositAddress"
 >;
@@ -19,7 +19,7 @@ type Pending = Pick<
 export function promiseName({
   operation,
   currency,
-}: Pick<Pending, "operation" | "currency">): string {
+}: Pick<PendingAmount, "operation" | "currency">): string {
   return operation === "topup" ? limitGroupOf({ mode: operation, currency }) : currency;
 }
 
@@ -38,28 +38,103 @@ export function listReserved(
   );
 }
 
+/** The accounts with a pending amount on a network. */
+export function listPromising(database: Database, network: string): readonly string[] {
+  const sql = "SELECT DISTINCT account FROM reserved WHERE network = ? AND withdrawals > 0";
+  return database.all<{ account: string }>(sql, network).map(({ account }) => account);
+}
+
+type Sum = Pick<ReservedRow, "account" | "network" | "currency">;
+
+/** A change of a sum: their number, and their units. */
+type Change = Sum & { readonly withdrawals: number; readonly units: bigint };
+
 /**
  * Counts a withdrawal or a top-up that has become pending; `depositAddress` is the account that
  * pays. A sweep promises nothing, because its money lies on the swept address. Must not be called
+ * twice. `known`: all sums of the account on the network, as the transaction has them.
+ */
+export function reserveAmount(
+  database: Database,
+  pending: PendingAmount,
+  known?: readonly ReservedRow[],
+): void {
+  const change = changeBy(pending, 1);
+  if (change === null) return;
+  const { currency } = change;
+  add(
+    database,
+    change,
+    known === undefined
+      ? readSum(database, change)
+      : known.find((row) => row.currency === currency),
+  );
+}
+
+/**
+ * Takes out a withdrawal that is no longer pending, with `later` at its `flush`. Must not be called
  * twice.
  */
-export function reserve(database: Database, pending: Pending): void {
-  add(database, pending, 1);
+export function unreserveAmount(
+  database: Database,
+  pending: PendingAmount,
+  later?: ReservedChanges,
+): void {
+  const change = changeBy(pending, -1);
+  if (change === null) return;
+  if (later !== undefined) later.add(change);
+  else add(database, change, readSum(database, change));
 }
 
-/** Takes out a withdrawal that is no longer pending. Must not be called twice. */
-export function unreserve(database: Database, pending: Pending): void {
-  add(database, pending, -1);
+/**
+ * Changes of one transaction that are written together: each sum is read and written once. The
+ * table has the sums of before until `flush`, which must run before the transaction ends.
+ */
+export class ReservedChanges {
+  readonly #changes = new Map<string, Change>();
+
+  add(change: Change): void {
+    const name = nameOf(change);
+    const { withdrawals, units } = this.#changes.get(name) ?? { withdrawals: 0, units: 0n };
+    this.#changes.set(name, {
+      ...change,
+      withdrawals: withdrawals + change.withdrawals,
+      units: units + change.units,
+    });
+  }
+
+  /** Harmless to call again. */
+  flush(database: Database): void {
+    for (const change of this.#changes.values()) add(database, change, readSum(database, change));
+    this.#changes.clear();
+  }
 }
 
-function add(database: Database, pending: Pending, sign: 1 | -1): void {
-  if (pending.operation === "sweep") return;
+/** Null for a sweep. */
+function changeBy(pending: PendingAmount, sign: 1 | -1): Change | null {
+  if (pending.operation === "sweep") return null;
   const { depositAddress: account, network, amountUnits } = pending;
-  const currency = promiseName(pending);
+  return {
+    account,
+    network,
+    currency: promiseName(pending),
+    withdrawals: sign,
+    units: BigInt(sign) * BigInt(amountUnits),
+  };
+}
+
+function readSum(database: Database, { account, network, currency }: Sum): ReservedRow | undefined {
   const sql = "SELECT * FROM reserved WHERE account = ? AND network = ? AND currency = ?";
-  const row = database.get<ReservedRow>(sql, account, network, currency);
-  const withdrawals = (row?.withdrawals ?? 0) + sign;
-  const units = BigInt(row?.units ?? "0") + BigInt(sign) * BigInt(amountUnits);
+  return database.get<ReservedRow>(sql, account, network, currency);
+}
+
+function add(
+  database: Database,
+  { account, network, currency, ...change }: Change,
+  row: ReservedRow | undefined,
+): void {
+  const withdrawals = (row?.withdrawals ?? 0) + change.withdrawals;
+  const units = BigInt(row?.units ?? "0") + change.units;
   invariant(
     withdrawals >= 0 && units >= 0n,
     "more is taken out of the reserved sums than was counted",
@@ -76,13 +151,12 @@ function write(
   database.run(sql, account, network, currency, withdrawals, units);
 }
 
-const nameOf = ({ account, network, currency }: ReservedRow): string =>
-  `${account} ${network} ${currency}`;
+const nameOf = ({ account, network, currency }: Sum): string => `${account} ${network} ${currency}`;
 
 /** The sums, counted from the rows. */
 function countedFromRows(database: Database): ReadonlyMap<string, ReservedRow> {
   const rows = database
-    .all<Pending>(
+    .all<PendingAmount>(
       "SELECT operation, depositAddress, network, currency, amountUnits FROM transactions WHERE operation IN ('withdraw', 'topup') AND status = 0",
     )
     .map((row) => ({
@@ -96,7 +170,7 @@ function countedFromRows(database: Database): ReadonlyMap<string, ReservedRow> {
     { account: string; network: string; currency: string; withdrawals: number; units: bigint }
   >();
   for (const { account, network, currency, units } of rows) {
-    const name = nameOf({ account, network, currency, withdrawals: 0, units });
+    const name = nameOf({ account, network, currency });
     const sum = sums.get(name) ?? { account, network, currency, withdrawals: 0, units: 0n };
     sum.withdrawals += 1;
     sum.units += BigInt(units);

@@ -6,7 +6,7 @@
 import { forgetLooks } from "./address-states.ts";
 import type { Database } from "./store.ts";
 
-export interface Restored {
+export interface RestoreMark {
   readonly at: number; // when it was noticed, milliseconds
   readonly reason: string; // for operators
 }
@@ -15,9 +15,9 @@ export interface Restored {
 const noRun = "none";
 
 /** Null unless the database was restored from a backup and has not caught up since. */
-export function restoredOf(database: Database): Restored | null {
+export function restoredOf(database: Database): RestoreMark | null {
   const row = database.get<{ value: string }>("SELECT value FROM meta WHERE name = 'restored'");
-  return row === undefined ? null : (JSON.parse(row.value) as Restored);
+  return row === undefined ? null : (JSON.parse(row.value) as RestoreMark);
 }
 
 /**
@@ -25,7 +25,7 @@ export function restoredOf(database: Database): Restored | null {
  * until the agents have reported the ceilings in their ledgers. Agents that have caught up in the
  * gateway's run `caughtUpIn` are not asked again, because this database lacks nothing of theirs.
  */
-export function markRestored(database: Database, restored: Restored, caughtUpIn = noRun): void {
+export function markRestored(database: Database, restored: RestoreMark, caughtUpIn = noRun): void {
   database.run(
     "INSERT OR REPLACE INTO meta (name, value) VALUES ('restored', ?)",
     JSON.stringify(restored),

@@ -42,6 +42,14 @@ CREATE TABLE agents (
   awaitsCeiling INTEGER NOT NULL DEFAULT 0 CHECK (awaitsCeiling IN (0,1)), ledgerAt INTEGER NOT NULL DEFAULT 0) STRICT;
 CREATE UNIQUE INDEX oneLiveAgentPerMerchant ON agents (merchant) WHERE unpairedAt IS NULL;
 CREATE INDEX agentsByLinkBlock ON agents (linkBlock) WHERE unpairedAt IS NULL;
+CREATE INDEX agentsByMerchant ON agents (merchant);
+CREATE INDEX agentsHalted ON agents (id) WHERE unpairedAt IS NULL AND (lockedCode <> '' OR pausedAt IS NOT NULL);
+CREATE TRIGGER agentCame AFTER INSERT ON agents BEGIN
+  INSERT INTO meta (name, value) VALUES ('agents', '1') ON CONFLICT (name) DO UPDATE SET value = CAST(value AS INTEGER) + 1;
+END;
+CREATE TRIGGER agentChanged AFTER UPDATE OF accounts, networks, unpairedAt ON agents BEGIN
+  INSERT INTO meta (name, value) VALUES ('agents', '1') ON CONFLICT (name) DO UPDATE SET value = CAST(value AS INTEGER) + 1;
+END;
 CREATE TABLE jobs (
   agent TEXT NOT NULL REFERENCES agents(id), sequence INTEGER NOT NULL, hash TEXT NOT NULL, text TEXT NOT NULL,
   transactionId TEXT NOT NULL UNIQUE REFERENCES transactions(id), answeredAt INTEGER, PRIMARY KEY (agent, sequence)) STRICT;
@@ -298,17 +306,20 @@ const sums = `
 CREATE TABLE reserved (
   account TEXT NOT NULL, network TEXT NOT NULL, currency TEXT NOT NULL, withdrawals INTEGER NOT NULL, units TEXT NOT NULL,
   PRIMARY KEY (account, network, currency)) STRICT;
+CREATE INDEX reservedNow ON reserved (network, account) WHERE withdrawals > 0;
 CREATE TABLE nativeCoins (network TEXT PRIMARY KEY, currency TEXT NOT NULL) STRICT;
 CREATE TABLE unsweptBalances (
   address TEXT NOT NULL, network TEXT NOT NULL, currency TEXT NOT NULL, merchant TEXT NOT NULL, units TEXT NOT NULL,
   PRIMARY KEY (address, network, currency)) STRICT;
 CREATE INDEX unsweptBalancesByMerchant ON unsweptBalances (merchant, currency);
+CREATE INDEX unsweptBalancesByNetwork ON unsweptBalances (network);
 CREATE TABLE sweepWishes (
   address TEXT NOT NULL, network TEXT NOT NULL, currency TEXT NOT NULL, at INTEGER NOT NULL,
   PRIMARY KEY (address, network, currency)) STRICT;
 CREATE TABLE sweepNotes (
   address TEXT NOT NULL, network TEXT NOT NULL, currency TEXT NOT NULL, reason TEXT NOT NULL, detail TEXT NOT NULL,
   at INTEGER NOT NULL, PRIMARY KEY (address, network, currency)) STRICT;
+CREATE INDEX sweepNotesByNetwork ON sweepNotes (network);
 `;
 
 /**

@@ -28,7 +28,7 @@ export interface AsideRow extends RowKey {
   readonly at: number; // Unix milliseconds
 }
 
-export type Guarded<T> =
+export type GuardedResult<T> =
   | { readonly ok: true; readonly value: T }
   | { readonly ok: false; readonly error: unknown };
 
@@ -50,7 +50,7 @@ function isOfRow(error: unknown): boolean {
  * Runs a job that turns one stored row into text and changes nothing. A failure of the database
  * itself is thrown on; anything else that the job throws is the row's.
  */
-export function guarded<T>(job: () => T): Guarded<T> {
+export function runGuarded<T>(job: () => T): GuardedResult<T> {
   try {
     return { ok: true, value: job() };
   } catch (error) {
@@ -63,9 +63,9 @@ export function guarded<T>(job: () => T): Guarded<T> {
  * As `guarded`, inside the caller's transaction, for a job that also writes: what it wrote before
  * it failed is taken back.
  */
-export function guardedWrite<T>(database: Database, job: () => T): Guarded<T> {
+export function guardedWrite<T>(database: Database, job: () => T): GuardedResult<T> {
   database.run("SAVEPOINT guarded");
-  const done = guarded(job);
+  const done = runGuarded(job);
   if (!done.ok) database.run("ROLLBACK TO guarded");
   database.run("RELEASE guarded");
   return done;

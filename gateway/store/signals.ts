@@ -5,7 +5,7 @@
  */
 
 /** The next addresses of an account on one network. */
-export interface Look {
+export interface AddressLook {
   readonly network: string;
   readonly account: string; // the text that addresses are derived from
 }
@@ -26,9 +26,13 @@ export interface Signal {
   /** A deposit address left or waits, for which the agent's ledger should hold a ceiling. */
   readonly ceiling: { readonly agent: string };
   /** An order waits for a look at the next addresses of an account (watcher/ahead.ts). */
-  readonly look: Look;
+  readonly look: AddressLook;
+  /** An address left; `index` is its place in the account. */
+  readonly left: AddressLook & { readonly index: number };
   /** The watcher has looked at the next addresses of an account for which orders waited. */
-  readonly looked: Look;
+  readonly looked: AddressLook;
+  /** Somebody asks for the balance of a hot wallet, or an order was more than it had. */
+  readonly funds: { readonly network: string; readonly account: string };
   /** The agent's link opened or closed. */
   readonly agent: { readonly agent: string; readonly online: boolean };
 }
@@ -53,7 +57,9 @@ export function createSignals(): Signals {
     foreign: new Set(),
     ceiling: new Set(),
     look: new Set(),
+    left: new Set(),
     looked: new Set(),
+    funds: new Set(),
     agent: new Set(),
   };
   return {

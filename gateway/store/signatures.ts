@@ -52,8 +52,57 @@ export function signedBy(
   return database.get<{ transactionId: string }>(sql, txHash, account)?.transactionId;
 }
 
+/** `signedBy` for these transactions, all read in one statement. */
+export function signersOf(
+  database: Database,
+  transactions: readonly Pick<SignatureRow, "account" | "txHash">[],
+): (one: Pick<SignatureRow, "account" | "txHash">) => string | undefined {
+  if (transactions.length === 0) return () => undefined;
+  const nameOf = ({ account, txHash }: Pick<SignatureRow, "account" | "txHash">): string =>
+    `${txHash} ${account}`;
+  const rows = database.all<Pick<SignatureRow, "account" | "txHash" | "transactionId">>(
+    "SELECT txHash, account, transactionId FROM signatures WHERE txHash IN (SELECT value FROM json_each(?))",
+    JSON.stringify(transactions.map(({ txHash }) => txHash)),
+  );
+  const found = new Map(rows.map((row) => [nameOf(row), row.transactionId]));
+  return (one) => found.get(nameOf(one));
+}
+
+/**
+ * True if a transaction is an attempt of another withdrawal of the account that pays this one: each
+ * transaction pays one order. A recovered ledger knows only the pin of a payment with several
+ * coins, so the next payment may take one of the others as its pin, and may pay the same amount to
+ * the same address.
+ */
+export function isAttemptOfAnother(
+  database: Database,
+  transactionId: string,
+  txHash: string,
+): boolean {
+  const sql = `SELECT 1 FROM signatures WHERE txHash = ? AND transactionId <> ?
+    AND account = (SELECT account FROM signatures WHERE transactionId = ? ORDER BY attempt LIMIT 1)`;
+  return database.get(sql, txHash, transactionId, transactionId) !== undefined;
+}
+
+/** The columns of a withdrawal, sweep or top-up that the chain's evidence is compared with. */
+export type JudgedRow = Pick<
+  TransactionRow,
+  | (
+      | "id"
+      | "merchant"
+      | "operation"
+      | "orderId"
+      | "currency"
+      | "receiverAddress"
+      | "tag"
+      | "amountUnits"
+      | "stage"
+    )
+  | "createdAt"
+>;
+
 /** A pending withdrawal with one of its attempts. */
-export type SignedWithdrawal = TransactionRow &
+export type SignedWithdrawal = JudgedRow &
   Pick<SignatureRow, "attempt" | "account" | "slot" | "pin"> & { readonly attemptTxHash: string };
 
 /**
@@ -66,7 +115,8 @@ export function listPendingAttempts(
   attemptsMax: number,
 ): readonly SignedWithdrawal[] {
   return database.all<SignedWithdrawal>(
-    `SELECT t.*, s.attempt, s.account, s.slot, s.pin, s.txHash AS attemptTxHash FROM transactions t JOIN signatures s ON s.transactionId = t.id
+    `SELECT t.id, t.merchant, t.operation, t.orderId, t.currency, t.receiverAddress, t.tag, t.amountUnits, t.stage, t.createdAt,
+       s.attempt, s.account, s.slot, s.pin, s.txHash AS attemptTxHash FROM transactions t JOIN signatures s ON s.transactionId = t.id
        WHERE t.operation IN ('withdraw', 'sweep', 'topup') AND t.status = 0 AND t.network = ? AND s.attempt <= ? ORDER BY t.id, s.attempt`,
     ...[network, attemptsMax],
   );

@@ -36,20 +36,33 @@ export function insertSlot(
   database.run(sql, network, account, slot, transactionId);
 }
 
-export function slotOf(database: Database, transactionId: string): string | undefined {
-  return database.get<{ slot: string }>(
-    "SELECT slot FROM slots WHERE transactionId = ?",
-    transactionId,
-  )?.slot;
+/** The withdrawals to which the slot and the transaction of a signed attempt belong. */
+interface Assignments {
+  readonly attemptCount: number; // of the attempt's own withdrawal so far
+  readonly slot: string | null; // of the attempt's own withdrawal
+  readonly slotOwner: string | null; // the withdrawal that has the attempt's slot
+  readonly hashOwner: string | null; // the withdrawal that the attempt's transaction is one of
 }
 
-/** The withdrawal that a slot belongs to. */
-export function slotOwner(
+/** Reads all of it in one statement. */
+export function readAssignments(
   database: Database,
-  { network, account, slot }: Slot,
-): string | undefined {
-  const sql = "SELECT transactionId FROM slots WHERE network = ? AND account = ? AND slot = ?";
-  return database.get<{ transactionId: string }>(sql, network, account, slot)?.transactionId;
+  {
+    transactionId,
+    network,
+    account,
+    slot,
+    txHash,
+  }: Slot & { readonly transactionId: string; readonly txHash: string },
+): Assignments {
+  const row = database.get<Assignments>(
+    `SELECT (SELECT count(*) FROM signatures WHERE transactionId = ?) AS attemptCount,
+       (SELECT slot FROM slots WHERE transactionId = ?) AS slot,
+       (SELECT transactionId FROM slots WHERE network = ? AND account = ? AND slot = ?) AS slotOwner,
+       (SELECT transactionId FROM signatures WHERE txHash = ? AND account = ?) AS hashOwner`,
+    ...[transactionId, transactionId, network, account, slot, txHash, account],
+  );
+  return row ?? { attemptCount: 0, slot: null, slotOwner: null, hashOwner: null };
 }
 
 /** The pending withdrawal that a slot belongs to. */
@@ -61,6 +74,33 @@ export function pendingSlotOwner(
     `SELECT t.* FROM slots k JOIN transactions t ON t.id = k.transactionId
        WHERE k.network = ? AND k.account = ? AND k.slot = ? AND t.status = 0`,
     ...[network, account, slot],
+  );
+}
+
+/** A pending withdrawal whose slot a transaction used; `place` is the transaction's in its list. */
+export type ForeignSlotOwner = TransactionRow & { readonly place: number };
+
+/**
+ * The pending withdrawals whose slots these transactions used, in one statement; without those of
+ * which the transaction is an attempt.
+ */
+export function listForeignSlotOwners(
+  database: Database,
+  network: string,
+  used: readonly (Pick<Slot, "account" | "slot"> & { readonly txHash: string })[],
+): readonly ForeignSlotOwner[] {
+  if (used.length === 0) return [];
+  return database.all<ForeignSlotOwner>(
+    `SELECT u.key AS place, t.* FROM json_each(?) u
+       CROSS JOIN slots k ON k.network = ? AND k.account = u.value ->> 'account' AND k.slot = u.value ->> 'slot'
+       CROSS JOIN transactions t ON t.id = k.transactionId
+     WHERE t.status = 0 AND NOT EXISTS (SELECT 1 FROM signatures s
+       WHERE s.txHash = u.value ->> 'txHash' AND s.account = k.account AND s.transactionId = k.transactionId)
+     ORDER BY u.key`,
+    ...[
+      JSON.stringify(used.map(({ account, slot, txHash }) => ({ account, slot, txHash }))),
+      network,
+    ],
   );
 }
 

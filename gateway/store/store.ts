@@ -15,6 +15,7 @@ import { createTogether } from "./group-commit.ts";
 import { isBusy } from "./library-errors.ts";
 import { schemaDigest, schemaVersion } from "./migrations.ts";
 import { readMeta } from "./read-meta.ts";
+import { changesRemembered, RowMemory } from "./row-memory.ts";
 import { schema } from "./schema.ts";
 import { requireNewest } from "./schema-check.ts";
 import type { Statements, Value } from "./statements.ts";
@@ -28,6 +29,8 @@ export type Database = Statements;
 export interface Store {
   /** For reading, and for single statements that need no transaction. */
   readonly database: Database;
+  /** Rows of keys and merchants, which every request reads. */
+  readonly remembered: RowMemory;
   /**
    * Runs `fn` in one BEGIN IMMEDIATE … COMMIT and returns when the commit is durable. An error of
    * `fn` rolls back and is thrown on. `fn` is synchronous and must not call write again (a Bug).
@@ -78,7 +81,8 @@ const cacheKiB = 32_768;
 const checkpointPages = 4_000;
 type Statement = ReturnType<InstanceType<typeof DatabaseSync>["prepare"]>;
 
-function cachedDatabase(raw: InstanceType<typeof DatabaseSync>): Database {
+/** `onChanged` is called behind each statement that changes a row which may be remembered. */
+function cachedDatabase(raw: InstanceType<typeof DatabaseSync>, onChanged: () => void): Database {
   const statements = new Map<string, Statement>();
   const statement = (sql: string): Statement => {
     const known = statements.get(sql);
@@ -87,8 +91,20 @@ function cachedDatabase(raw: InstanceType<typeof DatabaseSync>): Database {
     statements.set(sql, made);
     return made;
   };
+  const changing = new Map<string, boolean>();
+  const isChanging = (sql: string): boolean => {
+    const known = changing.get(sql);
+    if (known !== undefined) return known;
+    const is = changesRemembered(sql);
+    changing.set(sql, is);
+    return is;
+  };
   return {
-    run: (sql, ...values) => ({ changes: Number(statement(sql).run(...values).changes) }),
+    run: (sql, ...values) => {
+      const { changes } = statement(sql).run(...values);
+      if (isChanging(sql)) onChanged();
+      return { changes: Number(changes) };
+    },
     get: <Row>(sql: string, ...values: readonly Value[]) =>
       statement(sql).get(...values) as Row | undefined,
     all: <Row>(sql: string, ...values: readonly Value[]) => statement(sql).all(...values) as Row[],
@@ -168,10 +184,17 @@ export function storeOver(
   log: GatewayLog,
   monotonic: () => number = () => performance.now(),
 ): Store {
-  const database = cachedDatabase(raw);
+  const database = cachedDatabase(raw, () => remembered.forget());
+  const remembered: RowMemory = new RowMemory({
+    get: (sql, ...values) => database.get(sql, ...values),
+    version: () =>
+      database.get<{ readonly data_version: number }>("PRAGMA data_version")?.data_version ?? -1,
+    isInTransaction: () => raw.isTransaction,
+  });
   const writer = new Writer({ raw, database, path, log, busyTimeoutMs, monotonic });
   return {
     database,
+    remembered,
     get poisoned() {
       return writer.isPoisoned;
     },

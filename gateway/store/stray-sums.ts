@@ -74,7 +74,7 @@ export function beginSums(database: Database, network: string, block: number): v
 }
 
 /** A payment for a sum; `end`: the block of its request's end, after which it is late. */
-export interface Summed
+export interface SummedPayment
   extends Pick<
     StraySumRow,
     "network" | "account" | "currency" | "kind" | "transactionId" | "merchant" | "txHash"
@@ -85,7 +85,7 @@ export interface Summed
 }
 
 /** Must not be called twice with one payment. */
-export function addToSum(database: Database, payment: Summed): void {
+export function addToSum(database: Database, payment: SummedPayment): void {
   const { network, account, currency, kind, transactionId, merchant, txHash, block, units, end } =
     payment;
   const { fineTo } = readMark(database, network);

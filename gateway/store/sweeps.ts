@@ -56,12 +56,55 @@ const sweepable = `SELECT h.*, l.id AS agent, l.merchant, d.addressIndex, d.tran
     LEFT JOIN sweepWishes w ON w.address = h.address AND w.network = h.network AND w.currency = h.currency`;
 
 /**
- * All balances on a network that could be swept: first those with an operator's order, then the
- * oldest requests. Addresses of merchants that only receive are left out.
+ * Balances come in the order of their last change: a balance that changes gets a new place at the
+ * end.
  */
-export function listSweepable(database: Database, network: string): readonly SweepableRow[] {
-  const sql = `${sweepable} WHERE h.network = ? ORDER BY w.at IS NULL, w.at, t.createdAt, h.address, h.currency`;
-  return database.all<SweepableRow>(sql, network);
+export interface SweepPlaces {
+  readonly changedAfter: number; // rowid of unsweptBalances; later ones changed since
+  readonly turnAfter: number; // rowid; later ones have their turn
+}
+
+/** Changed balances of one look at most. */
+export const changedAtOnce = 512;
+/** Balances of one look at most whose turn it is. */
+export const turnAtOnce = 64;
+
+/**
+ * Balances on a network that could be swept: those with an operator's order, the next that changed
+ * and the next in turn; first those with an order, then the oldest requests. Addresses of merchants
+ * that only receive are left out.
+ */
+export function listSweepable(
+  database: Database,
+  network: string,
+  { changedAfter, turnAfter }: SweepPlaces = { changedAfter: 0, turnAfter: 0 },
+): readonly SweepableRow[] {
+  const sql = `${sweepable} WHERE h.rowid IN (
+      SELECT b.rowid FROM sweepWishes x CROSS JOIN unsweptBalances b
+        ON b.address = x.address AND b.network = x.network AND b.currency = x.currency WHERE x.network = ?1
+      UNION SELECT place FROM (${nextPlaces(changedAtOnce)})
+      UNION SELECT place FROM (${nextPlaces(turnAtOnce, 3)}))
+    ORDER BY w.at IS NULL, w.at, t.createdAt, h.address, h.currency`;
+  return database.all<SweepableRow>(sql, network, changedAfter, turnAfter);
+}
+
+const nextPlaces = (most: number, after = 2): string =>
+  `SELECT rowid AS place FROM unsweptBalances WHERE network = ?1 AND rowid > ?${after} ORDER BY rowid LIMIT ${most}`;
+
+/** The rowid of the last of the next balances (`after` if there is none), and their number. */
+export function sweepPlacesFrom(
+  database: Database,
+  network: string,
+  after: number,
+  most: number,
+): { readonly end: number; readonly count: number } {
+  const sql = `SELECT max(place) AS end, count(*) AS count FROM (${nextPlaces(most)})`;
+  const { end, count } = database.get<{ end: number | null; count: number }>(
+    sql,
+    network,
+    after,
+  ) ?? { end: null, count: 0 };
+  return { end: end ?? after, count };
 }
 
 /** The balances of an address that could be swept. */
@@ -89,6 +132,13 @@ export function newestSweepFrom(
      ORDER BY createdAt DESC, rowid DESC LIMIT 1`,
     ...[address, network, currency],
   );
+}
+
+/** The hot wallets to which open sweeps of a network go. */
+export function listSweepReceivers(database: Database, network: string): readonly string[] {
+  const sql = `SELECT DISTINCT receiverAddress AS account FROM transactions INDEXED BY transactionsOpen
+    WHERE operation = 'sweep' AND status = 0 AND network = ?`;
+  return database.all<{ account: string }>(sql, network).map(({ account }) => account);
 }
 
 /**
@@ -249,6 +299,21 @@ export function dropSweepNote(database: Database, { address, network, currency }
     network,
     currency,
   );
+}
+
+/** Reasons of one look in turn. */
+export const notesAtOnce = 64;
+
+/** The next reasons on a network after a place, and whether the balance could be swept. */
+export function listSweepNotesAfter(
+  database: Database,
+  network: string,
+  after: number,
+): readonly (SweepNoteRow & { readonly place: number; readonly isHeld: 0 | 1 })[] {
+  const own = "h.address = n.address AND h.network = n.network AND h.currency = n.currency";
+  const sql = `SELECT n.rowid AS place, n.*, EXISTS (${sweepable} WHERE ${own}) AS isHeld
+    FROM sweepNotes n WHERE n.network = ? AND n.rowid > ? ORDER BY n.rowid LIMIT ${notesAtOnce}`;
+  return database.all(sql, network, after);
 }
 
 /** Every reason on a network, or on all networks. */

@@ -34,7 +34,7 @@ const none = (): DatabaseTimes => ({
  * Wraps a store. `monotonic` gives milliseconds. Statements inside a transaction count as part of
  * it.
  */
-export function timed(store: Store, monotonic: () => number): TimedStore {
+export function timeStore(store: Store, monotonic: () => number): TimedStore {
   const times = { read: none(), write: none() };
   function measure<T>(kind: "read" | "write", job: () => T): T {
     const began = monotonic();
@@ -61,6 +61,7 @@ export function timed(store: Store, monotonic: () => number): TimedStore {
     times,
     store: {
       database: reading,
+      remembered: store.remembered,
       writeIfOk: (job) => measure("write", () => store.writeIfOk(job)),
       write: (job) => measure("write", () => store.write(job)),
       writeTogether: createTogether((job) => measure("write", () => store.write(job))),

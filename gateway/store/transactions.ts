@@ -9,6 +9,17 @@ export function readTransaction(database: Database, id: string): TransactionRow 
   return database.get<TransactionRow>("SELECT * FROM transactions WHERE id = ?", id);
 }
 
+/** The columns that an agent's answer changes; undefined if there is no such withdrawal. */
+export function readAnswered(
+  database: Database,
+  id: string,
+): Pick<TransactionRow, "status" | "stage" | "code" | "receiverAddress"> | undefined {
+  return database.get(
+    "SELECT status, stage, code, receiverAddress FROM transactions WHERE id = ?",
+    id,
+  );
+}
+
 /** A merchant's own record; another merchant's record is not found. */
 export function readTransactionOf(
   database: Database,
@@ -148,7 +159,7 @@ export function placeIn(
  * Rows that one index gives in the list's order. The index is named, because a wide range of times
  * misleads the planner.
  */
-interface Way {
+interface ListWay {
   readonly index:
     | "transactionsByOrder"
     | "transactionsByRefund"
@@ -198,7 +209,7 @@ function timeConditions({
  * operation or status takes one scan for each value, and SQLite merges them row by row. So no
  * unwanted row is read.
  */
-function waysOf(filter: TransactionFilter): readonly Way[] {
+function waysOf(filter: TransactionFilter): readonly ListWay[] {
   const { merchant, operation, status, currency, orderId, refundOf } = filter;
   const equal = (column: string, value: Value | undefined): Condition[] =>
     value === undefined ? [] : [{ text: `${column} = ?`, values: [value] }];
@@ -330,10 +341,16 @@ export function keptUnits(database: Database, { id, amountReceivedUnits }: Trans
 const isNotAside =
   "NOT EXISTS (SELECT 1 FROM setAside WHERE kind = 'value' AND setAside.id = c.transactionId)";
 
+/** A completed record, with the columns that decide its fiat value. */
+export type Completion = Pick<
+  TransactionRow,
+  "id" | "operation" | "currency" | "amountUnits" | "amountReceivedUnits" | "value"
+>;
+
 /** Records that completed and have no fiat value yet, oldest first. */
-export function listCompletions(database: Database, most: number): readonly TransactionRow[] {
-  return database.all<TransactionRow>(
-    `SELECT t.* FROM completions c JOIN transactions t ON t.id = c.transactionId WHERE ${isNotAside} ORDER BY c.rowid LIMIT ?`,
+export function listCompletions(database: Database, most: number): readonly Completion[] {
+  return database.all<Completion>(
+    `SELECT t.id, t.operation, t.currency, t.amountUnits, t.amountReceivedUnits, t.value FROM completions c JOIN transactions t ON t.id = c.transactionId WHERE ${isNotAside} ORDER BY c.rowid LIMIT ?`,
     most,
   );
 }
@@ -344,6 +361,21 @@ export function hasCompletions(database: Database): boolean {
 
 /** Keeps the value of a completed record; "" if there is none. */
 export function keepValue(database: Database, id: string, value: string): void {
-  database.run("UPDATE transactions SET value = ? WHERE id = ?", value, id);
-  database.run("DELETE FROM completions WHERE transactionId = ?", id);
+  keepValues(database, [{ id, before: null, value }]);
+}
+
+/** A record's value, and the one that it has; null if that is not known. */
+export interface NewValue {
+  readonly id: string;
+  readonly before: string | null;
+  readonly value: string;
+}
+
+/** Like `keepValue`, for several records. */
+export function keepValues(database: Database, values: readonly NewValue[]): void {
+  if (values.length === 0) return;
+  for (const { id, before, value } of values)
+    if (value !== before) database.run("UPDATE transactions SET value = ? WHERE id = ?", value, id);
+  const sql = "DELETE FROM completions WHERE transactionId IN (SELECT value FROM json_each(?))";
+  database.run(sql, JSON.stringify(values.map(({ id }) => id)));
 }

@@ -45,6 +45,18 @@ export function listEndedUnreached(
 }
 
 /**
+ * True if any withdrawal of any agent is recalled, or may be one that `listUnreachable` names; in
+ * one statement, because hardly ever there is one.
+ */
+export function isAnyNamed(database: Database): boolean {
+  const row = database.get<{ isAny: 0 | 1 }>(
+    `SELECT EXISTS (SELECT 1 FROM recalls) OR EXISTS (SELECT 1 FROM unknownCoins) OR EXISTS
+       (SELECT 1 FROM transactions WHERE operation = 'sweep' AND status = 0 AND stage = 'stuck') AS isAny`,
+  );
+  return row?.isAny !== 0;
+}
+
+/**
  * An agent's open sweeps that the chain cannot reach, and its open withdrawals whose coin no node
  * shows or whose slot is below their account's first, at most as many as one acknowledgement can
  * name.

@@ -65,7 +65,7 @@ function add(
  * Adds a final payment to its address's balance; on a chain with tags it lies in the hot wallet
  * already. Must not be called twice.
  */
-export function hold(database: Database, payment: PaymentRow, merchant: string): void {
+export function holdPayment(database: Database, payment: PaymentRow, merchant: string): void {
   const { address, network, currency, units } = payment;
   if (hasTags(network)) return;
   add(database, { address, network, currency, merchant }, BigInt(units));
@@ -74,7 +74,7 @@ export function hold(database: Database, payment: PaymentRow, merchant: string):
 /**
  * The columns that decide how a sweep or a top-up changes balances; other operations change none.
  */
-export type Moved = Pick<
+export type MovementColumns = Pick<
   TransactionRow,
   | "operation"
   | "merchant"
@@ -92,7 +92,10 @@ export type Moved = Pick<
 };
 
 /** The units that this row adds to an address's balance as the row stands, by currency. */
-function broughtBy(database: Database, row: Moved): readonly (readonly [Place, bigint])[] {
+function broughtBy(
+  database: Database,
+  row: MovementColumns,
+): readonly (readonly [Place, bigint])[] {
   const { operation, merchant, network, currency, status } = row;
   if (operation !== "topup" && operation !== "sweep") return [];
   const units = BigInt(row.amountUnits);
@@ -120,8 +123,8 @@ function broughtBy(database: Database, row: Moved): readonly (readonly [Place, b
  */
 export function changeUnsweptBalances(
   database: Database,
-  before: Moved | null,
-  after: Moved | null,
+  before: MovementColumns | null,
+  after: MovementColumns | null,
 ): void {
   for (const [place, units] of before === null ? [] : broughtBy(database, before))
     add(database, place, -units);
@@ -170,7 +173,7 @@ function countedFromRows(database: Database): ReadonlyMap<string, UnsweptBalance
     count({ address, network, currency, merchant }, BigInt(units));
   for (const { account: address, network, currency, merchant, units } of listHeldSums(database))
     count({ address, network, currency, merchant }, BigInt(units));
-  const moved = database.all<Moved>(
+  const moved = database.all<MovementColumns>(
     `SELECT t.*, m.sentUnits, m.receivedUnits FROM transactions t LEFT JOIN movedPayments m ON m.transactionId = t.id
      WHERE t.operation IN ('sweep', 'topup')`,
   );

@@ -15,14 +15,17 @@ export interface OpenAttempt
 
 /**
  * Attempts on a network whose lifetime can end: those of pending withdrawals, earliest end first.
- * Withdrawals that wait for an operator are left out. An attempt that only one node reports in a
- * block is listed, because the node may have invented the block.
+ * Withdrawals that wait for an operator are left out, except the other attempts of one whose final
+ * attempt moved something else: the operator waits for their ends. An attempt that only one node
+ * reports in a block is listed, because the node may have invented the block.
  */
 export function listOpenAttempts(database: Database, network: string): readonly OpenAttempt[] {
   return database.all<OpenAttempt>(
     `SELECT s.transactionId, s.account, s.txHash, s.validUntilMs, t.merchant FROM transactions t JOIN signatures s ON s.transactionId = t.id
      WHERE t.operation IN ('withdraw', 'sweep', 'topup') AND t.status = 0 AND t.network = ? AND s.validUntilMs > 0
-       AND s.voidAt IS NULL AND t.stage <> 'stuck' ORDER BY s.validUntilMs, s.txHash`,
+       AND s.voidAt IS NULL AND (t.stage <> 'stuck' OR EXISTS (
+         SELECT 1 FROM movedPayments m WHERE m.transactionId = t.id AND m.txHash <> s.txHash))
+     ORDER BY s.validUntilMs, s.txHash`,
     network,
   );
 }
@@ -111,6 +114,11 @@ export function keepExpiry(
     code,
     nowMs,
   );
+}
+
+/** True if `keepExpiry` has kept a statement of any withdrawal. */
+export function hasExpiries(database: Database): boolean {
+  return database.get("SELECT 1 FROM voidAttempts LIMIT 1") !== undefined;
 }
 
 /**

@@ -7,18 +7,24 @@
 import type { AssignedPayment } from "./assigned-payments.ts";
 import { keepUnrefunded } from "./meta.ts";
 import type { MovedUnits } from "./moved-payments.ts";
-import { reserve, unreserve } from "./reserved.ts";
-import type { TransactionRow } from "./rows.ts";
+import { type ReservedChanges, reserveAmount, unreserveAmount } from "./reserved.ts";
+import type { ReservedRow, TransactionRow } from "./rows.ts";
 import type { Database } from "./store.ts";
 import { insertTransaction, type NewTransaction } from "./transactions.ts";
-import { changeUnsweptBalances, type Moved } from "./unswept-balances.ts";
+import { changeUnsweptBalances, type MovementColumns } from "./unswept-balances.ts";
 
-/** Must not be called twice, because id and order are the table's keys. */
+/**
+ * Must not be called twice, because id and order are the table's keys. `reserved`: all sums of the
+ * account on the network, if this transaction has read them and changed none.
+ */
 export function insertWithdrawal(
   database: Database,
   row: Omit<NewTransaction, "operation" | "quote">,
+  reserved?: readonly ReservedRow[],
 ): void {
-  insertOutgoing(database, { ...row, operation: "withdraw" });
+  const withdrawal = { ...row, operation: "withdraw", quote: "" } as const;
+  insertTransaction(database, withdrawal);
+  reserveAmount(database, withdrawal, reserved);
 }
 
 /** Like `insertWithdrawal`, for any operation that an agent signs. */
@@ -27,20 +33,28 @@ export function insertOutgoing(database: Database, row: Omit<NewTransaction, "qu
   changed(database, null, { ...row, status: 0, feeUnits: "" });
 }
 
-/** Updates the sums that depend on a row after its change. `before` is null for a new row. */
-function changed(database: Database, before: Moved | null, after: Moved | null): void {
+/**
+ * Updates the sums that depend on a row after its change. `before` is null for a new row; `later`
+ * takes the change of the reserved sums.
+ */
+function changed(
+  database: Database,
+  before: MovementColumns | null,
+  after: MovementColumns | null,
+  later?: ReservedChanges,
+): void {
   const wasOpen = before?.status === 0;
   const isOpen = after?.status === 0;
   const isOther =
     before?.amountUnits !== after?.amountUnits || before?.currency !== after?.currency;
-  if (before !== null && wasOpen && (!isOpen || isOther)) unreserve(database, before);
-  if (after !== null && isOpen && (!wasOpen || isOther)) reserve(database, after);
+  if (before !== null && wasOpen && (!isOpen || isOther)) unreserveAmount(database, before, later);
+  if (after !== null && isOpen && (!wasOpen || isOther)) reserveAmount(database, after);
   changeUnsweptBalances(database, before, after);
 }
 
 /** The columns of a row that decide sums; undefined if there is no such row. */
-function readMoved(database: Database, id: string): Moved | undefined {
-  return database.get<Moved>(
+function readMoved(database: Database, id: string): MovementColumns | undefined {
+  return database.get<MovementColumns>(
     `SELECT operation, merchant, network, currency, amountUnits, receiverAddress, depositAddress, status, t.feeUnits,
        sentUnits, receivedUnits
      FROM transactions t LEFT JOIN movedPayments m ON m.transactionId = t.id WHERE t.id = ?`,
@@ -158,10 +172,16 @@ export interface WithdrawalEnd
 }
 
 /**
- * Ends a pending withdrawal. A withdrawal that has ended is not changed.
+ * Ends a pending withdrawal. A withdrawal that has ended is not changed. With `later`, the reserved
+ * sums change at its `flush`.
  * @returns true if the row changed
  */
-export function endWithdrawal(database: Database, id: string, ending: WithdrawalEnd): boolean {
+export function endWithdrawal(
+  database: Database,
+  id: string,
+  ending: WithdrawalEnd,
+  later?: ReservedChanges,
+): boolean {
   const { status, stage, code, txHash, feeUnits, finalBlock, changedAt, moved } = ending;
   const before = readMoved(database, id);
   const { changes } = database.run(
@@ -185,7 +205,7 @@ export function endWithdrawal(database: Database, id: string, ending: Withdrawal
       ...[moved.receivedUnits, moved.sentUnits, id],
     );
   if (changes > 0 && before !== undefined)
-    changed(database, before, { ...before, status, feeUnits, ...moved });
+    changed(database, before, { ...before, status, feeUnits, ...moved }, later);
   if (changes > 0 && status === 2) giveBack(database, id);
   return changes > 0;
 }
@@ -212,7 +232,10 @@ export function completeAssigned(
 }
 
 /** `sentUnits`: what it moved where that is another amount; null otherwise. */
-export type Promised = Pick<TransactionRow, "operation" | "currency" | "amountUnits" | "status"> & {
+export type PromisedAmount = Pick<
+  TransactionRow,
+  "operation" | "currency" | "amountUnits" | "status"
+> & {
   readonly sentUnits: string | null;
 };
 
@@ -222,8 +245,8 @@ export function listEndedAfter(
   account: string,
   network: string,
   block: number,
-): readonly Promised[] {
-  return database.all<Promised>(
+): readonly PromisedAmount[] {
+  return database.all<PromisedAmount>(
     `SELECT operation, currency, amountUnits, status,
        (SELECT sentUnits FROM movedPayments m WHERE m.transactionId = t.id) AS sentUnits
      FROM transactions t WHERE operation IN ('withdraw', 'topup') AND status <> 0 AND depositAddress = ? AND network = ?

@@ -28,17 +28,17 @@ import { unsweptBalanceOf } from "../store/unswept-balances.ts";
 import { insertOutgoing, updateWithdrawal } from "../store/withdrawals.ts";
 import { makeJob } from "../withdrawals/jobs.ts";
 import { contentHashOfJob } from "../withdrawals/withdrawals.ts";
-import type { Measured } from "./sweep-threshold.ts";
+import type { SweepSize } from "./sweep-threshold.ts";
 
 /** A sweep that can be ordered. */
-export interface Wanted extends Measured {
+export interface PlannedSweep extends SweepSize {
   readonly row: SweepableRow;
   readonly decimal: number; // the currency's decimals
   readonly next?: string; // next slot of the address, by the gateway's nodes
 }
 
 /** The run that orders, and the time within which an agent may begin. */
-export interface Ordering {
+export interface OrderingRun {
   readonly run: string;
   readonly nowMs: number;
   readonly lifetimeMs: number;
@@ -51,8 +51,8 @@ export interface Ordering {
  */
 export function orderSweep(
   database: Database,
-  wanted: Wanted,
-  ordering: Ordering,
+  wanted: PlannedSweep,
+  ordering: OrderingRun,
 ): readonly string[] {
   const { row, amountUnits, topUpUnits } = wanted;
   const { address, network, currency } = row;
@@ -88,7 +88,7 @@ export function orderSweep(
 function insertTopUp(
   database: Database,
   agent: AgentRow,
-  ordering: Ordering,
+  ordering: OrderingRun,
   sweep: TransactionRow,
   row: SweepableRow,
   units: bigint,
@@ -117,7 +117,7 @@ interface Order {
 function insert(
   database: Database,
   agent: AgentRow,
-  { nowMs, lifetimeMs }: Ordering,
+  { nowMs, lifetimeMs }: OrderingRun,
   order: Order,
 ): TransactionRow {
   const { mode, orderId, row, units, decimal, stage, next = "" } = order;
@@ -166,7 +166,7 @@ function insert(
 export function goOn(
   database: Database,
   network: string,
-  { run, nowMs }: Pick<Ordering, "run" | "nowMs">,
+  { run, nowMs }: Pick<OrderingRun, "run" | "nowMs">,
 ): { readonly changed: readonly string[]; readonly agents: readonly string[] } {
   const changed: string[] = [];
   const agents: string[] = [];

@@ -11,7 +11,7 @@ import { highestUsed, pendingSlotOwner } from "../store/slots.ts";
 import type { Database } from "../store/store.ts";
 import { type AssignedSweep, listEndedUnreached } from "../store/unreachable.ts";
 import type { WatchedChain } from "../watcher/chain.ts";
-import type { No } from "./sweep-threshold.ts";
+import type { SweepRefusal } from "./sweep-threshold.ts";
 
 /** The next slot of an address; "" if the chain counts none. */
 export interface NextSlot {
@@ -28,7 +28,7 @@ export async function nextSlotOf(
   database: Database,
   { network, reader }: WatchedChain,
   address: string,
-): Promise<NextSlot | No> {
+): Promise<NextSlot | SweepRefusal> {
   const { slots } = familyOf(network);
   if (!slots.isCounted || reader.closed === undefined) return { ok: true, next: "" };
   const slotCounts = await reader.closed(address);
@@ -63,6 +63,6 @@ function isQuiet({ final, latest, pending, isSame }: SlotCounts): boolean {
   return isSame && latest === final && pending === final;
 }
 
-function no(reason: No["reason"], detail: string): No {
+function no(reason: SweepRefusal["reason"], detail: string): SweepRefusal {
   return { ok: false, reason, detail };
 }

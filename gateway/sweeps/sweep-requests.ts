@@ -10,13 +10,13 @@ import type { Store } from "../store/store.ts";
 import { keepWish, listSweepableAt } from "../store/sweeps.ts";
 
 /** The operator's process, besides the gateway. */
-export interface Wishing {
+export interface SweepRequestContext {
   readonly store: Store;
   readonly nowMs: number;
   readonly actor: string; // in the audit
 }
 
-export interface Wished {
+export interface SweepRequestResult {
   readonly ok: true;
   readonly address: string; // in the family's form
   readonly wished: readonly {
@@ -32,10 +32,10 @@ export interface Wished {
  * ADDRESS_*, GATEWAY_NOTHING_HELD. Harmless to call twice.
  */
 export function orderSweeps(
-  by: Wishing,
+  by: SweepRequestContext,
   networks: readonly string[],
   { text, currency }: { readonly text: string; readonly currency: string | undefined },
-): Wished | Refusal {
+): SweepRequestResult | Refusal {
   const parsed = parseAddressOnAny(text, networks);
   if (!parsed.ok) return parsed;
   return by.store.write((database) => {

@@ -12,7 +12,7 @@ import type { SweepableRow } from "../store/sweeps.ts";
 const retryMs = 3_600_000;
 
 /** The reason why a balance is not swept, as the operator's list names it. */
-export type Reason =
+export type UnsweptReason =
   | "request_open" // the deposit request waits for more, or for its end
   | "last_sweep_failed"
   | "currency_unknown" // no longer in the configuration
@@ -33,16 +33,16 @@ export type Reason =
   | "faulty" // its address, its currency or its hot wallet cannot be read
   | "no_coin"; // the hot wallet cannot pay the top-up
 
-export interface No {
+export interface SweepRefusal {
   readonly ok: false;
-  readonly reason: Reason;
+  readonly reason: UnsweptReason;
   readonly detail: string;
 }
 
-const no = (reason: Reason, detail = ""): No => ({ ok: false, reason, detail });
+const no = (reason: UnsweptReason, detail = ""): SweepRefusal => ({ ok: false, reason, detail });
 
 /** The database's view of one candidate. */
-interface Standing {
+interface SweepCandidate {
   readonly row: SweepableRow;
   readonly currency: GatewayCurrency | undefined;
   readonly isPayable: boolean;
@@ -53,7 +53,7 @@ interface Standing {
 }
 
 /** Checked before the chain is asked. An operator's order skips the checks that only save fees. */
-export function standing({
+export function judgeCandidate({
   row,
   currency,
   isPayable,
@@ -61,7 +61,7 @@ export function standing({
   isHeld,
   last,
   nowMs,
-}: Standing): { readonly ok: true } | No {
+}: SweepCandidate): { readonly ok: true } | SweepRefusal {
   if (currency === undefined) return no("currency_unknown", row.currency);
   if (!isPayable) return no("not_payable");
   if (isOut) return no("out_of_service");
@@ -115,18 +115,18 @@ interface OnChain {
   readonly coinUnits: bigint; // in the native coin, at the address
   readonly feeUnits: bigint; // the highest cost of the sweep
   readonly isFeeInside?: boolean; // the cost comes out of the amount
-  readonly worth: Worth | null; // only for a token; null if prices are unknown
+  readonly worth: FiatWorth | null; // only for a token; null if prices are unknown
 }
 
 /** The price of one unit of each currency, in one fiat currency. */
-export interface Worth {
+export interface FiatWorth {
   readonly price: bigint; // price of the currency
   readonly coinPrice: bigint; // price of the native coin
   readonly coinDecimal: number;
 }
 
 /** The amount of the sweep, and the amount of native coin that must come first. */
-export interface Measured {
+export interface SweepSize {
   readonly ok: true;
   readonly amountUnits: bigint;
   readonly topUpUnits: bigint;
@@ -136,12 +136,12 @@ export interface Measured {
  * The amount is the credited balance that is really there; of a native coin minus the highest cost
  * of the sweep, if that does not come out of the amount.
  */
-export function measure(
+export function measureSweep(
   row: SweepableRow,
   currency: GatewayCurrency,
   chain: OnChain,
-): Measured | No {
-  const there = smaller(chain.units, BigInt(row.units));
+): SweepSize | SweepRefusal {
+  const there = smallerOf(chain.units, BigInt(row.units));
   if (there <= 0n) return no("not_there");
   const { feeUnits, coinUnits } = chain;
   if (currency.contract !== "") {
@@ -166,7 +166,7 @@ export function measure(
   return { ok: true, amountUnits: chain.isFeeInside === true ? there : restUnits, topUpUnits: 0n };
 }
 
-export function belowFee(there: bigint, feeUnits: bigint, currency: GatewayCurrency): No {
+export function belowFee(there: bigint, feeUnits: bigint, currency: GatewayCurrency): SweepRefusal {
   return no(
     "below_fee",
     `${inWords(there, currency)} there, the fee up to ${inWords(feeUnits, currency)}`,
@@ -177,13 +177,13 @@ function bearsFee(
   units: bigint,
   { decimal, sweep }: GatewayCurrency,
   feeUnits: bigint,
-  worth: Worth,
+  worth: FiatWorth,
 ): boolean {
   const fee = feeUnits * worth.coinPrice * 10n ** BigInt(decimal) * BigInt(sweep.feeMultiple);
   return units * worth.price * 10n ** BigInt(worth.coinDecimal) >= fee;
 }
 
-export function smaller(a: bigint, b: bigint): bigint {
+export function smallerOf(a: bigint, b: bigint): bigint {
   if (a < b) return a;
   return b;
 }

@@ -17,7 +17,7 @@ import type { GatewayConfig, GatewayCurrency } from "../config/config.ts";
 import { fiats } from "../config/fiat.ts";
 import { stuckSweepsMax } from "../config/sweep-settings.ts";
 import { type Fault, type FaultKey, idIn } from "../faults/fault.ts";
-import { Turns } from "../faults/turns.ts";
+import { MerchantTurns } from "../faults/turns.ts";
 import type { Prices } from "../service.ts";
 import { hotWalletAddressOn } from "../store/agent-accounts.ts";
 import { readAgent } from "../store/agents.ts";
@@ -28,30 +28,35 @@ import type { Signals } from "../store/signals.ts";
 import { unreachableCode } from "../store/slots.ts";
 import type { Store } from "../store/store.ts";
 import {
+  changedAtOnce,
   countOpenSweeps,
   dropSweepNote,
   keepSweepNote,
   listSweepable,
-  listSweepNotes,
+  listSweepNotesAfter,
   newestSweepFrom,
+  notesAtOnce,
   type SweepableRow,
+  type SweepPlaces,
+  sweepPlacesFrom,
+  turnAtOnce,
 } from "../store/sweeps.ts";
 import { listAssignedSweeps } from "../store/unreachable.ts";
 import type { Tip, WatchedChain } from "../watcher/chain.ts";
 import { keyOn } from "../watcher/items.ts";
-import { pays } from "../withdrawals/checks.ts";
+import { canPay } from "../withdrawals/checks.ts";
 import { goOn, orderSweep } from "./orders.ts";
 import { checkReach, type ReachMemory, reopenPassed } from "./reach.ts";
 import { type NextSlot, nextSlotOf } from "./slots.ts";
 import {
   belowFee,
+  type FiatWorth,
   inWords,
-  type Measured,
-  measure,
-  type No,
-  smaller,
-  standing,
-  type Worth,
+  judgeCandidate,
+  measureSweep,
+  type SweepRefusal,
+  type SweepSize,
+  smallerOf,
 } from "./sweep-threshold.ts";
 import { type CoinMemory, checkUnknownCoins } from "./unknown-coins.ts";
 
@@ -94,15 +99,10 @@ export function createSweeps(options: SweepsOptions): Sweeps {
       const coins = pinned.get(chain.name) ?? new Map<string, number>();
       pinned.set(chain.name, coins);
       tellReach(options, await checkUnknownCoins(chain, tip, coins));
-      const memory = looked.get(chain.name) ?? {
-        done: new Map(),
-        at: new Map(),
-        turns: new Turns(),
-        passes: 0,
-      };
+      const memory = looked.get(chain.name) ?? newLookMemory();
       looked.set(chain.name, memory);
       await lookInTurn(options, chain, tip, memory);
-      forgetNotes(options, chain);
+      forgetNotes(options, chain, memory);
     },
   };
 }
@@ -111,9 +111,53 @@ export function createSweeps(options: SweepsOptions): Sweeps {
 interface LookMemory {
   done: Map<string, string>; // by candidate: the state in which it was last looked at
   readonly at: Map<string, number>; // by address: the pass that last looked at it
-  readonly turns: Turns; // of merchants
+  readonly turns: MerchantTurns; // of merchants
   passes: number;
+  places: SweepPlaces; // balances up to which have had their look
+  readonly had: Set<string>; // candidates beyond these places that had theirs
+  notes: number; // the place of the reason that was checked last
 }
+
+function newLookMemory(): LookMemory {
+  const places = { changedAfter: 0, turnAfter: 0 };
+  return {
+    done: new Map(),
+    at: new Map(),
+    turns: new MerchantTurns(),
+    passes: 0,
+    places,
+    had: new Set(),
+    notes: 0,
+  };
+}
+
+/**
+ * The last balances that changed are looked at in each pass: a balance that was the last gets the
+ * same place again when it changes.
+ */
+const changedAgain = 16;
+
+/** Goes on to the next places once each candidate of these has had its look. */
+function moveOn(
+  options: SweepsOptions,
+  { network }: WatchedChain,
+  memory: LookMemory,
+  rows: readonly SweepableRow[],
+): void {
+  const { places, had } = memory;
+  if (!rows.every((row) => had.has(placeOf(row)))) return;
+  const { database } = options.store;
+  const changed = sweepPlacesFrom(database, network, places.changedAfter, changedAtOnce);
+  const turn = sweepPlacesFrom(database, network, places.turnAfter, turnAtOnce);
+  const isEnd = changed.count < changedAtOnce;
+  memory.places = {
+    changedAfter: isEnd ? Math.max(0, changed.end - changedAgain) : changed.end,
+    turnAfter: turn.count < turnAtOnce ? 0 : turn.end,
+  };
+  had.clear();
+}
+
+const placeOf = ({ address, currency }: SweepableRow): string => `${address} ${currency}`;
 
 /** Looks at candidates of one merchant after the other, until the pass has asked enough. */
 async function lookInTurn(
@@ -122,15 +166,21 @@ async function lookInTurn(
   tip: Tip,
   memory: LookMemory,
 ): Promise<void> {
-  const { done, at, turns } = memory;
-  const rows = inOrder(chain, memory, listSweepable(options.store.database, chain.network));
+  const { done, at, turns, had } = memory;
+  const rows = inOrder(
+    chain,
+    memory,
+    listSweepable(options.store.database, chain.network, memory.places),
+  );
   const next = new Map<string, string>();
   const waiting = new Map<string, SweepableRow[]>(); // the next at the end
   for (const row of rows.reverse()) {
     const [key, state] = lookOf(tip, row);
     const own = waiting.get(row.merchant);
-    if (done.get(key) === state) next.set(key, state);
-    else if (own === undefined) waiting.set(row.merchant, [row]);
+    if (done.get(key) === state) {
+      next.set(key, state);
+      had.add(placeOf(row));
+    } else if (own === undefined) waiting.set(row.merchant, [row]);
     else own.push(row);
   }
   memory.done = next;
@@ -140,17 +190,19 @@ async function lookInTurn(
   turns.beginPass();
   for (let left = askedPerPassMax; left > 0; ) {
     const merchant = turns.next(waiting.keys());
-    if (merchant === null) return;
+    if (merchant === null) break;
     const row = waiting.get(merchant)?.pop();
     if (row === undefined) waiting.delete(merchant);
     else {
       const isAsked = await look(options, chain, tip, row);
       next.set(...lookOf(tip, row));
       at.set(row.address, memory.passes);
+      had.add(placeOf(row));
       if (isAsked) turns.count(merchant, 1);
       left -= isAsked ? 1 : 0;
     }
   }
+  moveOn(options, chain, memory, rows);
 }
 
 /** A candidate, and the state in which it was looked at. */
@@ -181,7 +233,10 @@ function inOrder(
 const currencyOf = (chain: WatchedChain, id: string): GatewayCurrency | undefined =>
   chain.currencies.find((one) => one.id === id);
 
-/** Checks one candidate, and orders its sweep. Returns true if the chain was asked. */
+/**
+ * Checks one candidate, and orders its sweep. Returns true if the chain was asked. Long: each
+ * reason against a sweep, the cheap ones before a question.
+ */
 async function look(
   options: SweepsOptions,
   chain: WatchedChain,
@@ -193,11 +248,11 @@ async function look(
   const { database } = store;
   const currency = currencyOf(chain, row.currency);
   const agent = readAgent(database, row.agent);
-  const isPayable = agent !== undefined && currency !== undefined && pays(agent, currency);
+  const isPayable = agent !== undefined && currency !== undefined && canPay(agent, currency);
   const last = newestSweepFrom(database, row);
   const isOut = chain.tokens.out.has(row.currency);
   const isHeld = currencyHoldOf(database, row.currency, row.merchant) !== undefined;
-  const stands = standing({ row, currency, isPayable, isOut, isHeld, last, nowMs: clock() });
+  const stands = judgeCandidate({ row, currency, isPayable, isOut, isHeld, last, nowMs: clock() });
   if (!stands.ok || currency === undefined) {
     if (!stands.ok) note(options, row, stands);
     return false;
@@ -212,8 +267,8 @@ async function look(
     note(options, row, faulty(fault));
     return false;
   }
-  let measured: Measured | No;
-  let next: NextSlot | No;
+  let measured: SweepSize | SweepRefusal;
+  let next: NextSlot | SweepRefusal;
   try {
     const answer = await resultOf(() =>
       ask(chain, tip, row, currency, {
@@ -256,7 +311,7 @@ function itemsFor(
   return [...keysOf("address", row.address), ...keysOf("account", hotWallet)];
 }
 
-function faulty({ code, words }: Fault): No {
+function faulty({ code, words }: Fault): SweepRefusal {
   return { ok: false, reason: "faulty", detail: `${code}: ${words}` };
 }
 
@@ -265,7 +320,7 @@ async function askSlot(
   options: SweepsOptions,
   chain: WatchedChain,
   { address }: SweepableRow,
-): Promise<NextSlot | No> {
+): Promise<NextSlot | SweepRefusal> {
   const next = await nextSlotOf(options.store.database, chain, address);
   if (!next.ok || next.next === "") return next;
   const reopened = options.store.write((database) =>
@@ -294,14 +349,14 @@ async function ask(
   { final }: Tip,
   row: SweepableRow,
   currency: GatewayCurrency,
-  { hotWallet, worth }: { readonly hotWallet: string; readonly worth: Worth | null },
-): Promise<Measured | No> {
+  { hotWallet, worth }: { readonly hotWallet: string; readonly worth: FiatWorth | null },
+): Promise<SweepSize | SweepRefusal> {
   const { contract } = currency;
   const [units, coinUnits] = await Promise.all([
     reader.balance(row.address, contract, final.number),
     reader.balance(row.address, "", final.number),
   ]);
-  const amountUnits = smaller(units, BigInt(row.units));
+  const amountUnits = smallerOf(units, BigInt(row.units));
   if (amountUnits <= 0n) return { ok: false, reason: "not_there", detail: "" };
   const isInside = isFeeInside(row.network, "sweep");
   const cost = await reader.cost(row.address, {
@@ -317,8 +372,8 @@ async function ask(
   const [large] = unusable;
   if (mostUnits <= 0n && large !== undefined) return tooLarge(unusable, large, currency);
   if (mostUnits <= 0n) return belowFee(amountUnits, feeUnits, currency);
-  return measure(row, currency, {
-    units: smaller(units, mostUnits),
+  return measureSweep(row, currency, {
+    units: smallerOf(units, mostUnits),
     coinUnits,
     feeUnits,
     isFeeInside: isInside,
@@ -330,7 +385,7 @@ function tooLarge(
   all: readonly UnusableCoin[],
   { id, words }: UnusableCoin,
   currency: GatewayCurrency,
-): No {
+): SweepRefusal {
   const units = all.reduce((sum, coin) => sum + coin.units, 0n);
   const others = all.length === 1 ? "" : `, and ${all.length - 1} more`;
   return {
@@ -341,7 +396,7 @@ function tooLarge(
 }
 
 /** Uses the first fiat currency in which both prices are known and fresh. */
-function worthOf({ prices, config }: SweepsOptions, currency: GatewayCurrency): Worth | null {
+function worthOf({ prices, config }: SweepsOptions, currency: GatewayCurrency): FiatWorth | null {
   const coin = nativeOf(config, currency.network);
   if (prices === undefined || coin === undefined || currency.contract === "") return null;
   for (const fiat of fiats) {
@@ -354,18 +409,21 @@ function worthOf({ prices, config }: SweepsOptions, currency: GatewayCurrency): 
 
 /** Null if the hot wallet can pay the top-up, including its fee. */
 function affordable(
-  { store, config, clock }: SweepsOptions,
+  options: SweepsOptions,
   row: SweepableRow,
   currency: GatewayCurrency,
-  { amountUnits, topUpUnits }: Measured,
-): No | null {
+  { amountUnits, topUpUnits }: SweepSize,
+): SweepRefusal | null {
+  const { store, config, clock } = options;
   const agent = readAgent(store.database, row.agent);
   const native = nativeOf(config, row.network);
   // Without a native coin in the configuration its balance is unknown here, and the agent waits for
   // the coin.
   if (agent === undefined || native === undefined) return null;
   const funds = fundsOf(store.database, agent, native);
-  const read = readBalanceRow(store.database, hotWalletAddressOn(agent, row.network), native.id);
+  const account = hotWalletAddressOn(agent, row.network);
+  const read = readBalanceRow(store.database, account, native.id);
+  options.signals.emit("funds", { network: row.network, account });
   // The top-up is counted against this balance, so an old one is none.
   if (read !== undefined && clock() - read.at > hotBalanceMsMax)
     return {
@@ -383,7 +441,7 @@ function order(
   options: SweepsOptions,
   row: SweepableRow,
   { id, decimal }: GatewayCurrency,
-  measured: Measured,
+  measured: SweepSize,
   next: string,
 ): void {
   const { store, config, clock, run, log } = options;
@@ -403,23 +461,27 @@ function order(
 function note(
   { store, clock }: SweepsOptions,
   { address, network, currency }: SweepableRow,
-  { reason, detail }: No,
+  { reason, detail }: SweepRefusal,
 ): void {
   store.write((database) =>
     keepSweepNote(database, { address, network, currency, reason, detail, at: clock() }),
   );
 }
 
-/** Deletes the note of an address without a balance and without a sweep that is stuck. */
-function forgetNotes({ store }: SweepsOptions, { network }: WatchedChain): void {
-  const held = new Set(
-    listSweepable(store.database, network).map(({ address, currency }) => `${address} ${currency}`),
-  );
+/** Deletes notes of addresses without a balance and without a sweep that is stuck, in turn. */
+function forgetNotes(
+  { store }: SweepsOptions,
+  { network }: WatchedChain,
+  memory: LookMemory,
+): void {
+  const notes = listSweepNotesAfter(store.database, network, memory.notes);
+  memory.notes = notes.length < notesAtOnce ? 0 : (notes.at(-1)?.place ?? 0);
+  const free = notes.filter(({ isHeld }) => isHeld === 0);
+  if (free.length === 0) return;
+  const stuck = new Set<string>();
   for (const { account, currency, code } of listAssignedSweeps(store.database, network))
-    if (code === unreachableCode) held.add(`${account} ${currency}`);
-  const gone = listSweepNotes(store.database, network).filter(
-    ({ address, currency }) => !held.has(`${address} ${currency}`),
-  );
+    if (code === unreachableCode) stuck.add(`${account} ${currency}`);
+  const gone = free.filter(({ address, currency }) => !stuck.has(`${address} ${currency}`));
   if (gone.length === 0) return;
   store.write((database) => {
     for (const one of gone) dropSweepNote(database, one);

@@ -123,7 +123,7 @@ async function settled<T>(ask: () => Promise<T> | undefined): Promise<T | undefi
   }
 }
 
-interface Look {
+interface UnknownCoinLook {
   readonly isShown: boolean;
   readonly nowMs: number;
   readonly chainMs: number;
@@ -137,7 +137,7 @@ function judge(
   chain: WatchedChain,
   database: Database,
   { id }: PinnedWithdrawal,
-  { isShown, nowMs, chainMs }: Look,
+  { isShown, nowMs, chainMs }: UnknownCoinLook,
 ): boolean {
   const one = listPinned(database, chain.network).find((row) => row.id === id);
   if (one === undefined) return false;

@@ -17,7 +17,7 @@ import type { DepositMemory } from "./deposit-memory.ts";
 import { dueGaps, keepGaps, keepUnfilled, missingOf, tellGaps } from "./gaps.ts";
 import { keepAllOutgoing } from "./outgoing-transactions.ts";
 import { judgeRequests, keepFinal } from "./payments.ts";
-import { blocksAtOnce, commit, findIn, isClaim, readRun } from "./search.ts";
+import { blocksAtOnce, commitFinds, findIn, isClaim, readRun } from "./search.ts";
 import { keepPayment, nobodys } from "./strays.ts";
 import { dueUnread, restUnreadIn, settleRead, unreadIn } from "./unread.ts";
 import { applyVerdict } from "./withdrawals.ts";
@@ -38,7 +38,7 @@ export async function rereadUnread(
       continue;
     }
     const { payments, consumptions, outgoing } = told.value;
-    commit(chain, (inside) => {
+    commitFinds(chain, (inside) => {
       keepAllOutgoing(chain, inside, outgoing);
       const used = consumptions
         .filter((one) => applyVerdict(chain, inside, one.row, one.verdict))
@@ -103,7 +103,7 @@ export async function fillGaps(
     const { payments, consumptions, outgoing, lacking } = told.value;
     const isOwn = ({ address, network }: PaymentRow): boolean =>
       gap.account === "" || payeeOf(network, address).address === gap.account;
-    commit(chain, (inside) => {
+    commitFinds(chain, (inside) => {
       keepAllOutgoing(chain, inside, outgoing);
       const own = payments.filter((one) => !isClaim(one) && isOwn(one));
       const credited = own.flatMap((one) => keepPayment(chain, inside, one, gap.summedTo));

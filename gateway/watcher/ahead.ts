@@ -6,13 +6,12 @@
  * asked only once in a run whether an address was used. Source: docs/architecture.md section 8.
  */
 
-import { resultOf } from "../../base/result.ts";
+import { type Result, resultOf } from "../../base/result.ts";
 import { familyOf } from "../../chains/families.ts";
 import { hasRoomFor } from "../../chains/hour-share.ts";
 import type { BlockId } from "../../chains/nodes.ts";
 import type { GatewayCurrency } from "../config/config.ts";
 import { keyText } from "../faults/fault.ts";
-import { Turns } from "../faults/turns.ts";
 import {
   issuedAddress,
   keepAhead,
@@ -20,13 +19,11 @@ import {
   readAddressState,
   wasLookedAt,
 } from "../store/address-states.ts";
-import { depositsIdOn } from "../store/agent-accounts.ts";
-import { listPairedOn } from "../store/agents.ts";
 import { readCursor } from "../store/cursors.ts";
 import { dropLookGap, keepLookGap, listLookGaps } from "../store/look-gaps.ts";
-import { listReceivingAccounts } from "../store/receiving-keys.ts";
 import type { Database } from "../store/store.ts";
 import { raiseAlarm, type WatchedChain } from "./chain.ts";
+import { type DepositAccount, DepositAccounts } from "./deposit-accounts.ts";
 import {
   askBalances,
   type BalanceItem,
@@ -35,46 +32,65 @@ import {
   settleBalances,
 } from "./items.ts";
 
-/** Indexes of each account that are read ahead. */
+/**
+ * Indexes of an account that are read ahead at least, while an order waited there within a day;
+ * more while its addresses leave faster (deposit-accounts.ts).
+ */
 export const placesAhead = 32;
 /**
- * The same while no order waits, where blocks take minutes: each look costs questions of an hour.
+ * The same of an account that rests, and of each account for which no order waits where blocks take
+ * minutes: there each look costs questions of an hour.
  */
-const placesResting = 1;
-/** Accounts of one pass, in turn, and addresses that it derives; each costs milliseconds. */
+const placesResting = { quick: 4, long: 1 } as const;
+/**
+ * Addresses of all resting accounts that are looked at within the time after which a look is due
+ * again: few accounts are read ahead whole, and of many those whose turn it is.
+ */
+const restingLooks = 64;
+/** Accounts of one pass, in turn. */
 const accountsMax = 16;
-const derivedAtOnce = 32;
-/** Addresses of one pass, and the same if each address is its own question. */
+/** Addresses that are derived before others have their turn; each costs half a millisecond. */
+const derivedAtOnce = 16;
+/** Addresses that are asked for together, and the same if each address is its own question. */
 const addressesMax = 128;
 const addressesMaxEach = 8;
+/** More of them are asked for in one pass, while orders wait and it has taken less than this. */
+const waitedMsMax = 1_000;
 
-/**
- * A cache of derived addresses, the turns of merchants, and the accounts for which orders wait.
- */
+/** A cache of derived addresses, the accounts in turn, and those for which orders wait. */
 export interface AheadMemory {
   readonly derived: Map<string, string>; // address by account and index
+  derivations: number; // since the start
   readonly unused: Set<string>; // addresses that the nodes called unused in this run
   readonly readAt: Map<string, string>; // hash of the final block at which an address was read
-  readonly asked: Set<string>; // accounts for which an order waits
-  readonly turns: Turns;
+  readonly asked: Map<string, number>; // orders that wait, by account
+  readonly accounts: DepositAccounts;
+  readonly resting: { looks: number; atMs: number | null }; // that may be spent since then
   /** The places of the addresses that could not be read, by address. */
   readonly unread: Map<string, { readonly id: string; readonly place: number }>;
 }
 
-export function newAheadMemory(): AheadMemory {
+export function newAheadMemory(network: string): AheadMemory {
   return {
     derived: new Map(),
+    derivations: 0,
     unused: new Set(),
     readAt: new Map(),
-    asked: new Set(),
-    turns: new Turns(),
+    asked: new Map(),
     unread: new Map(),
+    accounts: new DepositAccounts(network),
+    resting: { looks: restingLooks, atMs: null },
   };
 }
 
 /** Lets the next pass begin with an account, because an order waits for its next addresses. */
 export function askAhead({ asked }: AheadMemory, account: string): void {
-  asked.add(account);
+  asked.set(account, (asked.get(account) ?? 0) + 1);
+}
+
+/** True if few looked-at addresses are left behind an index of an account, which has left. */
+export function isShortAhead({ accounts }: AheadMemory, account: string, index: number): boolean {
+  return accounts.isShort(account, index, addressesMaxEach);
 }
 
 /** Runs one pass and signals the orders that waited for it. @throws AgentError NODE_CLOSED */
@@ -86,16 +102,80 @@ export async function lookAhead(
   const { store, network, signals } = chain;
   // Nodes that lag show an older state than the state that was read before.
   if ((readCursor(store.database, network)?.block ?? 0) > final.number) return;
-  const asked = [...memory.asked];
-  if (!hasRoomFor(asked.length > 0 ? "looks" : "comparison", chain.reader.status())) return;
-  const accounts = accountsOf(chain, store.database);
-  forgetPassed(chain, memory, accounts);
-  const wanted = nextAddresses(chain, memory, accounts, final);
-  if (wanted.length > 0) await lookAt(chain, memory, wanted, final);
-  for (const account of asked) {
-    memory.asked.delete(account);
-    signals.emit("looked", { network, account });
+  const asked = new Map(memory.asked);
+  if (!hasRoomFor(asked.size > 0 ? "looks" : "comparison", chain.reader.status())) return;
+  memory.accounts.refresh(store.database);
+  forgetPassed(chain, memory);
+  const pass = beginPass(chain, memory, asked, final);
+  const beganMs = chain.clock();
+  for (let isFirst = true, isMore = true; isMore; isFirst = false) {
+    const wanted = await nextAddresses(chain, memory, pass, isFirst);
+    if (wanted.length > 0) await lookAt(chain, memory, wanted, final);
+    const looked = new Set(wanted.map(({ id }) => id));
+    for (const account of asked.keys()) {
+      // Orders of an account that had no address in a later round wait for nothing of it.
+      if (!isFirst && !looked.has(account)) continue;
+      memory.asked.delete(account);
+      signals.emit("looked", { network, account });
+    }
+    isMore = wanted.length > 0 && pass.isPressed && Math.abs(chain.clock() - beganMs) < waitedMsMax;
   }
+}
+
+/** A pass at a final block. */
+interface Pass {
+  readonly final: BlockId;
+  readonly waited: ReadonlyMap<string, number>; // orders that wait, by account
+  readonly asked: readonly AccountWindow[]; // for which orders wait
+  readonly awake: readonly AccountWindow[]; // for which one waited within a day
+  readonly visited: readonly AccountWindow[]; // those whose turn it is
+  readonly isPressed: boolean; // orders wait, or addresses leave fast
+  readonly seen: Set<string>; // addresses that were asked for in it
+}
+
+/** An account, and how many of its indexes are looked at. */
+interface AccountWindow extends Account {
+  readonly places: number;
+}
+
+/** Wakes the accounts for which orders wait, and takes those of the pass. */
+function beginPass(
+  chain: WatchedChain,
+  memory: AheadMemory,
+  waited: ReadonlyMap<string, number>,
+  final: BlockId,
+): Pass {
+  const { accounts } = memory;
+  const nowMs = chain.clock();
+  const resting = restingPlaces(
+    memory,
+    chain.hasLongBlocks ? placesResting.long : placesResting.quick,
+  );
+  // More addresses of an account that cannot be read would be so many more questions in vain.
+  const unreadable = new Set([...memory.unread.values()].map(({ id }) => id));
+  const placed = (account: DepositAccount, leastOf: (id: string) => number): AccountWindow => {
+    const one = { ...account, next: account.readNext(chain.store.database) };
+    const waiting = unreadable.has(account.id) ? 0 : (waited.get(account.id) ?? 0);
+    return { ...one, places: accounts.placesAhead(one, waiting, leastOf(account.id)) };
+  };
+  for (const id of waited.keys()) accounts.wake(id, nowMs);
+  const least = chain.hasLongBlocks ? addressesMaxEach : placesAhead;
+  const asked = [...waited.keys()]
+    .flatMap((id) => accounts.find(id) ?? [])
+    .map((one) => placed(one, () => least));
+  const awake = accounts
+    .nextAwake(accountsMax, nowMs)
+    .filter(({ id }) => !waited.has(id))
+    .map((one) => placed(one, chain.hasLongBlocks ? resting : () => placesAhead));
+  const visited = accounts.next(accountsMax).map(
+    (account): AccountWindow => ({
+      ...account,
+      next: account.readNext(chain.store.database),
+      places: resting(account.id),
+    }),
+  );
+  const isPressed = asked.length > 0 || awake.some(({ places }) => places > placesAhead);
+  return { final, waited, asked, awake, visited, isPressed, seen: new Set() };
 }
 
 /**
@@ -105,7 +185,7 @@ export async function lookAhead(
 async function lookAt(
   chain: WatchedChain,
   memory: AheadMemory,
-  wanted: readonly Wanted[],
+  wanted: readonly AddressToRead[],
   final: BlockId,
 ): Promise<void> {
   const { store, network } = chain;
@@ -114,7 +194,7 @@ async function lookAt(
   const units = settleBalances(
     chain,
     items.flat(),
-    await askBalances(chain, items.flat(), final.number),
+    await askCoinsFirst(chain, items, final.number),
   );
   const isRead = ({ key }: BalanceItem): boolean => units.has(keyText(key));
   for (const [at, { account, id, place }] of wanted.entries())
@@ -126,7 +206,9 @@ async function lookAt(
   const isCoinRead = (of: readonly BalanceItem[]): boolean =>
     !chain.currencies.some(isCoin) || of.some((item) => isCoin(item.currency) && isRead(item));
   const looked = items.flatMap((of, at) =>
-    isCoinRead(of) ? [{ address: (wanted[at] as Wanted).account, read: of.filter(isRead) }] : [],
+    isCoinRead(of)
+      ? [{ address: (wanted[at] as AddressToRead).account, read: of.filter(isRead) }]
+      : [],
   );
   const holds = ({ read }: (typeof looked)[number]): boolean =>
     read.some(({ key }) => (units.get(keyText(key)) ?? 0n) > 0n);
@@ -149,8 +231,14 @@ async function lookAt(
         };
         keepAhead(database, { ...state, isUsed: isUsed ? 1 : 0 });
         const known = new Set(read.map(({ currency }) => currency.id));
+        const gaps = new Set(listLookGaps(database, network, address));
         for (const { id } of chain.currencies)
-          (known.has(id) ? dropLookGap : keepLookGap)(database, { network, address, currency: id });
+          if (known.has(id) === gaps.has(id))
+            (known.has(id) ? dropLookGap : keepLookGap)(database, {
+              network,
+              address,
+              currency: id,
+            });
         if (isUsed) tellUsed(chain, database, address, holds(one) ? "holds something" : "was used");
       }
     });
@@ -160,16 +248,36 @@ async function lookAt(
 }
 
 /**
+ * Asks for the items of each address. An address of which the coin could not be read is asked for
+ * the coin alone, and for the others once that is read: each try costs one question.
+ */
+async function askCoinsFirst(
+  chain: WatchedChain,
+  items: readonly (readonly BalanceItem[])[],
+  block: number,
+): Promise<ReadonlyMap<string, Result<bigint>>> {
+  const isFaulty = ({ currency, key }: BalanceItem): boolean =>
+    isCoin(currency) && chain.faults.standing(key) !== null;
+  const faulty = new Set(items.filter((of) => of.some(isFaulty)));
+  const first = items.flatMap((of) => (faulty.has(of) ? of.filter(isFaulty) : of));
+  const told = await askBalances(chain, first, block);
+  const isBack = (item: BalanceItem): boolean =>
+    isFaulty(item) && told.get(keyText(item.key))?.ok === true;
+  const others = [...faulty]
+    .filter((of) => of.some(isBack))
+    .flatMap((of) => of.filter((item) => !isFaulty(item)));
+  return new Map([...told, ...(await askBalances(chain, others, block))]);
+}
+
+/**
  * Forgets the faults of addresses that orders passed over: nobody has them, and nobody asks for
  * them again.
  */
-function forgetPassed(
-  { faults, store }: WatchedChain,
-  { unread }: AheadMemory,
-  accounts: readonly Account[],
-): void {
+function forgetPassed({ faults, store }: WatchedChain, { unread, accounts }: AheadMemory): void {
   if (unread.size === 0) return;
-  const nextOf = new Map(accounts.map(({ id, next }) => [id, next]));
+  const nextOf = new Map<string, number | undefined>();
+  for (const { id } of unread.values())
+    if (!nextOf.has(id)) nextOf.set(id, accounts.find(id)?.readNext(store.database));
   const passed = new Set<string>();
   for (const [address, { id, place }] of unread) {
     const next = nextOf.get(id);
@@ -205,85 +313,92 @@ function tellUsed(chain: WatchedChain, database: Database, address: string, what
 }
 
 /**
- * Addresses to look at in this pass: first of the accounts for which orders wait, then of some
- * other accounts in turn. One address of each account comes after the other.
+ * Addresses to ask for together: first of the accounts for which orders wait, then of those for
+ * which one waited within a day, then of the others, each in turn. One address of each account
+ * comes after the other.
  */
-function nextAddresses(
+async function nextAddresses(
   chain: WatchedChain,
   memory: AheadMemory,
-  accounts: readonly Account[],
-  final: BlockId,
-): readonly Wanted[] {
-  const { turns } = memory;
-  turns.beginPass();
-  turns.keep(new Set(accounts.map(({ id }) => id)));
-  const visited = turns.deal(accounts, accountsMax, ({ id, merchant }) => ({
-    id,
-    merchant,
-    questions: 1,
-  }));
-  const found = new Map<string, Wanted>();
-  const derivedMost = memory.derived.size + derivedAtOnce;
-  const resting = restingPlaces(memory);
-  const kept = [
-    { some: accounts.filter((one) => memory.asked.has(one.id)), placesOf: () => placesAhead },
-    {
-      some: visited,
-      placesOf: ({ id }: Account) => (chain.hasLongBlocks ? resting(id) : placesAhead),
-    },
-  ];
-  for (const { some, placesOf } of kept)
-    for (let at = 0; at < placesAhead; at += 1)
+  pass: Pass,
+  isFirst: boolean,
+): Promise<readonly AddressToRead[]> {
+  const found = new Map<string, AddressToRead>();
+  const keep = async (
+    some: readonly AccountWindow[],
+    most = Number.POSITIVE_INFINITY,
+  ): Promise<boolean> => {
+    for (let at = 0; at < Math.max(0, ...some.map(({ places }) => places)); at += 1)
       for (const account of some) {
-        if (
-          at < placesOf(account) &&
-          !addNext(chain, memory, found, { account, at, derivedMost, final })
-        )
-          return [...found.values()];
+        if (found.size >= most) return true;
+        if (at < account.places && !(await addNext(chain, memory, found, { account, at, pass })))
+          return false;
       }
+    return true;
+  };
+  const isRoom = (await keep(pass.asked)) && (await keep(pass.awake));
+  if (isRoom && isFirst) {
+    const before = found.size;
+    await keep(pass.visited, before + looksLeft(memory, chain.clock()));
+    memory.resting.looks -= found.size - before;
+  }
+  for (const address of found.keys()) pass.seen.add(address);
   return [...found.values()];
 }
 
-/** An address that cannot be read is none to give out: one more is kept for it. */
-function restingPlaces({ unread }: AheadMemory): (id: string) => number {
-  const unreadOf = new Map<string, number>();
-  for (const { id } of unread.values()) unreadOf.set(id, (unreadOf.get(id) ?? 0) + 1);
-  return (id) => placesResting + (unreadOf.get(id) ?? 0);
+/** The looks at resting accounts that this pass may spend. */
+function looksLeft({ resting }: AheadMemory, nowMs: number): number {
+  const passedMs = resting.atMs === null ? 0 : Math.abs(nowMs - resting.atMs);
+  const more = Math.floor((passedMs * restingLooks) / (lookMs / 2));
+  if (resting.atMs === null || more > 0) resting.atMs = nowMs;
+  resting.looks = Math.min(restingLooks, resting.looks + more);
+  return resting.looks;
 }
 
-/** A place of an account that may be due, in a pass at a final block. */
+/**
+ * An address that cannot be read is none to give out: one more is kept for it. The looks at resting
+ * accounts bound their number.
+ */
+function restingPlaces({ unread }: AheadMemory, places: number): (id: string) => number {
+  const unreadOf = new Map<string, number>();
+  for (const { id } of unread.values()) unreadOf.set(id, (unreadOf.get(id) ?? 0) + 1);
+  return (id) => places + (unreadOf.get(id) ?? 0);
+}
+
+/** A place of an account that may be due in a pass. */
 interface Place {
   readonly account: Account;
   readonly at: number;
-  readonly derivedMost: number; // addresses that may be derived until then
-  readonly final: BlockId;
+  readonly pass: Pass;
 }
 
-/** Adds the address of an account's place if it must be looked at. False if the pass is full. */
-function addNext(
+/** Adds the address of an account's place if it must be looked at. False if no more fit. */
+async function addNext(
   chain: WatchedChain,
   memory: AheadMemory,
-  found: Map<string, Wanted>,
-  { account: { id, next, merchant }, at, derivedMost, final }: Place,
-): boolean {
+  found: Map<string, AddressToRead>,
+  { account: { id, next, merchant }, at, pass: { final, waited, seen } }: Place,
+): Promise<boolean> {
   const { database } = chain.store;
   const most = chain.reader.tellsNewestBalances === true ? addressesMaxEach : addressesMax;
-  if (found.size === most || memory.derived.size >= derivedMost) return false;
-  const account = derive(chain, memory, id, next + at);
-  const wanted = { account, merchant, isWaited: memory.asked.has(id), id, place: next + at };
+  if (found.size === most) return false;
+  const account = await derive(chain, memory, id, next + at);
+  const wanted = { account, merchant, isWaited: waited.has(id), id, place: next + at };
   const state = readAddressState(database, chain.network, account);
   // Nothing that was read can have changed at the same block; the look counts until lookMs.
   const isStill =
     memory.readAt.get(account) === final.hash && wasLookedAt(state, chain.clock() - lookMs);
   const isLooked = isStill || wasLookedAt(state, chain.clock() - lookMs / 2);
   const isKnown =
-    found.has(account) || (isLooked ? !hasDueGap(chain, wanted) : !isDueAt(chain, wanted));
+    found.has(account) ||
+    seen.has(account) ||
+    (isLooked ? !hasDueGap(chain, wanted) : !isDueAt(chain, wanted));
   if (!isKnown && issuedAddress(database, account) === undefined) found.set(account, wanted);
   return true;
 }
 
 /** An address to look at. */
-interface Wanted {
+interface AddressToRead {
   readonly account: string; // the address
   readonly merchant: string;
   readonly isWaited: boolean; // an order waits for it
@@ -292,51 +407,42 @@ interface Wanted {
 }
 
 /** True if its coin, or any currency of a chain without one, does not rest. */
-function isDueAt(chain: WatchedChain, wanted: Wanted): boolean {
+function isDueAt(chain: WatchedChain, wanted: AddressToRead): boolean {
   const items = itemsOf(chain, "address", wanted, chain.currencies);
   const coins = items.filter(({ currency }) => isCoin(currency));
   return (coins.length > 0 ? coins : items).some(({ key }) => chain.faults.isDue(key));
 }
 
 /** True if a currency that could not be read at the last look can be asked for now. */
-function hasDueGap(chain: WatchedChain, wanted: Wanted): boolean {
+function hasDueGap(chain: WatchedChain, wanted: AddressToRead): boolean {
   const gaps = new Set(listLookGaps(chain.store.database, chain.network, wanted.account));
   if (gaps.size === 0) return false;
   const some = readableCurrencies(chain).filter(({ id }) => gaps.has(id));
   return itemsOf(chain, "address", wanted, some).some(({ key }) => chain.faults.isDue(key));
 }
 
-interface Account {
-  readonly id: string;
-  readonly next: number; // the first index that has not left
-  readonly merchant: string;
-}
-
-function accountsOf({ network }: WatchedChain, database: Database): readonly Account[] {
-  const agents = listPairedOn(database, network).map((agent) => ({
-    id: depositsIdOn(agent, network),
-    next: agent.nextDepositIndex,
-    merchant: agent.merchant,
-  }));
-  return [
-    ...agents.filter(({ id }) => id !== ""),
-    ...listReceivingAccounts(database, familyOf(network).name),
-  ];
+/** An account with the first index that has not left. */
+interface Account extends DepositAccount {
+  readonly next: number;
 }
 
 const derivedMax = 100_000;
 const unreadMax = 4_096;
 
-function derive(
+async function derive(
   { network }: WatchedChain,
-  { derived }: AheadMemory,
+  memory: AheadMemory,
   id: string,
   place: number,
-): string {
+): Promise<string> {
+  const { derived } = memory;
   const key = `${id} ${place}`;
   const known = derived.get(key);
   if (known !== undefined) return known;
   if (derived.size >= derivedMax) derived.clear();
+  memory.derivations += 1;
+  if (memory.derivations % derivedAtOnce === 0)
+    await new Promise((resolve) => setImmediate(resolve));
   const address = familyOf(network).depositAddress(id, place);
   derived.set(key, address);
   return address;

@@ -6,8 +6,8 @@
  * has shown it for an hour, and by its own clock. Source: docs/api.md, stages of a deposit.
  */
 import { resultOf } from "../../base/result.ts";
-import type { Arriving } from "../../chains/nodes.ts";
-import { Turns } from "../faults/turns.ts";
+import type { ArrivingPayments } from "../../chains/nodes.ts";
+import { MerchantTurns } from "../faults/turns.ts";
 import {
   type ArrivingRow,
   dropArriving,
@@ -48,13 +48,13 @@ const rowsMax = 64;
 
 /** What passes remember of open requests. A new process begins again, which shortens no hold. */
 export interface ArrivingMemory {
-  readonly turns: Turns; // of merchants
-  readonly looks: Map<string, Looks>; // by request id
+  readonly turns: MerchantTurns; // of merchants
+  readonly looks: Map<string, ArrivalLooks>; // by request id
   room: number; // addresses that the hour has left
   roomAt: number; // when it was counted
 }
 
-interface Looks {
+interface ArrivalLooks {
   readonly askedAt: number;
   readonly answeredAt: number | null; // null while the newest look had no answer
   readonly missedMs: Map<string, number>; // by txHash of a held payment, the time that answers did not show it
@@ -62,7 +62,7 @@ interface Looks {
 
 export function newArrivingMemory(): ArrivingMemory {
   return {
-    turns: new Turns(),
+    turns: new MerchantTurns(),
     looks: new Map(),
     room: mostAtOnce,
     roomAt: Number.NEGATIVE_INFINITY,
@@ -150,9 +150,9 @@ export async function watchArriving(
 function noteLook(
   { looks }: ArrivingMemory,
   { id }: OpenRequest,
-  answer: Arriving | null,
+  answer: ArrivingPayments | null,
   nowMs: number,
-): Looks {
+): ArrivalLooks {
   const before = looks.get(id);
   const missedMs = before?.missedMs ?? new Map<string, number>();
   const passedMs = nowMs - (before?.answeredAt ?? nowMs);
@@ -160,13 +160,17 @@ function noteLook(
     for (const [hash, missed] of missedMs) missedMs.set(hash, missed + passedMs);
     for (const { txHash } of answer.payments) missedMs.delete(txHash);
   }
-  const now: Looks = { askedAt: nowMs, answeredAt: answer === null ? null : nowMs, missedMs };
+  const now: ArrivalLooks = {
+    askedAt: nowMs,
+    answeredAt: answer === null ? null : nowMs,
+    missedMs,
+  };
   looks.set(id, now);
   return now;
 }
 
 /** True if nothing arrives and nothing did, as for most requests. */
-function isIdle(database: Database, { id }: OpenRequest, { payments }: Arriving): boolean {
+function isIdle(database: Database, { id }: OpenRequest, { payments }: ArrivingPayments): boolean {
   return payments.length === 0 && listArriving(database, id).length === 0;
 }
 
@@ -179,7 +183,7 @@ interface Times {
 function keep(
   database: Database,
   request: OpenRequest,
-  { payments, isWhole }: Arriving,
+  { payments, isWhole }: ArrivingPayments,
   times: Times,
 ): void {
   const { nowMs, holdMs, missedMs } = times;

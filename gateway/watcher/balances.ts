@@ -1,29 +1,50 @@
 /**
  * Reads the balances of the paired agents' hot wallets at the newest final block, in each currency
- * of the chain. The gateway's reservations are based on these balances, so enough nodes must agree
- * on them.
+ * of the chain: of wallets that something moved, that promise something or that somebody asked for,
+ * and of the others in turn. The gateway's reservations are based on these balances, so enough
+ * nodes must agree on them.
  */
 
 import { resultOf } from "../../base/result.ts";
+import { hasRoomFor } from "../../chains/hour-share.ts";
 import type { BlockId } from "../../chains/nodes.ts";
+import type { GatewayCurrency } from "../config/config.ts";
 import { idIn, keyText } from "../faults/fault.ts";
-import { Turns } from "../faults/turns.ts";
-import { hotWalletAddressOn } from "../store/agent-accounts.ts";
-import { listPairedWallets } from "../store/agents.ts";
+import { MerchantTurns } from "../faults/turns.ts";
 import { keepBalance, readBalanceRow } from "../store/balances.ts";
+import { listPromising } from "../store/reserved.ts";
+import { listSweepReceivers } from "../store/sweeps.ts";
 import { keepUnusable } from "../store/unusable-coins.ts";
 import type { WatchedChain } from "./chain.ts";
-import { askBalances, itemsOf, readableCurrencies, settleBalances } from "./items.ts";
+import {
+  askBalances,
+  type BalanceItem,
+  itemsOf,
+  keyOn,
+  readableCurrencies,
+  settleBalances,
+} from "./items.ts";
+import type { HotWallets } from "./wallets.ts";
 
 export interface BalanceMemory {
-  final: string; // hash of the block of the readings in `done`
-  readonly done: Set<string>; // items that were read at this block
   moved: number; // readings in a row that were discarded because the final block moved meanwhile
-  readonly turns: Turns; // of merchants
+  readonly turns: MerchantTurns; // of merchants
+  readonly wallets: HotWallets;
+  promising: ReadonlySet<string>; // wallets with a promise at the last pass
+  currencies: ReadonlySet<string>; // that could be read then
+  version: number; // the wallets whose faults and turns are kept
 }
 
-export function newBalanceMemory(): BalanceMemory {
-  return { final: "", done: new Set(), moved: 0, turns: new Turns() };
+export function newBalanceMemory(wallets: HotWallets): BalanceMemory {
+  const nothing = new Set<string>();
+  return {
+    moved: 0,
+    turns: new MerchantTurns(),
+    wallets,
+    promising: nothing,
+    currencies: nothing,
+    version: -1,
+  };
 }
 
 /**
@@ -39,10 +60,9 @@ const questionsPerPassEach = 128;
 const movedMax = 3;
 
 /**
- * Reads again if the final block moved or an agent was added. Some nodes report balances only at
- * their newest final block. A reading from such nodes is discarded if that block moved meanwhile,
- * at most `movedMax` times in a row. Otherwise a payment of the later block would count twice: in
- * the balance and on its own.
+ * Reads the wallets that are due. Some nodes report balances only at their newest final block. A
+ * reading from such nodes is discarded if that block moved meanwhile, at most `movedMax` times in a
+ * row. Otherwise a payment of the later block would count twice: in the balance and on its own.
  * A hot wallet that cannot be read costs no other; its last balance stays, with its time.
  * @throws AgentError NODE_CLOSED
  */
@@ -51,31 +71,84 @@ export async function readBalances(
   final: BlockId,
   memory: BalanceMemory,
 ): Promise<void> {
-  if (memory.final !== final.hash) memory.done.clear();
-  memory.final = final.hash;
-  const wallets = listPairedWallets(chain.store.database, chain.network);
-  const all = wallets.flatMap((one) => {
-    const account = hotWalletAddressOn(one, chain.network);
-    if (account === "") return [];
-    return itemsOf(
-      chain,
-      "account",
-      { account, merchant: one.merchant, isWaited: true },
-      readableCurrencies(chain),
+  const { wallets } = memory;
+  wallets.reached(final.number);
+  wallets.refresh(chain.store.database);
+  const currencies = readableCurrencies(chain);
+  markWallets(chain, memory, currencies);
+  const due = wallets
+    .due()
+    .flatMap((account) =>
+      itemsOf(
+        chain,
+        "account",
+        { account, merchant: wallets.merchantOf(account) ?? "", isWaited: true },
+        currencies,
+      ),
+    )
+    .filter(
+      ({ key, account, currency }) =>
+        wallets.isDue(account, currency.id) && chain.faults.isDue(key),
     );
-  });
-  const due = all.filter(({ key }) => !memory.done.has(keyText(key)) && chain.faults.isDue(key));
-  const ids = new Set(
-    wallets.flatMap((one) =>
-      chain.currencies.map(({ id }) => idIn(hotWalletAddressOn(one, chain.network), id)),
-    ),
-  );
+  // Other parts of a pass take the agents too, so the list may have changed before.
+  if (memory.version !== wallets.version) forgetOthers(chain, memory);
+  memory.version = wallets.version;
+  for (const { account, currency } of await readItems(chain, final, memory, due))
+    wallets.wasRead(account, currency.id, currencies, chain.clock());
+}
+
+/** Forgets faults and turns of wallets whose agent was unpaired. */
+function forgetOthers(chain: WatchedChain, { wallets, turns }: BalanceMemory): void {
+  const keys = wallets
+    .all()
+    .flatMap((account) =>
+      chain.currencies.map(({ id }) => keyOn(chain, "account", idIn(account, id))),
+    );
+  const ids = new Set(keys.map(({ id }) => id));
   chain.faults.keepOnly("account", (id) => ids.has(id));
-  if (due.length === 0) return;
+  turns.keep(new Set(keys.map(keyText)));
+}
+
+/**
+ * Marks the wallets of this pass. A wallet that promised something at the last pass is read once
+ * more, because its last withdrawal ended at this final block. A currency that comes back into
+ * service is read on each wallet.
+ */
+function markWallets(
+  chain: WatchedChain,
+  memory: BalanceMemory,
+  currencies: readonly GatewayCurrency[],
+): void {
+  const { wallets } = memory;
+  const { database } = chain.store;
+  const readable = new Set(currencies.map(({ id }) => id));
+  if ([...readable].some((id) => !memory.currencies.has(id)))
+    wallets.markAll([...readable].filter((id) => memory.currencies.has(id)));
+  memory.currencies = readable;
+  const promising = new Set([
+    ...listPromising(database, chain.network),
+    ...listSweepReceivers(database, chain.network),
+  ]);
+  for (const account of new Set([...promising, ...memory.promising])) wallets.mark(account, 0);
+  memory.promising = promising;
+  wallets.markFirst(mostOf(chain));
+  if (hasRoomFor("comparison", chain.reader.status()))
+    wallets.markResting(chain.clock(), currencies.length);
+}
+
+const mostOf = ({ reader }: WatchedChain): number =>
+  reader.tellsNewestBalances === true ? questionsPerPassEach : questionsPerPass;
+
+/** @returns the items whose balances are known now */
+async function readItems(
+  chain: WatchedChain,
+  final: BlockId,
+  memory: BalanceMemory,
+  due: readonly BalanceItem[],
+): Promise<readonly BalanceItem[]> {
+  if (due.length === 0) return [];
   memory.turns.beginPass();
-  memory.turns.keep(new Set(all.map(({ key }) => keyText(key))));
-  const most = chain.reader.tellsNewestBalances === true ? questionsPerPassEach : questionsPerPass;
-  const items = memory.turns.deal(due, most, ({ key }) => ({
+  const items = memory.turns.deal(due, mostOf(chain), ({ key }) => ({
     id: keyText(key),
     merchant: key.merchant,
     questions: 1,
@@ -84,11 +157,11 @@ export async function readBalances(
   const units = new Map(
     [...told].flatMap(([text, answer]) => (answer.ok ? [[text, answer.value] as const] : [])),
   );
-  const balances = items.flatMap(({ key, account, currency }): readonly Reading[] => {
+  const balances = items.flatMap(({ key, account, currency }): readonly WalletBalance[] => {
     const known = units.get(keyText(key));
     return known === undefined ? [] : [{ account, currency: currency.id, units: known }];
   });
-  if (!(await areOf(chain, final, balances, memory))) return;
+  if (!(await areOf(chain, final, balances, memory))) return [];
   if (balances.length > 0) {
     const nowMs = chain.clock();
     chain.store.write((database) => {
@@ -104,7 +177,8 @@ export async function readBalances(
       }
     });
   }
-  for (const text of settleBalances(chain, items, told).keys()) memory.done.add(text);
+  const known = settleBalances(chain, items, told);
+  return items.filter(({ key }) => known.has(keyText(key)));
 }
 
 /** Coins are the balance of the native coin; on other chains there are none. */
@@ -122,7 +196,7 @@ function unusableIn(
   return { units: `${units}`, words: `coin ${first.id}: ${first.words}`, at };
 }
 
-interface Reading {
+interface WalletBalance {
   readonly account: string;
   readonly currency: string;
   readonly units: bigint;
@@ -135,10 +209,10 @@ interface Reading {
 async function areOf(
   { reader, store }: WatchedChain,
   final: BlockId,
-  balances: readonly Reading[],
+  balances: readonly WalletBalance[],
   memory: BalanceMemory,
 ): Promise<boolean> {
-  const isNew = ({ account, currency, units }: Reading): boolean =>
+  const isNew = ({ account, currency, units }: WalletBalance): boolean =>
     readBalanceRow(store.database, account, currency)?.units !== units.toString();
   if (reader.tellsNewestBalances !== true || memory.moved >= movedMax || !balances.some(isNew)) {
     memory.moved = 0;

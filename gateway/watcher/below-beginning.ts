@@ -13,7 +13,7 @@ import { takeExpiry } from "../store/void-attempts.ts";
 import { updateWithdrawal } from "../store/withdrawals.ts";
 import { raiseAlarm, type WatchedChain } from "./chain.ts";
 
-type Unreachable = Extract<Judgement, { readonly kind: "unreachable" }>;
+type UnreachableJudgement = Extract<Judgement, { readonly kind: "unreachable" }>;
 
 /**
  * True if the account did not exist yet when the order was made. Otherwise an account of before,
@@ -21,7 +21,7 @@ type Unreachable = Extract<Judgement, { readonly kind: "unreachable" }>;
  */
 export function isProven(
   { createdAt }: Pick<TransactionRow, "createdAt">,
-  { absentMs }: Unreachable,
+  { absentMs }: UnreachableJudgement,
 ): boolean {
   return absentMs < createdAt;
 }
@@ -30,8 +30,8 @@ export function isProven(
 export function strandBelow(
   chain: WatchedChain,
   database: Database,
-  { id }: TransactionRow,
-  { detail }: Unreachable,
+  { id }: Pick<TransactionRow, "id">,
+  { detail }: UnreachableJudgement,
 ): boolean {
   const nowMs = chain.clock();
   const mark = markBelow(database, id, nowMs);

@@ -3,7 +3,7 @@
  * the tokens, and the alarm.
  */
 
-import type { Caused } from "../../base/causes.ts";
+import type { CodeWithCause } from "../../base/causes.ts";
 import type { GatewayLog } from "../../base/log.ts";
 import type { BlockId, WatcherNodes } from "../../chains/nodes.ts";
 import type { GatewayChain, GatewayCurrency } from "../config/config.ts";
@@ -68,7 +68,7 @@ export function currenciesOf(
 }
 
 /** An alarm of the watcher: transaction or network, and words for operators. */
-export type WatcherAlarm = Caused & { readonly subject: string; readonly detail: string };
+export type WatcherAlarm = CodeWithCause & { readonly subject: string; readonly detail: string };
 
 /** Keeps an alarm permanently, inside the caller's transaction, and logs it only the first time. */
 export function raiseAlarm(chain: WatchedChain, database: Database, alarm: WatcherAlarm): void {

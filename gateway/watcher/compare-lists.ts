@@ -11,7 +11,7 @@ import { addressSpaceOf } from "../../chains/network-names.ts";
 import type { BlockId } from "../../chains/nodes.ts";
 import type { GatewayCurrency } from "../config/config.ts";
 import { idIn } from "../faults/fault.ts";
-import { Turns } from "../faults/turns.ts";
+import { MerchantTurns } from "../faults/turns.ts";
 import {
   type IssuedAddress,
   issuedAddress,
@@ -29,7 +29,7 @@ import type { Database } from "../store/store.ts";
 import { readTransaction } from "../store/transactions.ts";
 import type { WatchedChain } from "./chain.ts";
 import { countResting, keyOn, readableCurrencies } from "./items.ts";
-import type { Reading } from "./readings.ts";
+import type { AddressReading } from "./readings.ts";
 
 /**
  * Addresses of one pass: as many as a few questions hold, or fewer if each address is one question.
@@ -54,19 +54,19 @@ const youngLeastMs = 30_000;
 
 /** Comparisons in progress; a new process reads them again. */
 export interface CompareMemory {
-  readings: readonly Reading[]; // waiting for blocks to be read
+  readings: readonly AddressReading[]; // waiting for blocks to be read
   readonly ended: Map<string, number>; // request id: block of the newest reading after its end
   place: number; // addresses up to here were compared at least once
   passedOver: { readonly place: number; readonly at: number } | null; // the first of them that were not
   oldPlace: number; // addresses up to here were checked for an old comparison
   youngPlace: number; // addresses up to here were checked for being due by age
-  readonly turns: Turns; // of merchants
+  readonly turns: MerchantTurns; // of merchants
   turnAt: string; // final block at which open requests had their turn
 }
 
 export function newCompareMemory(): CompareMemory {
   const places = { place: 0, passedOver: null, oldPlace: 0, youngPlace: 0 };
-  return { readings: [], ended: new Map(), ...places, turns: new Turns(), turnAt: "" };
+  return { readings: [], ended: new Map(), ...places, turns: new MerchantTurns(), turnAt: "" };
 }
 
 /** Addresses that are read together. */
@@ -123,13 +123,13 @@ export function batchesOf(
 }
 
 /** An address in a list, in turn. */
-interface Listed {
+interface ListedAddress {
   readonly address: string;
   readonly merchant: string;
   readonly turn?: string; // its own place in the turn; without it as it is listed
 }
 
-type Deal = <One extends Listed>(
+type DealInTurn = <One extends ListedAddress>(
   found: readonly One[],
   most: number,
   currencies: readonly GatewayCurrency[],
@@ -139,7 +139,7 @@ type Deal = <One extends Listed>(
  * Deals one list after the other, each address once in a pass. An address costs a question for each
  * currency.
  */
-function dealerOf(chain: WatchedChain, memory: CompareMemory): Deal {
+function dealerOf(chain: WatchedChain, memory: CompareMemory): DealInTurn {
   const taken = new Set(memory.readings.map(({ of }) => of.address));
   const isDue = dueTest(chain);
   memory.turns.beginPass();
@@ -162,7 +162,7 @@ function dealerOf(chain: WatchedChain, memory: CompareMemory): Deal {
 /** True if one of the currencies of an address does not rest. */
 function dueTest(
   chain: WatchedChain,
-): (one: Listed, currencies: readonly GatewayCurrency[]) => boolean {
+): (one: ListedAddress, currencies: readonly GatewayCurrency[]) => boolean {
   if (countResting(chain, "address") === 0) return () => true;
   return ({ address }, currencies) =>
     currencies.some(({ id }) => chain.faults.isDue(keyOn(chain, "address", idIn(address, id))));
@@ -236,7 +236,7 @@ function dueByAge(
   return listDueByAge(store.database, network, place, { nowMs: clock(), leastMs: youngLeastMs });
 }
 
-interface Ending {
+interface EndingAddress {
   readonly of: IssuedAddress;
   readonly block: number;
 }
@@ -246,8 +246,8 @@ function endings(
   { store }: WatchedChain,
   memory: CompareMemory,
   final: BlockId,
-): readonly Ending[] {
-  return [...memory.ended].flatMap(([id, known]): readonly Ending[] => {
+): readonly EndingAddress[] {
+  return [...memory.ended].flatMap(([id, known]): readonly EndingAddress[] => {
     const block = depositEnd(store.database, id);
     if (block === null || block > final.number || known >= block) return [];
     const of = ofRequest(store.database, id);
@@ -266,7 +266,7 @@ function openInTurn(
   memory: CompareMemory,
   final: BlockId,
   native: GatewayCurrency | undefined,
-): readonly Listed[] {
+): readonly ListedAddress[] {
   if (native === undefined || memory.turnAt === final.hash) return [];
   memory.turnAt = final.hash;
   const open = listPendingDeposits(store.database, network, native.id);

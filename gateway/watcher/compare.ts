@@ -14,7 +14,7 @@ import { readTransaction } from "../store/transactions.ts";
 import type { WatchedChain } from "./chain.ts";
 import { type Batch, batchesOf, type CompareMemory } from "./compare-lists.ts";
 import { askBalances, type BalanceItem, itemsOf, keyOn, settleBalances } from "./items.ts";
-import { applyReading, type Reading } from "./readings.ts";
+import { type AddressReading, applyReading } from "./readings.ts";
 
 /**
  * Reads and applies the balances that this pass must compare. Every final block up to `final` must
@@ -61,7 +61,7 @@ async function readTogether(
   chain: WatchedChain,
   batch: Batch,
   final: BlockId,
-): Promise<readonly Reading[]> {
+): Promise<readonly AddressReading[]> {
   const { reader, faults } = chain;
   const { addresses, currencies } = batch;
   const ofEach = addresses.map((of) => itemsOf(chain, "address", placeOf(chain, of), currencies));
@@ -79,7 +79,7 @@ async function readTogether(
   const highest = await resultOf(async () => (await reader.highestHead?.()) ?? batch.block);
   const head = faults.settle(keyOn(chain, "head", "highest"), highest);
   if (head === null) return [];
-  return addresses.flatMap((of, at): readonly Reading[] => {
+  return addresses.flatMap((of, at): readonly AddressReading[] => {
     const own = ofEach[at] as readonly BalanceItem[];
     const read = own.flatMap(({ key, currency: { id, contract } }) => {
       const known = units.get(keyText(key));

@@ -9,6 +9,7 @@ import { AgentError } from "../../base/fault.ts";
 import { valueIn } from "../../base/result.ts";
 import { familyOf } from "../../chains/families.ts";
 import type { BlockId, MissingHistory, WatchedBlock } from "../../chains/nodes.ts";
+import { hasTags, payeeOf } from "../../chains/payees.ts";
 import { oldestPairingAt } from "../store/agents.ts";
 import { moveCursor, readCursor } from "../store/cursors.ts";
 import { oldestDepositAt } from "../store/deposits.ts";
@@ -30,7 +31,7 @@ import { compareBalances } from "./compare.ts";
 import { checkDecimals } from "./decimals.ts";
 import type { DepositMemory } from "./deposit-memory.ts";
 import { endOverdue, forgetEnds, nameEnds } from "./ends.ts";
-import { findPayments } from "./findings.ts";
+import { findPayments, markPaid } from "./findings.ts";
 import { keepGaps, missingOf } from "./gaps.ts";
 import {
   endSeenOutgoing,
@@ -39,7 +40,7 @@ import {
   noteUnreadOutgoing,
 } from "./outgoing-transactions.ts";
 import { judgeRequests, loseGone, tellLost } from "./payments.ts";
-import { blocksAtOnce, commit, findSpan, isClaim, readRun } from "./search.ts";
+import { blocksAtOnce, commitFinds, findSpan, isClaim, readRun } from "./search.ts";
 import { keepPayment } from "./strays.ts";
 import { applyVerdict } from "./withdrawals.ts";
 
@@ -69,7 +70,7 @@ export async function scanDeposits(
   memory: DepositMemory,
 ): Promise<boolean> {
   memory.list.refresh(chain.store.database);
-  const write = (fn: (database: Database) => readonly string[]): void => commit(chain, fn);
+  const write = (fn: (database: Database) => readonly string[]): void => commitFinds(chain, fn);
   const over = await nameEnds(chain, memory.ends, tip, write);
   let cursor = await openCursor(chain, tip);
   for (let run = 0; cursor.number < tip.final.number; run += 1) {
@@ -84,7 +85,7 @@ export async function scanDeposits(
   await rereadUnread(chain, memory, cursor);
   await fillGaps(chain, memory, cursor);
   await compareBalances(chain, memory.compare, tip.final, (fn) =>
-    commit(chain, (database) => judgeRequests(chain, database, fn(database), 0)),
+    commitFinds(chain, (database) => judgeRequests(chain, database, fn(database), 0)),
   );
   tellLost(chain);
   if (!(await readSeen(chain, memory, cursor, tip.head))) return false;
@@ -102,13 +103,13 @@ export async function checkTokens(chain: WatchedChain): Promise<void> {
   await checkDecimals(chain);
   const { network, store, tokens } = chain;
   if (listUnrefunded(store.database, network).length > 0)
-    commit(chain, (database) =>
+    commitFinds(chain, (database) =>
       judgeRequests(chain, database, takeUnrefunded(database, network), 0),
     );
   const waiting = new Set(listUnjudged(store.database, network));
   const back = chain.currencies.filter(({ id }) => waiting.has(id) && !tokens.out.has(id));
   if (back.length === 0) return;
-  commit(chain, (database) => {
+  commitFinds(chain, (database) => {
     for (const { id } of back) forgetUnjudged(database, network, id);
     const paid = back.flatMap(({ id }) => listPaidIn(database, network, id));
     return judgeRequests(chain, database, paid, 0);
@@ -176,7 +177,16 @@ async function readFinal(
   const blocks = await readRun(chain, cursor.number + 1, last, true);
   const parent = blocks[0]?.parentHash;
   if (parent !== cursor.hash) return rewind(chain, memory, cursor);
-  const { read, missing, payments, consumptions, outgoing } = await findSpan(chain, memory, blocks);
+  const isSeen = blocks.every(({ hash }) => memory.seen.some((block) => block.hash === hash));
+  const [{ read, missing, payments, consumptions, outgoing }] = await Promise.all([
+    findSpan(chain, memory, blocks),
+    ...(isSeen ? [] : [markPaid(chain, memory.wallets, blocks)]),
+  ]);
+  for (const { account, block } of [...outgoing.paid, ...outgoing.failed])
+    memory.wallets.mark(account, block);
+  if (hasTags(chain.network))
+    for (const { address, block } of payments)
+      memory.wallets.mark(payeeOf(chain.network, address).address, block);
   let reached = cursor;
   const summed = summedTo(chain.store.database, chain.network);
   for (const [at, group] of groupsOf(read, payments).entries()) {
@@ -259,12 +269,12 @@ function tellGone(
 }
 
 /** Ids of records: that changed, and that must be judged. */
-interface Also {
+interface OtherRecords {
   readonly changed: readonly string[];
   readonly touched: readonly string[];
 }
 
-const nothing: Also = { changed: [], touched: [] };
+const nothing: OtherRecords = { changed: [], touched: [] };
 
 /** Keeps everything found up to `reached`, and the cursor, in one transaction. */
 function keepReached(
@@ -273,10 +283,10 @@ function keepReached(
   cursor: BlockId,
   reached: BlockId,
   payments: readonly PaymentRow[],
-  also: (database: Database) => Also = () => nothing,
+  also: (database: Database) => OtherRecords = () => nothing,
 ): BlockId {
   let isOverturned = false;
-  commit(chain, (database) => {
+  commitFinds(chain, (database) => {
     // Meanwhile an agent reported addresses that these blocks were not searched for.
     isOverturned =
       memory.list.lacks(database) || readCursor(database, chain.network)?.block !== cursor.number;
@@ -334,6 +344,7 @@ async function rewind(
   cursor: BlockId,
 ): Promise<BlockId> {
   const back = await rewindTo(chain, cursor.number);
+  memory.wallets.markAll();
   const to = { number: back.number, hash: back.hash };
   memory.seen = [];
   forgetEnds(memory.ends);
@@ -400,6 +411,7 @@ async function readSeen(
     const [payments, outgoing] = await Promise.all([
       findPayments(chain, list, blocks, false, lacking),
       chain.reader.outgoing(blocks, senders.payers, false),
+      markPaid(chain, memory.wallets, blocks),
     ]);
     lacking.push(...(outgoing.missing ?? []));
     noteUnreadOutgoing(chain, outgoing.unread);
@@ -407,7 +419,7 @@ async function readSeen(
     for (const account of keepSeenOutgoing(chain, outgoing.found))
       memory.crowded.set(account, blocks.at(-1)?.number ?? 0);
     memory.unseen = new Set([...missingOf(lacking).keys(), ...memory.crowded.keys()]);
-    commit(chain, (database) => {
+    commitFinds(chain, (database) => {
       for (const payment of payments) keepDetectedPayment(database, payment);
       return judgeRequests(
         chain,
@@ -432,7 +444,7 @@ function giveUp(chain: WatchedChain, memory: DepositMemory, cursor: BlockId): vo
       block: cursor.number,
     });
   }
-  commit(chain, (database) =>
+  commitFinds(chain, (database) =>
     judgeRequests(
       chain,
       database,

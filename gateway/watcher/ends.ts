@@ -50,7 +50,7 @@ export function forgetEnds({ ends }: EndMemory): void {
 type Commit = (fn: (database: Database) => readonly string[]) => void;
 
 /** A request whose time is over by the clock and by the chain. */
-export interface Overdue {
+export interface OverdueRequest {
   readonly id: string;
   readonly expiresAt: number;
   readonly isNative: boolean;
@@ -67,7 +67,7 @@ export async function nameEnds(
   memory: EndMemory,
   tip: Tip,
   commit: Commit,
-): Promise<readonly Overdue[]> {
+): Promise<readonly OverdueRequest[]> {
   const late = await listOver(chain, memory, tip);
   const waiting = late.filter(({ isNative }) => isNative);
   for (const one of waiting) await findEnd(chain, memory, one, tip);
@@ -94,7 +94,7 @@ export async function nameEnds(
 export function endOverdue(
   chain: WatchedChain,
   compare: CompareMemory,
-  over: readonly Overdue[],
+  over: readonly OverdueRequest[],
   tip: Tip,
   commit: Commit,
 ): void {
@@ -105,7 +105,7 @@ export function endOverdue(
   );
   if (over.length === 0) return;
   commit((inside) => {
-    const isKnown = ({ id, isNative }: Overdue): boolean => {
+    const isKnown = ({ id, isNative }: OverdueRequest): boolean => {
       if (!isNative) return true;
       const end = depositEnd(inside, id) ?? head.number;
       return end <= final.number && comparedAt(compare, id) >= end;
@@ -120,7 +120,7 @@ async function listOver(
   chain: WatchedChain,
   memory: EndMemory,
   { head, askedAt }: Tip,
-): Promise<readonly Overdue[]> {
+): Promise<readonly OverdueRequest[]> {
   const { database } = chain.store;
   // A clock that every chain contradicts ends nothing.
   const ids =
@@ -142,7 +142,7 @@ async function listOver(
     : chain.currencies.find(({ contract }) => contract === "")?.id;
   // A payment that cannot be read may be in time.
   const isHeld = (address: string): boolean => isUnread(database, chain.network, address);
-  return ids.flatMap((id): readonly Overdue[] => {
+  return ids.flatMap((id): readonly OverdueRequest[] => {
     const row = readTransaction(database, id);
     // Its payment was seen in time and waits for a block.
     if (
@@ -175,7 +175,7 @@ async function listOver(
 async function findEnd(
   chain: WatchedChain,
   memory: EndMemory,
-  { id, expiresAt }: Overdue,
+  { id, expiresAt }: OverdueRequest,
   { head }: Tip,
 ): Promise<void> {
   if (memory.ends.has(id)) return;

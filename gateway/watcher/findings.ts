@@ -4,6 +4,7 @@
  * nothing. Source: docs/architecture.md section 8.
  */
 
+import { resultOf } from "../../base/result.ts";
 import { inWaves } from "../../chains/map-limit.ts";
 import { addressSpaceOf } from "../../chains/network-names.ts";
 import type {
@@ -24,15 +25,16 @@ import {
 } from "../store/forgotten-addresses.ts";
 import { isInFoundBalance } from "../store/found-addresses.ts";
 import { outgoingOfSlot } from "../store/outgoing-transactions.ts";
-import type { PaymentRow, TransactionRow } from "../store/rows.ts";
-import { signedBy } from "../store/signatures.ts";
-import { pendingSlotOwner, type Slot } from "../store/slots.ts";
+import type { PaymentRow } from "../store/rows.ts";
+import { type JudgedRow, signedBy } from "../store/signatures.ts";
+import { listForeignSlotOwners, type Slot } from "../store/slots.ts";
 import type { Database } from "../store/store.ts";
 import { isOwnTopUp } from "../store/top-ups.ts";
 import { contractOf, type WatchedChain } from "./chain.ts";
 import { ownerOf as merchantOf } from "./items.ts";
 import { isDayFull, leastUnits, nobodys } from "./strays.ts";
 import { noteUnread } from "./unread.ts";
+import type { HotWallets } from "./wallets.ts";
 
 /**
  * Deposit addresses of one family with their requests. Only grows, because an address is watched
@@ -102,7 +104,7 @@ function ownerOfAny(chain: WatchedChain, transactionId: string, account: string)
 
 /** A withdrawal whose slot a foreign transaction used, with the result for the withdrawal. */
 export interface Consumption {
-  readonly row: TransactionRow;
+  readonly row: JudgedRow;
   readonly verdict: Judgement;
 }
 
@@ -133,6 +135,24 @@ export async function findPayments(
       ownerOfAny(chain, list.requestOf(account) ?? "", account),
     );
   return rowsOf(chain, list, found, agreed);
+}
+
+/**
+ * Marks the hot wallets that one node's blocks pay, where blocks are read whole: then they cost no
+ * question of their own. A wallet that is not found here is read in its turn.
+ */
+export async function markPaid(
+  chain: WatchedChain,
+  wallets: HotWallets,
+  blocks: readonly WatchedBlock[],
+): Promise<void> {
+  wallets.refresh(chain.store.database);
+  if (chain.reader.readsWholeBlocks !== true || wallets.size === 0 || blocks.length === 0) return;
+  const contracts = chain.currencies.map(({ contract }) => contract);
+  const told = await resultOf(() => chain.reader.payments(blocks, contracts, wallets.book, false));
+  if (!told.ok) return;
+  for (const { address, block } of told.value.found) wallets.mark(address, block);
+  for (const { account, block } of told.value.unread) wallets.mark(account, block);
 }
 
 /**
@@ -214,13 +234,10 @@ export async function findConsumptions(
   const { database } = chain.store;
   const { found: sent, missing: lacking = [] } = await chain.reader.outgoing(blocks, users);
   missing.push(...lacking);
-  const foreign = sent.flatMap((outgoingTx) => {
-    const row = ownerOf(database, chain.network, outgoingTx);
-    return row === null ? [] : [{ outgoingTx, row }];
-  });
-  return inWaves(foreign, questionsAtOnce, async ({ outgoingTx, row }) => ({
+  const owners = listForeignSlotOwners(database, chain.network, sent);
+  return inWaves(owners, questionsAtOnce, async ({ place, ...row }) => ({
     row,
-    verdict: await judge(chain, row, outgoingTx),
+    verdict: await judge(chain, row, sent[place] as OutgoingTransaction),
   }));
 }
 
@@ -231,7 +248,7 @@ export async function findConsumptions(
  */
 export async function judgeUsed(
   chain: WatchedChain,
-  row: TransactionRow,
+  row: JudgedRow,
   slot: Slot,
 ): Promise<Judgement | null> {
   const kept = outgoingOfSlot(chain.store.database, slot);
@@ -244,7 +261,7 @@ export async function judgeUsed(
 
 async function judge(
   chain: WatchedChain,
-  row: TransactionRow,
+  row: JudgedRow,
   outgoingTx: OutgoingTransaction,
 ): Promise<Judgement> {
   const currency = chain.currencies.find(({ id }) => id === row.currency);
@@ -263,14 +280,4 @@ async function judge(
     amountUnits: BigInt(row.amountUnits),
   };
   return chain.reader.judgeOutgoing({ network: chain.network, account, slot, ...to }, outgoingTx);
-}
-
-function ownerOf(
-  database: Database,
-  network: string,
-  outgoingTx: OutgoingTransaction,
-): TransactionRow | null {
-  const { account, slot } = outgoingTx;
-  const row = pendingSlotOwner(database, { network, account, slot });
-  return row === undefined || signedBy(database, outgoingTx) === row.id ? null : row;
 }

@@ -12,7 +12,7 @@ import { hasTags } from "../../chains/payees.ts";
 import { isOfItem } from "../faults/blame.ts";
 import { domains, isRestOver, restMsOf } from "../faults/domains.ts";
 import type { Fault } from "../faults/fault.ts";
-import type { Turns } from "../faults/turns.ts";
+import type { MerchantTurns } from "../faults/turns.ts";
 import { accountOwner } from "../store/forgotten-addresses.ts";
 import { countHeld, endGivenUp, hasGivenUp } from "../store/gap-holds.ts";
 import { type GapRow, listGaps, markGapTold, openGap, restGap } from "../store/gaps.ts";
@@ -67,7 +67,10 @@ export function keepGaps(
 }
 
 /** The gaps that a pass asks for again, of merchants in turn. */
-export function dueGaps({ store, network, clock }: WatchedChain, turns: Turns): readonly GapRow[] {
+export function dueGaps(
+  { store, network, clock }: WatchedChain,
+  turns: MerchantTurns,
+): readonly GapRow[] {
   const isDue = ({ retryAt, givenUpAt }: GapRow): boolean =>
     givenUpAt === null && isRestOver(retryAt, domains.history.restMaxMs, clock());
   const due = listGaps(store.database, network).filter(isDue);
@@ -125,13 +128,15 @@ export function blocksOf({ fromBlock, toBlock }: Pick<GapRow, "fromBlock" | "toB
   return fromBlock === toBlock ? `block ${toBlock}` : `blocks ${fromBlock} to ${toBlock}`;
 }
 
-function asFault({ network, store }: WatchedChain, gap: GapRow): Fault {
-  const { account, fromBlock, merchant, code, since: sinceMs, tries, retryAt: retryAtMs } = gap;
+function asFault({ network, store, clock }: WatchedChain, gap: GapRow): Fault {
+  const { account, fromBlock, merchant, code, since: sinceMs, tries } = gap;
   const key = keyOn({ network }, "history", `${account || everybody} ${fromBlock}`, merchant);
   const words =
     gap.givenUpAt === null
       ? gap.words
       : `given up: ${heldWords(network, countHeld(store.database, gap))}`;
+  // The row says how long it stands: no time since its last try ends it, as it ends other faults.
+  const retryAtMs = Math.max(gap.retryAt, clock());
   return {
     ...key,
     code: code as Code,

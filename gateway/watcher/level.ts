@@ -12,7 +12,7 @@ import { AgentError } from "../../base/fault.ts";
 import { good, type Result } from "../../base/result.ts";
 import { expiryExclusionOf } from "../../chains/families.ts";
 import { inWaves } from "../../chains/map-limit.ts";
-import { listAccountsNow } from "../store/agents.ts";
+import { agentsVersion, listAccountsNow } from "../store/agents.ts";
 import { gapOver } from "../store/gaps.ts";
 import { isLevel, keepLevel, keepLevelTrouble, levelTrouble } from "../store/levels.ts";
 import { isUnread } from "../store/unread-transactions.ts";
@@ -26,12 +26,13 @@ const questionsAtOnce = 16;
 /** State that is not in the tables, because a run begins with none. */
 export interface LevelMemory {
   firstMs: number | null; // own time of the first head that was asked for; null before it, or if it does not count
+  allAt: number | null; // the list of agents whose wallets all are level in this run; null for none
   /** Accounts whose mempool was read before the head of the next pass is asked for. */
   readonly beside: Set<string>;
 }
 
 export function newLevelMemory(): LevelMemory {
-  return { firstMs: null, beside: new Set() };
+  return { firstMs: null, allAt: null, beside: new Set() };
 }
 
 /**
@@ -48,9 +49,12 @@ export async function keepLevels(
   unseen: ReadonlySet<string> = new Set(),
 ): Promise<boolean> {
   const { store, network, run, reader } = chain;
+  const version = agentsVersion(store.database);
+  if (memory.allAt === version) return false;
   const open = listAccountsNow(store.database, network).filter(
     (account) => !isLevel(store.database, { network, account }, run),
   );
+  memory.allAt = open.length === 0 ? version : null;
   if (open.length === 0) return false;
   const past = await isPastUnseen(chain, tip, memory);
   if (past.ok && !(isReached && past.value)) return false;

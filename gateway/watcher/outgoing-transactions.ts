@@ -32,8 +32,9 @@ import {
   markOutgoingTold,
 } from "../store/outgoing-transactions.ts";
 import type { OutgoingRow } from "../store/rows.ts";
-import { signedBy } from "../store/signatures.ts";
+import { signedBy, signersOf } from "../store/signatures.ts";
 import type { Database } from "../store/store.ts";
+import { hasExpiries } from "../store/void-attempts.ts";
 import { raiseAlarm, type WatchedChain } from "./chain.ts";
 import { noteUnread } from "./unread.ts";
 import { checkIncluded } from "./void-attempts.ts";
@@ -84,16 +85,22 @@ export async function findOutgoing(
   missing.push(...lacking);
   noteUnreadOutgoing(chain, unread);
   const failed = new Set<OutgoingTransaction>();
+  // One that is an attempt stays one.
+  const signerOf = signersOf(chain.store.database, sent);
+  const known = new Set(sent.filter((outgoingTx) => signerOf(outgoingTx) !== undefined));
   await inWaves(sent, questionsAtOnce, async (outgoingTx) => {
-    if (signedBy(chain.store.database, outgoingTx) !== undefined) return;
+    if (known.has(outgoingTx)) return;
     if (await chain.reader.hasFailed(outgoingTx.txHash)) failed.add(outgoingTx);
   });
   const paid = sent
     .filter((outgoingTx) => !failed.has(outgoingTx))
     .map((outgoingTx): OutgoingRow => {
       const { account, slot, txHash, block } = outgoingTx;
-      const isKnown = signedBy(chain.store.database, outgoingTx) !== undefined;
-      const untold = isUncounted(chain) && !isKnown ? 1 : 0;
+      const isUnknown =
+        isUncounted(chain) &&
+        !known.has(outgoingTx) &&
+        signedBy(chain.store.database, outgoingTx) === undefined;
+      const untold = isUnknown ? 1 : 0;
       return {
         network: chain.network,
         account,
@@ -126,12 +133,14 @@ export function keepAllOutgoing(
   database: Database,
   { paid, failed }: FoundOutgoing,
 ): void {
+  const isAnyOver = paid.length > 0 && hasExpiries(database);
+  const signerOf = signersOf(database, paid);
   for (const outgoingTx of paid) {
     keepOutgoing(database, outgoingTx);
     const { txHash, block } = outgoingTx;
-    const id = signedBy(database, outgoingTx);
+    const id = signerOf(outgoingTx);
     if (id === undefined) keepUnexplained(database, { ...outgoingTx, final: 1 }, chain.clock());
-    else checkIncluded(chain, database, { id, txHash, block });
+    else checkIncluded(chain, database, { id, txHash, block }, isAnyOver);
   }
   for (const { account, txHash } of failed)
     forgetUnexplained(database, { network: chain.network, account, txHash });
@@ -145,7 +154,7 @@ const seenMost = 1_000;
 /** One that no final block has had for so long ends: no order waits so long for a place. */
 const seenMsMax = 7 * 86_400_000;
 
-type Seen = UnconfirmedTransaction & { readonly block: number | null };
+type SeenTransaction = UnconfirmedTransaction & { readonly block: number | null };
 
 /**
  * Keeps transactions that no final block has and that nothing explains. Nothing is written if there
@@ -154,7 +163,7 @@ type Seen = UnconfirmedTransaction & { readonly block: number | null };
  */
 export function keepSeenOutgoing(
   { store, network, clock }: WatchedChain,
-  seen: readonly Seen[],
+  seen: readonly SeenTransaction[],
 ): ReadonlySet<string> {
   const crowded = new Set<string>();
   const foreign = seen.filter((outgoingTx) => signedBy(store.database, outgoingTx) === undefined);

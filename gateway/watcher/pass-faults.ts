@@ -146,7 +146,7 @@ function keepFaults({ faults, store, network }: WatchedChain, memory: FaultMemor
 }
 
 /** Makes one part of a pass. Null after a fault, which is kept; a bug is thrown on. */
-export async function trial<T>(faults: AgentError[], job: () => Promise<T>): Promise<T | null> {
+export async function tryJob<T>(faults: AgentError[], job: () => Promise<T>): Promise<T | null> {
   try {
     return await job();
   } catch (error) {

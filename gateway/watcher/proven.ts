@@ -12,11 +12,11 @@ import type { Database } from "../store/store.ts";
 import type { WatchedChain } from "./chain.ts";
 import { rowsOf, WatchList } from "./findings.ts";
 import { judgeRequests } from "./payments.ts";
-import { commit } from "./search.ts";
+import { commitFinds } from "./search.ts";
 import { keepPayment } from "./strays.ts";
 
 /** The result for one hash: its rows, or in words why nothing is kept. */
-export type Proven = { readonly rows: readonly PaymentRow[] } | { readonly problem: string };
+export type ProofResult = { readonly rows: readonly PaymentRow[] } | { readonly problem: string };
 
 /**
  * Asks the nodes for the payments of a transaction to the account of a deposit address, and keeps
@@ -27,7 +27,7 @@ export async function proveByHash(
   chain: WatchedChain,
   { txHash, depositAddress }: { readonly txHash: string; readonly depositAddress: string },
   also: (database: Database, rows: readonly PaymentRow[]) => void,
-): Promise<Proven> {
+): Promise<ProofResult> {
   const { network, reader, store, currencies } = chain;
   if (!currencies.some(({ contract }) => contract === ""))
     return { problem: `no currency of ${network} is configured` };
@@ -48,11 +48,11 @@ function keep(
   chain: WatchedChain,
   payment: DetectedPayment,
   also: (database: Database, rows: readonly PaymentRow[]) => void,
-): Proven {
+): ProofResult {
   const list = new WatchList(chain.network);
   list.refresh(chain.store.database);
   const rows = rowsOf(chain, list, [payment], true);
-  commit(chain, (database) => {
+  commitFinds(chain, (database) => {
     // Its block counts as read: nothing is added to a sum, whose part the payment may be.
     const touched = rows.flatMap((row) => keepPayment(chain, database, row, row.block));
     also(database, rows);

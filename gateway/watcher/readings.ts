@@ -54,7 +54,7 @@ export interface ReadCurrency {
 }
 
 /** The balance of an address at the end of some block from `from` to `to`. */
-export interface Reading {
+export interface AddressReading {
   readonly of: IssuedAddress;
   readonly from: number;
   readonly to: number;
@@ -68,7 +68,11 @@ export interface Reading {
  * later.
  * @returns true if its request must be judged
  */
-export function applyReading(chain: WatchedChain, database: Database, reading: Reading): boolean {
+export function applyReading(
+  chain: WatchedChain,
+  database: Database,
+  reading: AddressReading,
+): boolean {
   const { of, from, to } = reading;
   const { network } = chain;
   // A surplus may be the payment that nobody could read, which is credited once it is read.
@@ -108,7 +112,7 @@ interface Place extends BalancePlace {
 
 const placeOf = (
   { network }: WatchedChain,
-  { of }: Reading,
+  { of }: AddressReading,
   { id, contract }: ReadCurrency,
 ): Place => ({
   network,
@@ -122,7 +126,7 @@ const placeOf = (
 function findBaseline(
   chain: WatchedChain,
   database: Database,
-  reading: Reading,
+  reading: AddressReading,
   one: ReadCurrency,
 ): void {
   const place = placeOf(chain, reading, one);
@@ -143,7 +147,7 @@ function findBaseline(
 function compare(
   chain: WatchedChain,
   database: Database,
-  reading: Reading,
+  reading: AddressReading,
   one: ReadCurrency,
 ): boolean {
   const place = placeOf(chain, reading, one);
@@ -179,7 +183,7 @@ function claimsOf(database: Database, place: Place, block: number): readonly Pay
 function credit(
   chain: WatchedChain,
   database: Database,
-  reading: Reading,
+  reading: AddressReading,
   place: Place,
   restUnits: bigint,
   claims: readonly PaymentRow[],
@@ -235,7 +239,7 @@ function credit(
 function keepUnnamed(
   chain: WatchedChain,
   database: Database,
-  reading: Reading,
+  reading: AddressReading,
   place: Place,
   units: bigint,
 ): void {

@@ -23,7 +23,10 @@ export const blocksAtOnce = 32;
 const gapAfterMs = 10 * 60_000;
 
 /** Writes, then emits signals for the rows that changed, whose ids `fn` returns. */
-export function commit(chain: WatchedChain, fn: (database: Database) => readonly string[]): void {
+export function commitFinds(
+  chain: WatchedChain,
+  fn: (database: Database) => readonly string[],
+): void {
   const changed = chain.store.write(fn);
   for (const transactionId of changed) chain.signals.emit("changed", { transactionId });
 }
@@ -61,7 +64,7 @@ export async function readRun(
  */
 export const isClaim = ({ logIndex }: PaymentRow): boolean => logIndex < nativeLogIndex;
 
-export interface Found {
+export interface SearchFinds {
   readonly payments: readonly PaymentRow[];
   readonly consumptions: readonly Consumption[];
   readonly outgoing: FoundOutgoing;
@@ -75,7 +78,7 @@ export async function findIn(
   { list, senders }: DepositMemory,
   blocks: readonly WatchedBlock[],
   missing: MissingHistory[] = [],
-): Promise<Found> {
+): Promise<SearchFinds> {
   const [payments, consumptions, outgoing] = await Promise.all([
     findPayments(chain, list, blocks, true, missing),
     findConsumptions(chain, senders.users, blocks, missing),
@@ -85,7 +88,7 @@ export async function findIn(
 }
 
 /** Final blocks that were searched, and whose lists could not be had there; "" for all of them. */
-export interface Searched extends Found {
+export interface SearchedBlocks extends SearchFinds {
   readonly read: readonly WatchedBlock[];
   readonly missing: ReadonlyMap<string, AgentError>;
 }
@@ -98,7 +101,7 @@ export async function findSpan(
   chain: WatchedChain,
   memory: DepositMemory,
   blocks: readonly WatchedBlock[],
-): Promise<Searched> {
+): Promise<SearchedBlocks> {
   const told = await resultOf(async () => {
     const lacking: MissingHistory[] = [];
     const found = await findIn(chain, memory, blocks, lacking);

@@ -3,7 +3,7 @@
  * pass reads the slots that are new, and not each slot that was ever used.
  */
 import { familyOf } from "../../chains/families.ts";
-import { listAccountsEver } from "../store/agents.ts";
+import { agentsVersion, listAccountsEver } from "../store/agents.ts";
 import { listSendingAccounts, listSlotsAfter, newestSlotPlace } from "../store/slots.ts";
 import type { Database } from "../store/store.ts";
 
@@ -14,6 +14,7 @@ export class SenderList {
   readonly #payers = new Set<string>();
   readonly #hotWallets = new Set<string>();
   #newest: number | null = null;
+  #version = -1; // the list of agents that was read last has it
 
   constructor(network: string) {
     this.#network = network;
@@ -26,6 +27,9 @@ export class SenderList {
       this.#users.add(account);
       if (!this.#isCounted) this.#payers.add(account);
     }
+    const version = agentsVersion(database);
+    if (version === this.#version) return;
+    this.#version = version;
     for (const account of listAccountsEver(database, this.#network)) {
       this.#payers.add(account);
       this.#hotWallets.add(account);

@@ -23,7 +23,7 @@ import {
   type StraySumRow,
 } from "../store/stray-sums.ts";
 import { readTransaction } from "../store/transactions.ts";
-import { hold, isHeldSum } from "../store/unswept-balances.ts";
+import { holdPayment, isHeldSum } from "../store/unswept-balances.ts";
 import { raiseAlarm, type WatchedChain } from "./chain.ts";
 import { keepFinal } from "./payments.ts";
 
@@ -130,7 +130,7 @@ function sum(
     units: BigInt(units),
     end,
   });
-  if (isHeldSum({ network, kind })) hold(database, payment, merchant);
+  if (isHeldSum({ network, kind })) holdPayment(database, payment, merchant);
 }
 
 function tellStrays(

@@ -9,7 +9,7 @@ import { failed, good } from "../../base/result.ts";
 import type { UnreadTransaction } from "../../chains/nodes.ts";
 import { domains, restMsOf } from "../faults/domains.ts";
 import type { Fault, FaultKey } from "../faults/fault.ts";
-import type { Turns } from "../faults/turns.ts";
+import type { MerchantTurns } from "../faults/turns.ts";
 import {
   keepUnread,
   listUnread,
@@ -102,7 +102,7 @@ function tell(
 /** Those of the final blocks up to one that are due again, of merchants in turn. */
 export function dueUnread(
   { store, network, clock }: WatchedChain,
-  turns: Turns,
+  turns: MerchantTurns,
   final: number,
 ): readonly UnreadRow[] {
   const due = listUnreadDue(store.database, network, final, clock());

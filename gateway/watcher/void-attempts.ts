@@ -11,7 +11,7 @@ import { momentOf } from "../../base/timestamp.ts";
 import { expiryExclusionOf } from "../../chains/families.ts";
 import { isOfItem } from "../faults/blame.ts";
 import type { FaultKey } from "../faults/fault.ts";
-import { Turns } from "../faults/turns.ts";
+import { MerchantTurns } from "../faults/turns.ts";
 import { recordAct } from "../store/audit.ts";
 import { gapOver } from "../store/gaps.ts";
 import { outgoingOf } from "../store/outgoing-transactions.ts";
@@ -39,12 +39,12 @@ const questionsPerPass = 16;
 /** State that is not in the tables, because asking again gives it again. */
 export interface VoidMemory {
   doneAt: string; // final block at which nothing was left to ask
-  readonly turns: Turns; // of merchants
+  readonly turns: MerchantTurns; // of merchants
   readonly askedAt: Map<string, number>; // by hash; a larger number is later
 }
 
 export function newVoidMemory(): VoidMemory {
-  return { doneAt: "", turns: new Turns(), askedAt: new Map() };
+  return { doneAt: "", turns: new MerchantTurns(), askedAt: new Map() };
 }
 
 type FindVoid = NonNullable<WatchedChain["reader"]["findVoid"]>;
@@ -63,7 +63,7 @@ export async function checkVoid(
   const { findVoid } = chain.reader;
   const expiryExclusion = expiryExclusionOf(chain.network);
   if (findVoid === undefined || expiryExclusion === null || memory.doneAt === final.hash) return;
-  const asking = new Asking(chain, findVoid, expiryExclusion.marginMs);
+  const asking = new VoidQuestions(chain, findVoid, expiryExclusion.marginMs);
   const waiting = listWaiting(chain, memory);
   memory.turns.beginPass();
   while (asking.questions < questionsPerPass && !asking.isStopped) {
@@ -128,7 +128,7 @@ function itemOf(chain: WatchedChain, { transactionId, txHash, merchant }: OpenAt
   return keyOn(chain, "withdrawal", `${transactionId} ${txHash}`, merchant);
 }
 
-class Asking {
+class VoidQuestions {
   questions = 0;
   hasFailed = false;
   isStopped = false; // a fault of the chain
@@ -242,15 +242,17 @@ function endExpired(database: Database, transactionId: string, nowMs: number): b
 /**
  * Raises the alarm for a void attempt in a final block, whether this database or an agent's resent
  * statement called it void. It stays void in the tables, because the statement to the agent cannot
- * be taken back.
+ * be taken back. `hasKeptExpiries`: `hasExpiries` in the same transaction.
  */
 export function checkIncluded(
   chain: WatchedChain,
   database: Database,
   { id, txHash, block }: { readonly id: string; readonly txHash: string; readonly block: number },
+  hasKeptExpiries: boolean,
 ): void {
-  const since = voidSince(database, id, txHash);
-  const isOver = takeExpiry(database, id) !== undefined;
+  const since =
+    expiryExclusionOf(chain.network) === null ? undefined : voidSince(database, id, txHash);
+  const isOver = hasKeptExpiries && takeExpiry(database, id) !== undefined;
   if (since === undefined && !isOver) return;
   const words =
     since === undefined

@@ -32,7 +32,7 @@ import { readCursor } from "../store/cursors.ts";
 import { newestDetectedBlock } from "../store/payments.ts";
 import type { Signals } from "../store/signals.ts";
 import type { Store } from "../store/store.ts";
-import { type AheadMemory, askAhead, lookAhead, newAheadMemory } from "./ahead.ts";
+import { type AheadMemory, askAhead, isShortAhead, lookAhead, newAheadMemory } from "./ahead.ts";
 import { type ArrivingMemory, newArrivingMemory, watchArriving } from "./arriving.ts";
 import { type BalanceMemory, newBalanceMemory, readBalances } from "./balances.ts";
 import { currenciesOf, type Tip, type WatchedChain } from "./chain.ts";
@@ -50,7 +50,7 @@ import {
   endPass,
   type FaultMemory,
   newFaultMemory,
-  trial,
+  tryJob,
 } from "./pass-faults.ts";
 import { checkVoid, newVoidMemory, type VoidMemory } from "./void-attempts.ts";
 import type { Watcher } from "./watcher-view.ts";
@@ -143,9 +143,9 @@ export class ChainWatch {
   readonly #pollMs: number | null; // null: by the chain's pace
   readonly #onPass: NonNullable<WatcherOptions["onPass"]>;
   readonly #withdrawals: WithdrawalMemory = newWithdrawalMemory();
-  readonly #ahead: AheadMemory = newAheadMemory();
+  readonly #ahead: AheadMemory;
   readonly #deposits: DepositMemory;
-  readonly #balances: BalanceMemory = newBalanceMemory();
+  readonly #balances: BalanceMemory;
   readonly #voids: VoidMemory = newVoidMemory();
   readonly #bounds: ClockBounds | null; // bounds of the chain's own times; null for a chain without a preset
   readonly #monotonic: () => number;
@@ -199,16 +199,29 @@ export class ChainWatch {
       run,
       hasLongBlocks: (paceOf(chain).blockMs ?? 0) >= longBlockMs,
     };
-    this.#stopReceiving = signals.on("look", (look) => {
-      if (look.network !== chain.network) return;
-      askAhead(this.#ahead, look.account);
-      this.#wake();
-    });
+    const stops = [
+      signals.on("look", (look) => {
+        if (look.network !== chain.network) return;
+        askAhead(this.#ahead, look.account);
+        this.#wake();
+      }),
+      signals.on("left", ({ network, account, index }) => {
+        if (network === chain.network && isShortAhead(this.#ahead, account, index)) this.#wake();
+      }),
+      signals.on("funds", ({ network, account }) => {
+        if (network === chain.network) this.#deposits.wallets.mark(account, 0);
+      }),
+    ];
+    this.#stopReceiving = () => {
+      for (const stop of stops) stop();
+    };
     this.#pace = paceOf(chain);
     const { blockMs } = this.#pace;
     this.#bounds = blockMs === null ? null : boundsOf(familyOf(chain.network).blockTimes, blockMs);
     this.#monotonic = monotonic;
+    this.#ahead = newAheadMemory(chain.network);
     this.#deposits = newDepositMemory(chain.network);
+    this.#balances = newBalanceMemory(this.#deposits.wallets);
     this.#pollMs = options.pollMs ?? null;
     this.#onRead = options.onRead ?? (() => {});
     this.#onPass = options.onPass ?? (() => Promise.resolve());
@@ -354,32 +367,32 @@ export class ChainWatch {
   async passOnce(): Promise<boolean> {
     const troubles: AgentError[] = [];
     const chain = this.#chain;
-    const began = await trial(troubles, async () => beginPass(chain, this.#faults));
+    const began = await tryJob(troubles, async () => beginPass(chain, this.#faults));
     const tip = await this.#settled("head", troubles, () => this.#readTip());
     let isAllRead = true;
     if (tip !== null && began !== null) {
       this.#tip = tip;
-      await trial(troubles, () => checkTokens(chain));
-      await trial(troubles, () => askCurrencies(chain, tip.final));
-      await trial(troubles, () => checkWithdrawals(chain, tip, this.#withdrawals));
-      await trial(troubles, () => readBalances(chain, tip.final, this.#balances));
+      await tryJob(troubles, () => checkTokens(chain));
+      await tryJob(troubles, () => askCurrencies(chain, tip.final));
+      await tryJob(troubles, () => checkWithdrawals(chain, tip, this.#withdrawals));
+      await tryJob(troubles, () => readBalances(chain, tip.final, this.#balances));
       // Before the deposits, because orders wait for the look and must not wait until a gateway
       // that was away has read all blocks.
-      await trial(troubles, () => lookAhead(chain, this.#ahead, tip.final));
+      await tryJob(troubles, () => lookAhead(chain, this.#ahead, tip.final));
       const isScanned = await this.#settled("span", troubles, () =>
         scanDeposits(chain, tip, this.#deposits),
       );
       isAllRead = isScanned ?? true;
-      if (isScanned === true) await trial(troubles, () => checkVoid(chain, tip, this.#voids));
-      await trial(troubles, async () => tellForeign(chain));
-      await trial(troubles, () => watchArriving(chain, tip, this.#arriving));
+      if (isScanned === true) await tryJob(troubles, () => checkVoid(chain, tip, this.#voids));
+      await tryJob(troubles, async () => tellForeign(chain));
+      await tryJob(troubles, () => watchArriving(chain, tip, this.#arriving));
       const { reached, unseen } = this.#deposits;
-      const isOneMore = await trial(troubles, () =>
+      const isOneMore = await tryJob(troubles, () =>
         keepLevels(chain, tip, this.#level, reached === tip, unseen),
       );
       // Orders wait for it.
       if (isOneMore === true) this.#isWoken = true;
-      await trial(troubles, () => endPass(chain, tip.final, this.#faults));
+      await tryJob(troubles, () => endPass(chain, tip.final, this.#faults));
       if (!this.#closed) this.#onRead(chain.name);
     }
     this.#note(troubles[0] ?? null, isAllRead);
@@ -396,7 +409,7 @@ export class ChainWatch {
     troubles: AgentError[],
     job: () => Promise<T>,
   ): Promise<T | null> {
-    const answer = await trial(troubles, () => resultOf(job));
+    const answer = await tryJob(troubles, () => resultOf(job));
     if (answer?.ok === false) troubles.push(answer.fault);
     return answer === null
       ? null

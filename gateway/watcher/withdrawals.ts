@@ -5,24 +5,25 @@
  * pending is never changed again. Sources: docs/architecture.md sections 2 and 8.
  */
 
-import type { Caused } from "../../base/causes.ts";
+import type { CodeWithCause } from "../../base/causes.ts";
 import { resultOf } from "../../base/result.ts";
 import { familyOf, isFeeInside } from "../../chains/families.ts";
 import type { Payment } from "../../chains/family.ts";
 import { inWaves } from "../../chains/map-limit.ts";
-import type { Ending, Judgement } from "../../chains/nodes.ts";
+import type { EndingTransaction, Judgement } from "../../chains/nodes.ts";
 import { attemptsMax } from "../../protocol/payloads.ts";
 import type { FaultKey } from "../faults/fault.ts";
-import { type Turn, Turns } from "../faults/turns.ts";
+import { MerchantTurns, type PassTurn } from "../faults/turns.ts";
 import { isBelow } from "../store/below-beginning.ts";
-import type { TransactionRow } from "../store/rows.ts";
+import { ReservedChanges } from "../store/reserved.ts";
 import {
+  isAttemptOfAnother,
+  type JudgedRow,
   listPendingAttempts,
-  listSignatures,
   type SignedWithdrawal,
-  signedBy,
 } from "../store/signatures.ts";
 import type { Database } from "../store/store.ts";
+import { hasExpiries } from "../store/void-attempts.ts";
 import { endWithdrawal, moveWithdrawal } from "../store/withdrawals.ts";
 import { isProven, strandBelow } from "./below-beginning.ts";
 import { contractOf, raiseAlarm, type Tip, type WatchedChain } from "./chain.ts";
@@ -33,7 +34,7 @@ import { checkIncluded } from "./void-attempts.ts";
 
 interface OpenWithdrawal {
   readonly id: string;
-  readonly row: TransactionRow;
+  readonly row: JudgedRow;
   readonly payment: Payment;
   readonly hashes: readonly string[]; // hashes of its attempts, oldest first
   readonly pin: string; // the coin that they all spend, "" on chains without coins
@@ -41,22 +42,62 @@ interface OpenWithdrawal {
 
 /** State that is not in the tables, because asking again gives it again. */
 export interface WithdrawalMemory {
-  doneKey: string;
-  doneAt: number;
-  readonly turns: Turns; // of merchants
-  roundKey: string; // heads and open withdrawals of this round
-  readonly round: Set<string>; // withdrawals that had their turn in it
+  readonly turns: MerchantTurns; // of merchants
+  roundKey: string; // head and final block of this round
+  doneAt: number | null; // when all that was open at its beginning had its turn
+  readonly round: Set<string>; // attempts, by `attemptsOf`, that have nothing to ask for in it any more
+  known: ReadonlySet<string>; // attempts of the pass before
   readonly includedIn: Map<string, number>; // block by transaction id
   readonly suspects: Set<string>; // withdrawals whose slot looked consumed in the previous pass
 }
 
 const questionsAtOnce = 256;
 const receiptsPerPass = 1024;
+/** Without a new block all are asked about again after this time, because some nodes lag. */
 const repeatMs = 15_000;
+/** The same where a block takes a minute or longer. */
+const longRepeatMs = 120_000;
 
 export function newWithdrawalMemory(): WithdrawalMemory {
-  const had = { turns: new Turns(), roundKey: "", round: new Set<string>() };
-  return { doneKey: "", doneAt: 0, ...had, includedIn: new Map(), suspects: new Set() };
+  const had = {
+    turns: new MerchantTurns(),
+    roundKey: "",
+    doneAt: null,
+    round: new Set<string>(),
+    known: new Set<string>(),
+  };
+  return { ...had, includedIn: new Map(), suspects: new Set() };
+}
+
+/** A withdrawal with so many attempts. */
+function attemptsOf({ id, hashes }: OpenWithdrawal): string {
+  return `${id} ${hashes.length}`;
+}
+
+/**
+ * Begins the next round when the chain shows another block, or after a while. A withdrawal that
+ * came since the last pass, below the same head, is in no block yet: its agent hands out no bytes
+ * before the gateway has their statement.
+ */
+function keepRound(
+  { hasLongBlocks }: WatchedChain,
+  { head, final, askedAt }: Tip,
+  memory: WithdrawalMemory,
+  all: readonly OpenWithdrawal[],
+): void {
+  const key = `${head.hash} ${final.hash}`;
+  const isLong =
+    memory.doneAt !== null &&
+    Math.abs(askedAt - memory.doneAt) >= (hasLongBlocks ? longRepeatMs : repeatMs);
+  if (memory.roundKey !== key || isLong) {
+    memory.round.clear();
+    memory.roundKey = key;
+    memory.doneAt = null;
+  } else
+    for (const one of all)
+      if (!memory.known.has(attemptsOf(one)) && one.hashes.length === 1)
+        memory.round.add(attemptsOf(one));
+  memory.known = new Set(all.map(attemptsOf));
 }
 
 function forgetClosed(memory: WithdrawalMemory, open: ReadonlySet<string>): void {
@@ -65,7 +106,7 @@ function forgetClosed(memory: WithdrawalMemory, open: ReadonlySet<string>): void
   memory.turns.keep(open);
 }
 
-interface Judged {
+interface JudgedWithdrawal {
   readonly one: OpenWithdrawal;
   readonly verdict: Judgement;
 }
@@ -84,25 +125,27 @@ export async function checkWithdrawals(
   const ids = new Set(all.map(({ id }) => id));
   // The end of a withdrawal's attempts is an item of its own, below the withdrawal's id.
   chain.faults.keepOnly("withdrawal", (id) => ids.has(id.split(" ")[0] as string));
-  const open = all.filter((one) => chain.faults.isDue(itemOf(chain, one)));
-  const key = `${tip.head.hash} ${tip.final.hash} ${open.map((one) => `${one.row.id}${one.hashes.length}`).join()}`;
-  if (key === memory.doneKey && Math.abs(tip.askedAt - memory.doneAt) < repeatMs) return;
+  keepRound(chain, tip, memory, all);
+  const due = all.filter(
+    (one) => chain.faults.isDue(itemOf(chain, one)) && !memory.round.has(attemptsOf(one)),
+  );
   forgetClosed(memory, ids);
-  if (memory.roundKey !== key) memory.round.clear();
-  memory.roundKey = key;
-  const due = open.filter(({ id }) => !memory.round.has(id));
+  if (due.length === 0) {
+    memory.doneAt ??= tip.askedAt;
+    return;
+  }
   memory.turns.beginPass();
   const turn = memory.turns.deal(due, receiptsPerPass, turnOf);
-  for (const { id } of turn) memory.round.add(id);
+  for (const one of turn) memory.round.add(attemptsOf(one));
   const pass = chain.reader.pass(tip.final, turn.length);
-  const failures = new Set<string>();
+  const again = new Set<OpenWithdrawal>(); // at the next pass
   /** Null for a withdrawal whose question failed. */
   const settle = async (
     one: OpenWithdrawal,
-    judge: () => Promise<Judged>,
-  ): Promise<Judged | null> => {
+    judge: () => Promise<JudgedWithdrawal>,
+  ): Promise<JudgedWithdrawal | null> => {
     const answer = chain.faults.settle(itemOf(chain, one), await resultOf(judge));
-    if (answer === null) failures.add(one.id);
+    if (answer === null) again.add(one);
     return answer;
   };
   const judged = await inWaves(turn, questionsAtOnce, (one) =>
@@ -112,9 +155,9 @@ export async function checkWithdrawals(
     })),
   );
   const known = judged.filter((each) => each !== null);
-  memory.doneKey = "";
   const early = known.filter((each) => isEarly(each, memory));
-  const held = known.filter((each) => !early.includes(each));
+  for (const { one } of early) again.add(one);
+  const held = known.filter(({ one }) => !again.has(one));
   remember(memory, known);
   const found = await inWaves(held, questionsAtOnce, (each) =>
     isUsed(each) ? settle(each.one, () => usedBy(chain, each)) : Promise.resolve(each),
@@ -129,11 +172,8 @@ export async function checkWithdrawals(
       ...(isEnd ? {} : { isOpen: true }),
     });
   }
-  const isLast = turn.length === due.length;
-  if (failures.size > 0 || early.length > 0 || isLast) memory.round.clear();
-  if (failures.size > 0 || early.length > 0 || !isLast) return; // the next pass continues
-  memory.doneKey = key;
-  memory.doneAt = tip.askedAt;
+  for (const one of again) memory.round.delete(attemptsOf(one));
+  if (again.size === 0 && turn.length === due.length) memory.doneAt ??= tip.askedAt;
 }
 
 function itemOf(chain: WatchedChain, { id, row }: OpenWithdrawal): FaultKey {
@@ -141,7 +181,7 @@ function itemOf(chain: WatchedChain, { id, row }: OpenWithdrawal): FaultKey {
 }
 
 /** A withdrawal costs a question for each of its attempts. */
-const turnOf = ({ id, row: { merchant }, hashes }: OpenWithdrawal): Turn => ({
+const turnOf = ({ id, row: { merchant }, hashes }: OpenWithdrawal): PassTurn => ({
   id,
   merchant,
   questions: hashes.length,
@@ -193,21 +233,24 @@ function paymentOf(chain: WatchedChain, row: SignedWithdrawal): Payment | null {
  * A node that lags behind the expected count looks the same for a moment, so the result counts only
  * if it lasts.
  */
-function isEarly(each: Judged, memory: WithdrawalMemory): boolean {
+function isEarly(each: JudgedWithdrawal, memory: WithdrawalMemory): boolean {
   return isUsed(each) && !memory.suspects.has(each.one.row.id);
 }
 
-function isUsed({ verdict }: Judged): boolean {
+function isUsed({ verdict }: JudgedWithdrawal): boolean {
   return verdict.kind === "stuck" && verdict.code === "WATCHER_SLOT_CONSUMED";
 }
 
 /** The transaction that used the slot may have been read before the withdrawal got the slot. */
-async function usedBy(chain: WatchedChain, { one, verdict }: Judged): Promise<Judged> {
+async function usedBy(
+  chain: WatchedChain,
+  { one, verdict }: JudgedWithdrawal,
+): Promise<JudgedWithdrawal> {
   const { network, account, slot } = one.payment;
   return { one, verdict: (await judgeUsed(chain, one.row, { network, account, slot })) ?? verdict };
 }
 
-function remember(memory: WithdrawalMemory, judged: readonly Judged[]): void {
+function remember(memory: WithdrawalMemory, judged: readonly JudgedWithdrawal[]): void {
   for (const { one, verdict } of judged) {
     if (verdict.kind === "confirming") memory.includedIn.set(one.row.id, verdict.block);
     else memory.includedIn.delete(one.row.id);
@@ -220,13 +263,18 @@ function remember(memory: WithdrawalMemory, judged: readonly Judged[]): void {
 function applyAll(
   chain: WatchedChain,
   database: Database,
-  judged: readonly Judged[],
-): readonly Judged[] {
+  judged: readonly JudgedWithdrawal[],
+): readonly JudgedWithdrawal[] {
   const counted = judged.map(({ one, verdict }) => ({
     one,
     verdict: countedFor(database, one.row, verdict),
   }));
-  return counted.filter(({ one, verdict }) => applyVerdict(chain, database, one.row, verdict));
+  const applying = beginApplying(database);
+  const changed = counted.filter(({ one, verdict }) =>
+    applyCounted(chain, applying, one.row, verdict),
+  );
+  applying.reserved.flush(database);
+  return changed;
 }
 
 /**
@@ -234,19 +282,19 @@ function applyAll(
  * pays one order, and its own order is judged by it. Only a coin can be spent by two of them, as a
  * slot belongs to one withdrawal.
  */
-function countedFor(database: Database, { id }: TransactionRow, verdict: Judgement): Judgement {
+function countedFor(database: Database, { id }: JudgedRow, verdict: Judgement): Judgement {
   const isUsed = verdict.kind === "stuck" && verdict.code !== "WATCHER_CONTENT_DIFFERS";
   const by = verdict.kind === "completed" ? verdict.final : isUsed ? verdict.by : undefined;
-  if (by === undefined || !isOfAnother(database, id, by.txHash)) return verdict;
+  if (by === undefined || !isAttemptOfAnother(database, id, by.txHash)) return verdict;
   return { kind: "failed", code: "chain_slot_consumed", final: by };
 }
 
 /** A slot is also "used" for a withdrawal whose currency is not in the configuration any more. */
 function stuckCause(
   chain: WatchedChain,
-  row: TransactionRow,
+  row: JudgedRow,
   code: (Judgement & { kind: "stuck" })["code"],
-): Caused {
+): CodeWithCause {
   if (code !== "WATCHER_SLOT_CONSUMED") return { code };
   return {
     code,
@@ -261,13 +309,38 @@ function stuckCause(
 export function applyVerdict(
   chain: WatchedChain,
   database: Database,
-  row: TransactionRow,
+  row: JudgedRow,
   judged: Judgement,
 ): boolean {
-  const verdict = countedFor(database, row, judged);
+  const applying = beginApplying(database);
+  const isChanged = applyCounted(chain, applying, row, countedFor(database, row, judged));
+  applying.reserved.flush(database);
+  return isChanged;
+}
+
+/** The context that the results of one transaction share. */
+interface EndContext {
+  readonly database: Database;
+  readonly reserved: ReservedChanges;
+  /** An agent has said of any withdrawal that it is over; hardly ever. */
+  readonly hasExpiries: boolean;
+}
+
+function beginApplying(database: Database): EndContext {
+  return { database, reserved: new ReservedChanges(), hasExpiries: hasExpiries(database) };
+}
+
+/** Like `applyVerdict`, for a result as it counts for its withdrawal. */
+function applyCounted(
+  chain: WatchedChain,
+  applying: EndContext,
+  row: JudgedRow,
+  verdict: Judgement,
+): boolean {
+  const { database } = applying;
   switch (verdict.kind) {
     case "completed":
-      return end(chain, database, row, {
+      return end(chain, applying, row, {
         status: 1,
         stage: "completed",
         code: "",
@@ -282,7 +355,7 @@ export function applyVerdict(
           subject: row.id,
           detail: `${verdict.code} by ${verdict.final.txHash}`,
         });
-      return end(chain, database, row, {
+      return end(chain, applying, row, {
         status: 2,
         stage: "failed",
         code: verdict.code,
@@ -290,7 +363,7 @@ export function applyVerdict(
       });
     case "unreachable":
       if (isProven(row, verdict)) return strandBelow(chain, database, row, verdict);
-      return applyVerdict(chain, database, row, {
+      return applyCounted(chain, applying, row, {
         kind: "stuck",
         code: "WATCHER_SLOT_CONSUMED",
         detail: verdict.detail,
@@ -314,19 +387,6 @@ export function applyVerdict(
   }
 }
 
-/**
- * Whether a transaction is an attempt of another withdrawal of the same account: each transaction
- * pays one order. A recovered ledger knows only the pin of a payment with several coins, so the
- * next payment may take one of the others as its pin, and may pay the same amount to the same
- * address.
- */
-function isOfAnother(database: Database, id: string, txHash: string): boolean {
-  const [first] = listSignatures(database, id);
-  const owner =
-    first === undefined ? undefined : signedBy(database, { account: first.account, txHash });
-  return owner !== undefined && owner !== id;
-}
-
 function move(
   chain: WatchedChain,
   database: Database,
@@ -337,32 +397,31 @@ function move(
   return moveWithdrawal(database, id, { stage, txHash, changedAt: chain.clock() });
 }
 
-interface Closing {
+interface FinalState {
   readonly status: 1 | 2;
   readonly stage: string;
   readonly code: string;
-  readonly final: Ending;
+  readonly final: EndingTransaction;
 }
 
 function end(
   chain: WatchedChain,
-  database: Database,
-  row: TransactionRow,
-  closing: Closing,
+  applying: EndContext,
+  row: JudgedRow,
+  closing: FinalState,
 ): boolean {
+  const { database, reserved, hasExpiries } = applying;
   const { status, stage, code, final } = closing;
-  checkIncluded(chain, database, { id: row.id, txHash: final.txHash, block: final.block });
+  checkIncluded(
+    chain,
+    database,
+    { id: row.id, txHash: final.txHash, block: final.block },
+    hasExpiries,
+  );
   const { txHash, block: finalBlock } = final;
   const feeUnits = final.feeUnits.toString();
-  const isEnded = endWithdrawal(database, row.id, {
-    status,
-    stage,
-    code,
-    feeUnits,
-    txHash,
-    finalBlock,
-    changedAt: chain.clock(),
-  });
+  const ending = { status, stage, code, feeUnits, txHash, finalBlock, changedAt: chain.clock() };
+  const isEnded = endWithdrawal(database, row.id, ending, reserved);
   if (isEnded)
     chain.log.info(
       { event: "withdrawal-ended", transactionId: row.id, orderId: row.orderId, txHash, code },

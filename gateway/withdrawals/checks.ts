@@ -6,32 +6,38 @@
 import { familyOf } from "../../chains/families.ts";
 import { hasTags, payeeOf } from "../../chains/payees.ts";
 import { formatAmount, parseAmount } from "../../protocol/amount.ts";
-import { type Answer, isAnswer, say } from "../answer/answer.ts";
+import { type Answer, isAnswer, problem } from "../answer/answer.ts";
 import type { Order } from "../answer/body.ts";
 import type { AnswerCode } from "../answer/messages.ts";
-import { fundsOf, maxFeeUnits, nativeOf, pairedCurrencies } from "../balance/funds.ts";
+import { fundsOf, maxFeeUnits, nativeOf, pairedCurrencies, reservedBy } from "../balance/funds.ts";
 import type { GatewayConfig, GatewayCurrency } from "../config/config.ts";
 import { hotWalletAddressOn } from "../store/agent-accounts.ts";
-import { agentOfMerchant } from "../store/agents.ts";
+import { agentOfMerchant, type PayingAgent, payingAgentOf } from "../store/agents.ts";
 import { currencyHoldOf } from "../store/currency-holds.ts";
 import { isDepositAddressOf } from "../store/deposit-addresses.ts";
 import { undecidedUnits } from "../store/gone-payments.ts";
-import type { AgentRow } from "../store/rows.ts";
+import type { AgentRow, ReservedRow } from "../store/rows.ts";
 import type { Database } from "../store/store.ts";
 import { keptUnits, readTransactionOf } from "../store/transactions.ts";
 
 /** Results of the checks. */
-export interface Checked {
-  readonly agent: AgentRow;
+export interface CheckedOrder {
+  readonly agent: PayingAgent;
   readonly currency: GatewayCurrency;
   readonly amountUnits: bigint;
+}
+
+/** Results of the checks of a new withdrawal. */
+export interface CheckedWithdrawal extends CheckedOrder {
+  /** Sums of the agent's hot wallet on the network, as this transaction has read them. */
+  readonly reserved: readonly ReservedRow[];
 }
 
 /** The currency of this id, if orders can use it. */
 export function checkCurrency(config: GatewayConfig, id: string): GatewayCurrency | Answer {
   const currency = Object.hasOwn(config.currencies, id) ? config.currencies[id] : undefined;
-  if (currency === undefined) return say("currency_unknown", { field: "currency" });
-  return currency.enabled ? currency : say("currency_disabled", { field: "currency" });
+  if (currency === undefined) return problem("currency_unknown", { field: "currency" });
+  return currency.enabled ? currency : problem("currency_disabled", { field: "currency" });
 }
 
 /**
@@ -47,12 +53,12 @@ export function checkAmount(
   if (isAnswer(currency)) return currency;
   const amount = parseAmount(order.amount, currency.decimal);
   if (!amount.ok)
-    return say(amount.code === "AMOUNT_PRECISION" ? "amount_precision" : "amount_format", {
+    return problem(amount.code === "AMOUNT_PRECISION" ? "amount_precision" : "amount_format", {
       field: "amount",
     });
   const least = parseAmount(currency[minimum], currency.decimal);
   if (least.ok && amount.units < least.units)
-    return say("amount_below_minimum", { field: "amount", minimum: currency[minimum] });
+    return problem("amount_below_minimum", { field: "amount", minimum: currency[minimum] });
   return { currency, amountUnits: amount.units };
 }
 
@@ -62,7 +68,7 @@ export function liveAgent(
   merchant: string,
   without: AnswerCode,
 ): AgentRow | Answer {
-  return agentOfMerchant(database, merchant) ?? say(without);
+  return agentOfMerchant(database, merchant) ?? problem(without);
 }
 
 /**
@@ -84,7 +90,7 @@ function badPlace(
 
 /** A destination, and the agent that would pay it; null for a merchant without one. */
 interface Place {
-  readonly agent: AgentRow | null;
+  readonly agent: Pick<AgentRow, "id" | "accounts"> | null;
   readonly address: string;
   readonly network: string;
 }
@@ -122,31 +128,36 @@ function tagProblem(
 function checkAddress(
   database: Database,
   config: GatewayConfig,
-  agent: AgentRow,
+  agent: PayingAgent,
   order: Order,
   network: string,
 ): Answer | null {
   if (order.address === "") return null;
-  const problem = placeProblem(database, config, { agent, address: order.address, network });
-  if (problem === null) return null;
-  const { code, reason } = problem;
-  return say(code, { field: "address", ...(reason === "" ? {} : { reason }) });
+  const fault = placeProblem(database, config, { agent, address: order.address, network });
+  if (fault === null) return null;
+  const { code, reason } = fault;
+  return problem(code, { field: "address", ...(reason === "" ? {} : { reason }) });
 }
 
-function checkFunds(database: Database, config: GatewayConfig, checked: Checked): Answer | null {
-  const { agent, currency, amountUnits } = checked;
+function checkFunds(
+  database: Database,
+  config: GatewayConfig,
+  checked: CheckedWithdrawal,
+): Answer | null {
+  const { agent, currency, amountUnits, reserved } = checked;
   const native = nativeOf(config, currency.network);
   const feeUnits = maxFeeUnits(pairedCurrencies(agent), currency.id);
   const needed = currency.id === native?.id ? amountUnits + feeUnits : amountUnits;
-  const funds = fundsOf(database, agent, currency);
+  const funds = fundsOf(database, agent, currency, reserved);
   const nativeFunds =
     native === undefined || native.id === currency.id
       ? undefined
-      : fundsOf(database, agent, native);
-  if (funds === null || nativeFunds === null) return say("unavailable", {}, { "Retry-After": "5" });
+      : fundsOf(database, agent, native, reserved);
+  if (funds === null || nativeFunds === null)
+    return problem("unavailable", {}, { "Retry-After": "5" });
   if (funds.availableUnits < needed) {
     const available = formatAmount(funds.availableUnits, currency.decimal);
-    return say("balance_insufficient", {
+    return problem("balance_insufficient", {
       currency: currency.id,
       available,
       needed: formatAmount(needed, currency.decimal),
@@ -155,7 +166,7 @@ function checkFunds(database: Database, config: GatewayConfig, checked: Checked)
   if (native === undefined || nativeFunds === undefined || nativeFunds.availableUnits >= feeUnits)
     return null;
   const available = formatAmount(nativeFunds.availableUnits, native.decimal);
-  return say("balance_insufficient", {
+  return problem("balance_insufficient", {
     currency: native.id,
     available,
     needed: formatAmount(feeUnits, native.decimal),
@@ -165,8 +176,8 @@ function checkFunds(database: Database, config: GatewayConfig, checked: Checked)
 /**
  * True if the agent was paired with exactly this currency: the same asset with the same decimals.
  */
-export function pays(
-  agent: AgentRow,
+export function canPay(
+  agent: Pick<AgentRow, "currencies">,
   { id, network, contract, decimal }: GatewayCurrency,
 ): boolean {
   const paired = pairedCurrencies(agent).find((entry) => entry.id === id);
@@ -181,18 +192,18 @@ export function pays(
  */
 export function checkRefund(
   database: Database,
-  refund: Checked & { readonly merchant: string; readonly refundOf: string },
+  refund: CheckedOrder & { readonly merchant: string; readonly refundOf: string },
 ): Answer | null {
   const { merchant, refundOf, currency, amountUnits } = refund;
   if (refundOf === "") return null;
   const deposit = readTransactionOf(database, { id: refundOf, merchant, operation: "deposit" });
   if (deposit === undefined || deposit.currency !== currency.id)
-    return say("refund_invalid", { field: "refundOf" });
+    return problem("refund_invalid", { field: "refundOf" });
   // Money that left the chain is paid back to nobody before an operator has decided on it.
   const units = keptUnits(database, deposit) - undecidedUnits(database, deposit);
   const leftUnits = units > 0n ? units : 0n;
   if (amountUnits <= leftUnits) return null;
-  return say("refund_above_received", {
+  return problem("refund_above_received", {
     field: "refundOf",
     available: formatAmount(leftUnits, currency.decimal),
   });
@@ -204,19 +215,24 @@ export function checkWithdrawal(
   config: GatewayConfig,
   request: { readonly merchant: string; readonly mode: "auto" | "manual" },
   order: Order,
-): Checked | Answer {
+): CheckedWithdrawal | Answer {
   const amount = checkAmount(config, order, "minWithdrawAmount");
   if ("kind" in amount) return amount;
   const { currency, amountUnits } = amount;
   const tag = tagProblem(order, currency.network);
-  if (tag !== null) return say(tag, { field: "tag" });
-  const agent = liveAgent(database, request.merchant, "agent_not_paired");
-  if ("kind" in agent) return agent;
+  if (tag !== null) return problem(tag, { field: "tag" });
+  const agent = payingAgentOf(database, request.merchant);
+  if (agent === undefined) return problem("agent_not_paired");
   const address = checkAddress(database, config, agent, order, currency.network);
   if (address !== null) return address;
-  if (!pays(agent, currency)) return say("currency_not_payable", { field: "currency" });
+  if (!canPay(agent, currency)) return problem("currency_not_payable", { field: "currency" });
   if (currencyHoldOf(database, currency.id, request.merchant) !== undefined)
-    return say("unavailable", { reason: "currency_held" }, { "Retry-After": "60" });
-  const checked = { agent, currency, amountUnits };
+    return problem("unavailable", { reason: "currency_held" }, { "Retry-After": "60" });
+  const checked = {
+    agent,
+    currency,
+    amountUnits,
+    reserved: reservedBy(database, agent, currency.network),
+  };
   return checkFunds(database, config, checked) ?? checked;
 }

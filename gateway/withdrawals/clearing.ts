@@ -10,7 +10,7 @@ import type { GatewayLog } from "../../base/log.ts";
 import { familyOf } from "../../chains/families.ts";
 import { pairedCurrencies } from "../balance/funds.ts";
 import { hotWalletAddressOn } from "../store/agent-accounts.ts";
-import { readAgent } from "../store/agents.ts";
+import { type PayingAgent, readPayingAgent } from "../store/agents.ts";
 import { gapOver } from "../store/gaps.ts";
 import { readAsked } from "../store/jobs.ts";
 import { isLevel } from "../store/levels.ts";
@@ -33,7 +33,7 @@ interface ClearingRooms {
 /** The withdrawals among these transaction ids that an agent may pay, by this gateway's word. */
 export type ClearOrders = (agentId: string, ids: readonly string[]) => readonly string[];
 
-interface Seen {
+interface HeldTransaction {
   readonly row: TransactionRow;
   readonly holders: readonly UnexplainedRow[];
 }
@@ -57,7 +57,7 @@ export function createClearing({ store, signals, log, clock, run }: ClearingRoom
     }
   };
   return (agentId, ids) => {
-    const agent = readAgent(store.database, agentId);
+    const agent = readPayingAgent(store.database, agentId);
     if (
       agent === undefined ||
       agent.unpairedAt !== null ||
@@ -84,21 +84,26 @@ export function createClearing({ store, signals, log, clock, run }: ClearingRoom
   };
 }
 
-function hasUncounted(agent: AgentRow): boolean {
+function hasUncounted(agent: Pick<AgentRow, "currencies">): boolean {
   return pairedCurrencies(agent).some(({ network }) => !familyOf(network).slots.isCounted);
 }
 
 /** Null for a withdrawal about which the gateway is silent. */
-function seenOf(database: Database, agent: AgentRow, id: string, run: string): Seen | null {
-  if (readAsked(database, id)?.jobAgent !== agent.id) return null;
-  const row = readTransaction(database, id);
-  if (
-    row === undefined ||
-    row.operation !== "withdraw" ||
-    row.status !== 0 ||
-    familyOf(row.network).slots.isCounted
-  )
+function seenOf(
+  database: Database,
+  agent: PayingAgent,
+  id: string,
+  run: string,
+): HeldTransaction | null {
+  const asked = readAsked(database, id);
+  // Most are on chains with counts: no more is read of these.
+  if (asked === undefined || asked.jobAgent !== agent.id || familyOf(asked.network).slots.isCounted)
     return null;
+  const row =
+    asked.operation === "withdraw" && asked.status === 0
+      ? readTransaction(database, id)
+      : undefined;
+  if (row === undefined) return null;
   const wallet = { network: row.network, account: hotWalletAddressOn(agent, row.network) };
   // A payment of the wallet may be in what could not be read since.
   const isRead =

@@ -7,12 +7,12 @@ import { parseAddress } from "../../chains/address-forms.ts";
 import { familyOf } from "../../chains/families.ts";
 import { payeeOf } from "../../chains/payees.ts";
 import { formatAmount } from "../../protocol/amount.ts";
-import { type Answer, data, isAnswer, say } from "../answer/answer.ts";
+import { type Answer, dataAnswer, isAnswer, problem } from "../answer/answer.ts";
 import { maxFeeUnits, nativeOf, pairedCurrencies } from "../balance/funds.ts";
 import type { Service } from "../service.ts";
 import { agentOfMerchant } from "../store/agents.ts";
 import { newestFees } from "../store/withdrawals.ts";
-import { checkCurrency, pays, placeProblem } from "./checks.ts";
+import { canPay, checkCurrency, placeProblem } from "./checks.ts";
 
 /** The newest paid withdrawals of a currency that make its usual fee. */
 const feesMax = 25;
@@ -35,15 +35,15 @@ export function estimateFee(
   const currency = Object.hasOwn(config.currencies, currencyId)
     ? config.currencies[currencyId]
     : undefined;
-  if (currency === undefined) return say("currency_not_found");
+  if (currency === undefined) return problem("currency_not_found");
   const { database } = store;
   const agent = agentOfMerchant(database, merchant);
-  if (agent === undefined) return say("agent_not_paired");
-  if (!pays(agent, currency)) return say("currency_not_payable");
+  if (agent === undefined) return problem("agent_not_paired");
+  if (!canPay(agent, currency)) return problem("currency_not_payable");
   const { decimal } = familyOf(currency.network).fees;
   const rows = newestFees(database, { currency: currency.id, network: currency.network }, feesMax);
   const usual = median(rows.map(({ feeUnits }) => BigInt(feeUnits)));
-  return data({
+  return dataAnswer({
     currency: currency.id,
     feeAsset: nativeOf(config, currency.network)?.id ?? "",
     feeUsual: usual === null ? "" : formatAmount(usual, decimal),
@@ -60,19 +60,19 @@ export function checkDestination(
   asked: { readonly currencyId: string; readonly address: string },
 ): Answer {
   const currency = checkCurrency(config, asked.currencyId);
-  if (isAnswer(currency)) return say("currency_not_found");
+  if (isAnswer(currency)) return problem("currency_not_found");
   const agent = agentOfMerchant(store.database, merchant) ?? null;
   const { network } = currency;
   const payee = payeeOf(network, asked.address);
-  const problem = placeProblem(store.database, config, { agent, address: payee.address, network });
+  const reason = placeProblem(store.database, config, { agent, address: payee.address, network });
   const parsed = parseAddress(payee.address, network);
-  return data({
+  return dataAnswer({
     currency: currency.id,
     network,
-    valid: problem === null,
-    address: problem === null && parsed.ok ? parsed.address : "",
-    tag: problem === null ? payee.tag : "",
-    code: problem?.code ?? "",
-    reason: problem?.reason ?? "",
+    valid: reason === null,
+    address: reason === null && parsed.ok ? parsed.address : "",
+    tag: reason === null ? payee.tag : "",
+    code: reason?.code ?? "",
+    reason: reason?.reason ?? "",
   });
 }

@@ -8,7 +8,7 @@
  */
 import { pairedCurrencies } from "../balance/funds.ts";
 import { recordAlarm } from "../store/alarm.ts";
-import { type Asked, suspectsOf, type UnexplainedRow } from "../store/outgoing-holds.ts";
+import { type OrderedPayment, suspectsOf, type UnexplainedRow } from "../store/outgoing-holds.ts";
 import type { AgentRow, TransactionRow } from "../store/rows.ts";
 import type { Database } from "../store/store.ts";
 import { updateWithdrawal } from "../store/withdrawals.ts";
@@ -18,7 +18,7 @@ export const heldStage = "awaiting_operator";
 export const heldCode = "RECOVERY_HOLD";
 
 /** The payment that an order asks for, as `suspectsOf` compares it. */
-export function askedOf(agent: AgentRow, row: TransactionRow): Asked {
+export function askedOf(agent: Pick<AgentRow, "currencies">, row: TransactionRow): OrderedPayment {
   const {
     id: transactionId,
     network,
@@ -36,7 +36,7 @@ export function askedOf(agent: AgentRow, row: TransactionRow): Asked {
  */
 export function holdersOf(
   database: Database,
-  agent: AgentRow,
+  agent: Pick<AgentRow, "currencies">,
   row: TransactionRow,
 ): readonly UnexplainedRow[] {
   return row.operation === "withdraw" ? suspectsOf(database, askedOf(agent, row)) : [];

@@ -13,8 +13,7 @@ import type { Job } from "../../protocol/messages.ts";
 import { parseJob } from "../../protocol/payloads.ts";
 import { hotWalletAddressOn } from "../store/agent-accounts.ts";
 import { advanceLastJob } from "../store/agent-state.ts";
-import { readAgent } from "../store/agents.ts";
-import { currencyHoldOf } from "../store/currency-holds.ts";
+import { type PayingAgent, readPayingAgent } from "../store/agents.ts";
 import {
   deleteJob,
   insertJob,
@@ -24,7 +23,7 @@ import {
   unnumberJob,
   waitingJobSeq,
 } from "../store/jobs.ts";
-import { isLevel } from "../store/levels.ts";
+import { readPlacing } from "../store/levels.ts";
 import type { UnexplainedRow } from "../store/outgoing-holds.ts";
 import type { AgentRow, TransactionRow } from "../store/rows.ts";
 import { highestUsed } from "../store/slots.ts";
@@ -43,7 +42,7 @@ import { freeOrder, heldStage, holdersOf, holdOrder } from "./holds.ts";
  */
 export function makeJob(
   database: Database,
-  agent: AgentRow,
+  agent: PayingAgent,
   row: TransactionRow,
   run: string,
 ): void {
@@ -53,23 +52,29 @@ export function makeJob(
   if (state.kind === "hold") holdOrder(database, row, state.holders, row.changedAt);
 }
 
-type Placing =
+type PlacementChoice =
   | { readonly kind: "place" }
   | { readonly kind: "wait" }
   | { readonly kind: "hold"; readonly holders: readonly UnexplainedRow[] };
 
 /** Decides whether a job may get a position in this run. */
-function placingOf(database: Database, agent: AgentRow, row: TransactionRow, run: string): Placing {
+function placingOf(
+  database: Database,
+  agent: PayingAgent,
+  row: TransactionRow,
+  run: string,
+): PlacementChoice {
   const wallet = { network: row.network, account: hotWalletAddressOn(agent, row.network) };
-  if (currencyHoldOf(database, row.currency, row.merchant) !== undefined) return { kind: "wait" };
-  if (run === "" || agent.caughtUp !== run || !isLevel(database, wallet, run))
-    return { kind: "wait" };
-  const holders = holdersOf(database, agent, row);
+  if (run === "" || agent.caughtUp !== run) return { kind: "wait" };
+  const state = readPlacing(database, wallet, row, run);
+  if (state.isHeld === 1) return { kind: "wait" };
+  if (state.isLevel === 0) return { kind: "wait" };
+  const holders = state.hasUnexplained === 0 ? [] : holdersOf(database, agent, row);
   return holders.length === 0 ? { kind: "place" } : { kind: "hold", holders };
 }
 
 /** Adds a job without a position: its number is negative, and the oldest is nearest to zero. */
-function queueJob(database: Database, { id }: AgentRow, row: TransactionRow): void {
+function queueJob(database: Database, { id }: PayingAgent, row: TransactionRow): void {
   const sequence = waitingJobSeq(database, id);
   insertJob(database, {
     agent: id,
@@ -82,7 +87,7 @@ function queueJob(database: Database, { id }: AgentRow, row: TransactionRow): vo
 }
 
 /** What became of the waiting jobs of an agent. */
-export interface Numbered {
+export interface PlacementResult {
   readonly placed: number; // jobs that got a position
   readonly refused: readonly string[]; // withdrawals that got none and are Failed now
   readonly moved: readonly string[]; // withdrawals that are held now, or no longer
@@ -95,12 +100,14 @@ export interface Numbered {
  * Only for an agent that has caught up, because a position that a restored database forgot may
  * belong to another job. Harmless to call again.
  */
-export function numberJobs(database: Database, agentId: string, nowMs: number): Numbered {
-  const refused = refuseRefunds(database, agentId, nowMs);
+export function numberJobs(database: Database, agentId: string, nowMs: number): PlacementResult {
+  const waiting = listWaiting(database, agentId);
+  if (waiting.length === 0) return { placed: 0, refused: [], moved: [] };
+  const refused = refuseRefunds(database, waiting, nowMs);
   const moved: string[] = [];
   let placed = 0;
-  for (const row of listWaiting(database, agentId)) {
-    const agent = readAgent(database, agentId);
+  for (const row of waiting.filter(({ id }) => !refused.includes(id))) {
+    const agent = readPayingAgent(database, agentId);
     invariant(agent !== undefined, "a job's agent is in the table");
     const state = placingOf(database, agent, row, agent.caughtUp);
     if (state.kind === "wait") continue;
@@ -130,8 +137,12 @@ export function hasDueJobs(database: Database, agent: AgentRow, run: string): bo
  * refund was taken before the agent told this restored database of an earlier one. No agent has
  * seen a waiting job, so nothing was signed for it.
  */
-function refuseRefunds(database: Database, agentId: string, nowMs: number): readonly string[] {
-  const refunds = listWaiting(database, agentId).filter(({ refundOf }) => refundOf !== "");
+function refuseRefunds(
+  database: Database,
+  waiting: readonly TransactionRow[],
+  nowMs: number,
+): readonly string[] {
+  const refunds = waiting.filter(({ refundOf }) => refundOf !== "");
   return refunds.reverse().flatMap(({ id, refundOf }) => {
     const deposit = readTransaction(database, refundOf);
     if (
@@ -165,7 +176,7 @@ export function unnumberJobs(database: Database, agentId: string): void {
  */
 export function appendJob(
   database: Database,
-  agent: AgentRow,
+  agent: PayingAgent,
   transaction: TransactionRow,
 ): { readonly sequence: number } {
   invariant(

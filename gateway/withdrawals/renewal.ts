@@ -4,7 +4,7 @@
  * renewed that was paid, may still be paid or is open. Runs in the transaction that makes the
  * successor. Source: docs/api.md, Renew an ended request.
  */
-import { type Answer, say } from "../answer/answer.ts";
+import { type Answer, problem } from "../answer/answer.ts";
 import { belowEndedCode } from "../store/below-beginning.ts";
 import { isGivenUpOver } from "../store/gap-holds.ts";
 import { gapOver } from "../store/gaps.ts";
@@ -33,10 +33,11 @@ export function checkRenewal(
   const { merchant, operation, orderId, renews } = place;
   if (renews === "") return null;
   const row = readTransactionOf(database, { id: renews, merchant, operation });
-  if (row === undefined || row.orderId !== orderId) return say("renew_invalid", { field: "renew" });
-  if (row.contentHash !== contentHash) return say("order_id_reused", { transactionId: row.id });
+  if (row === undefined || row.orderId !== orderId)
+    return problem("renew_invalid", { field: "renew" });
+  if (row.contentHash !== contentHash) return problem("order_id_reused", { transactionId: row.id });
   const reason = reasonAgainst(database, row);
-  return reason === "" ? row : say("not_renewable", { transactionId: row.id, reason });
+  return reason === "" ? row : problem("not_renewable", { transactionId: row.id, reason });
 }
 
 /** The reason why a record must not be renewed; "" for none. */

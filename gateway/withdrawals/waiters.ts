@@ -5,7 +5,7 @@
  */
 import type { Waiters } from "../service.ts";
 import { isUnanswered } from "../store/jobs.ts";
-import type { Look, Signals } from "../store/signals.ts";
+import type { AddressLook, Signals } from "../store/signals.ts";
 
 interface Waiter {
   readonly agent: string | null; // null: waits for no agent
@@ -13,7 +13,7 @@ interface Waiter {
 }
 
 const changeOf = (transactionId: string): string => `change ${transactionId}`;
-const nameOf = ({ network, account }: Look): string => `${network} ${account}`;
+const nameOf = ({ network, account }: AddressLook): string => `${network} ${account}`;
 
 export function createWaiters(signals: Signals): Waiters {
   const live = new Set<string>();

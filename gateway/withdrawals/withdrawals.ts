@@ -11,20 +11,29 @@ import { parseAddress } from "../../chains/address-forms.ts";
 import { payeeOf } from "../../chains/payees.ts";
 import { transactionIdOf } from "../../protocol/identity.ts";
 import type { Job } from "../../protocol/messages.ts";
-import { type Answer, data, isAnswer, json, render, say } from "../answer/answer.ts";
+import {
+  type Answer,
+  dataAnswer,
+  isAnswer,
+  jsonAnswer,
+  problem,
+  renderAnswer,
+} from "../answer/answer.ts";
 import { type Order, type OrderShape, readOrder, readOrders } from "../answer/body.ts";
 import type { Language } from "../answer/language.ts";
 import { messageOf } from "../answer/messages.ts";
+import { askFunds } from "../balance/balance.ts";
 import type { Service } from "../service.ts";
 import { hotWalletAddressOn } from "../store/agent-accounts.ts";
+import type { PayingAgent } from "../store/agents.ts";
 import { agentOfJob } from "../store/jobs.ts";
-import type { AgentRow, TransactionRow } from "../store/rows.ts";
+import type { TransactionRow } from "../store/rows.ts";
 import { isSigned } from "../store/signatures.ts";
 import type { Database } from "../store/store.ts";
-import { readTransaction, recordOfOrder } from "../store/transactions.ts";
+import { readAnswered, recordOfOrder } from "../store/transactions.ts";
 import { isAllVoid } from "../store/void-attempts.ts";
 import { insertWithdrawal } from "../store/withdrawals.ts";
-import { type Checked, checkRefund, checkWithdrawal } from "./checks.ts";
+import { type CheckedOrder, checkRefund, checkWithdrawal } from "./checks.ts";
 import { makeJob } from "./jobs.ts";
 import { checkRenewal, renewalOf } from "./renewal.ts";
 
@@ -56,17 +65,17 @@ export function contentHashOfJob(
   return createHash("sha256").update(JSON.stringify(content)).digest("hex");
 }
 
-interface Made {
+interface MadeWithdrawal {
   readonly order: Order; // in the network's spelling
   readonly row: TransactionRow;
-  readonly newFor: AgentRow | null; // the agent that got its job; null if the order was known
+  readonly newFor: PayingAgent | null; // the agent that got its job; null if the order was known
 }
 
 function rowOf(
   service: Service,
   request: WithdrawalRequest,
   order: Order,
-  checked: Checked,
+  checked: CheckedOrder,
 ): TransactionRow {
   const { merchant, mode } = request;
   const nowMs = service.clock();
@@ -122,7 +131,10 @@ const ledgerAheadMsMax = 2 * hourMs;
  * True if the agent's ledger is so far ahead that the order would be expired at once, or its clock
  * is unreliable. An order accepted now would end as failed.
  */
-function isOverAtOnce({ ledgerAt }: AgentRow, { createdAt, expiresAt }: TransactionRow): boolean {
+function isOverAtOnce(
+  { ledgerAt }: PayingAgent,
+  { createdAt, expiresAt }: TransactionRow,
+): boolean {
   return ledgerAt >= expiresAt || ledgerAt - createdAt > ledgerAheadMsMax;
 }
 
@@ -131,7 +143,7 @@ function make(
   service: Service,
   request: WithdrawalRequest,
   written: Order,
-): Promise<Made | Answer> {
+): Promise<MadeWithdrawal | Answer> {
   return request.write((database) => {
     const place = {
       merchant: request.merchant,
@@ -157,8 +169,8 @@ function make(
     if (refund !== null) return refund;
     const row = rowOf(service, request, { ...order, ...kept }, checked);
     if (isOverAtOnce(checked.agent, row))
-      return say("agent_clock_ahead", {}, { "Retry-After": "600" });
-    insertWithdrawal(database, row);
+      return problem("agent_clock_ahead", {}, { "Retry-After": "600" });
+    insertWithdrawal(database, row, checked.reserved);
     makeJob(database, checked.agent, row, service.run);
     return { order, row, newFor: checked.agent };
   });
@@ -168,7 +180,10 @@ function make(
  * Waits for the agent's first answer, at most until `withdrawalWaitMs` after the withdrawal was
  * made. For a new withdrawal the wait begins before this returns, so that it misses no answer.
  */
-async function awaitAnswer(service: Service, { row, newFor }: Made): Promise<TransactionRow> {
+async function awaitAnswer(
+  service: Service,
+  { row, newFor }: MadeWithdrawal,
+): Promise<TransactionRow> {
   const { store, waiters, config } = service;
   const leftMs = row.createdAt + config.limits.withdrawalWaitMs - service.clock();
   if (row.status !== 0 || leftMs <= 0) return row;
@@ -179,7 +194,7 @@ async function awaitAnswer(service: Service, { row, newFor }: Made): Promise<Tra
     if (newFor === null) await waiters.decided(store.database, awaited, leftMs);
     else await waiters.answered(awaited, leftMs);
   }
-  return readTransaction(store.database, row.id) ?? row;
+  return { ...row, ...readAnswered(store.database, row.id) };
 }
 
 /**
@@ -198,7 +213,7 @@ function answerOf(database: Database, row: TransactionRow, language: Language): 
     const signed = isSigned(database, row.id);
     // A withdrawal that was signed and still expired is void in every attempt, so none can be paid.
     const retryable = passing.has(row.code) && (!signed || isAllVoid(database, row.id));
-    return say("withdrawal_failed", {
+    return problem("withdrawal_failed", {
       transactionId: row.id,
       reason: row.code,
       signed,
@@ -210,7 +225,7 @@ function answerOf(database: Database, row: TransactionRow, language: Language): 
     row.status === 0 && row.stage === "awaiting_approval"
       ? "withdrawal_awaits_approval"
       : "withdrawal_requested";
-  return data({
+  return dataAnswer({
     message: messageOf(code, language),
     transactionId: row.id,
     status: row.status,
@@ -279,12 +294,12 @@ export async function requestWithdrawals(
     answers.push(isAnswer(order) ? order : place(service, one, order).catch(request.fault));
     await turn(); // lets other requests run between two orders
   }
-  const rendered = (await Promise.all(answers)).map((answer) => render(answer, request));
+  const rendered = (await Promise.all(answers)).map((answer) => renderAnswer(answer, request));
   const texts = rendered.map(
     ({ status, text }, index) =>
       `{"orderId":${JSON.stringify(orders[index]?.orderId ?? "")},"httpStatus":${status},"answer":${text}}`,
   );
-  return json(`{"answers":[${texts.join(",")}]}`);
+  return jsonAnswer(`{"answers":[${texts.join(",")}]}`);
 }
 
 /**
@@ -312,14 +327,20 @@ async function place(
   written: Order,
 ): Promise<Answer> {
   const made = await make(service, request, written);
-  if (isAnswer(made)) return made;
+  if (isAnswer(made)) {
+    // Coins that came since the last look are counted when the shop asks again.
+    const network = service.config.currencies[written.currency]?.network;
+    if (made.kind === "code" && made.code === "balance_insufficient" && network !== undefined)
+      askFunds(service, request.merchant, network);
+    return made;
+  }
   const { order, row, newFor } = made;
   if (row.contentHash !== contentHashOf(request.mode, order))
-    return say("order_id_reused", { transactionId: row.id });
+    return problem("order_id_reused", { transactionId: row.id });
   // Not in the hash: a job that was made before jobs named the deposit brings its withdrawal back
   // without one.
   const refundOf = order.refundOf || (order.renew === "" ? "" : row.refundOf);
-  if (row.refundOf !== refundOf) return say("order_id_reused", { transactionId: row.id });
+  if (row.refundOf !== refundOf) return problem("order_id_reused", { transactionId: row.id });
   const answered = awaitAnswer(service, made);
   if (newFor !== null) wake(service, row, newFor.id);
   return answerOf(service.store.database, await answered, request.language);

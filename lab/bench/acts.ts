@@ -14,6 +14,7 @@ import { buildTransfer, describe } from "../../chains/evm/transaction.ts";
 import { parseAmount } from "../../protocol/amount.ts";
 import { openEnvelope, publicKeyHex } from "../../protocol/envelope.ts";
 import { agentIdOf, zeroHash } from "../../protocol/identity.ts";
+import { cpuUsOfEach } from "./cpu.ts";
 import { rounded } from "./figures.ts";
 import { JobMaker, merchant } from "./jobs.ts";
 
@@ -38,14 +39,6 @@ interface Act {
 }
 
 const hashOf = (text: string): string => createHash("sha256").update(text).digest("hex");
-
-function cpuUsOfEach(times: number, act: () => unknown): number {
-  for (let at = 0; at < times; at += 1) act(); // compiled before it counts
-  const before = process.cpuUsage();
-  for (let at = 0; at < times; at += 1) act();
-  const { user, system } = process.cpuUsage(before);
-  return (user + system) / times;
-}
 
 /** The contents of one payout, of the sizes that the agent has. */
 function payoutOf({ payoutsPerFrame, payoutsPerStatement }: ActsAsked) {

@@ -5,14 +5,15 @@
  * as it comes and once more tuned. Figures are medians over the rounds, ratios are medians of each
  * round's own; quote the ratios, they travel better. Each wait has its end, and no round begins
  * that `--seconds` leaves no time for. Then the real gateway process, by itself (bench/gateway.ts),
- * and where asked for a day of many payouts, the signer with a long history, and what an idle day
- * and 1,000 orders take.
+ * and where asked for idle gateways with few and with many agents, a day of many payouts, the
+ * signer with a long history, and what an idle day and 1,000 orders take.
  */
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { readCommandLine } from "../kit/command-line.ts";
 import { actsOfRounds, type Card, cardOf, describeCard, markdownOf } from "./card.ts";
+import type { GrowthFigures } from "./growth.ts";
 import { describeAgent, reportOf } from "./report.ts";
 
 const {
@@ -44,7 +45,7 @@ const {
     only: {
       takes: "NAMES",
       default: "user,agent,gateway",
-      says: "by commas: user (the card), agent (beside a plain build), gateway, day, history, resources",
+      says: "by commas: user (the card), agent (beside a plain build), growth (idle gateways with few and many agents), gateway, networks and deposits (of user, each by itself), day, history, resources",
     },
     json: { says: "one line of JSON" },
     markdown: { says: "the card alone, as the table of docs/performance.md" },
@@ -60,7 +61,11 @@ interface Part {
 }
 
 /** `user` and `agent` share their rounds, so that their ratios are of the same minutes. */
-async function rounds(dir: string, asked: readonly string[]): Promise<Part> {
+async function rounds(
+  dir: string,
+  asked: readonly string[],
+  growth: GrowthFigures | undefined,
+): Promise<Part> {
   const { longLoads, measureRounds } = await import("./rounds.ts");
   const jobs = whole("jobs", { least: 300, most: 1_000_000 });
   const isBounded = values.rounds === undefined || values.seconds !== undefined;
@@ -76,13 +81,17 @@ async function rounds(dir: string, asked: readonly string[]): Promise<Part> {
       ? performance.now() + 1000 * whole("seconds", { least: 1, most: 86_400, otherwise: 360 })
       : Number.POSITIVE_INFINITY,
   });
-  const { users, compared } = measured;
+  const { compared } = measured;
+  const users = measured.users.map((user) => (growth === undefined ? user : { ...user, growth }));
   const card = users.length > 0 ? cardOf(users) : undefined;
   const report = compared.plain.length > 0 ? reportOf(compared) : undefined;
   return {
     figures: {
       ...{ rounds: compared.ours.length, jobs, ...report },
-      ...(card === undefined ? {} : { card, acts: actsOfRounds(users) }),
+      ...(card === undefined ? {} : { card, acts: actsOfRounds(users.map(({ acts }) => acts)) }),
+      ...(card === undefined
+        ? {}
+        : { gatewayActs: actsOfRounds(users.map(({ gatewayActs }) => gatewayActs)) }),
     },
     text: [
       ...(card === undefined ? [] : [describeCard(card)]),
@@ -92,12 +101,43 @@ async function rounds(dir: string, asked: readonly string[]): Promise<Part> {
   };
 }
 
+async function growth(): Promise<Part & { readonly measured: GrowthFigures }> {
+  const { describeGrowth, longGrowth, measureGrowth } = await import("./growth.ts");
+  say(`idle gateways with ${longGrowth.few} and ${longGrowth.many} agents`);
+  const measured = await measureGrowth(longGrowth);
+  return { measured, figures: { growth: measured }, text: describeGrowth(measured) };
+}
+
+/** Figures of `user` by themselves, in a world of their own, once. */
+async function ofUser(name: "networks" | "deposits"): Promise<Part> {
+  const { longLoads } = await import("./rounds.ts");
+  const { measureAlone } = await import("./user-parts.ts");
+  const { path } = longLoads(0);
+  const figures = await measureAlone(name, path);
+  return { figures: { [name]: figures }, text: JSON.stringify(figures, null, 2) };
+}
+
 /** Each part by its names; it loads what it measures, once it is asked for. */
 const parts: readonly {
   readonly names: readonly string[];
   readonly play: (dir: string, asked: string[]) => Promise<Part>;
 }[] = [
-  { names: ["user", "agent"], play: rounds },
+  {
+    names: ["user", "agent", "growth"],
+    async play(dir, asked) {
+      const grown = asked.includes("growth") ? await growth() : undefined;
+      const played = asked.some((name) => name === "user" || name === "agent")
+        ? await rounds(dir, asked, grown?.measured)
+        : undefined;
+      return {
+        ...played,
+        figures: { ...played?.figures, ...grown?.figures },
+        text: [played?.text, grown?.text].filter((text) => text !== undefined).join("\n\n"),
+      };
+    },
+  },
+  { names: ["networks"], play: () => ofUser("networks") },
+  { names: ["deposits"], play: () => ofUser("deposits") },
   {
     names: ["gateway"],
     async play(dir) {

@@ -15,5 +15,16 @@ export function percentile(list: readonly number[], share: number): number {
   return [...list].sort((a, b) => a - b)[Math.max(0, Math.ceil(list.length * share) - 1)] ?? 0;
 }
 
+/**
+ * Events a second between the 10th and the 90th percentile of their times, given in milliseconds:
+ * without the beginning and the end of a load, which last as long for few events as for many. 0 if
+ * both are at one time. Events that come together, as those of one block, count whole.
+ */
+export function steadyRate(timesMs: readonly number[]): number {
+  const [from, to] = [percentile(timesMs, 0.1), percentile(timesMs, 0.9)];
+  const between = timesMs.filter((at) => at > from && at <= to).length;
+  return to > from ? (1_000 * between) / (to - from) : 0;
+}
+
 export const rounded = (figure: number, digits: number): number =>
   Math.round(figure * 10 ** digits) / 10 ** digits;

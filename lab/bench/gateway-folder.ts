@@ -166,7 +166,10 @@ export function fillRecords(database: string, merchant: string, count: number): 
   }
 }
 
-export async function startMeasured({ dir, config }: MeasuredFolder): Promise<Started> {
+export async function startMeasured({
+  dir,
+  config,
+}: Pick<MeasuredFolder, "dir" | "config">): Promise<Started> {
   const program = join(projectRoot, "gateway", "gateway.js");
   const started = start(process.execPath, [program, "start", "--config", config], {
     logFile: join(dir, "gateway.log"),

@@ -1,5 +1,5 @@
 /** A shop's requests to a gateway over HTTP, as light as they can be. */
-import { type Agent, type IncomingMessage, request } from "node:http";
+import { Agent, type IncomingMessage, request } from "node:http";
 import { createTokenMaker } from "../../client/signature-token.ts";
 
 export interface Asked {
@@ -29,6 +29,28 @@ export function ask(url: string, { path, shopKey, body, agent }: Asked): Promise
   });
 }
 
+/** Opens a page of the gateway, as a browser without any header of ours. */
+export function openPage(url: string, agent: Agent): Promise<IncomingMessage> {
+  return new Promise((resolve, reject) => {
+    request(url, { agent }, resolve).once("error", reject).end();
+  });
+}
+
+/** So many things of `list`, some at once; each connection takes the next one. */
+export async function overConnections<T>(
+  connections: number,
+  list: readonly T[],
+  does: (one: T, agent: Agent) => Promise<void>,
+): Promise<void> {
+  const left = [...list];
+  const one = async (): Promise<void> => {
+    const agent = new Agent({ keepAlive: true, maxSockets: 1 });
+    for (let next = left.shift(); next !== undefined; next = left.shift()) await does(next, agent);
+    agent.destroy();
+  };
+  await Promise.all(Array.from({ length: connections }, one));
+}
+
 /** Longer than any one record; a longer body is no more kept than this. */
 const headMax = 4_096;
 
@@ -45,4 +67,14 @@ export async function drain(
   if (response.statusCode !== 200)
     throw new Error(`the gateway answered ${response.statusCode}: ${head}`);
   return { bytes, head };
+}
+
+/** Reads a response to its end as one text. Throws unless its status is 200. */
+export async function readAll(response: IncomingMessage): Promise<string> {
+  const pieces: Buffer[] = [];
+  for await (const piece of response) pieces.push(piece as Buffer);
+  const text = Buffer.concat(pieces).toString("utf8");
+  if (response.statusCode !== 200)
+    throw new Error(`the gateway answered ${response.statusCode}: ${text.slice(0, headMax)}`);
+  return text;
 }

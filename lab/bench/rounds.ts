@@ -16,8 +16,10 @@ import {
   type Round,
   startsEach,
 } from "./agent.ts";
-import type { UserRound } from "./card.ts";
+import type { UserRound } from "./card-rows.ts";
 import { type Ceilings, measureCeilings } from "./ceilings.ts";
+import { measureGatewayActs } from "./gateway-acts.ts";
+import { networkNames } from "./networks.ts";
 import { measurePath, type PathPlan } from "./path.ts";
 import type { Compared } from "./report.ts";
 
@@ -36,26 +38,34 @@ export function longLoads(jobs: number): Loads {
     agent: { ...agentLoad, many: jobs },
     plain: { ...plainLoad, many: Math.max(300, Math.floor(jobs / 5)) },
     path: {
-      evm: { warm: 2_000, payouts: 2_000 },
-      tron: { warm: 300, payouts: 600 },
+      networks: {
+        evm: { warm: 2_000, payouts: 2_000 },
+        xrp: { warm: 100, payouts: 300 },
+        bitcoin: { warm: 50, payouts: 150 },
+        litecoin: { warm: 50, payouts: 150 },
+        // The last: the first payout on Tron comes about a minute after the agent's start.
+        tron: { warm: 300, payouts: 1_200 },
+      },
+      deposits: { warm: 40, requests: 150, pages: 500, paid: 60, alone: 10 },
       alone: 20,
-      settleMs: 64_000,
+      // The minute is over while the other networks pay.
+      settleMs: 20_000,
       idleMs: 10_000,
     },
     ...{ acts: 2_000, starts: startsEach },
   };
 }
 
+const few = { warm: 0, payouts: 2 };
+
 /** So few that the figures mean nothing: they prove that each part works. */
 export const shortLoads: Loads = {
   agent: { warmMany: 64, many: 64, few: 16, warmOne: 1, one: 3, held: 2, settleMs: 0 },
   plain: { warmMany: 16, many: 16, few: 0, warmOne: 1, one: 2, held: 0, settleMs: 0 },
   path: {
-    evm: { warm: 0, payouts: 2 },
-    tron: { warm: 0, payouts: 2 },
-    alone: 1,
-    settleMs: 0,
-    idleMs: 500,
+    networks: { evm: few, xrp: few, bitcoin: few, litecoin: few, tron: few },
+    deposits: { warm: 1, requests: 2, pages: 2, paid: 1, alone: 1 },
+    ...{ alone: 1, settleMs: 0, idleMs: 2_000 },
   },
   ...{ acts: 5, starts: 1 },
 };
@@ -81,7 +91,12 @@ async function userRound(
     payoutsPerStatement: agent.many.jobsPerStatement,
     ...{ times: loads.acts, file: join(dir, "acts") },
   });
-  return { agent, ceilings, acts, path: await measurePath(loads.path) };
+  const path = await measurePath(loads.path);
+  const gatewayActs = await measureGatewayActs({
+    payoutsPerCommit: 1 / path.networks.evm.commits,
+    times: loads.acts,
+  });
+  return { agent, ceilings, acts, path, gatewayActs };
 }
 
 /** Measures round after round; the first always. */
@@ -129,5 +144,7 @@ export async function measureRounds(
 const told = (round: Round): string =>
   `${Math.round(round.many.jobsPerSecond)}/s (CPU a job ${Math.round(cpuOf(round))} us)`;
 
-const toldPath = ({ path: { evm, tron } }: UserRound): string =>
-  `EVM ${Math.round(evm.payoutsPerSecond)}/s, Tron ${Math.round(tron.payoutsPerSecond)}/s`;
+const toldPath = ({ path }: UserRound): string =>
+  networkNames
+    .map((name) => `${name} ${Math.round(path.networks[name].completedPerSecond)}/s`)
+    .join(", ");

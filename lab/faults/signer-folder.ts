@@ -16,7 +16,7 @@ import { deriveAccounts, namedAccounts, walletOf } from "../../agent/keystore/no
 import { Secret } from "../../agent/keystore/secret.ts";
 import { handOver } from "../../agent/launcher/frames.ts";
 import { type Lock, takeLock } from "../../agent/launcher/lock.ts";
-import { unboxed } from "../../agent/ledger/codec.ts";
+import { openRecord } from "../../agent/ledger/codec.ts";
 import { ledgerDisk } from "../../agent/ledger/disk.ts";
 import { createLedger, openLedger } from "../../agent/ledger/ledger.ts";
 import type { LedgerRecord, RecordBody } from "../../agent/ledger/records.ts";
@@ -249,7 +249,7 @@ export function recordsOf(folder: Pick<SignerFolder, "ledger">): readonly Ledger
 /** As `recordsOf`, signed bytes out of their boxes. */
 export function openedOf(folder: SignerFolder): readonly LedgerRecord[] {
   return recordsOf(folder).map((record) =>
-    unboxed(record, folder.seal, { file: folder.ledger, line: record.seq }),
+    openRecord(record, folder.seal, { file: folder.ledger, line: record.seq }),
   );
 }
 

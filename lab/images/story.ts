@@ -273,6 +273,7 @@ class Narrator {
     };
     const order = { ...contents, order: recoveryNameOf("", contents), at: kit.now };
     kit.admit(sealEnvelope("recovery", order, gateway.key));
+    kit.ask("account", { chain: "local", slot: "0", quorum: 2 });
     const shown = kit.operate("recover", { digest: "", bothRestored: true }) as unknown as {
       readonly plan: { readonly digest: string };
     };

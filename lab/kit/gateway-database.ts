@@ -8,7 +8,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { pino } from "pino";
 import { hotWalletAddressOn } from "../../gateway/store/agent-accounts.ts";
-import { reserve } from "../../gateway/store/reserved.ts";
+import { reserveAmount } from "../../gateway/store/reserved.ts";
 import type { AgentRow, TransactionRow } from "../../gateway/store/rows.ts";
 import { openStore, type Store } from "../../gateway/store/store.ts";
 import { appendJob } from "../../gateway/withdrawals/jobs.ts";
@@ -172,7 +172,7 @@ export function insertTransaction(
     `INSERT INTO transactions (${names.join(", ")}) VALUES (${names.map(() => "?").join(", ")})`,
     ...names.map((name) => row[name]),
   );
-  if (row.operation === "withdraw" && row.status === 0) reserve(store.database, row);
+  if (row.operation === "withdraw" && row.status === 0) reserveAmount(store.database, row);
   return row;
 }
 

@@ -265,7 +265,7 @@ function asApproved(world: World): void {
 
 /**
  * A refused or expired withdrawal never had and never gets a slot; nothing is decided twice, and
- * nothing follows the end.
+ * nothing follows the end. Long: one case for each kind of record.
  */
 function truth(world: World): void {
   const dead = new Set<string>();
@@ -404,7 +404,7 @@ function mustFit(
 
 /**
  * No sum over any window is above a limit, of what is approved or of what is bound, whatever was
- * asked when.
+ * asked when. Long: the sums of one walk over the records.
  */
 function withinLimits(world: World): void {
   const currencyOf = new Map(

@@ -9,7 +9,7 @@ import { deriveAccounts, walletOf } from "../../agent/keystore/nodes.ts";
 import { Secret } from "../../agent/keystore/secret.ts";
 import { createLedger, openLedger } from "../../agent/ledger/ledger.ts";
 import type { LedgerRecord } from "../../agent/ledger/records.ts";
-import { Run } from "../../agent/signer/handlers/context.ts";
+import { SignerRun } from "../../agent/signer/handlers/context.ts";
 import { readRules } from "../../agent/signer/policy/rules.ts";
 import { Signer } from "../../agent/signer/runtime/signer.ts";
 import type { SignerOptions } from "../../agent/signer/runtime/signer-options.ts";
@@ -23,8 +23,8 @@ import { ledgerTime } from "../../agent/signer/state/ledger-time.ts";
 import { unlockVault, type Vault } from "../../agent/signer/vault/vault.ts";
 import { attemptsApartMs } from "../../agent/socket/limits.ts";
 import { encodeMessage, withFrames } from "../../agent/socket/line.ts";
-import { framedOffer, type Offered } from "../../agent/socket/offered.ts";
-import type { OperatorView, Push } from "../../agent/socket/verbs.ts";
+import { type CourierOffer, framedOffer } from "../../agent/socket/offered.ts";
+import type { OperatorView, PushMessage } from "../../agent/socket/verbs.ts";
 import { agentEvents } from "../../base/events.ts";
 import { parseJson } from "../../base/json.ts";
 import { networkOf } from "../../chains/families.ts";
@@ -127,7 +127,7 @@ export interface KitOptions {
 
 export class Kit {
   readonly gateway: GatewaySide;
-  readonly pushes: Push[] = [];
+  readonly pushes: PushMessage[] = [];
   readonly logged: string[] = [];
   /** Every raw transaction that left the signer in an answer or push. */
   readonly left = new Set<string>();
@@ -204,7 +204,7 @@ export class Kit {
     const clock = (): number => this.now + this.skew;
     const monotonic = (): number => this.now;
     this.#run += 1;
-    const run = new Run(this.#run.toString(16).padStart(64, "0"), clock());
+    const run = new SignerRun(this.#run.toString(16).padStart(64, "0"), clock());
     const { ledger, checkpoint, records } = openLedger({
       ...{ disk: this.disk, seal: testSeal, clock: () => ledgerTime(run, clock(), monotonic()) },
       ...(this.#options.segmentBytesMax === undefined
@@ -233,7 +233,7 @@ export class Kit {
       mark: new StopMark(this.beside),
       push: (message) => this.#pushed(message),
       log: (event, message, context) =>
-        this.logged.push(`${agentEvents[event][1]} ${context?.code ?? ""} ${message}`),
+        this.logged.push(`${agentEvents[event].level} ${context?.code ?? ""} ${message}`),
       ...{
         soon: (act) => act(),
         later: (act) => act(),
@@ -297,7 +297,7 @@ export class Kit {
   }
 
   #sendOnce(verb: string, body: object, answer: (answer: AnyAnswer) => void): void {
-    const sent = verb === "sign" || verb === "replace" ? framedOffer(body as Offered) : body;
+    const sent = verb === "sign" || verb === "replace" ? framedOffer(body as CourierOffer) : body;
     const { line, frames } = encodeMessage({ id: this.#nextId++, verb, ...sent });
     const request = withFrames(readRequest(Buffer.from(line.trimEnd())), frames);
     this.#courier(request, (given) => answer(this.#seen(given) as unknown as AnyAnswer));
@@ -439,7 +439,7 @@ export class Kit {
     return got;
   }
 
-  #pushed(message: Push): void {
+  #pushed(message: PushMessage): void {
     if (message.push === "statement") {
       const { durableHead } = this.signer.ledger;
       for (const frame of message.frames)

@@ -34,7 +34,7 @@ export function callAddressesUnused({ config, store, signals, log, clock, run }:
       clock,
       run,
     } as unknown as WatchedChain;
-    const memory = newAheadMemory();
+    const memory = newAheadMemory(chain.network);
     let last = Promise.resolve();
     signals.on("look", (look) => {
       if (look.network !== network) return;

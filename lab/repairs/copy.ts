@@ -8,7 +8,10 @@ import {
   linkSync,
   mkdirSync,
   mkdtempSync,
+  readdirSync,
   readFileSync,
+  readlinkSync,
+  realpathSync,
   rmSync,
   symlinkSync,
   writeFileSync,
@@ -16,6 +19,7 @@ import {
 import { dirname, join } from "node:path";
 import ts from "typescript";
 import { projectRoot } from "../kit/kit.ts";
+import { type Patch, patchText } from "../kit/patch.ts";
 import type { Repair } from "./rows.ts";
 
 /** The word of a test about a patch: "red", or the reason for which it does not count as red. */
@@ -26,13 +30,14 @@ interface ReportedTest {
   readonly status: string;
 }
 
-interface ReportedFile {
+/** A test file as the runner reports it. */
+export interface ReportedFile {
   readonly name: string;
+  readonly status: string;
+  /** The error of a file that does not load, which then has no tests. */
+  readonly message: string;
   readonly assertionResults: readonly ReportedTest[];
 }
-
-/** A place of one file, and what takes it. */
-export type Patch = Pick<Repair, "file" | "find" | "replace">;
 
 /** A test that failed: its file, from the project's root, and its full name. */
 export interface FailedTest {
@@ -80,10 +85,47 @@ export function findHolders(): Holders {
   return (file) => inputs.filter(([, files]) => files.includes(file)).map(([name]) => name);
 }
 
-/** Takes a row's mend out of a text. Null where the patch has no place, or more than one. */
-export function takeOut({ find, replace }: Omit<Patch, "file">, text: string): string | null {
-  const parts = text.split(find);
-  return parts.length === 2 ? parts.join(replace) : null;
+/** Why a test file does not load, in one line; null for one that does. */
+function loadTrouble({ status, message, assertionResults }: ReportedFile): string | null {
+  if (status !== "failed" || assertionResults.length > 0) return null;
+  return `the test file does not load: ${message.split("\n", 1)[0]}`;
+}
+
+/** The verdict of a report on a row; null where no test of it has the title. */
+export function readVerdict(
+  files: readonly ReportedFile[],
+  { test, title }: Pick<Repair, "test" | "title">,
+): Verdict | null {
+  const trouble = files.map(loadTrouble).find((words) => words !== null);
+  if (trouble !== undefined) return `${test}: ${trouble}`;
+  const ran = files.flatMap(({ assertionResults }) => assertionResults);
+  const titled = ran.filter(
+    ({ fullName, status }) => fullName.includes(title) && ["passed", "failed"].includes(status),
+  );
+  if (titled.length === 0) return null;
+  return titled.some(({ status }) => status === "failed") ? "red" : `${test} stays green`;
+}
+
+/** The failed tests of a report; a file that does not load is one. */
+export function readFailed(files: readonly ReportedFile[]): readonly FailedTest[] {
+  return files.flatMap((file) => {
+    const trouble = loadTrouble(file);
+    if (trouble !== null) return [{ file: file.name, name: trouble }];
+    return file.assertionResults
+      .filter(({ status }) => status === "failed")
+      .map(({ fullName: name }) => ({ file: file.name, name }));
+  });
+}
+
+/** Links each file of a folder into another, which is made; links are copied. */
+function linkFolder(from: string, to: string): void {
+  mkdirSync(to);
+  for (const entry of readdirSync(from, { withFileTypes: true })) {
+    const [source, target] = [join(from, entry.name), join(to, entry.name)];
+    if (entry.isDirectory()) linkFolder(source, target);
+    else if (entry.isSymbolicLink()) symlinkSync(readlinkSync(source), target);
+    else linkSync(source, target);
+  }
 }
 
 export class TreeCopy {
@@ -93,7 +135,9 @@ export class TreeCopy {
   /** Sources are links until one is written over; bundles are written into dist/, a copy. */
   constructor(holders: Holders) {
     this.#holders = holders;
-    const listed = spawnSync("git", ["ls-files", "-z"], {
+    // With files that no commit has yet: a new row's test is one.
+    const wanted = ["ls-files", "-z", "--cached", "--others", "--exclude-standard"];
+    const listed = spawnSync("git", wanted, {
       cwd: projectRoot,
       encoding: "utf8",
       maxBuffer: 1 << 26,
@@ -104,7 +148,8 @@ export class TreeCopy {
       mkdirSync(dirname(join(this.#folder, path)), { recursive: true });
       linkSync(join(projectRoot, path), join(this.#folder, path));
     }
-    symlinkSync(join(projectRoot, "node_modules"), join(this.#folder, "node_modules"));
+    // No link to the folder: one package then loads under two paths, and what it exports is halved.
+    linkFolder(realpathSync(join(projectRoot, "node_modules")), join(this.#folder, "node_modules"));
     this.#restoreBuild();
   }
 
@@ -152,7 +197,7 @@ export class TreeCopy {
     job: (trouble: string) => T | Promise<T>,
   ): Promise<T | null> {
     const path = join(this.#folder, patch.file);
-    const patched = takeOut(patch, readFileSync(path, "utf8"));
+    const patched = patchText(readFileSync(path, "utf8"), patch);
     if (patched === null) return null;
     try {
       rmSync(path);
@@ -204,27 +249,21 @@ export class TreeCopy {
   }
 
   /** Null where no test of the tier has the title. */
-  async #runTest({ test, title }: Repair, tier: "quick" | "checkers"): Promise<Verdict | null> {
-    const pattern = title.replace(/[.*+?^${}()|[\]\\]/g, "\\$&");
-    const { files, said } = await this.#run([test, "-t", pattern], tier);
+  async #runTest(row: Repair, tier: "quick" | "checkers"): Promise<Verdict | null> {
+    const pattern = row.title.replace(/[.*+?^${}()|[\]\\]/g, "\\$&");
+    const { files, said } = await this.#run([row.test, "-t", pattern], tier);
     if (files === null)
-      return said.includes("No test files found") ? null : `${test} did not run: ${said}`;
-    const ran = files.flatMap(({ assertionResults }) => assertionResults);
-    const titled = ran.filter(
-      ({ fullName, status }) => fullName.includes(title) && ["passed", "failed"].includes(status),
-    );
-    if (titled.length === 0) return null;
-    return titled.some(({ status }) => status === "failed") ? "red" : `${test} stays green`;
+      return said.includes("No test files found") ? null : `${row.test} did not run: ${said}`;
+    return readVerdict(files, row);
   }
 
   /** The tests of these files that fail in the quick tier, up to the first few. */
   async #failuresOf(tests: readonly string[]): Promise<readonly FailedTest[]> {
     const { files } = await this.#run([...tests, "--bail", "1"], "quick");
-    return (files ?? []).flatMap(({ name: path, assertionResults }) =>
-      assertionResults
-        .filter(({ status }) => status === "failed")
-        .map(({ fullName: name }) => ({ file: path.slice(this.#folder.length + 1), name })),
-    );
+    return readFailed(files ?? []).map(({ file, name }) => ({
+      file: file.slice(this.#folder.length + 1),
+      name,
+    }));
   }
 
   /** Runs the test runner; null in the place of what it reports where it reports nothing. */

@@ -7,12 +7,13 @@ import { readFileSync } from "node:fs";
 import { availableParallelism } from "node:os";
 import { performance } from "node:perf_hooks";
 import { readCommandLine } from "../kit/command-line.ts";
+import type { Patch } from "../kit/patch.ts";
 import { linesOf } from "./cells.ts";
 import { huntMutants } from "./mutants/command.ts";
 import type { Run } from "./run.ts";
 import { type Failure, runShards } from "./shards.ts";
 import { shrink } from "./shrink.ts";
-import { buildTree, loadTree, type Patch } from "./tree.ts";
+import { buildTree, loadTree } from "./tree.ts";
 import { isIn, type WorldName, worlds } from "./world/worlds.ts";
 
 const seedsDefault = 2_000;

@@ -17,14 +17,8 @@ import {
 import { dirname, join, posix } from "node:path";
 import { fileURLToPath, pathToFileURL } from "node:url";
 import { transformSync } from "esbuild";
+import { type Patch, patchText } from "../kit/patch.ts";
 import type { Run } from "./run.ts";
-
-/** A change of one source file: `find` must be there exactly once. */
-export interface Patch {
-  readonly file: string; // from the root, as "agent/signer/handlers/context.ts"
-  readonly find: string;
-  readonly replace: string;
-}
 
 const root = fileURLToPath(new URL("../../..", import.meta.url));
 const entry = "lab/simulation/run.ts";
@@ -108,11 +102,11 @@ function writeMigrations(): string {
   return `export const migrationTexts = ${JSON.stringify(Object.fromEntries(texts))};\n`;
 }
 
-function patched(text: string, { file, find, replace }: Patch): string {
-  const parts = text.split(find);
-  if (parts.length !== 2)
-    throw new Error(`${file} holds the text to replace ${parts.length - 1} times: ${find}`);
-  return parts.join(replace);
+function patched(text: string, patch: Patch): string {
+  const changed = patchText(text, patch);
+  if (changed === null)
+    throw new Error(`${patch.file} does not hold the text to replace exactly once: ${patch.find}`);
+  return changed;
 }
 
 /**

@@ -17,7 +17,11 @@ import { addStation } from "../../gateway/api/service-routes.ts";
 import { readGatewayKey } from "../../gateway/auth/gateway-key.ts";
 import { closeBooks } from "../../gateway/books/closing.ts";
 import { startCallbacks } from "../../gateway/callbacks/callbacks.ts";
-import type { CallbackSender, Letter, Sent } from "../../gateway/callbacks/send.ts";
+import type {
+  CallbackSender,
+  DeliveryRequest,
+  DeliveryResult,
+} from "../../gateway/callbacks/send.ts";
 import { type GatewayConfig, readConfig } from "../../gateway/config/config.ts";
 import { compareMarks, endIfCaughtUp, marksOf } from "../../gateway/deposits/ceilings.ts";
 import { watchSkipped } from "../../gateway/deposits/skipped-addresses.ts";
@@ -118,7 +122,7 @@ export class World {
   /** The receiver of callbacks: what it answers, by the URL. */
   readonly receivers = new Map<
     string,
-    (letter: Letter) => Omit<Sent, "durationMs" | "retryAfter">
+    (letter: DeliveryRequest) => Omit<DeliveryResult, "durationMs" | "retryAfter">
   >();
   readonly #readAt = new Map<string, number>();
   #running: Running | null = null;
@@ -255,18 +259,18 @@ export class World {
       run,
       hasLongBlocks: false,
     };
-    const ahead = newAheadMemory();
+    const ahead = newAheadMemory(network);
     // An order waits for this look; a pass would come a moment later.
     signals.on("look", (look) => {
       if (look.network !== network) return;
       askAhead(ahead, look.account);
       void reader.finalTip().then((final) => lookAhead(chain, ahead, final));
     });
-    const [balances, deposits] = [newBalanceMemory(), newDepositMemory(network)];
+    const deposits = newDepositMemory(network);
     return {
       chain,
       ahead,
-      balances,
+      balances: newBalanceMemory(deposits.wallets),
       deposits,
       voids: newVoidMemory(),
       withdrawals: newWithdrawalMemory(),
@@ -376,7 +380,7 @@ export class World {
   }
 
   #sender(): CallbackSender {
-    const send = async (letter: Letter): Promise<Sent> => {
+    const send = async (letter: DeliveryRequest): Promise<DeliveryResult> => {
       const answered = this.receivers.get(letter.url)?.(letter) ?? { status: 200, answer: "taken" };
       return { ...answered, retryAfter: undefined, durationMs: 7 };
     };

@@ -403,7 +403,7 @@ const unseen: readonly (Omit<Rule, "named"> & {
   },
   {
     rule: "unswept balances that are not kept leave nothing to sweep, and the books stand on payments",
-    takeOut: () => vi.spyOn(unsweptBalances, "hold").mockReturnValue(),
+    takeOut: () => vi.spyOn(unsweptBalances, "holdPayment").mockReturnValue(),
     story: direct,
     differs: (at, { address }) =>
       unsweptBalances.unsweptBalanceOf(at.db.store.database, address, at.network, "eth"),

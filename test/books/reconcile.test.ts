@@ -7,7 +7,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, it, vi } from "vitest";
 import { createGatewayKey } from "../../gateway/auth/gateway-key.ts";
-import { run } from "../../gateway/command.ts";
+import { runWords } from "../../gateway/command.ts";
 import { parseConfig } from "../../gateway/config/config.ts";
 import { type Gateway, startGateway } from "../../gateway/gateway.ts";
 import { createStore, openStore } from "../../gateway/store/store.ts";
@@ -86,7 +86,7 @@ async function command(
   const before = process.exitCode;
   process.exitCode = undefined;
   try {
-    await run([...words, "--config", join(dir, "gateway.config.json")]);
+    await runWords([...words, "--config", join(dir, "gateway.config.json")]);
     return { text, code: Number(process.exitCode ?? 0) };
   } finally {
     process.exitCode = before;

@@ -16,7 +16,7 @@ import {
   addCallback,
   callbackDeliveries,
   listCallbacks,
-  redeliver,
+  redeliverCallback,
   removeCallback,
   rotateCallback,
   testCallback,
@@ -284,12 +284,12 @@ describe("a receiver that does not take it", () => {
     expect(callbackDeliveries(gateway.operator, {}, 1)[0]).toMatchObject({ state: "given up" });
     receiver.answer = (response) => void response.writeHead(204).end();
     const { delivery = 0 } = callbackDeliveries(gateway.operator, {}, 1)[0] ?? {};
-    expect(redeliver(gateway.operator, delivery)).toEqual({ ok: true });
+    expect(redeliverCallback(gateway.operator, delivery)).toEqual({ ok: true });
     expect(statusOf(transactionId)).toBe(0);
     later(1);
     await arrived(4);
     await until(() => statusOf(transactionId) === 1);
-    expect(redeliver(gateway.operator, delivery + 1)).toEqual({
+    expect(redeliverCallback(gateway.operator, delivery + 1)).toEqual({
       ok: false,
       code: "GATEWAY_UNKNOWN_CALLBACK",
     });
@@ -309,7 +309,10 @@ describe("a receiver that does not take it", () => {
       { act: "alarm CALLBACK_OFF", subject: id },
     ]);
     expect((await auto({ orderId: "order-2" })).body.transactionId).toBeDefined();
-    expect(redeliver(gateway.operator, 1)).toEqual({ ok: false, code: "GATEWAY_UNKNOWN_CALLBACK" });
+    expect(redeliverCallback(gateway.operator, 1)).toEqual({
+      ok: false,
+      code: "GATEWAY_UNKNOWN_CALLBACK",
+    });
     const callbackSender = createCallbackSender({
       settings: settings(),
       monotonic: () => performance.now(),

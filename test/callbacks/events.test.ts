@@ -5,13 +5,13 @@
 import { describe, expect, it } from "vitest";
 import {
   DeliveryConcurrency,
+  type DeliveryTarget,
   permitsMax,
-  type Waiting,
 } from "../../gateway/callbacks/delivery-concurrency.ts";
 import { eventsOf } from "../../gateway/callbacks/events.ts";
 import { nextTry, retryAfterOf } from "../../gateway/callbacks/schedule.ts";
 import { callbackSettings } from "../../gateway/config/callback-settings.ts";
-import type { Glimpse } from "../../gateway/store/callback-outbox.ts";
+import type { RecordSnapshot } from "../../gateway/store/callback-outbox.ts";
 import type { TransactionRow } from "../../gateway/store/rows.ts";
 
 const base: TransactionRow = {
@@ -50,8 +50,8 @@ const base: TransactionRow = {
 
 const told = (
   operation: "deposit" | "withdraw",
-  before: Partial<Glimpse> | null,
-  after: Partial<Glimpse>,
+  before: Partial<RecordSnapshot> | null,
+  after: Partial<RecordSnapshot>,
   wasBroadcast = false,
 ) =>
   eventsOf(
@@ -65,7 +65,7 @@ const told = (
 
 describe("a deposit", () => {
   it("is told of on its way", () => {
-    const on = (before: Partial<Glimpse> | null, after: Partial<Glimpse>) =>
+    const on = (before: Partial<RecordSnapshot> | null, after: Partial<RecordSnapshot>) =>
       told("deposit", before, after);
     expect(on(null, {})).toEqual([]);
     expect(on({}, { stage: "seen" })).toEqual(["deposit.detected"]);
@@ -93,7 +93,7 @@ describe("a deposit", () => {
   });
 
   it("ends once, and says what came over or late", () => {
-    const on = (before: Partial<Glimpse>, after: Partial<Glimpse>) =>
+    const on = (before: Partial<RecordSnapshot>, after: Partial<RecordSnapshot>) =>
       told("deposit", before, after);
     expect(
       on({ stage: "seen" }, { status: 1, stage: "completed", amountReceivedUnits: "100" }),
@@ -123,8 +123,11 @@ describe("a deposit", () => {
 });
 
 describe("a withdrawal", () => {
-  const on = (before: Partial<Glimpse> | null, after: Partial<Glimpse>, wasBroadcast = false) =>
-    told("withdraw", before, after, wasBroadcast);
+  const on = (
+    before: Partial<RecordSnapshot> | null,
+    after: Partial<RecordSnapshot>,
+    wasBroadcast = false,
+  ) => told("withdraw", before, after, wasBroadcast);
 
   it("is told of from its making to its end, each step once", () => {
     expect(on(null, { stage: "queued" })).toEqual(["withdrawal.created"]);
@@ -234,10 +237,10 @@ describe("the schedule", () => {
 });
 
 describe("permits of callbacks", () => {
-  const of = (merchant: string, target = merchant): Waiting => ({ merchant, target });
+  const of = (merchant: string, target = merchant): DeliveryTarget => ({ merchant, target });
   const takeAll = (
     permits: DeliveryConcurrency,
-    waiting: readonly Waiting[],
+    waiting: readonly DeliveryTarget[],
   ): readonly string[] => {
     const taken: string[] = [];
     for (let next = permits.take(waiting); next !== null; next = permits.take(waiting))

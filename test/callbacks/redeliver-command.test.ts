@@ -7,7 +7,7 @@ import { join } from "node:path";
 import { beforeEach, describe, expect, it, vi } from "vitest";
 import { completionScript } from "../../cli/manual/completion.ts";
 import { manualPage } from "../../cli/manual/roff.ts";
-import { run, tree } from "../../gateway/command.ts";
+import { gatewayCommands, runWords } from "../../gateway/command.ts";
 import { addCallback } from "../../gateway/operator/callbacks.ts";
 import { testConfig } from "../../lab/kit/gateway-server.ts";
 import { db, eachTestItsGateway, gateway } from "../support/shop.ts";
@@ -70,7 +70,7 @@ async function typed(
   const before = process.exitCode;
   process.exitCode = undefined;
   try {
-    await run([
+    await runWords([
       "callbacks",
       "redeliver",
       ...line,
@@ -128,7 +128,7 @@ describe("callbacks redeliver", () => {
   });
 
   it("is the same in help, JSON, docs, manual page and completion", async () => {
-    const command = tree()
+    const command = gatewayCommands()
       .commands.find((one) => one.name() === "callbacks")
       ?.commands.find((one) => one.name() === "redeliver");
     const options = command?.options.map(({ long }) => long) ?? [];
@@ -150,11 +150,11 @@ describe("callbacks redeliver", () => {
       .filter((line) => line.includes("callbacks redeliver"));
     expect(told.some((line) => line.includes("--callback ID [--since TIME]"))).toBe(true);
     expect(page("operations")).toContain("`callbacks redeliver --callback ID --since TIME`");
-    const manual = manualPage(tree(), {
+    const manual = manualPage(gatewayCommands(), {
       ...{ program: "autowithdraw-gateway", exitCodes: [], seeAlso: [], version: "0" },
       ...{ files: [], environment: [], examples: [] },
     });
-    const completion = completionScript("bash", tree(), {
+    const completion = completionScript("bash", gatewayCommands(), {
       program: "autowithdraw-gateway",
       offered: {},
     });

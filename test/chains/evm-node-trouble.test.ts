@@ -172,7 +172,7 @@ describe("nodes in trouble", () => {
 
   it("the pool of nodes waits no longer than it may, and sends nothing twice", async () => {
     const slow = await fakeNode({ answer: plain, hijack: (calls) => notChain(calls) });
-    const nodes = nodesOf([slow.url], { timeoutMs: 200 });
+    const nodes = nodesOf([slow.url], { timeoutMs: 2_000 });
     const patient = codeOf(
       nodesOf([slow.url], { timeoutMs: 3_600_000 }).balance(receiver, "", "latest"),
     );
@@ -186,7 +186,7 @@ describe("nodes in trouble", () => {
     expect(slow.count("eth_sendRawTransaction")).toBe(1);
     const good = await fakeNode({ answer: plain });
     expect(
-      await nodesOf([slow.url, good.url], { timeoutMs: 200 }).balance(receiver, "", "latest"),
+      await nodesOf([slow.url, good.url], { timeoutMs: 2_000 }).balance(receiver, "", "latest"),
     ).toBe(5n);
   });
 

@@ -1,11 +1,11 @@
 /** The price of a chain by what its nodes name, and the ways by which a node names it. */
 import { describe, expect, it } from "vitest";
 import { AgentError } from "../../base/fault.ts";
-import { createPrice, middleOf, Ways } from "../../chains/providers/market.ts";
-import type { Settled } from "../../chains/providers/node-pool.ts";
+import { createPrice, FigureWays, middleOf } from "../../chains/providers/market.ts";
+import type { SettledAnswer } from "../../chains/providers/node-pool.ts";
 
-const named = (value: bigint | null): Settled<bigint | null> => ({ ok: true, value });
-const failed: Settled<bigint | null> = {
+const named = (value: bigint | null): SettledAnswer<bigint | null> => ({ ok: true, value });
+const failed: SettledAnswer<bigint | null> = {
   ok: false,
   error: new AgentError("NODE_TIMEOUT", "none", "no answer"),
 };
@@ -13,7 +13,10 @@ const failed: Settled<bigint | null> = {
 function priced(withoutEstimate: bigint | null = null) {
   const at = { ms: 0 };
   const price = createPrice({ quorumMin: 2, clock: () => at.ms, withoutEstimate });
-  return { at, of: (...settled: readonly Settled<bigint | null>[]) => price.figures(settled) };
+  return {
+    at,
+    of: (...settled: readonly SettledAnswer<bigint | null>[]) => price.figures(settled),
+  };
 }
 
 const codeOf = (act: () => unknown): string => {
@@ -73,7 +76,7 @@ describe("the ways of a node", () => {
       return answer;
     };
   const told = async (...answers: readonly (bigint | null | "lacking" | "away")[]) => {
-    const ways = new Ways<object, undefined, bigint>(
+    const ways = new FigureWays<object, undefined, bigint>(
       answers.map((answer, at) => way(`${at}`, answer)),
     );
     return ways;

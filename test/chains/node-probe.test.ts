@@ -49,7 +49,7 @@ async function seen(
   const plain = { name: "plain", family: "evm", isFit: true, sources: [] } as const;
   const profile = evmProfiles.find(({ name }) => name === profileName) ?? plain;
   front = await startEvmFront({ profile, chain: ask });
-  return lookAtNode({ chain, url: front.url, contracts: [token], timeoutMs: 3_000 });
+  return lookAtNode({ chain, url: front.url, contracts: [token], timeoutMs: 20_000 });
 }
 
 const findingsOf = (...views: NodeView[]) =>

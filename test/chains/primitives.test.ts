@@ -16,7 +16,7 @@ import {
   signatureOf,
 } from "../../agent/keystore/bip32.ts";
 import { signByNoble, signDigest } from "../../agent/signer/vault/curve.ts";
-import { childKeyOf } from "../../chains/curve/account-node.ts";
+import { childKeyOf, childPointOf } from "../../chains/curve/account-node.ts";
 import { fastCurve } from "../../chains/curve/fast-curve.ts";
 import { keccak256 } from "../../chains/curve/keccak.ts";
 import { recoverByNoble, recoverPublicKey } from "../../chains/curve/recover.ts";
@@ -156,10 +156,13 @@ describe("a deposit address's key", () => {
       1,
       last,
       ...Array.from({ length: 60 }, (_, at) => bytes(at, "index").readUInt32BE() % last),
-    ])
+    ]) {
       expect(hex(childKeyOf(account.publicExtendedKey, index)), `index ${index}`).toBe(
         hex(parent.deriveChild(index).publicKey),
       );
+      const long = secp256k1.Point.fromHex(parent.deriveChild(index).publicKey!).toBytes(false);
+      expect(hex(childPointOf(account.publicExtendedKey, index)), `index ${index}`).toBe(hex(long));
+    }
     expect(() => childKeyOf(account.publicExtendedKey, last + 1)).toThrow("address index");
     expect(() => childKeyOf(account.privateExtendedKey, 0)).toThrow("not an extended public key");
   });

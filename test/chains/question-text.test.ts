@@ -9,7 +9,7 @@ import { receiptQuestion } from "../../chains/evm/node-block-receipts.ts";
 import { canonicalText, pathOf } from "../../chains/providers/canonical-text.ts";
 import * as tronQuestions from "../../chains/tron/node-questions.ts";
 import type { Question as TronQuestion } from "../../chains/tron/node-wire.ts";
-import type { Ask } from "../../chains/utxo/esplora.ts";
+import type { EsploraQuestion } from "../../chains/utxo/esplora.ts";
 import * as utxoQuestions from "../../chains/utxo/node-questions.ts";
 import { createUtxoWatcher } from "../../chains/utxo/node-watcher.ts";
 import type { Question as UtxoQuestion } from "../../chains/utxo/node-wire.ts";
@@ -109,7 +109,7 @@ describe("a question to a node", () => {
     const read = (): string => "";
     const path: string = `/tx/${hash}/status`;
     // @ts-expect-error: a path is made by pathOf alone
-    const asks: readonly (Ask | UtxoQuestion<string>)[] = [{ path, answerBytesMax: 1 }];
+    const asks: readonly (EsploraQuestion | UtxoQuestion<string>)[] = [{ path, answerBytesMax: 1 }];
     // @ts-expect-error: as above
     const question: UtxoQuestion<string> = { path, read };
     // @ts-expect-error: a text of a field is made by a reader
@@ -128,7 +128,7 @@ describe("a question to a node", () => {
 
   it("about a pin that is no coin is never sent", async () => {
     server = await fakeEsplora();
-    const limits = { confirmations: 1, timeoutMs: 5_000, patienceMs: 5_000 };
+    const limits = { confirmations: 1, timeoutMs: 20_000, patienceMs: 20_000 };
     const watcher = createUtxoWatcher({
       urls: [server.url],
       network: fakeNetwork,

@@ -238,7 +238,7 @@ describe("the offer of a Tron payment", () => {
 
   it("an operator reads it in TRX and in chain time", () => {
     const first = fees.first({ feeMarket: feeMarket, computeLimit: 64_285n });
-    const next = exclusion.timestamped({ ...first, feeLimitSun: "9000000" }, 1_700_000_400_000n);
+    const next = exclusion.withTimestamp({ ...first, feeLimitSun: "9000000" }, 1_700_000_400_000n);
     expect(fees.say(first)).toBe(
       "energy 64285, fee limit 8.035625 TRX, until 2023-11-14T22:18:20.000Z",
     );
@@ -276,18 +276,18 @@ describe("an attempt on Tron", () => {
     const txParams = fees.first({ feeMarket: feeMarket, computeLimit: 0n });
     fc.assert(
       fc.property(fc.bigInt({ min: 1_699_999_000_000n, max: 1_700_001_000_000n }), (last) => {
-        const next = exclusion.timestamped(txParams, last);
-        expect(exclusion.timestamp(next) > last).toBe(true);
-        expect(BigInt(exclusion.validUntilMs(next)) - exclusion.timestamp(next)).toBe(300_000n);
-        expect(exclusion.timestamp(txParams) > last ? next : txParams).toBe(txParams);
-        expect(exclusion.timestamped(next, last)).toEqual(next);
+        const next = exclusion.withTimestamp(txParams, last);
+        expect(exclusion.timestampOf(next) > last).toBe(true);
+        expect(BigInt(exclusion.validUntilMs(next)) - exclusion.timestampOf(next)).toBe(300_000n);
+        expect(exclusion.timestampOf(txParams) > last ? next : txParams).toBe(txParams);
+        expect(exclusion.withTimestamp(next, last)).toEqual(next);
       }),
     );
   });
 
   it("two equal payments by one block are two transactions once each has its own timestamp", () => {
     const txParams = fees.first({ feeMarket: feeMarket, computeLimit: 0n });
-    const next = exclusion.timestamped(txParams, exclusion.timestamp(txParams));
+    const next = exclusion.withTimestamp(txParams, exclusion.timestampOf(txParams));
     const idOf = (each: TxParams): string =>
       hex(tronTransactions.digests(tronTransactions.build(inCoins, each))[0]!);
     expect(idOf(txParams)).toBe(idOf(txParams));

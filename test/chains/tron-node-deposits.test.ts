@@ -496,7 +496,7 @@ function readSigned(signed: object): ReadTransaction {
 }
 
 group("deposits of every shape, with replaced blocks and providers in trouble", () => {
-  const deposits = share(300, 60);
+  const deposits = share(300, 75);
 
   it.each(seedsOfRun(1))(
     "many deposits come to what the chain holds, none twice (seed %s)",

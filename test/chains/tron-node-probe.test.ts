@@ -5,7 +5,7 @@
 import { describe, expect, it } from "vitest";
 import { AgentError } from "../../base/fault.ts";
 import { nodeFindings } from "../../chains/node-findings.ts";
-import type { Lack, NodeView } from "../../chains/nodes.ts";
+import type { MissingAnswer, NodeView } from "../../chains/nodes.ts";
 import { lacksOf } from "../../chains/tron/node-probe.ts";
 import type { NodePool, Question } from "../../chains/tron/node-wire.ts";
 
@@ -33,7 +33,7 @@ function receipts({ callsInBlock, entryAt }: Behind, number: number): readonly o
 /** The lacks of a node with such blocks, and the blocks whose receipts it was asked for. */
 async function lookAt(
   behind: Behind,
-): Promise<{ readonly lacks: readonly Lack[]; readonly asked: readonly number[] }> {
+): Promise<{ readonly lacks: readonly MissingAnswer[]; readonly asked: readonly number[] }> {
   const asked: number[] = [];
   const hash = `${newest.toString(16).padStart(16, "0")}${"cd".repeat(24)}`;
   const block = {

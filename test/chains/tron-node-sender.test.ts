@@ -43,8 +43,8 @@ function open(urls: readonly string[]): TronSender {
     tokens: [tether],
     clock,
     log,
-    timeoutMs: 3_000,
-    patienceMs: 6_000,
+    timeoutMs: 20_000,
+    patienceMs: 40_000,
   });
 }
 
@@ -304,6 +304,35 @@ group("a signed payment on its way into the chain", () => {
     });
   });
 
+  it("signed payments in one block have their places by one question for the block to each node, until another head", async () => {
+    await begin();
+    const signed = [1, 2, 3].map((amount) => testNetwork.coins(sender, holder.address, amount));
+    for (const one of signed) await nodes.broadcast(hexOf(one));
+    testNetwork.node.chain.mine();
+    await nodes.tip();
+    const front = testNetwork.node.fronts[0]!;
+    const blocksAsked = (): number =>
+      [...front.counts].reduce(
+        (sum, [path, count]) => (path.includes("getblockbynum") ? sum + count : sum),
+        0,
+      );
+    const before = blocksAsked();
+    const place = async ({ txID }: { readonly txID: string }) =>
+      (await nodes.locations(sender.address, [{ slot: "0", txHashes: [txID] }]))[0];
+    // One after the other, so that no moment is shared.
+    for (const one of signed)
+      expect(await place(one)).toMatchObject({ location: { txHash: one.txID, block: 26 } });
+    expect(blocksAsked()).toBe(before + 1);
+    const known = (await place(signed[0]!))?.location?.blockHash;
+    testNetwork.node.chain.replace(1, { kept: "all" });
+    await nodes.tip();
+    const moved = (await place(signed[0]!))?.location?.blockHash;
+    expect([moved === undefined, moved === known]).toEqual([false, false]);
+    for (const one of signed)
+      expect(await place(one)).toMatchObject({ location: { txHash: one.txID, blockHash: moved } });
+    expect(blocksAsked()).toBe(before + 2);
+  });
+
   it("a signed payment on its way into the chain loses its place with its block", async () => {
     await begin();
     const signed = testNetwork.coins(sender, holder.address, 7);
@@ -483,7 +512,7 @@ group("a provider looked at", () => {
       url: url!,
       chainId: chainId(),
       contracts: [usdt, holder.address],
-      timeoutMs: 2_000,
+      timeoutMs: 20_000,
     };
     expect(await lookAtNode(question)).toMatchObject({
       ...{
@@ -508,7 +537,7 @@ group("a provider looked at", () => {
   it("a provider looked at without its API key is an HTTP error, and the key is in no word that is shown", async () => {
     await begin(1, { fronts: [{ apiKey: "secret-key" }] });
     const url = testNetwork.node.urls[0]!;
-    const question = { chainId: chainId(), contracts: [], timeoutMs: 2_000 };
+    const question = { chainId: chainId(), contracts: [], timeoutMs: 20_000 };
     const detail = "HTTP status 401, no key or a wrong one: write it as https://KEY@host";
     expect(await lookAtNode({ ...question, url })).toMatchObject({ code: "NODE_HTTP", detail });
     const keyed = await lookAtNode({ ...question, url: url.replace("//", "//secret-key@") });

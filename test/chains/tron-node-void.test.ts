@@ -25,7 +25,7 @@ async function begin(fronts = 2, options: TronNodeOptions = {}): Promise<void> {
   });
   const log = (): void => undefined;
   const chainId = testNetwork.node.chainId;
-  const times = { timeoutMs: 5_000, patienceMs: 5_000 };
+  const times = { timeoutMs: 20_000, patienceMs: 20_000 };
   nodes = createSender({
     urls: testNetwork.node.urls,
     chainId,

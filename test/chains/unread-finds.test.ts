@@ -5,7 +5,7 @@
 import { describe, expect, it } from "vitest";
 import { AgentError } from "../../base/fault.ts";
 import type { Finds } from "../../chains/nodes.ts";
-import { agreement } from "../../chains/providers/node-agreement.ts";
+import { agreedAnswer } from "../../chains/providers/node-agreement.ts";
 import { agreedFinds, findEach, joinFinds } from "../../chains/providers/unread.ts";
 
 interface One {
@@ -24,7 +24,7 @@ const agreed = async (...nodes: readonly Finds<One>[]): Promise<readonly unknown
   };
   const keyOf = (found: readonly One[]): string => found.map(({ txHash }) => txHash).join();
   const { found, unread } = await agreedFinds(
-    (key) => agreement(nodes, ask, key, "list"),
+    (key) => agreedAnswer(nodes, ask, key, "list"),
     () => answered,
     keyOf,
   );

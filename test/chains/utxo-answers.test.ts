@@ -176,8 +176,8 @@ describe("a server", () => {
       confirmations: 1,
       clock,
       log,
-      timeoutMs: 2_000,
-      patienceMs: 4_000,
+      timeoutMs: 20_000,
+      patienceMs: 40_000,
     });
     return sender;
   }
@@ -206,8 +206,8 @@ describe("a server", () => {
       confirmations: 1,
       clock,
       log,
-      timeoutMs: 2_000,
-      patienceMs: 4_000,
+      timeoutMs: 20_000,
+      patienceMs: 40_000,
     });
     // All else is read: blocks, funds and coins.
     const { unread, ...told } = await sender.chainState(account);

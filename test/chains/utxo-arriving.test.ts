@@ -1,6 +1,6 @@
 /** Payments to an address that no block has, as several nodes show them. */
 import { afterEach, describe, expect, it } from "vitest";
-import type { Arriving } from "../../chains/nodes.ts";
+import type { ArrivingPayments } from "../../chains/nodes.ts";
 import { addressOfScript } from "../../chains/utxo/address.ts";
 import { createUtxoWatcher } from "../../chains/utxo/node-watcher.ts";
 import { type FakeEsplora, fakeEsplora, fakeNetwork } from "./utxo-fake.ts";
@@ -43,7 +43,7 @@ afterEach(async () => {
 async function shown(
   pools: readonly (readonly object[] | null)[],
   rates: object | null = { 3: 20 },
-): Promise<Arriving | string> {
+): Promise<ArrivingPayments | string> {
   for (const list of pools) {
     const fees = rates === null ? {} : { "/fee-estimates": JSON.stringify(rates) };
     fakes.push(
@@ -58,8 +58,8 @@ async function shown(
       network: fakeNetwork,
       confirmations: 2,
       log: () => undefined,
-      timeoutMs: 5_000,
-      patienceMs: 5_000,
+      timeoutMs: 20_000,
+      patienceMs: 20_000,
     },
   });
   const [answer] = (await watcher.arriving?.([address])) ?? [];
@@ -103,7 +103,7 @@ describe("payments to an address that no block has", () => {
   it("can be sent elsewhere where one says so (BIP-125)", async () => {
     const final = [0xffffffff, 0xfffffffe].map((sequence, n) => pay(n, 7, { sequence }));
     const open = [0xfffffffd, 0].map((sequence, n) => pay(n + 2, 7, { sequence }));
-    const found = (await shown([[...final, ...open]])) as Arriving;
+    const found = (await shown([[...final, ...open]])) as ArrivingPayments;
     expect(found.payments.map(({ isReplaceable }) => isReplaceable)).toEqual([
       false,
       false,

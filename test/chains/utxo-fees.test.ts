@@ -3,7 +3,8 @@
  * has the anchor of the first, and each replacement is one that nodes accept.
  */
 import { setImmediate as pause } from "node:timers/promises";
-import { describe, expect, it } from "vitest";
+import { bech32 } from "@scure/base";
+import { describe, expect, it, onTestFinished, vi } from "vitest";
 import type { Coin, TxParams } from "../../chains/family.ts";
 import { utxoFamilies } from "../../chains/utxo/family.ts";
 import {
@@ -358,6 +359,13 @@ describe("a payment of an account with many coins", () => {
   const target = { destination, amountUnits: 35_000n };
   const offer = (satPerKvB: bigint, offered = coins) =>
     figuresOf(firstMerging(network, { satPerKvB, coins: offered }, target)!);
+
+  it("reads the receiver's address once", () => {
+    const decoded = vi.spyOn(bech32, "decodeUnsafe");
+    onTestFinished(() => decoded.mockRestore());
+    offer(1_000n);
+    expect(decoded).toHaveBeenCalledTimes(1);
+  });
   const plain = (satPerKvB: bigint) => figuresOf(first(network, { satPerKvB, coins }, target)!);
 
   it("merges the smallest, and loses nothing but their fee", () => {

@@ -325,7 +325,7 @@ describe.each<[NodeName]>([["bitcoin"], ["litecoin"]])("payments by providers ov
   it("the nodes of the coin show in a look that one node answers all, and which block it has", async () => {
     const [url = ""] = wallet.testNetwork.urls;
     const { number, hash } = await wallet.sender.tip();
-    const question = { url, network: wallet.network, timeoutMs: 5_000 };
+    const question = { url, network: wallet.network, timeoutMs: 20_000 };
     expect(await examineUtxo(question).look([])).toMatchObject({
       url: new URL(url).origin,
       code: "",

@@ -3,8 +3,9 @@
  * as they should, and every other content is named.
  */
 import { readFileSync } from "node:fs";
-import { describe, expect, it } from "vitest";
-import type { Said } from "../../chains/nodes.ts";
+import { secp256k1 } from "@noble/curves/secp256k1";
+import { describe, expect, it, onTestFinished, vi } from "vitest";
+import type { ExpectedAttempt } from "../../chains/nodes.ts";
 import { first, replacement } from "../../chains/utxo/fees.ts";
 import { bitcoin, litecoin, type NativeCoin, type UtxoNetwork } from "../../chains/utxo/network.ts";
 import { readBackOn } from "../../chains/utxo/node-read-back.ts";
@@ -26,8 +27,10 @@ describe.each<[string, NativeCoin]>([
   const readBack = readBackOn(network);
 
   /** A signed attempt, and the content that it should have. */
-  function attempt(isCancel: boolean): { readonly raw: string; readonly said: Said } {
-    const owner = values.account(network);
+  function attempt(
+    isCancel: boolean,
+    owner = values.account(network),
+  ): { readonly raw: string; readonly said: ExpectedAttempt } {
     const coins = values.coins(owner.script, 1 + values.random.below(6));
     const sum = coins.reduce((all, { units }) => all + units, 0n);
     const target = { destination: values.destination(network), amountUnits: sum / 2n };
@@ -53,11 +56,22 @@ describe.each<[string, NativeCoin]>([
     }
   });
 
+  it("a signed transaction shows a key, which is proven to be a point of the curve once for each account", async () => {
+    const points = vi.spyOn(secp256k1.Point, "fromHex");
+    onTestFinished(() => points.mockRestore());
+    for (const owner of [values.account(network), values.account(network)]) {
+      const some = Array.from({ length: 5 }, (_, at) => attempt(at === 2, owner));
+      points.mockClear();
+      for (const { raw, said } of some) expect(await readBack(raw, said)).toBe("");
+      expect(points).toHaveBeenCalledTimes(1);
+    }
+  });
+
   it("a signed transaction is named by its difference where any part of the content is another", async () => {
     const { raw, said } = attempt(false);
     const { payment, txParams } = said;
     const { coins = "", changeSat = "" } = txParams ?? {};
-    const others: readonly (readonly [what: string, other: Partial<Said>])[] = [
+    const others: readonly (readonly [what: string, other: Partial<ExpectedAttempt>])[] = [
       ["network", { payment: { ...payment, network: "bip122:0" } }],
       ["tag", { payment: { ...payment, tag: "7" } }],
       ["token", { payment: { ...payment, contract: "a token" } }],

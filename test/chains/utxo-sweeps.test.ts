@@ -11,7 +11,7 @@ import {
   feeOfInput,
   first,
   firstMerging,
-  fitting,
+  fittingCoins,
   merging,
   replacement,
 } from "../../chains/utxo/fees.ts";
@@ -95,7 +95,7 @@ describe("the first attempt of a sweep", () => {
     const coins = Array.from({ length: merging.coinsMin + 30 }, (_, place) =>
       coin(place + 1, 900_000n + BigInt(place)),
     );
-    const largest = fitting(coins, sumOf(coins));
+    const largest = fittingCoins(coins, sumOf(coins));
     expect(largest).toHaveLength(coinsMax);
     for (const offered of [coins, largest])
       for (const make of [first, firstMerging]) {
@@ -191,7 +191,7 @@ describe("change", () => {
       );
       const isFeeInside = values.random.chance(2);
       const amountUnits = isFeeInside
-        ? sumOf(fitting(coins, sumOf(coins)))
+        ? sumOf(fittingCoins(coins, sumOf(coins)))
         : values.units(600, 200_000) * scale;
       const target = { destination: values.destination(on, "p2wpkh"), amountUnits, isFeeInside };
       const attempts: TxParams[] = [];

@@ -52,8 +52,8 @@ async function watch(...pools: readonly (readonly [list: readonly object[], coun
     network: fakeNetwork,
     confirmations: 2,
     log: () => undefined,
-    timeoutMs: 5_000,
-    patienceMs: 5_000,
+    timeoutMs: 20_000,
+    patienceMs: 20_000,
   });
 }
 

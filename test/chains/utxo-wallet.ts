@@ -47,7 +47,7 @@ export class Wallet {
       network: this.network,
       confirmations,
       log: this.log,
-      timeoutMs: 5_000,
+      timeoutMs: 20_000,
     });
   }
 
@@ -57,7 +57,7 @@ export class Wallet {
 
   open(urls: readonly string[]): UtxoSender {
     const clock = (): number => performance.now();
-    const limits = { timeoutMs: 5_000, patienceMs: 8_000 };
+    const limits = { timeoutMs: 20_000, patienceMs: 40_000 };
     return createUtxoSender({
       urls,
       network: this.network,

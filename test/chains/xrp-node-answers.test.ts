@@ -272,8 +272,8 @@ group("a node that answers by a script", () => {
     await new Promise<void>((resolve) => listening.listen(0, "127.0.0.1", resolve));
     const url = `http://127.0.0.1:${(listening.address() as AddressInfo).port}`;
     const limits = {
-      timeoutMs: 2_000,
-      patienceMs: 2_500,
+      timeoutMs: 20_000,
+      patienceMs: 25_000,
       log: () => undefined,
       clock: () => performance.now(),
     };

@@ -136,6 +136,24 @@ group("one of our attempts in a ledger", () => {
     expect(await lab.watcher.hasFailed(txHash)).toBe(true);
   });
 
+  it("one of our attempts that is there is asked for by its id once, for its place and its end", async () => {
+    const payment = lab.payment();
+    const signed = lab.sign(payment);
+    lab.validate(signed);
+    const { txHash } = signed;
+    const asked = (): readonly number[] =>
+      lab.node.fronts.map(({ counts }) => counts.get("tx") ?? 0);
+    const before = asked();
+    const [found] = await lab.sender.locations(lab.from.address, [
+      { slot: payment.slot, txHashes: [txHash] },
+    ]);
+    expect(found?.location?.txHash).toBe(txHash);
+    expect(await lab.sender.chainOutcome(payment, [{ txHash, isCancel: false }])).toMatchObject({
+      outcome: "paid",
+    });
+    expect(asked()).toEqual(before.map((count) => count + 1));
+  });
+
   it("one of our attempts that is the cancel has cancelled; the other attempt is nowhere", async () => {
     const payment = lab.payment();
     const [signed, cancel] = [lab.sign(payment), lab.sign(payment, true, "15")];

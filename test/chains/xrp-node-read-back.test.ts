@@ -2,10 +2,11 @@
  * The reading of signed bytes back by the courier's second reader: each field that differs, and
  * bytes that no writer of ours makes, with the same bytes read alike beside them.
  */
-import { createRequire } from "node:module";
-import { expect, describe as group, it } from "vitest";
+import crypto from "node:crypto";
+import { createRequire, syncBuiltinESMExports } from "node:module";
+import { expect, describe as group, it, onTestFinished, vi } from "vitest";
 import type { Payment } from "../../chains/family.ts";
-import type { Said } from "../../chains/nodes.ts";
+import type { ExpectedAttempt } from "../../chains/nodes.ts";
 import { readBackOf } from "../../chains/read-back.ts";
 import { owner, paymentOf, sign } from "./xrp-wallet.ts";
 
@@ -20,9 +21,9 @@ const tagged = paymentOf(from, { tag: "0" });
 
 function said(
   payment: Payment,
-  change: Partial<Said> = {},
+  change: Partial<ExpectedAttempt> = {},
   isCancel = false,
-): { raw: string; expected: Said } {
+): { raw: string; expected: ExpectedAttempt } {
   const { raw, txHash } = sign(from, payment, txParams, isCancel);
   return { raw, expected: { payment, txParams, txHash, isCancel, ...change } };
 }
@@ -64,7 +65,7 @@ group("the reading of signed bytes back", () => {
 
   it("the reading of signed bytes back names another fee, last ledger, id and kind", async () => {
     const { raw, expected } = said(tagged);
-    const read = (change: Partial<Said>) => readBack(raw, { ...expected, ...change });
+    const read = (change: Partial<ExpectedAttempt>) => readBack(raw, { ...expected, ...change });
     expect(await read({ txParams: { ...txParams, feeDrops: "13" } })).toBe(
       "fee reads as 12, not 13",
     );
@@ -101,6 +102,24 @@ group("the reading of signed bytes back", () => {
         (key) => key.toLowerCase(),
       ),
     );
+  });
+
+  it("the reading of signed bytes back reads the key of an account once, and checks each signature", async () => {
+    const spies = [vi.spyOn(crypto, "createPublicKey"), vi.spyOn(crypto, "verify")];
+    syncBuiltinESMExports();
+    onTestFinished(() => {
+      for (const spy of spies) spy.mockRestore();
+      syncBuiltinESMExports();
+    });
+    for (const payer of [owner("one of two payers"), owner("the other of two")]) {
+      for (const spy of spies) spy.mockClear();
+      for (const slot of ["7", "8", "9", "10"]) {
+        const payment = paymentOf(payer, { slot });
+        const { raw, txHash } = sign(payer, payment, txParams);
+        expect(await readBack(raw, { payment, txParams, txHash, isCancel: false })).toBe("");
+      }
+      expect(spies.map(({ mock }) => mock.calls.length)).toEqual([1, 4]);
+    }
   });
 
   it("the reading of signed bytes back throws for fields that no payment has, for tokens, for another order, and for bytes that are cut", async () => {

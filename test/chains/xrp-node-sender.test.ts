@@ -268,7 +268,7 @@ group("the look at one node", () => {
     chain: { family: "xrp", chainId: 0, confirmations: "finalized" } as const,
     url,
     contracts: [],
-    timeoutMs: 2_000,
+    timeoutMs: 20_000,
   });
 
   it("the look at one node names its newest ledger, the questions without an answer, and another network", async () => {

@@ -15,7 +15,7 @@ import {
 import { join } from "node:path";
 import { mnemonicToSeedSync } from "bip39";
 import { afterEach, beforeAll, beforeEach, expect, it } from "vitest";
-import { check } from "../../agent/check/check.ts";
+import { runCheck } from "../../agent/check/check.ts";
 import { writeLinkFile } from "../../agent/config/link-file.ts";
 import { sealKeystore } from "../../agent/keystore/keystore.ts";
 import { deriveAccounts, walletOf } from "../../agent/keystore/nodes.ts";
@@ -146,7 +146,7 @@ async function checkedHere(
     role: "signer",
     json: true,
   } as const;
-  const code = await check(
+  const code = await runCheck(
     { ...options, ...(encKeyFile === undefined ? {} : { encKeyFile }) },
     (text) => {
       output += text;
@@ -351,7 +351,7 @@ it("crypto --check gives each finding the priority that the journal is searched 
   } as const;
   const said = async (isJournal: boolean): Promise<string> => {
     const texts: string[] = [];
-    expect(await check(options, (text) => texts.push(text), isJournal)).toBe(2);
+    expect(await runCheck(options, (text) => texts.push(text), isJournal)).toBe(2);
     return texts.join("");
   };
   expect(await said(true)).toMatch(/^<3>crypto: error CONFIG_MISSING: .*\ncrypto: would not start/);

@@ -8,8 +8,14 @@ import { join } from "node:path";
 import { Writable } from "node:stream";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { dropUnread } from "../../base/unread-output.ts";
-import { typed } from "../../cli/command-hint.ts";
-import { fields, momentHere, type Terminal, table, withProgress } from "../../cli/terminal.ts";
+import { typedCommand } from "../../cli/command-hint.ts";
+import {
+  fieldLines,
+  momentHere,
+  type Terminal,
+  tableLines,
+  withProgress,
+} from "../../cli/terminal.ts";
 import { projectRoot } from "../../lab/kit/kit.ts";
 
 const heading = ["currency", "network", "address"];
@@ -19,20 +25,20 @@ describe("a table", () => {
   it("that fits is one, to the last column", () => {
     const row = ["eth", "eip155:1", address];
     const exactly = `currency  network   address`.length - "address".length + address.length;
-    expect(table(heading, [row], exactly)).toBe(
+    expect(tableLines(heading, [row], exactly)).toBe(
       `currency  network   address\neth       eip155:1  ${address}`,
     );
-    expect(table(heading, [row], exactly - 1)).toBe(
+    expect(tableLines(heading, [row], exactly - 1)).toBe(
       `currency eth\n  network   eip155:1\n  address   ${address}`,
     );
   });
 
   it("is 80 columns wide when nobody says, and shortens no value in any width", () => {
     const wide = ["a-currency-with-a-long-name", "eip155:1", address];
-    expect(table(heading, [wide, wide]).split("\n\n")).toHaveLength(2);
-    expect(table(heading, [wide, wide], 200).split("\n")).toHaveLength(3);
+    expect(tableLines(heading, [wide, wide]).split("\n\n")).toHaveLength(2);
+    expect(tableLines(heading, [wide, wide], 200).split("\n")).toHaveLength(3);
     for (let columns = 1; columns < 120; columns++) {
-      for (const value of wide) expect(table(heading, [wide], columns)).toContain(value);
+      for (const value of wide) expect(tableLines(heading, [wide], columns)).toContain(value);
     }
   });
 });
@@ -41,11 +47,11 @@ describe("a table with long cells", () => {
   it("that is too wide loses no character of a cell", () => {
     const row = ["1", "x".repeat(42), "y".repeat(64)];
     for (const columns of [200, 80, 20]) {
-      const text = table(["a", "b", "c"], [row], columns);
+      const text = tableLines(["a", "b", "c"], [row], columns);
       for (const cell of row) expect(text).toContain(cell);
       if (columns === 80) expect(text.split("\n").every((line) => line.length <= 80)).toBe(true);
     }
-    const wordy = table(["a", "words"], [["1", "several words ".repeat(12).trim()]], 60);
+    const wordy = tableLines(["a", "words"], [["1", "several words ".repeat(12).trim()]], 60);
     expect(wordy.split("\n").length).toBeGreaterThan(3);
     expect(wordy.split("\n").every((line) => line.length <= 60)).toBe(true);
   });
@@ -68,11 +74,11 @@ describe("fields", () => {
       ["now", "well"],
     ] as const;
     const indent = " ".repeat(12);
-    expect(fields(rows, 80)).toBe(
+    expect(fieldLines(rows, 80)).toBe(
       `  account   ${address} on a chain with a long\n${indent}name\n  now       well`,
     );
-    expect(fields(rows, 120).split("\n")).toHaveLength(2);
-    expect(fields(rows, 20)).toContain(address);
+    expect(fieldLines(rows, 120).split("\n")).toHaveLength(2);
+    expect(fieldLines(rows, 20)).toContain(address);
   });
 });
 
@@ -139,8 +145,8 @@ describe("progress", () => {
 
 describe("a command in a hint", () => {
   it("is typed by its short name where the agent is installed, else by the file that a checkout has", () => {
-    expect(typed("approve ID", "/var/lib/autowithdraw")).toBe("autowithdraw approve ID");
-    expect(typed("approve ID", "")).toBe("node autowithdraw.js approve ID");
+    expect(typedCommand("approve ID", "/var/lib/autowithdraw")).toBe("autowithdraw approve ID");
+    expect(typedCommand("approve ID", "")).toBe("node autowithdraw.js approve ID");
   });
 });
 

@@ -8,9 +8,9 @@ import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { stateFolder } from "../../agent/files/state-folder.ts";
-import { unpaired } from "../../agent/launcher/paired.ts";
+import { unpairedFault } from "../../agent/launcher/paired.ts";
 import { AgentError } from "../../base/fault.ts";
-import { jsonText, shellWord, visible, visibleAll } from "../../base/visible.ts";
+import { jsonText, shellWord, visibleAll, visibleText } from "../../base/visible.ts";
 import type { Machine } from "../../cli/machine.ts";
 import { askOperator } from "../../cli/operator.ts";
 import { whyAway } from "../../cli/unreachable.ts";
@@ -26,13 +26,13 @@ const unseen = /(?!\n)[\p{C}\p{Zl}\p{Zp}]/u;
 
 describe("text of others", () => {
   it("is shown with a sign where nothing is to be seen, and otherwise as it is", () => {
-    expect(visible(dirty)).toBe(
+    expect(visibleText(dirty)).toBe(
       "\ufffd[2J\ufffd31m\ufffdeverything works\ufffd\ufffdgpj\ufffd\ufffd",
     );
-    expect(visible("Zürich 東京 – ok")).toBe("Zürich 東京 – ok");
+    expect(visibleText("Zürich 東京 – ok")).toBe("Zürich 東京 – ok");
     expect(visibleAll({ a: [dirty, 1, null, true], [dirty]: {} })).toEqual({
-      a: [visible(dirty), 1, null, true],
-      [visible(dirty)]: {},
+      a: [visibleText(dirty), 1, null, true],
+      [visibleText(dirty)]: {},
     });
   });
 
@@ -119,7 +119,7 @@ describe("in a command", () => {
       waiting: [{ transactionId: "1".repeat(32), why: dirty }],
     });
     const { status } = await askOperator(kit.state, "status", {});
-    expect(status.courier?.linkDetail).toBe(`LINK_SOCKET: ${visible(dirty)}`);
+    expect(status.courier?.linkDetail).toBe(`LINK_SOCKET: ${visibleText(dirty)}`);
     expect(JSON.stringify(status)).not.toMatch(unseen);
     const seen = await kit.run();
     expect(seen.codes).toContain("LINK_SOCKET");
@@ -170,10 +170,10 @@ describe("a copy of the installed agent's folder", () => {
   });
 
   it("that lost its agent: the one that the units know is not looked for with --state", () => {
-    expect(unpaired({ root: "/var/lib/autowithdraw" }).context.hint).toMatch(
+    expect(unpairedFault({ root: "/var/lib/autowithdraw" }).context.hint).toMatch(
       /never paired: autowithdraw pair; else bring back/,
     );
-    expect(unpaired({ root: "/srv/own" }).context.hint).toBeUndefined();
+    expect(unpairedFault({ root: "/srv/own" }).context.hint).toBeUndefined();
   });
 });
 

@@ -4,7 +4,7 @@
  */
 import { describe, expect, it } from "vitest";
 import { type ChainAccess, createChainAccess } from "../../agent/courier/nodes/chain.ts";
-import { foresee } from "../../agent/courier/nodes/prefetch.ts";
+import { prefetchAnswers } from "../../agent/courier/nodes/prefetch.ts";
 import { createReadBack } from "../../agent/courier/nodes/read-back.ts";
 import type { CourierView } from "../../agent/socket/verbs.ts";
 import { AgentError } from "../../base/fault.ts";
@@ -216,7 +216,7 @@ describe("the access to the chain", () => {
       const onBug = (error: unknown): never => {
         throw error;
       };
-      foresee(gateway.jobs([gateway.texts.at(-1) ?? ""]), accounts, {
+      prefetchAnswers(gateway.jobs([gateway.texts.at(-1) ?? ""]), accounts, {
         chainAccess,
         currencies,
         onBug,

@@ -1,8 +1,8 @@
 /** The courier's reaction to an acknowledgement that the signer does not take. */
 import { describe, expect, it } from "vitest";
-import { release } from "../../agent/courier/gateway-link.ts";
+import { releaseRecords } from "../../agent/courier/gateway-link.ts";
 import { createMetrics } from "../../agent/courier/metrics.ts";
-import type { Shared } from "../../agent/courier/run-state.ts";
+import type { RunContext } from "../../agent/courier/run-state.ts";
 import { checkSkewed } from "../../agent/courier/skew.ts";
 
 /** A courier whose link stands, beside a signer that answers each acknowledgement with `code`. */
@@ -18,14 +18,14 @@ function standing(code: string) {
     signer: { request: async () => ({ ok: code === "", code, effect: "none", withdrawals: [] }) },
     feed: () => {},
     state: { link: "up", skewedAtMs: null, unreachable: "" },
-  } as unknown as Shared;
+  } as unknown as RunContext;
   const link = { drop: (why: string, detail: string) => dropped.push(`${why} ${detail}`) };
   const check = (ms: number): readonly string[] => {
     clock.ms = ms;
     checkSkewed(shared, link);
     return dropped;
   };
-  return { take: () => release(shared, link, Buffer.from("ack")), check, clock };
+  return { take: () => releaseRecords(shared, link, Buffer.from("ack")), check, clock };
 }
 
 describe("an acknowledgement", () => {

@@ -67,7 +67,7 @@ describe("reports", () => {
     });
     return { sent, asked, heads, drops, signer, link, reporter };
   }
-  const settle = () => new Promise((resolve) => setTimeout(resolve, 20));
+  const settle = () => new Promise((resolve) => setTimeout(resolve, 250));
 
   it("the reporter sends everything after the acknowledged head, then what comes, in order and once", async () => {
     const { reporter, sent, asked, signer } = setUp(8);
@@ -162,8 +162,7 @@ describe("reports", () => {
     const { reporter, sent, link } = setUp(3);
     link.bufferedBytes = 10 ** 6;
     reporter.resume(0);
-    await settle();
-    expect(sent).toEqual(["0-1", "1-2", "2-3"]);
+    await expect.poll(() => sent, { timeout: 20_000 }).toEqual(["0-1", "1-2", "2-3"]);
   });
 
   it("the reporter drops the link when the signer gives no statements", async () => {

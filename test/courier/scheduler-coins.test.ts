@@ -136,6 +136,80 @@ describe("an account with coins", () => {
     expect(whyOf(driver, 2)).toBe("coins of payments that are not final yet");
   });
 
+  it("events that leave a waiting payment as it is read no coin again, and the freed coin pays it at once", () => {
+    let reads = 0;
+    const held = coin(1, 900_000n);
+    const counted: Coin = {
+      get id() {
+        reads += 1;
+        return held.id;
+      },
+      units: held.units,
+    };
+    const driver = driven([sentOn(1, held), order(2, "approved")]);
+    driver.block(10, chainState([counted]));
+    gasFor(driver, 2);
+    reads = 0;
+    for (let events = 0; events < 20; events += 1) look(driver, 1, null);
+    expect([reads, whyOf(driver, 2)]).toEqual([0, "coins of payments that are not final yet"]);
+    // The payment that held it ends without it.
+    const ended: CourierView = { ...sentOn(1, held), state: "conflicted", isOver: true };
+    expect(coinsAsked(driver.feed({ kind: "views", withdrawals: [ended] }))).toEqual([
+      [held.id.slice(60, 66)],
+    ]);
+  });
+
+  it("an offer that waits for the gateway's word is made again with another list or after half a second, not with each event", () => {
+    let reads = 0;
+    const free = coin(2, 900_000n);
+    const counted: Coin = {
+      get id() {
+        reads += 1;
+        return free.id;
+      },
+      units: free.units,
+    };
+    const driver = unsighted([sentOn(1, coin(1, 900_000n)), order(2, "approved")]);
+    driver.block(10, chainState([counted]));
+    gasFor(driver, 2);
+    look(driver, 1, null);
+    reads = 0;
+    for (let events = 0; events < 20; events += 1) look(driver, 1, null);
+    expect(reads).toBe(0);
+    driver.nowMs += 1_000;
+    look(driver, 1, null);
+    expect(reads).toBeGreaterThan(0);
+    expect(coinsAsked(sight(driver, [free]))).toEqual([[free.id.slice(60, 66)]]);
+  });
+
+  it("a coin of two payments is free only when both have left it", () => {
+    const held = coin(1, 900_000n);
+    const driver = driven([sentOn(1, held), sentOn(2, held), order(3, "approved")]);
+    driver.block(10, chainState([held]));
+    gasFor(driver, 3);
+    const ended = (sequence: number) => {
+      const view: CourierView = { ...sentOn(sequence, held), state: "conflicted", isOver: true };
+      return driver.feed({ kind: "views", withdrawals: [view] });
+    };
+    expect(coinsAsked(ended(1))).toEqual([]);
+    expect(coinsAsked(ended(2))).toHaveLength(1);
+  });
+
+  it("a payment that no block has is looked for at each block, and else every two minutes", () => {
+    const driver = driven([sentOn(1, coin(1, 900_000n))]);
+    const wanted = (effects: ReturnType<typeof driver.tick>): number =>
+      only(effects, "look").flatMap((one) => one.wanted).length;
+    expect(wanted(driver.block(10, chainState([])))).toBe(1);
+    look(driver, 1, null);
+    expect([
+      wanted(driver.tick(60_000)),
+      wanted(driver.tick(59_000)),
+      wanted(driver.tick(1_000)),
+    ]).toEqual([0, 0, 1]);
+    look(driver, 1, null);
+    expect(wanted(driver.block(11, chainState([])))).toBe(1);
+  });
+
   it("two withdrawals that are signed at once get two coins", () => {
     const coins = [coin(1, 900_000n), coin(2, 800_000n)];
     const driver = driven([order(1, "approved"), order(2, "approved")]);
@@ -339,6 +413,23 @@ describe("a payment whose pin no node of the courier shows", () => {
       ),
     ).toEqual([]);
   });
+
+  it.each(["paid", "reverted", "conflicted"] as const)(
+    "is asked about where the ledger alone calls it %s",
+    (state) => {
+      const driver = unsighted([{ ...out, state }]);
+      driver.block(10, chainState([]));
+      look(driver, 1, null);
+      driver.tick(10 * minuteMs);
+      expect(only(driver.block(11, chainState([])), "makers")).toMatchObject([{ wanted }]);
+      const told = driver.feed({
+        kind: "makers",
+        chain: "local",
+        found: [{ ...wanted[0]!, answer: seen(false) }],
+      });
+      expect(only(told, "unseen")).toMatchObject([{ body: { ...wanted[0], ...seen(false) } }]);
+    },
+  );
 
   it("a renewal is offered with the coin that it owes in front, and waits alone while another payment holds it", () => {
     const [large, owed] = [coin(1, 900_000n), coin(2, 200_000n)];

@@ -4,7 +4,7 @@
  * rates, and every payment of the chain stood (public-bugs-coins.md 5).
  */
 import { describe, expect, it } from "vitest";
-import { standstill } from "../../agent/courier/scheduler/signing.ts";
+import { describeStandstill } from "../../agent/courier/scheduler/signing.ts";
 import type { Code } from "../../base/codes.ts";
 import { AgentError } from "../../base/fault.ts";
 import type { ChainState, StatePart } from "../../chains/nodes.ts";
@@ -29,10 +29,10 @@ describe("a chain's state without a part", () => {
       expect(only(out, "look")).toHaveLength(1);
       expect(only(out, "gas")).toEqual([]);
       const [account] = driver.scheduler.book.accounts.values();
-      expect(standstill(driver.scheduler.book, account!)).toBe("nodes NODE_NO_RATE");
+      expect(describeStandstill(driver.scheduler.book, account!)).toBe("nodes NODE_NO_RATE");
       // With the part it goes on.
       expect(only(driver.block(101), "gas")).toHaveLength(1);
-      expect(standstill(driver.scheduler.book, account!)).toBe("");
+      expect(describeStandstill(driver.scheduler.book, account!)).toBe("");
     },
   );
 });

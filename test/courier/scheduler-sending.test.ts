@@ -400,6 +400,7 @@ describe("a replacement with a higher fee", () => {
     expect(only(effects, "send")).toEqual([]);
     const released = driver.feed({ kind: "views", withdrawals: [sentView(1, "broadcast", 2)] });
     expect(only(released, "send").map((effect) => effect.attempt)).toEqual([2]);
+    look(driver, 1, null);
     expect(only(driver.block(17), "look")[0]?.wanted[0]?.txHashes).toEqual([
       hashOf(1, 1),
       hashOf(1, 2),

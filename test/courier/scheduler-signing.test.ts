@@ -3,7 +3,7 @@
  * revert.
  */
 import { describe, expect, it } from "vitest";
-import { waiting } from "../../agent/courier/scheduler/waiting.ts";
+import { listWaitingItems } from "../../agent/courier/scheduler/waiting.ts";
 import {
   confirm,
   gasFor,
@@ -188,7 +188,7 @@ describe("asking for a signature", () => {
     expect(only(driver.feed(refused("sign", 1, "JOB_EXPIRED")), "refresh")).toHaveLength(1);
     driver.nowMs += 1;
     driver.feed({ kind: "hello", hello: helloOf([]), isFresh: false, askedAtMs: driver.nowMs });
-    expect(waiting(driver.scheduler)).toEqual([]);
+    expect(listWaitingItems(driver.scheduler)).toEqual([]);
     expect(asked(driver.tick(60_000))).toEqual([]);
   });
 

@@ -44,6 +44,29 @@ describe("watching", () => {
     expect(only(driver.block(12), "look")).toEqual([]);
   });
 
+  it("bytes that a node takes as new are looked for from the next block on, and known ones at once", () => {
+    const wanted = (effects: ReturnType<Driver["tick"]>): number =>
+      only(effects, "look").flatMap((one) => one.wanted).length;
+    const isNew = drive([]);
+    isNew.block(10);
+    isNew.feed({ kind: "views", withdrawals: [sentView(1, "broadcast")] });
+    sent(isNew, 1);
+    expect(wanted(isNew.tick(1_000))).toBe(0);
+    expect(wanted(isNew.block(11))).toBe(1);
+    const isKnown = drive([]);
+    isKnown.block(10);
+    isKnown.feed({ kind: "views", withdrawals: [sentView(1, "broadcast")] });
+    const said = [{ node: "http://one", standing: "taken", meaning: "known", text: "" }] as const;
+    isKnown.feed({ kind: "sent", transactionId: idOf(1), attempt: 1, answers: said });
+    expect(wanted(isKnown.tick(1_000))).toBe(1);
+    // Without a new block it is looked for again all the same.
+    const isStill = drive([]);
+    isStill.block(10);
+    isStill.feed({ kind: "views", withdrawals: [sentView(1, "broadcast")] });
+    sent(isStill, 1);
+    expect(wanted(isStill.tick(15_000))).toBe(1);
+  });
+
   it("the scheduler tells a revert, and that a token transfer moved otherwise, once with an alarm", () => {
     const reverted = drive([sentView(1, "included")]);
     reverted.block(10);
@@ -154,10 +177,46 @@ describe("watching", () => {
   it("the scheduler looks as soon as there is a block, and not again when its chain state follows", () => {
     const driver = drive([sentView(1, "broadcast")]);
     driver.block(10);
+    look(driver, 1, null);
     expect(only(driver.feed({ kind: "head", chain: "local", number: 11 }), "look")).toHaveLength(1);
     expect(only(driver.block(11), "look")).toEqual([]);
+    look(driver, 1, null);
     expect(only(driver.tick(14_000), "look")).toEqual([]);
     expect(only(driver.tick(1000), "look")).toHaveLength(1);
+  });
+
+  it("nodes that are slower than the blocks get no question again that they still have, for a minute", () => {
+    const driver = drive([sentView(1, "broadcast"), sentView(2, "broadcast")]);
+    const wanted = (
+      effects: ReturnType<Driver["tick"]>,
+      kind: "look" | "confirm",
+    ): readonly number[] =>
+      only(effects, kind).flatMap((one) => one.wanted.map(({ withdrawal }) => withdrawal.sequence));
+    const blocks = (...numbers: number[]) =>
+      numbers.map((number) => driver.block(number, { finalNumber: 8 }));
+    expect(blocks(10, 11, 12, 13).map((effects) => wanted(effects, "look"))).toEqual([
+      [1, 2],
+      [],
+      [],
+      [],
+    ]);
+    const one = {
+      transactionId: idOf(1),
+      location: { txHash: hashOf(1, 1), block: 10, blockHash: "0x10" },
+      isDoubtful: false,
+    };
+    driver.feed({ kind: "looked", chain: "local", found: [one], failed: [idOf(2)] });
+    // The newer block is asked about within a second.
+    expect(wanted(driver.tick(1_000), "look")).toEqual([2]);
+    expect(wanted(driver.block(14, { finalNumber: 10 }), "confirm")).toEqual([1]);
+    expect(wanted(driver.block(15, { finalNumber: 11 }), "confirm")).toEqual([]);
+    driver.feed({ kind: "confirmed", chain: "local", found: [], failed: [idOf(1)] });
+    expect(wanted(driver.block(16, { finalNumber: 12 }), "confirm")).toEqual([1]);
+    const lost = [driver.tick(59_000), driver.tick(1_000)];
+    expect(lost.map((effects) => [wanted(effects, "look"), wanted(effects, "confirm")])).toEqual([
+      [[], []],
+      [[2], [1]],
+    ]);
   });
 
   it("the scheduler calls a nonce lost only when its use by another was agreed again and again for a minute", () => {
@@ -216,6 +275,23 @@ describe("watching", () => {
     expect(asks).toContain("replace:1");
     expect(asks.at(-1)).toBe("observed:1");
   });
+
+  it.each(["expired", "slot-used"] as const)(
+    "the scheduler takes an inclusion back that the nodes do not show, though they call the bytes %s",
+    (said) => {
+      const driver = drive([sentView(1, "included")]);
+      driver.block(10);
+      expect(observedBody(sent(driver, 1, said))).toEqual([]);
+      expect(observedBody(look(driver, 1, null, 1, true))).toEqual([]); // the nodes differ
+      const told = [...observedBody(look(driver, 1, null)), ...observedBody(driver.tick(1_000))];
+      expect(told).toEqual([
+        { transactionId: idOf(1), stage: "broadcast", outcome: "", txHash: hashOf(1, 1), block: 0 },
+      ]);
+      const answer = { ok: true, withdrawal: sentView(1, "broadcast") } as const;
+      driver.feed({ kind: "answered", verb: "observed", transactionId: idOf(1), answer });
+      expect(observedBody(driver.tick(36_000))).toEqual([]);
+    },
+  );
 
   it("the scheduler takes a late answer of an earlier stage for no answer to the last", () => {
     const driver = drive([sentView(1, "broadcast")]);

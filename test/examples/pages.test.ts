@@ -10,7 +10,7 @@ import { programVersion } from "../../base/version.ts";
 import { readInstallCommand } from "../../cli/install/command-line.ts";
 import { gatewayConfig, gatewayUser, layouts, takeAwayFile } from "../../cli/install/layout.ts";
 import { commandTree } from "../../cli/main.ts";
-import { tree } from "../../gateway/command.ts";
+import { gatewayCommands } from "../../gateway/command.ts";
 import { projectRoot } from "../../lab/kit/kit.ts";
 
 const read = (path: string): string => readFileSync(join(projectRoot, path), "utf8");
@@ -40,7 +40,10 @@ describe("the pages of examples/", () => {
       /^(?:autowithdraw-gateway|node gateway\/gateway\.js) ([a-z][^\n`#]*)/gm,
     );
     expect([agent.length > 8, gateway.length > 6]).toEqual([true, true]);
-    for (const [top, calls] of [[commandTree(), agent] as const, [tree(), gateway] as const]) {
+    for (const [top, calls] of [
+      [commandTree(), agent] as const,
+      [gatewayCommands(), gateway] as const,
+    ]) {
       for (const words of calls.filter(([name]) => name !== "install" && name !== "pair")) {
         const command = commandOf(top, words);
         expect(command, words.join(" ")).toBeDefined();
@@ -125,7 +128,7 @@ describe(".github", () => {
     );
     for (const [, part, name] of named)
       expect(
-        (part === undefined ? commandTree() : tree()).commands.map((one) => one.name()),
+        (part === undefined ? commandTree() : gatewayCommands()).commands.map((one) => one.name()),
       ).toContain(name);
   });
 });

@@ -15,7 +15,7 @@ import { type CallbackSender, createCallbackSender } from "../../gateway/callbac
 import {
   addCallback,
   callbackDeliveries,
-  redeliver,
+  redeliverCallback,
   testCallback,
 } from "../../gateway/operator/callbacks.ts";
 import { receiver, startTestGateway, type TestGateway } from "../../lab/kit/gateway-server.ts";
@@ -147,7 +147,7 @@ describe.each(shops)("callbacks in $name", ({ name, isThere, listen }) => {
 
       await stop(child as ChildProcess);
       await begin(port, secret);
-      expect(redeliver(gateway.operator, ofIt()?.delivery ?? 0)).toEqual({ ok: true });
+      expect(redeliverCallback(gateway.operator, ofIt()?.delivery ?? 0)).toEqual({ ok: true });
       gateway.service.signals.emit("changed", { transactionId: "" });
       await until(() => ofIt()?.state === "delivered" && ofIt()?.tries.length === 2);
       expect(ofIt()?.tries.map(({ status }) => status)).toEqual([204, 204]);

@@ -5,7 +5,7 @@
  */
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { FaultBook } from "../../gateway/faults/book.ts";
-import { type Around, effectOf } from "../../gateway/hub/effect.ts";
+import { type EntryContext, effectOf } from "../../gateway/hub/effect.ts";
 import { namedOf } from "../../gateway/hub/named.ts";
 import { belowCode, belowEndedCode } from "../../gateway/store/below-beginning.ts";
 import { createSignals } from "../../gateway/store/signals.ts";
@@ -95,7 +95,7 @@ const entry = (transactionId: string, change: object = {}) =>
     address: "",
     ...change,
   }) as const;
-const around = (id: string): Around => ({
+const around = (id: string): EntryContext => ({
   ...{
     agent: readAgent(db.store, keys.id),
     row: row(id),

@@ -71,24 +71,14 @@ describe("the client's types", () => {
       orderId: "a",
       metadata: { a: "1" },
     };
+    const sum = { fiatCurrency: "TRY", fiatAmount: "1" } as const;
     // @ts-expect-error both an amount and a sum of money
-    const both: DepositOrder = {
-      currency: "eth",
-      amount: "1",
-      fiatCurrency: "TRY",
-      fiatAmount: "1",
-      orderId: "a",
-    };
+    const both: DepositOrder = { currency: "eth", amount: "1", ...sum, orderId: "a" };
     // @ts-expect-error neither
     const neither: DepositOrder = { currency: "eth", orderId: "a" };
+    const order: WithdrawalOrder = { currency: "eth", amount: "1", address: "0x", orderId: "a" };
     // @ts-expect-error a field that the operation does not know
-    const unknown: WithdrawalOrder = {
-      currency: "eth",
-      amount: "1",
-      address: "0x",
-      orderId: "a",
-      speed: "fast",
-    };
+    const unknown: WithdrawalOrder = { ...order, speed: "fast" };
     const record = (one: Transaction): readonly unknown[] => [
       one.explorerUrl,
       one.confirmations,

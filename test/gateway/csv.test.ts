@@ -14,7 +14,7 @@ import {
 } from "../../gateway/answer/csv-cell.ts";
 import { csvColumns } from "../../gateway/answer/record.ts";
 import { csvHead, csvTableOf } from "../../gateway/api/csv.ts";
-import { run } from "../../gateway/command.ts";
+import { runWords } from "../../gateway/command.ts";
 import { schemas } from "../../gateway/openapi/records.ts";
 import { insertTransaction } from "../../lab/kit/gateway-database.ts";
 import { testConfig } from "../../lab/kit/gateway-server.ts";
@@ -273,7 +273,7 @@ describe("sweeps list --csv", () => {
     const before = process.exitCode;
     process.exitCode = undefined;
     try {
-      await run(["sweeps", "list", ...options, "--config", config]);
+      await runWords(["sweeps", "list", ...options, "--config", config]);
       return { text, code: Number(process.exitCode ?? 0) };
     } finally {
       process.exitCode = before;

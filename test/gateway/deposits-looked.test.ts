@@ -43,6 +43,15 @@ describe("an order right after a start", () => {
     ]);
   });
 
+  it("tells of the address that leaves, once, so that the next ones are looked at in time", async () => {
+    const left: object[] = [];
+    kit.service.signals.on("left", (signal) => void left.push(signal));
+    await kit.order("anna");
+    await kit.order("anna");
+    await kit.order("bora");
+    expect(left).toEqual([0, 1].map((index) => ({ network, account: depositXpub, index })));
+  });
+
   it("more orders at once than addresses that were looked at each get one", async () => {
     const got = await Promise.all(
       Array.from({ length: 80 }, (_, number) => kit.order(`o-${number}`)),

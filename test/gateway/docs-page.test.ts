@@ -100,7 +100,7 @@ describe("/docs", () => {
     expect(await languageOf("?lang=xx", "tr")).toBe("tr");
     const text = (await gateway.send("/docs?lang=tr")).text;
     for (const name of Object.values(pageWords.tr.operations)) expect(text).toContain(name);
-    expect(text).toContain(`<code>amount_precision</code>: ${answerCodes.amount_precision[2]}`);
+    expect(text).toContain(`<code>amount_precision</code>: ${answerCodes.amount_precision.tr}`);
     expect(
       (
         await gateway.send("/docs", {

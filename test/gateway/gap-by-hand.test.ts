@@ -7,7 +7,7 @@ import { AgentError } from "../../base/fault.ts";
 import type { DetectedPayment } from "../../chains/nodes.ts";
 import type { Operator } from "../../gateway/operator/accounts.ts";
 import { creditNamed } from "../../gateway/operator/crediting.ts";
-import { giveUpGap } from "../../gateway/operator/faults.ts";
+import { giveUpGap, retryFault } from "../../gateway/operator/faults.ts";
 import { releaseDeposit } from "../../gateway/operator/gap-releasing.ts";
 import { provePayments } from "../../gateway/operator/proving.ts";
 import { listFaults } from "../../gateway/store/faults.ts";
@@ -191,8 +191,15 @@ describe("a payment in a gap on a chain of tags", () => {
     expect(releaseDeposit(by(), unpaid.id, "too early")).toMatchObject({
       code: "GATEWAY_DEPOSIT_NOT_HELD",
     });
-    expect(giveUpGap(by(), name, "no server has it", true)).toEqual({ ok: true });
-    await hours(5);
+    expect(retryFault(by(), name)).toEqual({ ok: true });
+    expect(giveUpGap(by(), name, "no server has it", true)).toEqual({
+      ok: true,
+      held: 2,
+      isByHand: true,
+    });
+    expect(retryFault(by(), name)).toMatchObject({ code: "GATEWAY_GAP_GIVEN_UP" });
+    // Longer than the book keeps a fault of which nothing is asked.
+    await hours(50);
     expect([rowOf(paid), rowOf(unpaid)]).toMatchObject([{ status: 0 }, { status: 0 }]);
     expect([...held()].sort()).toEqual([paid.id, unpaid.id].sort());
     const told = listFaults(world.database).find(({ domain }) => domain === "history");

@@ -88,8 +88,16 @@ it("a gap is given up, by hand alone where tags tell requests apart", () => {
     ok: false,
     code: "GATEWAY_GAP_TAGGED",
   });
-  expect(giveUpGap(by, "history/eip155:31337/*/7", "no node has it")).toEqual({ ok: true });
-  expect(giveUpGap(by, "history/xrpl:0/*/7", "no server has it", true)).toEqual({ ok: true });
+  expect(giveUpGap(by, "history/eip155:31337/*/7", "no node has it")).toEqual({
+    ok: true,
+    held: 0,
+    isByHand: false,
+  });
+  expect(giveUpGap(by, "history/xrpl:0/*/7", "no server has it", true)).toEqual({
+    ok: true,
+    held: 0,
+    isByHand: true,
+  });
   const givenUp = (network: string) =>
     listGaps(database, network).map(({ givenUpAt }) => givenUpAt);
   expect([givenUp("xrpl:0"), givenUp("eip155:31337")]).toEqual([[9], [9]]);

@@ -19,7 +19,7 @@ import { join } from "node:path";
 import { DatabaseSync } from "@photostructure/sqlite";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { AgentError } from "../../base/fault.ts";
-import { listAgents, revoke } from "../../gateway/operator/accounts.ts";
+import { listAgents, revokeMerchantKey } from "../../gateway/operator/accounts.ts";
 import { backUp, checkBackup } from "../../gateway/operator/backup.ts";
 import { describeKey, listKeys } from "../../gateway/operator/key-list.ts";
 import { checkCopy } from "../../gateway/store/copy.ts";
@@ -261,7 +261,7 @@ describe("key list", () => {
   it("has every key with what it may do and when it was used, never a secret", () => {
     const shop = gateway.key({ scopes: ["read", "deposit"], profile: "strict" });
     const old = gateway.key({ scopes: ["read"], alg: "EdDSA" });
-    expect(revoke(gateway.operator, old.keyId).ok).toBe(true);
+    expect(revokeMerchantKey(gateway.operator, old.keyId).ok).toBe(true);
     const listed = listKeys(gateway.operator, undefined);
     if (!listed.ok) throw new Error(listed.code);
     const one = (id: string) => listed.keys.find(({ keyId }) => keyId === id);

@@ -9,7 +9,7 @@ import { fileURLToPath } from "node:url";
 import { HDKey } from "@scure/bip32";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { version } from "../../base/version.ts";
-import { run, tree } from "../../gateway/command.ts";
+import { gatewayCommands, runWords } from "../../gateway/command.ts";
 import { recordAlarm } from "../../gateway/store/alarm.ts";
 import { keepFault } from "../../gateway/store/faults.ts";
 import { openGap } from "../../gateway/store/gaps.ts";
@@ -328,7 +328,7 @@ async function command(
   process.exitCode = undefined;
   try {
     const asked = line.includes("--config") ? line : [...line, "--config", "gateway.config.json"];
-    await run(
+    await runWords(
       asked.map((word) => (/\.(?:json|backup)$/.test(word) ? join(gateway.dir, word) : word)),
     );
     return { text, code: Number(process.exitCode ?? 0) };
@@ -418,7 +418,7 @@ describe("transcripts of the gateway's operator", () => {
   });
 
   it("hold every command of these groups, and each of them takes --json", () => {
-    const groups = tree().commands.filter((one) =>
+    const groups = gatewayCommands().commands.filter((one) =>
       [
         "merchant",
         "key",

@@ -359,7 +359,7 @@ describe("the language of messages", () => {
   });
 
   it("has words in both for every code", () => {
-    for (const [code, [status, en, tr]] of Object.entries(answerCodes)) {
+    for (const [code, { status, en, tr }] of Object.entries(answerCodes)) {
       expect(status, code).toBeGreaterThanOrEqual(200);
       expect(en.length * tr.length, code).toBeGreaterThan(0);
       expect(en, code).not.toBe(tr);
@@ -385,11 +385,11 @@ describe("docs/api.md", () => {
 
   it("holds the tables of codes and of reasons (write them again with -u)", async () => {
     const answers = Object.entries(answerCodes).map(
-      ([code, [status, en, tr]]) => `| ${status} | \`${code}\` | ${en} | ${tr} |`,
+      ([code, { status, en, tr }]) => `| ${status} | \`${code}\` | ${en} | ${tr} |`,
     );
     const reasons = Object.entries(codes)
-      .filter(([, [kind, , audience]]) => kind === "refusal" && audience === "merchant")
-      .map(([code, [, , , meaning]]) => `| \`${code}\` | ${meaning} |`);
+      .filter(([, { kind, reader }]) => kind === "refusal" && reader === "merchant")
+      .map(([code, { meaning }]) => `| \`${code}\` | ${meaning} |`);
     const chain = [
       "| `chain_reverted` | the transaction is final on chain and failed there |",
       "| `chain_slot_consumed` | another transaction of the account took its place on chain, and paid nobody for it |",

@@ -7,7 +7,7 @@ import { describe, expect, it } from "vitest";
 import { readGatewayKey } from "../../gateway/auth/gateway-key.ts";
 import { addressBlock, createBuckets, createFailureCounter } from "../../gateway/auth/rate.ts";
 import { openSecret, sealSecret } from "../../gateway/auth/secret-box.ts";
-import { revoke } from "../../gateway/operator/accounts.ts";
+import { revokeMerchantKey } from "../../gateway/operator/accounts.ts";
 import { schemaDigest, schemaVersion } from "../../gateway/store/migrations.ts";
 import { openStore } from "../../gateway/store/store.ts";
 import { type Answered, handmadeToken, startTestGateway } from "../../lab/kit/gateway-server.ts";
@@ -41,13 +41,16 @@ describe("a key", () => {
   it("is told it was revoked only when it could have signed", async () => {
     const { keyId, apiKey } = gateway.key({});
     expect((await knock(handmadeToken(apiKey, gateway.clock.nowMs))).status).toBe(200);
-    expect(revoke(gateway.operator, keyId).ok).toBe(true);
+    expect(revokeMerchantKey(gateway.operator, keyId).ok).toBe(true);
     const answer = await knock(handmadeToken(apiKey, gateway.clock.nowMs));
     expect([answer.status, answer.body.code]).toEqual([403, "key_revoked"]);
     expect(
       (await knock(handmadeToken(apiKey, gateway.clock.nowMs, { secret: randomBytes(32) }))).status,
     ).toBe(401);
-    expect(revoke(gateway.operator, keyId)).toEqual({ ok: false, code: "GATEWAY_UNKNOWN_KEY" });
+    expect(revokeMerchantKey(gateway.operator, keyId)).toEqual({
+      ok: false,
+      code: "GATEWAY_UNKNOWN_KEY",
+    });
   });
 
   it("has a secret that stands nowhere in the database, and opens for its own row only", () => {

@@ -6,7 +6,14 @@ import { secp256k1 } from "@noble/curves/secp256k1";
 import { HDKey } from "@scure/bip32";
 import { describe, expect, it } from "vitest";
 import { deriveAccounts, namedAccounts, type WalletAccount } from "../../agent/keystore/nodes.ts";
-import { createMerchant, listAgents, unpairAgent } from "../../gateway/operator/accounts.ts";
+import {
+  createMerchant,
+  listAgents,
+  recoverAgent,
+  unpairAgent,
+} from "../../gateway/operator/accounts.ts";
+import { hotWalletAddressOn } from "../../gateway/store/agent-accounts.ts";
+import { keepLevel } from "../../gateway/store/levels.ts";
 import type { JobRow } from "../../gateway/store/rows.ts";
 import {
   type Answered,
@@ -68,6 +75,20 @@ describe("pairing", () => {
       openWithdrawals: 0,
     });
     expect(keyId).toBe(gateway.merchant.keyId);
+  });
+
+  it("begins a recovery, and names the chains whose payments this run of the gateway has not read", async () => {
+    await gateway.pair();
+    const agent = agentRow();
+    const [network = ""] = JSON.parse(agent.networks) as string[];
+    const recover = (run: string | null) => recoverAgent({ ...gateway.operator, run }, agent.id, 0);
+    expect(recover(null)).toMatchObject({ ok: true, ledgerEpoch: 2, unread: [network] });
+    expect(recover("now")).toMatchObject({ ledgerEpoch: 3, unread: [network] });
+    const wallet = { network, account: hotWalletAddressOn(agent, network) };
+    keepLevel(gateway.operator.store.database, wallet, "before");
+    expect(recover("now")).toMatchObject({ unread: [network] });
+    keepLevel(gateway.operator.store.database, wallet, "now");
+    expect(recover("now")).toMatchObject({ unread: [] });
   });
 
   it("again with the same keys raises the epoch; with others it is refused until the agent is released", async () => {

@@ -12,13 +12,13 @@ import { parseConfig } from "../../gateway/config/config.ts";
 import { type Fiat, fiats } from "../../gateway/config/fiat.ts";
 import { type SourceName, sourceNames } from "../../gateway/config/price-settings.ts";
 import { describePrices, listPrices } from "../../gateway/operator/prices.ts";
-import { type Ask, createAsk } from "../../gateway/prices/ask.ts";
+import { createAsk, type PriceRequest } from "../../gateway/prices/ask.ts";
 import { priceText, readPrice } from "../../gateway/prices/decimal.ts";
 import { parseExact } from "../../gateway/prices/exact-json.ts";
-import { createFeed, type Feed } from "../../gateway/prices/feed.ts";
+import { createFeed, type PriceFeed } from "../../gateway/prices/feed.ts";
 import { markets } from "../../gateway/prices/markets.ts";
 import { createBoard } from "../../gateway/prices/price-cache.ts";
-import { judge, type Reading } from "../../gateway/prices/price-median.ts";
+import { judgePrice, type PriceReading } from "../../gateway/prices/price-median.ts";
 import { boardOf } from "../../gateway/prices/prices.ts";
 import { type GatewayDatabase, gatewayDatabase } from "../../lab/kit/gateway-database.ts";
 import { testConfig } from "../../lab/kit/gateway-server.ts";
@@ -189,7 +189,7 @@ interface World {
   readonly db: GatewayDatabase;
   readonly clock: { nowMs: number };
   readonly markets: readonly LocalMarket[];
-  readonly feed: Feed;
+  readonly feed: PriceFeed;
   readonly events: string[];
   price(fiat: Fiat): { price: string; isStale: boolean } | null;
   leftOut(fiat: Fiat): Record<string, string>;
@@ -235,7 +235,7 @@ async function world(
     { level: "info" },
     { write: (line: string) => void events.push(JSON.parse(line).event) },
   );
-  const ask: Ask = (url, signal) =>
+  const ask: PriceRequest = (url, signal) =>
     createAsk(local.find((one) => url.startsWith(one.url))?.waitMs)(url, signal);
   const feed = createFeed({ config, board, store: db.store, ask, log, clock: () => clock.nowMs });
   close = async () => {
@@ -356,7 +356,7 @@ describe("the markets", () => {
 
 describe("the judgement", () => {
   const rules = { guardPercent: 5, readingMsMax: 180_000, stuckMs: 900_000 };
-  const readings = (...prices: readonly number[]): Reading[] =>
+  const readings = (...prices: readonly number[]): PriceReading[] =>
     prices.map((price, place) => ({
       ...{
         source: sourceNames[place] as SourceName,
@@ -367,7 +367,7 @@ describe("the judgement", () => {
       ...{ readAtMs: start + place, markSinceMs: start },
     }));
   const judged = (...prices: readonly number[]): string => {
-    const { price, leftOut } = judge(readings(...prices), rules, start);
+    const { price, leftOut } = judgePrice(readings(...prices), rules, start);
     return `${text(price)} ${[...leftOut.values()].map((why) => why || "counts").join(" ")}`;
   };
 
@@ -392,11 +392,11 @@ describe("the judgement", () => {
     void fc.assert(
       fc.property(set, (prices) => {
         const all = readings(...prices);
-        const { price, leftOut, atMs } = judge(all, rules, start);
+        const { price, leftOut, atMs } = judgePrice(all, rules, start);
         const counted = all
           .filter(({ source }) => leftOut.get(source) === "")
           .map((one) => one.price);
-        expect(judge([...all].reverse(), rules, start).price).toBe(price);
+        expect(judgePrice([...all].reverse(), rules, start).price).toBe(price);
         if (price === null) {
           expect([counted, atMs]).toEqual([[], 0]);
           return;

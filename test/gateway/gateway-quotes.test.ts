@@ -9,7 +9,7 @@ import { createClient } from "../../client/client.ts";
 import type { GatewayCurrency } from "../../gateway/config/config.ts";
 import { readPrice } from "../../gateway/prices/decimal.ts";
 import { createBoard } from "../../gateway/prices/price-cache.ts";
-import { quote } from "../../gateway/prices/quote.ts";
+import { quoteAmount } from "../../gateway/prices/quote.ts";
 import type { Prices } from "../../gateway/service.ts";
 import { receiver, usdtContract } from "../../lab/kit/gateway-server.ts";
 import { parseAmount } from "../../protocol/amount.ts";
@@ -185,7 +185,7 @@ describe("a quote", () => {
           canHave: () => true,
         };
         const fiatAmount = `${cents / 100n}.${(cents % 100n).toString().padStart(2, "0")}`;
-        const made = quote(prices, { decimal } as GatewayCurrency, {
+        const made = quoteAmount(prices, { decimal } as GatewayCurrency, {
           fiatCurrency: "USD",
           fiatAmount,
         });

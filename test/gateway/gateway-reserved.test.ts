@@ -4,7 +4,8 @@
  */
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { insertDeposit } from "../../gateway/store/deposits.ts";
-import { listReserved, mendReserved } from "../../gateway/store/reserved.ts";
+import { listReserved, mendReserved, ReservedChanges } from "../../gateway/store/reserved.ts";
+import type { Database } from "../../gateway/store/store.ts";
 import {
   endWithdrawal,
   insertWithdrawal,
@@ -65,6 +66,17 @@ function act(number: number, seeded: Seeded): void {
       () => moveWithdrawal(database, id, { stage: "broadcast", txHash: "0x02", changedAt: 1 }),
       () => endWithdrawal(database, id, { status: 1, stage: "completed", code: "", ...place }),
       () => endWithdrawal(database, id, { status: 2, stage: "failed", code: "reverted", ...place }),
+      () => {
+        const later = new ReservedChanges();
+        for (const one of [id, idOf(seeded.below(number)), idOf(seeded.below(number))])
+          endWithdrawal(
+            database,
+            one,
+            { status: 1, stage: "completed", code: "", ...place },
+            later,
+          );
+        later.flush(database);
+      },
       () =>
         updateWithdrawal(database, id, { status: 2, stage: "refused", code: "POLICY_DENIED" }, 1),
       () => updateWithdrawal(database, id, { stage: "signed" }, 1),
@@ -83,7 +95,12 @@ describe("the reserved sums", () => {
       for (let step = 0; step < share(1_200, 400); step += 1) {
         if (step % 4 === 0) {
           made += 1;
-          db.store.write((database) => insertWithdrawal(database, orderOf(made - 1, seeded)));
+          const order = orderOf(made - 1, seeded);
+          const known = (database: Database) =>
+            listReserved(database, order.depositAddress, order.network);
+          db.store.write((database) =>
+            insertWithdrawal(database, order, ...(made % 2 === 0 ? [known(database)] : [])),
+          );
         } else act(made, seeded);
         if (step % 10 === 0) expect(mendReserved(db.store.database), `step ${step}`).toBe(0);
       }

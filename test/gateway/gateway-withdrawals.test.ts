@@ -341,7 +341,7 @@ describe("a withdrawal's body", () => {
       const answer = await gateway.call("POST", "/api/v1/autoWithdraw", body);
       expect([answer.status, answer.body.code]).toEqual([status, code]);
       expect(answer.body).toMatchObject({
-        message: answerCodes[code as keyof typeof answerCodes][1],
+        message: answerCodes[code as keyof typeof answerCodes].en,
         requestId: expect.any(String),
       });
       expect([countOf("transactions"), countOf("jobs")]).toEqual([0, 0]);

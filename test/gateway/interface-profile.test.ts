@@ -4,8 +4,8 @@
  * same client fails with a key of another profile.
  */
 import { describe, expect, it } from "vitest";
-import { json } from "../../gateway/answer/answer.ts";
-import { narrowed } from "../../gateway/answer/interface-fields.ts";
+import { jsonAnswer } from "../../gateway/answer/answer.ts";
+import { narrowAnswer } from "../../gateway/answer/interface-fields.ts";
 import { handmadeToken, receiver } from "../../lab/kit/gateway-server.ts";
 import { answering, db, eachTestItsGateway, gateway, ready } from "../support/shop.ts";
 
@@ -149,8 +149,8 @@ describe("a client of the interface's fields alone", () => {
   });
 
   it("a small balance keeps its digits when other fields are left out", () => {
-    const whole = json('{"balance":0.0000001,"currency":"eth","available":"0.0000001"}');
-    expect(narrowed(whole, "balance")).toEqual(json('{"balance":0.0000001}'));
+    const whole = jsonAnswer('{"balance":0.0000001,"currency":"eth","available":"0.0000001"}');
+    expect(narrowAnswer(whole, "balance")).toEqual(jsonAnswer('{"balance":0.0000001}'));
   });
 
   it("refuses the project's own fields of a compatible key", async () => {

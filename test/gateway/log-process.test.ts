@@ -21,7 +21,7 @@ function run(text: string): { readonly messages: readonly string[]; readonly std
   const fd = openSync(file, "w");
   const command = JSON.stringify(join(projectRoot, "dist/gateway/operator/command.js"));
   const script = `import { readFileSync } from "node:fs";
-    import { answer, complain, makeLog } from ${command};
+    import { answerSignal, makeLog, printProblem } from ${command};
     const lines = () => readFileSync(${JSON.stringify(file)}, "utf8").split("\\n").length - 1;
     const log = makeLog("info");
     ${text}`;
@@ -64,18 +64,18 @@ it("lines that wait leave a moment later by themselves", () => {
 });
 
 it("an answer to an operator and a complaint come after the lines before them", () => {
-  const text = `${two} answer("config-reload", "three"); log.info({ event: "request" }, "four"); complain("five", "");`;
+  const text = `${two} answerSignal("config-reload", "three"); log.info({ event: "request" }, "four"); printProblem("five", "");`;
   expect(run(text).messages).toEqual(["one", "two", "three", "four", "five"]);
 });
 
 it("a gateway whose log and output nobody reads any more goes on, and ends with its own code", async () => {
   const command = JSON.stringify(join(projectRoot, "dist/gateway/operator/command.js"));
   const unread = JSON.stringify(join(projectRoot, "dist/base/unread-output.js"));
-  const script = `import { answer, complain, makeLog, print } from ${command};
+  const script = `import { answerSignal, makeLog, printProblem, printText } from ${command};
     import { dropUnread } from ${unread};
     dropUnread(process.stdout, process.stderr);
     const log = makeLog("info");
-    const all = () => { print("x"); log.error({ event: "bug" }, "x"); answer("config-reload", "x"); complain("x", ""); };
+    const all = () => { printText("x"); log.error({ event: "bug" }, "x"); answerSignal("config-reload", "x"); printProblem("x", ""); };
     process.stdin.on("end", () => { all(); setTimeout(() => { all(); setTimeout(() => process.exit(7), 10); }, 10); }).resume();`;
   const child = spawn(process.execPath, ["--input-type=module", "-e", script], {
     stdio: ["pipe", "pipe", "pipe"],

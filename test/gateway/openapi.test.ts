@@ -11,7 +11,7 @@ import { createServer } from "../../gateway/api/server.ts";
 import { addStation } from "../../gateway/api/service-routes.ts";
 import { listParameterNames } from "../../gateway/api/transactions.ts";
 import { tellChanges } from "../../gateway/callbacks/outbox.ts";
-import { createMerchant, revoke } from "../../gateway/operator/accounts.ts";
+import { createMerchant, revokeMerchantKey } from "../../gateway/operator/accounts.ts";
 import { addCallback } from "../../gateway/operator/callbacks.ts";
 import { changePage } from "../../gateway/operator/merchant-page.ts";
 import type { TransactionRow } from "../../gateway/store/rows.ts";
@@ -332,7 +332,7 @@ describe("each documented code comes, and no other: ", () => {
         const scope = place.operation.security[0]?.signatureToken?.[0];
         const other = gateway.key({ scopes: [scope === "read" ? "deposit" : "read"] });
         const gone = gateway.key({ scopes: allScopes });
-        revoke(gateway.operator, gone.keyId);
+        revokeMerchantKey(gateway.operator, gone.keyId);
         const all = ["read", "deposit", "withdraw:auto", "withdraw:manual"] as const;
         const ended = gateway.key({ scopes: all });
         const elsewhere = gateway.key({ scopes: all });

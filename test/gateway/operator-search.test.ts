@@ -5,7 +5,7 @@
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { parseConfig } from "../../gateway/config/config.ts";
 import { showDeposit } from "../../gateway/operator/deposits.ts";
-import { search } from "../../gateway/operator/find.ts";
+import { searchRecords } from "../../gateway/operator/find.ts";
 import { readyAnswerOf } from "../../gateway/operator/health.ts";
 import { ageText, exitOf } from "../../gateway/operator/status.ts";
 import { type GatewayState, problemsOf } from "../../gateway/operator/status-problems.ts";
@@ -33,7 +33,7 @@ beforeEach(() => {
 afterEach(() => db.remove());
 
 const ids = (text: string): readonly string[] =>
-  search(db.store.database, config, text, 50).records.map(({ row }) => row.id);
+  searchRecords(db.store.database, config, text, 50).records.map(({ row }) => row.id);
 
 describe("the operator's search", () => {
   it("finds a payment by each spelling of its address and hash, and by its amount alone", () => {
@@ -116,7 +116,9 @@ describe("the operator's search", () => {
     const [local] = Object.values(config.chains);
     const chains = { ...config.chains, xrp: { ...local!, network: "xrpl:0" } };
     const found = (text: string) =>
-      search(db.store.database, { ...config, chains }, text, 50).records.map(({ row }) => row.id);
+      searchRecords(db.store.database, { ...config, chains }, text, 50).records.map(
+        ({ row }) => row.id,
+      );
     expect([capitals, capitals.toLowerCase()].map(found)).toEqual([[id], [id]]);
     expect(found(`${capitals.slice(0, -1)}C`)).toEqual([]);
   });
@@ -125,7 +127,12 @@ describe("the operator's search", () => {
     const id = "1".repeat(32);
     insertTransaction(db.store, { id, orderId: "in-1", depositAddress: address });
     db.store.database.run("INSERT INTO depositAddresses VALUES (?, NULL, 0, ?)", address, id);
-    const found = search(db.store.database, { ...config, chains: {} }, address.toLowerCase(), 50);
+    const found = searchRecords(
+      db.store.database,
+      { ...config, chains: {} },
+      address.toLowerCase(),
+      50,
+    );
     expect(found.records.map(({ row }) => row.id)).toEqual([id]);
   });
 
@@ -143,11 +150,16 @@ describe("the operator's search", () => {
       "INSERT INTO signatures (transactionId, attempt, agent, network, account, slot, txHash, feeMax, seq) VALUES (?, 0, ?, 'eip155:31337', ?, '2', ?, '1', 2)",
       ...[id, agent.id, agent.hotWalletAddress, hash.replace("ab", "cd")],
     );
-    const found = search(db.store.database, config, hash, 50);
+    const found = searchRecords(db.store.database, config, hash, 50);
     expect([found.records, found.foreign.map(({ slot }) => slot)]).toEqual([[], ["1"]]);
-    const signed = search(db.store.database, config, hash.replace("ab", "cd"), 50);
+    const signed = searchRecords(db.store.database, config, hash.replace("ab", "cd"), 50);
     expect([signed.records.map(({ row }) => row.id), signed.foreign]).toEqual([[id], []]);
-    const ofWallet = search(db.store.database, config, agent.hotWalletAddress.toLowerCase(), 50);
+    const ofWallet = searchRecords(
+      db.store.database,
+      config,
+      agent.hotWalletAddress.toLowerCase(),
+      50,
+    );
     expect(ofWallet.others).toEqual([{ kind: "agent", id: agent.id, name: "Shop", by: "address" }]);
   });
 
@@ -175,7 +187,7 @@ describe("the operator's search", () => {
       },
     };
     for (const text of ["in-1", address, hash, "12.5", "1".repeat(32)])
-      search(explained, config, text, 50);
+      searchRecords(explained, config, text, 50);
     countsOf(explained, 0, null);
     for (const merchant of [undefined, "m1"])
       for (const orderId of [undefined, "in-1"])

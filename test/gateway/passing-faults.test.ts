@@ -17,12 +17,12 @@ import { makeSocketPaths, stateFolder } from "../../agent/files/state-folder.ts"
 import { verdictOn } from "../../agent/launcher/exit-status.ts";
 import { takeLock } from "../../agent/launcher/lock.ts";
 import { ledgerDisk } from "../../agent/ledger/disk.ts";
-import { writing } from "../../agent/ledger/folder.ts";
+import { writeOrFault } from "../../agent/ledger/folder.ts";
 import { createLedger, openLedger } from "../../agent/ledger/ledger.ts";
 import { listenLines } from "../../agent/signer/sockets/line-server.ts";
 import { type Code, codes, passingOf } from "../../base/codes.ts";
 import { AgentError } from "../../base/fault.ts";
-import { finding, verdictOfFindings } from "../../base/finding.ts";
+import { newFinding, verdictOfFindings } from "../../base/finding.ts";
 import { answerOfError } from "../../gateway/api/server.ts";
 import { type GatewayConfig, parseConfig } from "../../gateway/config/config.ts";
 import { listenFault } from "../../gateway/config/listen-fault.ts";
@@ -98,7 +98,7 @@ const isUnavailable = (error: unknown): void =>
 const ofNodes = (code: Code) => (): void => {
   const error = new AgentError(code, "none", "no word of a node");
   ends(code, error);
-  expect(verdictOfFindings([finding(code, "error", "no word of a node")])).toMatchObject({
+  expect(verdictOfFindings([newFinding(code, "error", "no word of a node")])).toMatchObject({
     verdict: "passing",
   });
   isUnavailable(error);
@@ -474,7 +474,7 @@ const rows: Readonly<Partial<Record<Code, Row>>> = {
       disk.remount("ro");
       ends(
         "LEDGER_READ_ONLY",
-        thrown(() => writing(() => options.disk.create("stopped.json", Buffer.from("{}")))),
+        thrown(() => writeOrFault(() => options.disk.create("stopped.json", Buffer.from("{}")))),
       );
       disk.remount("rw");
       openLedger(options).ledger.close();
@@ -581,8 +581,8 @@ describe("faults that pass", () => {
     expect(verdictOn(new AgentError("CONFIG_VALUE", "none", "out of range")).exitCode).toBe(2);
     expect(
       verdictOfFindings([
-        finding("GATEWAY_DISK_FULL", "error", "full"),
-        finding("GATEWAY_KEY_OTHER", "error", "key"),
+        newFinding("GATEWAY_DISK_FULL", "error", "full"),
+        newFinding("GATEWAY_KEY_OTHER", "error", "key"),
       ]),
     ).toEqual({
       verdict: "wrong",

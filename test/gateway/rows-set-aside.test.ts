@@ -18,7 +18,7 @@ import { payerView } from "../../gateway/api/payer-view.ts";
 import { listTransactions } from "../../gateway/api/transactions.ts";
 import { type Callbacks, startCallbacks } from "../../gateway/callbacks/callbacks.ts";
 import { tellChanges } from "../../gateway/callbacks/outbox.ts";
-import type { Letter } from "../../gateway/callbacks/send.ts";
+import type { DeliveryRequest } from "../../gateway/callbacks/send.ts";
 import type { Operator } from "../../gateway/operator/accounts.ts";
 import { addCallback } from "../../gateway/operator/callbacks.ts";
 import { listedLine, listedRecord } from "../../gateway/operator/records.ts";
@@ -32,13 +32,13 @@ import { lastItemPathOf, noteLastItem, takeRepeated } from "../../gateway/store/
 import { readMerchant } from "../../gateway/store/merchants.ts";
 import type { TransactionRow } from "../../gateway/store/rows.ts";
 import {
-  guarded,
   guardedWrite,
   isAside,
   keepAside,
   listAside,
   onRow,
   rowOfBug,
+  runGuarded,
 } from "../../gateway/store/set-aside.ts";
 import { createSignals } from "../../gateway/store/signals.ts";
 import { listedTransactions } from "../../gateway/store/transaction-lists.ts";
@@ -300,7 +300,7 @@ describe("a row that no reader takes", () => {
     );
     expect(failing(Object.assign(new Error("full"), { errcode: 13 }))).toThrow("full");
     expect(count()).toBe(1);
-    expect(guarded(() => BigInt("x"))).toMatchObject({ ok: false });
+    expect(runGuarded(() => BigInt("x"))).toMatchObject({ ok: false });
     expect(
       db.store.write((database) => guardedWrite(database, () => database.run(insert))),
     ).toMatchObject({ ok: true });
@@ -309,7 +309,7 @@ describe("a row that no reader takes", () => {
 });
 
 describe("callbacks with a row that none takes", () => {
-  let letters: Letter[];
+  let letters: DeliveryRequest[];
   let callbacks: Callbacks | null;
   beforeEach(() => {
     letters = [];
@@ -322,7 +322,7 @@ describe("callbacks with a row that none takes", () => {
     sealingKey: Uint8Array,
     fiatValueOf: () => string = () => "",
   ): void => {
-    const send = async (letter: Letter) => {
+    const send = async (letter: DeliveryRequest) => {
       letters.push(letter);
       return { status: 204, answer: "", retryAfter: undefined, durationMs: 1 };
     };

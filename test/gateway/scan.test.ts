@@ -18,11 +18,11 @@ import { depositAddressOf } from "../../chains/evm/address.ts";
 import { familyOf } from "../../chains/families.ts";
 import { createWatcher as createTronWatcher } from "../../chains/tron/node-watcher.ts";
 import { createGatewayKey } from "../../gateway/auth/gateway-key.ts";
-import { run } from "../../gateway/command.ts";
+import { runWords } from "../../gateway/command.ts";
 import { parseConfig } from "../../gateway/config/config.ts";
 import { listDepositAccounts } from "../../gateway/deposits/ceilings.ts";
 import { takeInFound } from "../../gateway/deposits/found.ts";
-import { type ScanNodes, type Scanned, scanAccounts } from "../../gateway/deposits/scan.ts";
+import { type ScanNodes, type ScanResult, scanAccounts } from "../../gateway/deposits/scan.ts";
 import { marksPathOf } from "../../gateway/store/address-marks.ts";
 import { listUnattributed } from "../../gateway/store/credits.ts";
 import { unattributedIdOf } from "../../gateway/store/forgotten-addresses.ts";
@@ -80,12 +80,12 @@ const currencies = [
   { id: "eth", contract: "" },
   { id: "usd", contract: "0x5FbDB2315678afecb367f032d93F642f64180aa3" },
 ];
-const scan = (reader: ScanNodes, change: object = {}): Promise<Scanned> =>
+const scan = (reader: ScanNodes, change: object = {}): Promise<ScanResult> =>
   scanAccounts([account], {
     ...{ reader, currencies, from: 0, to: null, gap: 20, isNamed: () => false, clock: () => 0 },
     ...{ rest: async () => {}, onProgress: () => {}, ...change },
   });
-const indexesOf = ({ found }: Scanned): readonly number[] =>
+const indexesOf = ({ found }: ScanResult): readonly number[] =>
   found.map(({ addressIndex }) => addressIndex);
 
 describe("a scan of an account", () => {
@@ -200,7 +200,7 @@ describe("money that a scan found", () => {
   const isNamed = (address: string): boolean =>
     isKnownAddress(kit.store.database, address, unattributedIdOf({ merchant: "m1", address }));
 
-  async function found(): Promise<Scanned> {
+  async function found(): Promise<ScanResult> {
     const reader = openWatcher({
       chain: configOf([kit.nodeUrl], 2).chains.local!,
       log: () => undefined,
@@ -211,7 +211,7 @@ describe("money that a scan found", () => {
       reader.close();
     }
   }
-  const take = (scanned: Scanned) =>
+  const take = (scanned: ScanResult) =>
     takeInFound(kit.store, listDepositAccounts(kit.store.database, "m1"), [{ network, scanned }], {
       ...{ networks: [network], nowMs: kit.nowMs, actor: "operator" },
     });
@@ -351,7 +351,7 @@ describe("the command scan", () => {
     const before = process.exitCode;
     process.exitCode = undefined;
     try {
-      await run([...words, "--config", join(dir, "gateway.config.json")]);
+      await runWords([...words, "--config", join(dir, "gateway.config.json")]);
       return { text, code: Number(process.exitCode ?? 0) };
     } finally {
       process.exitCode = before;

@@ -38,7 +38,7 @@ it.each([
   ["a file that is no database", sqlite(26), "GATEWAY_STORE_INVALID"],
 ])("%s has a code of its own", (_what, cause, code) => {
   expect(unusableStore("/gateway.db", cause).code).toBe(code);
-  expect(codes[code as keyof typeof codes][4].includes("restore the newest backup")).toBe(
+  expect(codes[code as keyof typeof codes].advice.includes("restore the newest backup")).toBe(
     code === "GATEWAY_STORE_INVALID",
   );
 });

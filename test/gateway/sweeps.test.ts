@@ -24,7 +24,7 @@ import {
 } from "../../gateway/store/unswept-balances.ts";
 import { endWithdrawal, updateWithdrawal } from "../../gateway/store/withdrawals.ts";
 import { goOn, orderSweep } from "../../gateway/sweeps/orders.ts";
-import { measure, standing } from "../../gateway/sweeps/sweep-threshold.ts";
+import { judgeCandidate, measureSweep } from "../../gateway/sweeps/sweep-threshold.ts";
 import {
   type AgentKeys,
   type GatewayDatabase,
@@ -382,7 +382,7 @@ describe("a sweep's worth", () => {
     ...change,
   });
   const looked = (change: Partial<SweepableRow> = {}, over: object = {}) =>
-    standing({
+    judgeCandidate({
       row: rowFor(change),
       currency: eth,
       isPayable: true,
@@ -424,28 +424,38 @@ describe("a sweep's worth", () => {
 
   it("a sweep of a coin is all that is there, less what it costs in its native coin; a token asks for what is missing", () => {
     const chain = { units: 1_000n, coinUnits: 0n, feeUnits: 50n, worth: null };
-    expect(measure(rowFor(), eth, chain)).toEqual({ ok: true, amountUnits: 950n, topUpUnits: 0n });
-    expect(measure(rowFor(), eth, { ...chain, feeUnits: 51n })).toMatchObject({
+    expect(measureSweep(rowFor(), eth, chain)).toEqual({
+      ok: true,
+      amountUnits: 950n,
+      topUpUnits: 0n,
+    });
+    expect(measureSweep(rowFor(), eth, { ...chain, feeUnits: 51n })).toMatchObject({
       reason: "below_fee",
     });
-    expect(measure(rowFor({ wishedAt: 1 }), eth, { ...chain, feeUnits: 51n })).toMatchObject({
+    expect(measureSweep(rowFor({ wishedAt: 1 }), eth, { ...chain, feeUnits: 51n })).toMatchObject({
       amountUnits: 949n,
     });
-    expect(measure(rowFor({ wishedAt: 1 }), eth, { ...chain, feeUnits: 1_000n })).toMatchObject({
-      reason: "below_fee",
-    });
+    expect(
+      measureSweep(rowFor({ wishedAt: 1 }), eth, { ...chain, feeUnits: 1_000n }),
+    ).toMatchObject({ reason: "below_fee" });
     const usdt = { ...eth, id: "usdt", contract: "0xc" };
-    expect(measure(rowFor(), usdt, chain)).toEqual({
+    expect(measureSweep(rowFor(), usdt, chain)).toEqual({
       ok: true,
       amountUnits: 1_000n,
       topUpUnits: 50n,
     });
-    expect(measure(rowFor(), usdt, { ...chain, coinUnits: 20n })).toMatchObject({
+    expect(measureSweep(rowFor(), usdt, { ...chain, coinUnits: 20n })).toMatchObject({
       topUpUnits: 30n,
     });
-    expect(measure(rowFor(), usdt, { ...chain, coinUnits: 60n })).toMatchObject({ topUpUnits: 0n });
-    expect(measure(rowFor(), usdt, { ...chain, units: 900n })).toMatchObject({ amountUnits: 900n });
-    expect(measure(rowFor(), usdt, { ...chain, units: 0n })).toMatchObject({ reason: "not_there" });
+    expect(measureSweep(rowFor(), usdt, { ...chain, coinUnits: 60n })).toMatchObject({
+      topUpUnits: 0n,
+    });
+    expect(measureSweep(rowFor(), usdt, { ...chain, units: 900n })).toMatchObject({
+      amountUnits: 900n,
+    });
+    expect(measureSweep(rowFor(), usdt, { ...chain, units: 0n })).toMatchObject({
+      reason: "not_there",
+    });
   });
 
   it("a sweep of a token waits while it would cost more than a tenth of what is there, by the prices of both", () => {
@@ -455,14 +465,14 @@ describe("a sweep's worth", () => {
     const usdt = { ...eth, id: "usdt", contract: "T", decimal: 6, sweep };
     const chain = { coinUnits: 0n, feeUnits: 9_500_000n, worth };
     const measured = (units: bigint, change: Partial<SweepableRow> = {}, over: object = {}) =>
-      measure(rowFor({ units: `${units}`, ...change }), usdt, { ...chain, units, ...over });
+      measureSweep(rowFor({ units: `${units}`, ...change }), usdt, { ...chain, units, ...over });
     expect(measured(28_499_999n)).toMatchObject({ ok: false, reason: "below_fee" });
     expect(measured(28_500_000n)).toMatchObject({ ok: true });
     expect(measured(5_000_000n, { wishedAt: 1 })).toMatchObject({ ok: true });
     expect(measured(5_000_000n, {}, { worth: null })).toMatchObject({ ok: true });
     const ownRule = { ...usdt, sweep: { ...sweep, feeMultiple: 1 } };
     expect(
-      measure(rowFor({ units: "5000000" }), ownRule, { ...chain, units: 5_000_000n }),
+      measureSweep(rowFor({ units: "5000000" }), ownRule, { ...chain, units: 5_000_000n }),
     ).toMatchObject({ ok: true });
   });
 });

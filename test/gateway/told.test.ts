@@ -309,7 +309,9 @@ describe("a gateway that is in trouble", () => {
       world.chain = { ...well, ok: false, detail: "NODE_HTTP" };
       const later = [...first, ...(await look(61)), ...(await look(61))];
       const events = new Set(later.map(({ event }) => event));
-      const ofGateway = Object.entries(alertTable).filter(([, [by]]) => by.includes("gateway"));
+      const ofGateway = Object.entries(alertTable).filter(([, { sender }]) =>
+        sender.includes("gateway"),
+      );
       // The node's own row has its test below, the write-ahead file's a process; a gateway that
       // does not run is told of by a command of its own.
       const missing = ofGateway

@@ -3,7 +3,7 @@
  * of another's things.
  */
 import { describe, expect, it } from "vitest";
-import { Turns } from "../../gateway/faults/turns.ts";
+import { MerchantTurns } from "../../gateway/faults/turns.ts";
 
 interface Thing {
   readonly id: string;
@@ -16,14 +16,14 @@ const things = (merchant: string, count: number, questions = 1): Thing[] =>
 const ids = (taken: readonly Thing[]): string => taken.map(({ id }) => id).join(" ");
 
 /** One pass of a list. */
-function pass(turns: Turns, list: readonly Thing[], questionsMax: number): string {
+function pass(turns: MerchantTurns, list: readonly Thing[], questionsMax: number): string {
   turns.beginPass();
   return ids(turns.deal(list, questionsMax, (one) => one));
 }
 
 describe("turns", () => {
   it("take one of each merchant at a time, and those first that were asked about longest ago", () => {
-    const turns = new Turns();
+    const turns = new MerchantTurns();
     const list = [...things("a", 4), ...things("b", 1), ...things("c", 2)];
     expect(pass(turns, list, 3)).toBe("a0 b0 c0");
     expect(pass(turns, list, 3)).toBe("a1 b0 c1");
@@ -32,7 +32,7 @@ describe("turns", () => {
   });
 
   it("take the things of a merchant as they are listed, where they have no id", () => {
-    const turns = new Turns();
+    const turns = new MerchantTurns();
     const deal = () =>
       ids(turns.deal(things("a", 3), 2, ({ merchant, questions }) => ({ merchant, questions })));
     expect([deal(), deal()]).toEqual(["a0 a1", "a0 a1"]);
@@ -40,20 +40,20 @@ describe("turns", () => {
 
   it("count questions, not things", () => {
     const list = [...things("a", 9, 4), ...things("b", 9)];
-    expect(pass(new Turns(), list, 12)).toBe("a0 b0 b1 b2 b3 a1");
-    expect(pass(new Turns(), [...things("a", 9), ...things("b", 9)], 12)).toBe(
+    expect(pass(new MerchantTurns(), list, 12)).toBe("a0 b0 b1 b2 b3 a1");
+    expect(pass(new MerchantTurns(), [...things("a", 9), ...things("b", 9)], 12)).toBe(
       "a0 b0 a1 b1 a2 b2 a3 b3 a4 b4 a5 b5",
     );
   });
 
   it("give a share that is not used to the others", () => {
-    expect(pass(new Turns(), [...things("a", 9), ...things("b", 2)], 8)).toBe(
+    expect(pass(new MerchantTurns(), [...things("a", 9), ...things("b", 2)], 8)).toBe(
       "a0 b0 a1 b1 a2 a3 a4 a5",
     );
   });
 
   it("take one thing that costs more than a pass may, and then the others", () => {
-    const turns = new Turns();
+    const turns = new MerchantTurns();
     const list = [...things("a", 1, 50), ...things("b", 2)];
     expect(pass(turns, list, 10)).toBe("a0");
     expect(pass(turns, list, 10)).toBe("b0 b1");
@@ -61,7 +61,7 @@ describe("turns", () => {
   });
 
   it("are shared by all lists of a pass", () => {
-    const turns = new Turns();
+    const turns = new MerchantTurns();
     turns.beginPass();
     expect(ids(turns.deal(things("a", 4), 3, (one) => one))).toBe("a0 a1 a2");
     expect(ids(turns.deal([...things("a", 9), ...things("b", 4)], 4, (one) => one))).toBe(
@@ -71,7 +71,7 @@ describe("turns", () => {
   });
 
   it("reach each of a thousand merchants before one of them twice", () => {
-    const turns = new Turns();
+    const turns = new MerchantTurns();
     const list = Array.from({ length: 1_000 }, (_, at) => things(`shop ${at} `, 3)).flat();
     const asked = Array.from({ length: 10 }, () => {
       turns.beginPass();
@@ -81,7 +81,7 @@ describe("turns", () => {
   });
 
   it("name the next merchant alone", () => {
-    const turns = new Turns();
+    const turns = new MerchantTurns();
     expect(turns.next([])).toBeNull();
     turns.count("a", 2);
     turns.count("b", 1);
@@ -95,7 +95,7 @@ describe("turns", () => {
   });
 
   it("forget things that are gone", () => {
-    const turns = new Turns();
+    const turns = new MerchantTurns();
     const list = things("a", 2);
     pass(turns, list, 1);
     expect(pass(turns, list, 1)).toBe("a1");

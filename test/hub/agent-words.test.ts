@@ -5,7 +5,7 @@
 import { describe, expect, it } from "vitest";
 import { AgentError } from "../../base/fault.ts";
 import { tron } from "../../chains/tron/family.ts";
-import { type Around, effectOf } from "../../gateway/hub/effect.ts";
+import { type EntryContext, effectOf } from "../../gateway/hub/effect.ts";
 import { receiver } from "../../lab/kit/gateway-database.ts";
 import { zeroHash } from "../../protocol/identity.ts";
 import type { Entry, Heartbeat, Hello, OpenSlots, Statement } from "../../protocol/messages.ts";
@@ -227,13 +227,10 @@ const statement = {
 /**
  * The withdrawal that the entry is about: its account pays, and a manual one has no receiver yet.
  */
-function aroundOf({
-  network: where = network.evm,
-  kind,
-}: {
-  readonly network?: string;
-  readonly kind?: string;
-}): Around {
+function aroundOf(
+  { network: where = network.evm, kind }: { readonly network?: string; readonly kind?: string },
+  createdAt = madeAt,
+): EntryContext {
   const known = Object.values(network).includes(where) ? where : network.evm;
   const asked = {
     id: transactionId,
@@ -249,8 +246,8 @@ function aroundOf({
     row: {
       ...asked,
       receiverAddress: kind === "decision" ? "" : receiver,
-      createdAt: madeAt,
-    } as Around["row"],
+      createdAt,
+    } as EntryContext["row"],
     ...{
       jobAgent: "a",
       isSigned: false,
@@ -266,11 +263,11 @@ function aroundOf({
 }
 
 /** The code by which an entry, or a statement, is refused; "" if it is taken. */
-function refusalOf(entry: object | null, change: object = {}): unknown {
+function refusalOf(entry: object | null, change: object = {}, createdAt = madeAt): unknown {
   const text = JSON.stringify({ ...statement, ...change, entries: entry === null ? [] : [entry] });
   return codeOf(() => {
     const [read] = parseStatement(text).entries;
-    const found = read === undefined ? null : effectOf(read, aroundOf(read as never));
+    const found = read === undefined ? null : effectOf(read, aroundOf(read as never, createdAt));
     return found?.kind === "contradiction" && read?.kind !== "recovered" ? found.code : "";
   });
 }
@@ -374,5 +371,21 @@ describe("words of an agent", () => {
       expect(at(madeAt + honest), `${honest}`).toBe("");
     for (const false_ of [-3 * day, 3 * day])
       expect(at(madeAt + false_), `${false_}`).toBe("HUB_CONTRADICTION");
+  });
+
+  it("about an end of validity accuse no signer while the gateway's own clock stands years behind", () => {
+    const years = 10 * 365 * 86_400_000;
+    const late = (change: object): unknown =>
+      refusalOf({ ...onTron, at: madeAt + years, validUntilMs: madeAt + years, ...change });
+    expect(late({})).toBe("");
+    expect(late({ at: madeAt })).toBe("HUB_CONTRADICTION");
+  });
+
+  it("about an end of validity accuse no signer where the order was made by a clock ahead", () => {
+    const days = 10 * 86_400_000;
+    expect(refusalOf(onTron, {}, madeAt + days)).toBe("");
+    expect(refusalOf({ ...onTron, validUntilMs: madeAt - days }, {}, madeAt + days)).toBe(
+      "HUB_CONTRADICTION",
+    );
   });
 });

@@ -3,7 +3,7 @@
  * as ready to be ended, and the moment at which an agent's `expired` ends one that was signed.
  */
 import { describe, expect, it } from "vitest";
-import { type Around, effectOf } from "../../gateway/hub/effect.ts";
+import { type EntryContext, effectOf } from "../../gateway/hub/effect.ts";
 import { namedOf } from "../../gateway/hub/named.ts";
 import { insertSignature } from "../../gateway/store/signatures.ts";
 import { keepUnknownCoin } from "../../gateway/store/unknown-coins.ts";
@@ -46,7 +46,7 @@ function stuck(hours: number): string {
   return id;
 }
 
-const around = (id: string, isCoinGone: boolean): Around => ({
+const around = (id: string, isCoinGone: boolean): EntryContext => ({
   ...{
     agent: readAgent(db.store, keys.id),
     row: readTransaction(db.store, id),

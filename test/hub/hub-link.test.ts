@@ -4,10 +4,11 @@
  */
 import { once } from "node:events";
 import { request } from "node:http";
-import { describe, expect, it } from "vitest";
+import { describe, expect, it, vi } from "vitest";
 import { WebSocket } from "ws";
 import { Bug } from "../../base/fault.ts";
 import { addressReader } from "../../gateway/config/client-address.ts";
+import { linkLimits } from "../../gateway/hub/link-limits.ts";
 import { fillEnvelope } from "../../gateway/hub/outbox.ts";
 import { askWithdrawal, askWithdrawals, readAgent } from "../../lab/kit/gateway-database.ts";
 import { callLevel } from "../../lab/kit/level-reader.ts";
@@ -282,6 +283,28 @@ describe("jobs", () => {
     const frames = agent.frames.filter((frame) => frame.kind === "jobs");
     expect(frames.length).toBeGreaterThan(1);
     expect(frames[0]!.bytes).toBeGreaterThan(50 * 1024);
+  });
+
+  it("that came while the connection was full go out once it has room again", async () => {
+    const agent = await handshake();
+    let full = 0; // what the next look at the connection finds waiting
+    const spy = vi.spyOn(WebSocket.prototype, "bufferedAmount", "get").mockImplementation(() => {
+      const bytes = full;
+      full = 0;
+      return bytes;
+    });
+    askWithdrawal(db.store, keys.id, 1);
+    hub.wake(keys.id);
+    full = linkLimits.fillBytesMax;
+    askWithdrawal(db.store, keys.id, 2);
+    hub.wake(keys.id);
+    expect(full).toBe(0);
+    const frames = [await agent.next("jobs"), await agent.next("jobs")];
+    spy.mockRestore();
+    expect(frames.map(({ jobs }) => jobs.map((text) => parseJob(text).sequence))).toEqual([
+      [1],
+      [2],
+    ]);
   });
 
   it("carry the newest gateway head and follow a signal or a wake", async () => {

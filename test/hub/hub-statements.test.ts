@@ -3,7 +3,7 @@
  * restart keeps, and the effect of each entry by itself.
  */
 import { describe, expect, it } from "vitest";
-import { type Around, effectOf } from "../../gateway/hub/effect.ts";
+import { type EntryContext, effectOf } from "../../gateway/hub/effect.ts";
 import type { SignatureRow, TransactionRow } from "../../gateway/store/rows.ts";
 import {
   accountsText,
@@ -376,7 +376,7 @@ describe("effect of an entry", () => {
       stage: "awaiting_approval",
       ...change,
     });
-  const around = (change: Partial<Around>): Around => ({
+  const around = (change: Partial<EntryContext>): EntryContext => ({
     agent: { id: keys.id, accounts: accountsText(keys.hotWalletAddress), nextDepositIndex: 0 },
     row: null,
     pin: "",

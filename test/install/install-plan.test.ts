@@ -10,7 +10,7 @@ import { describe, expect, it } from "vitest";
 import { AgentError } from "../../base/fault.ts";
 import { version } from "../../base/version.ts";
 import { readInstallCommand } from "../../cli/install/command-line.ts";
-import { layouts, type Part } from "../../cli/install/layout.ts";
+import { type InstalledPart, layouts } from "../../cli/install/layout.ts";
 import { openText } from "../../cli/install/main.ts";
 import {
   assertFit,
@@ -31,10 +31,10 @@ const units = new Map([
   ["autowithdraw-courier.service", "[Service]\n"],
 ]);
 
-const helpsOf = (part: Part) =>
+const helpsOf = (part: InstalledPart) =>
   new Map(layouts[part].helps.map(({ path, gives }) => [path, `${gives}\n`]));
 
-function bare(part: Part = "agent"): Survey {
+function bare(part: InstalledPart = "agent"): Survey {
   return {
     isRoot: true,
     platform: "linux",
@@ -69,7 +69,7 @@ function bare(part: Part = "agent"): Survey {
 }
 
 /** The same machine after every step was done. */
-function done(part: Part = "agent"): Survey {
+function done(part: InstalledPart = "agent"): Survey {
   const survey = bare(part);
   const { users, groups, folders } = layouts[part];
   return {
@@ -296,7 +296,7 @@ describe("a machine that does not fit", () => {
   });
 
   it("a Node older than the part's own is refused with the version to install, for agent and gateway each", () => {
-    const refusal = (part: Part, nodeVersion: string): string => {
+    const refusal = (part: InstalledPart, nodeVersion: string): string => {
       try {
         assertFit({ ...bare(part), nodeVersion }, layouts[part], false);
         return "";
@@ -329,7 +329,7 @@ describe("a machine that does not fit", () => {
 });
 
 describe("uninstalling", () => {
-  const survey = (part: Part) => ({
+  const survey = (part: InstalledPart) => ({
     units: [...units.keys()],
     paths: new Set(removalPaths(layouts[part])),
     accounts: new Set([...layouts[part].users, ...layouts[part].groups].map(({ name }) => name)),

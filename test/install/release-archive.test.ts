@@ -218,6 +218,8 @@ describe("the archive", () => {
       "dist/gateway/store/migrations/0015-unexplained-by-account.sql",
       "dist/gateway/store/migrations/0016-gap-holds.sql",
       "dist/gateway/store/migrations/0017-moved-payments.sql",
+      "dist/gateway/store/migrations/0018-agents-version.sql",
+      "dist/gateway/store/migrations/0019-narrow-looks.sql",
       "dist/licences.txt",
       "gateway/gateway.js",
       "gateway/package-lock.json",

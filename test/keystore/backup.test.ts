@@ -24,9 +24,9 @@ import { createLedger } from "../../agent/ledger/ledger.ts";
 import { AgentError } from "../../base/fault.ts";
 import { checkBackup } from "../../cli/backup/check.ts";
 import {
+  type BackupPart,
   BackupWriter,
   isSealed,
-  type Part,
   type ReadAt,
   readBackup,
 } from "../../cli/backup/format.ts";
@@ -47,7 +47,7 @@ const fields: Omit<Manifest, "parts"> = {
   hasKeys: true,
   isRunning: false,
 };
-const parts: readonly Part[] = [
+const parts: readonly BackupPart[] = [
   { name: "ledger/00000001.jsonl", bytes: randomBytes(2_500_000) },
   { name: "link.json", bytes: Buffer.from('{"linkSeed":"hidden-in-the-box"}') },
   { name: "empty.json", bytes: new Uint8Array(0) },
@@ -73,8 +73,8 @@ const over =
 function read(
   file: Uint8Array,
   key: Uint8Array | null,
-): { readonly parts: Part[]; readonly manifest: Manifest } {
-  const found: Part[] = [];
+): { readonly parts: BackupPart[]; readonly manifest: Manifest } {
+  const found: BackupPart[] = [];
   const steps = readBackup(over(file), key);
   for (;;) {
     const step = steps.next();
@@ -163,7 +163,9 @@ describe.each([
   });
 
   it("a backup names no part twice and none that leads elsewhere", () => {
-    expect(codeOf(() => read(made(key, [...parts, parts[1] as Part]), key))).toBe("BACKUP_DAMAGED");
+    expect(codeOf(() => read(made(key, [...parts, parts[1] as BackupPart]), key))).toBe(
+      "BACKUP_DAMAGED",
+    );
     for (const name of ["../x", "/etc/x", "ledger/../x", "a/b", ".x", ""]) {
       expect(
         codeOf(() => read(made(key, [{ name, bytes: Buffer.of(1) }]), key)),

@@ -12,7 +12,7 @@ import { findEncKey } from "../../agent/launcher/enc-key.ts";
 import { verdictFor, verdictLines, verdictOn } from "../../agent/launcher/exit-status.ts";
 import { handOver } from "../../agent/launcher/frames.ts";
 import { takeLock } from "../../agent/launcher/lock.ts";
-import { type SupervisorOptions, supervise } from "../../agent/launcher/supervisor.ts";
+import { type SupervisorOptions, superviseChildren } from "../../agent/launcher/supervisor.ts";
 import { newsOf } from "../../agent/launcher/terminal-messages.ts";
 import type { SignerStatus } from "../../agent/socket/verbs.ts";
 import { AgentError, Bug } from "../../base/fault.ts";
@@ -110,7 +110,7 @@ describe("the supervisor", () => {
       },
       stop: stopping.signal,
     });
-    expect(await supervise(run)).toBe(0);
+    expect(await superviseChildren(run)).toBe(0);
     expect(run.said).toEqual(["waits", "the signer may be ready", "settings", "ready"]);
   });
 
@@ -121,7 +121,7 @@ describe("the supervisor", () => {
       startSigner: script("exit 2"),
       startCourier: () => ({ child, handSettings: () => (handed += 1) }),
     });
-    expect(await supervise(run)).toBe(2);
+    expect(await superviseChildren(run)).toBe(2);
     expect(child.exitCode ?? child.signalCode).not.toBeNull();
     expect(handed).toBe(0);
   });
@@ -149,7 +149,7 @@ describe("the supervisor", () => {
           },
         },
       });
-      expect(await supervise(run)).toBe(renews ? 4 : 1);
+      expect(await superviseChildren(run)).toBe(renews ? 4 : 1);
       expect([started, renewed]).toEqual([starts, 1]);
     }
   });
@@ -166,7 +166,7 @@ describe("the supervisor", () => {
       )
         stopping.abort();
     }, 5);
-    expect(await supervise(run)).toBe(0);
+    expect(await superviseChildren(run)).toBe(0);
     clearInterval(waiting);
     expect(run.said).toContain("a\ufffd[2Jb");
     expect(run.said).toContain("c\ufffdd\ufffde");
@@ -188,7 +188,7 @@ describe("the supervisor", () => {
       },
       stop: stopping.signal,
     });
-    expect(await supervise(run)).toBe(0);
+    expect(await superviseChildren(run)).toBe(0);
     expect(
       run.said.filter((line) => line === "failing LEDGER_POISONED the disk failed"),
     ).toHaveLength(2);
@@ -206,7 +206,7 @@ describe("the supervisor", () => {
       stop: stopping.signal,
       backoffMs: { first: 50, most: 200 },
     });
-    expect(await supervise(run)).toBe(0);
+    expect(await superviseChildren(run)).toBe(0);
     expect(
       run.said.filter((line) => line.includes("ended with status 9")).length,
     ).toBeGreaterThanOrEqual(4);
@@ -223,14 +223,14 @@ describe("the supervisor", () => {
       hint: "look there",
     });
     const run = options({ startSigner: script(`printf '%s\\n' '${fault}' >&2; exit ${code}`) });
-    expect(await supervise(run)).toBe(code);
+    expect(await superviseChildren(run)).toBe(code);
     expect(run.said).toContain(`the signer ended with status ${code} and is not started again`);
     expect(run.said).toContain("LEDGER_DAMAGED");
     expect(run.said).toContain("look there");
   });
 
   it("ends with a courier that is misconfigured, not with one that is locked out for a while", async () => {
-    expect(await supervise(options({ startCourier: courier("exit 2") }))).toBe(2);
+    expect(await superviseChildren(options({ startCourier: courier("exit 2") }))).toBe(2);
     const stopping = new AbortController();
     let couriers = 0;
     const startCourier = () => {
@@ -238,7 +238,7 @@ describe("the supervisor", () => {
       if (couriers === 3) stopping.abort();
       return courier("exit 3")();
     };
-    expect(await supervise(options({ startCourier, stop: stopping.signal }))).toBe(0);
+    expect(await superviseChildren(options({ startCourier, stop: stopping.signal }))).toBe(0);
     expect(couriers).toBe(3);
   });
 
@@ -250,7 +250,7 @@ describe("the supervisor", () => {
       stop: stopping.signal,
       ready: () => stopping.abort(),
     });
-    expect(await supervise(run)).toBe(0);
+    expect(await superviseChildren(run)).toBe(0);
     expect(child.signalCode).toBe("SIGKILL");
   });
 
@@ -262,7 +262,7 @@ describe("the supervisor", () => {
       if (tries === 2) stopping.abort();
       return spawn("/nowhere/at/all");
     };
-    expect(await supervise(options({ startSigner, stop: stopping.signal }))).toBe(0);
+    expect(await superviseChildren(options({ startSigner, stop: stopping.signal }))).toBe(0);
   });
 });
 

@@ -4,7 +4,7 @@
  */
 import { spawn } from "node:child_process";
 import { describe, expect, it } from "vitest";
-import { type SupervisorOptions, supervise } from "../../agent/launcher/supervisor.ts";
+import { type SupervisorOptions, superviseChildren } from "../../agent/launcher/supervisor.ts";
 import { lookMs, Watchdog } from "../../agent/launcher/watchdog.ts";
 
 const limits = { beforeFirstMs: 60_000, afterMs: 20_000 };
@@ -95,7 +95,7 @@ describe("the supervisor", () => {
     const { options, said } = watched(script(up), stopping.signal, (times) => {
       if (times === 2) stopping.abort();
     });
-    expect(await supervise(options)).toBe(0);
+    expect(await superviseChildren(options)).toBe(0);
     expect(said[0]).toMatch(/^the signer has given no sign of life for \d s and is killed$/);
     expect(said[1]).toBe("the signer was ended by SIGKILL and is started again");
   });
@@ -105,7 +105,7 @@ describe("the supervisor", () => {
     const { options, said } = watched(script(speaks), stopping.signal, () =>
       setTimeout(() => stopping.abort(), 6_000),
     );
-    expect(await supervise(options)).toBe(0);
+    expect(await superviseChildren(options)).toBe(0);
     expect(said).toEqual([]);
   });
 });

@@ -4,7 +4,7 @@
  */
 
 import { describe, expect, it } from "vitest";
-import type { Leaving, Past, Shelf } from "../../agent/ledger/archive.ts";
+import type { ArchivedRows, ArchiveLookup, Shelf } from "../../agent/ledger/archive.ts";
 import { CopyCheck, copyLedger } from "../../agent/ledger/copy.ts";
 import type { LedgerFile } from "../../agent/ledger/folder.ts";
 import type { LedgerRecord } from "../../agent/ledger/records.ts";
@@ -20,7 +20,7 @@ import {
 } from "../../agent/ledger/sorted-file.ts";
 import { verifyLedger } from "../../agent/ledger/verify.ts";
 import type { PolicySnapshot } from "../../agent/signer/policy/policy.ts";
-import { regard } from "../../agent/signer/state/in-force.ts";
+import { regardConfig } from "../../agent/signer/state/in-force.ts";
 import type { BookSnapshot } from "../../agent/signer/state/withdrawals.ts";
 import { MemoryDisk } from "../../lab/kit/ledger-disk.ts";
 import { testSeal } from "../../lab/kit/ledger-seal.ts";
@@ -35,13 +35,13 @@ const row = (n: number, value = `value ${n}`): Row => ({
 });
 const rowsOf = (from: number, count: number): Row[] =>
   Array.from({ length: count }, (_, i) => row(from + i));
-const closing = (rows: readonly Row[], paid: readonly Row[] = []): Leaving => ({
+const closing = (rows: readonly Row[], paid: readonly Row[] = []): ArchivedRows => ({
   closed: rows,
   paid,
 });
 
 /** The newest value under a key, without the zeros that fill its row. */
-function found(past: Past, n: number, shelf: Shelf = "closed"): string | undefined {
+function found(past: ArchiveLookup, n: number, shelf: Shelf = "closed"): string | undefined {
   const key = Buffer.from(id(n), "hex");
   const hit = past.find(shelf, key).find((each) => Buffer.compare(each.key, key) === 0);
   return hit === undefined ? undefined : Buffer.from(hit.value).toString().replace(/\0+$/, "");
@@ -91,7 +91,7 @@ describe("a sorted file", () => {
 
   it("finds every row of it and no other, however long its values", () => {
     const file = new SortedFile(sourceOf(bytes), named);
-    const past: Past = { find: (_, key) => file.find(key) };
+    const past: ArchiveLookup = { find: (_, key) => file.find(key) };
     expect(file.blocks).toBeGreaterThan(3);
     const wrong = [];
     for (let n = 1; n <= 3000; n++)
@@ -476,13 +476,17 @@ describe("an order that closed before a checkpoint", () => {
       const { policy } = kit.core;
       expect(policy.paid.entries()).toEqual([]);
       expect(
-        regard(policy, { currency: "usdt", network: "eip155:31337", tag: "", amount: "1" }, shop),
+        regardConfig(
+          policy,
+          { currency: "usdt", network: "eip155:31337", tag: "", amount: "1" },
+          shop,
+        ),
       ).toMatchObject({
         isNew: false,
         likeness: null,
       });
       expect(
-        regard(policy, { currency: "usdt", network: "eip155:1", tag: "", amount: "1" }, shop),
+        regardConfig(policy, { currency: "usdt", network: "eip155:1", tag: "", amount: "1" }, shop),
       ).toMatchObject({
         isNew: true,
         likeness: null,
@@ -491,7 +495,7 @@ describe("an order that closed before a checkpoint", () => {
         state: "held",
         code: "POLICY_LOOKALIKE",
       });
-      const { likeness } = regard(
+      const { likeness } = regardConfig(
         policy,
         { currency: "usdt", network: "eip155:31337", tag: "", amount: "1" },
         twin,

@@ -10,7 +10,7 @@ import * as bip39 from "bip39";
 import { describe, expect, it } from "vitest";
 import { deriveAccounts, namedAccounts, walletOf } from "../../agent/keystore/nodes.ts";
 import { verdictFor } from "../../agent/launcher/exit-status.ts";
-import { frame } from "../../agent/launcher/frames.ts";
+import { encodeFrame } from "../../agent/launcher/frames.ts";
 import type { AgentError } from "../../base/fault.ts";
 import { families } from "../../chains/families.ts";
 import { seedOf } from "../../cli/sealing/mnemonic.ts";
@@ -71,7 +71,7 @@ async function registerProcess(): Promise<Record<string, unknown>> {
       stdio: ["pipe", "pipe", "inherit"],
     },
   );
-  for (const part of registeringParts()) child.stdin.write(frame(part));
+  for (const part of registeringParts()) child.stdin.write(encodeFrame(part));
   child.stdin.end();
   let output = "";
   for await (const chunk of child.stdout) output += String(chunk);
@@ -228,7 +228,7 @@ describe("the secrets that each process sees", () => {
   ): { readonly [name: string]: unknown } {
     const path = join(projectRoot, "dist", "cli", "sealing", `${program}.js`);
     const look = `process.on("exit", () => process._rawDebug("LOADED " + process.moduleLoadList.join(" "))); await import(${JSON.stringify(path)});`;
-    const input = Buffer.concat(parts.map((part) => frame(Buffer.from(part))));
+    const input = Buffer.concat(parts.map((part) => encodeFrame(Buffer.from(part))));
     const done = spawnSync(process.execPath, ["--input-type=module", "--eval", look], {
       input,
       encoding: "utf8",

@@ -8,11 +8,11 @@ import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, describe, expect, it } from "vitest";
-import { createAlertQueue, type Deliver } from "../../alerts/queue/alert-queue.ts";
+import { type AlertDelivery, createAlertQueue } from "../../alerts/queue/alert-queue.ts";
 import {
   type Alert,
   type Condition,
-  observe,
+  observeConditions,
   type Standings,
 } from "../../alerts/queue/due-alerts.ts";
 import { createDelivery } from "../../alerts/queue/send.ts";
@@ -34,7 +34,11 @@ function looks(
 ): readonly (readonly string[])[] {
   let standings: Standings = new Map();
   return steps.map(([nowMs, conditions, unknown = []]) => {
-    const seen = observe(standings, { at: 1000 + nowMs, nowMs, conditions, unknown }, origin);
+    const seen = observeConditions(
+      standings,
+      { at: 1000 + nowMs, nowMs, conditions, unknown },
+      origin,
+    );
     standings = seen.standings;
     return seen.alerts.map(
       ({ event, subject, again }) => `${event} ${subject}${again ? " again" : ""}`,
@@ -97,7 +101,7 @@ describe("the due alerts", () => {
     const many = Array.from({ length: 2_000 }, (_, index) => held(`x${index}`));
     let standings: Standings = new Map();
     const look = (conditions: readonly Condition[], alertsMax: number): readonly string[] => {
-      const seen = observe(
+      const seen = observeConditions(
         standings,
         { at: 0, nowMs: 0, conditions, unknown: [], alertsMax },
         origin,
@@ -132,12 +136,12 @@ describe("the due alerts", () => {
   });
 
   it("an alert says since when, by whom, how grave, in the form of docs/events.md", () => {
-    const first = observe(
+    const first = observeConditions(
       new Map(),
       { at: 0, nowMs: 0, conditions: [held("x", 10)], unknown: [] },
       origin,
     );
-    const second = observe(
+    const second = observeConditions(
       first.standings,
       { at: 60_000, nowMs: 10, conditions: [held("x", 10)], unknown: [] },
       origin,
@@ -166,9 +170,13 @@ describe("the due alerts", () => {
 
   it("are bounded: beyond twenty thousand at once the rest waits", () => {
     const many = Array.from({ length: 30_000 }, (_, index) => held(`${index}`));
-    const seen = observe(new Map(), { at: 0, nowMs: 0, conditions: many, unknown: [] }, origin);
+    const seen = observeConditions(
+      new Map(),
+      { at: 0, nowMs: 0, conditions: many, unknown: [] },
+      origin,
+    );
     expect([seen.alerts.length, seen.standings.size]).toEqual([20_000, 20_000]);
-    const later = observe(
+    const later = observeConditions(
       seen.standings,
       { at: 1, nowMs: 1, conditions: many.slice(20_000), unknown: [] },
       origin,
@@ -178,7 +186,7 @@ describe("the due alerts", () => {
 });
 
 const alert = (subject: string): Alert => {
-  const [made] = observe(
+  const [made] = observeConditions(
     new Map(),
     { at: 0, nowMs: 0, conditions: [held(subject)], unknown: [] },
     origin,
@@ -187,7 +195,7 @@ const alert = (subject: string): Alert => {
   return made;
 };
 
-function alertQueueOn(deliver: Deliver) {
+function alertQueueOn(deliver: AlertDelivery) {
   const told: string[] = [];
   const dropped: string[] = [];
   const alertQueue = createAlertQueue({

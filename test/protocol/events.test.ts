@@ -17,10 +17,10 @@ const cell = (text: string): string => text.replace(/[|<]/g, "\\$&");
 
 function tableOf(
   head: readonly string[],
-  rows: Readonly<Record<string, readonly string[]>>,
+  rows: Readonly<Record<string, Readonly<Record<string, string>>>>,
 ): string {
   const lines = Object.entries(rows).map(
-    ([name, row]) => `| \`${name}\` | ${row.map(cell).join(" | ")} |`,
+    ([name, row]) => `| \`${name}\` | ${Object.values(row).map(cell).join(" | ")} |`,
   );
   return [`| ${head.join(" | ")} |`, `|${head.map(() => "---").join("|")}|`, ...lines].join("\n");
 }
@@ -76,12 +76,12 @@ const agentSources = [
 const sides = [
   {
     name: "agent",
-    table: agentEvents as Readonly<Record<string, readonly string[]>>,
+    table: agentEvents as Readonly<Record<string, Readonly<Record<string, string>>>>,
     sources: agentSources,
   },
   {
     name: "gateway",
-    table: gatewayEvents as Readonly<Record<string, readonly string[]>>,
+    table: gatewayEvents as Readonly<Record<string, Readonly<Record<string, string>>>>,
     sources: [...sourcesUnder("gateway"), loggedAlertQueue],
   },
 ] as const;
@@ -103,7 +103,7 @@ describe("events", () => {
       for (const { path, level, event } of calls) {
         if (event === "*") continue; // the name comes from a type whose members are the table's
         expect(Object.keys(table), `${path} names ${event}`).toContain(event);
-        if (level !== "") expect(table[event]?.[1], `${path}: level of ${event}`).toBe(level);
+        if (level !== "") expect(table[event]?.level, `${path}: level of ${event}`).toBe(level);
       }
       const text = sources.map(read).join("\n");
       const chain = ["chains/providers/node-pool.ts", "chains/evm/node-wire.ts"]

@@ -8,7 +8,7 @@ import { expect, describe as group, it } from "vitest";
 import { readRequest } from "../../agent/signer/sockets/line-server.ts";
 import { parseForeign, quoteNumbers } from "../../base/foreign-json.ts";
 import { parseJson } from "../../base/json.ts";
-import { shellWord, visible, visibleAll } from "../../base/visible.ts";
+import { shellWord, visibleAll, visibleText } from "../../base/visible.ts";
 import { parseAddress as parseEvmAddress } from "../../chains/evm/address.ts";
 import { readData } from "../../chains/evm/answers.ts";
 import { readEnvelopes } from "../../chains/evm/rpc-envelope.ts";
@@ -187,7 +187,7 @@ const readers: Readonly<Record<string, (text: string) => unknown>> = {
     parseSealedGrant,
   ),
   "a message of a courier": (text) => readRequest(Buffer.from(text)),
-  "foreign words on a screen": each(visible, (text) => visibleAll({ [text]: text }), shellWord),
+  "foreign words on a screen": each(visibleText, (text) => visibleAll({ [text]: text }), shellWord),
   "a frame, a file or a configuration": (text) => parseJson(text, limits),
   "an address of an EVM chain": parseEvmAddress,
   "an address of Tron": parseTronAddress,

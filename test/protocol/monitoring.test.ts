@@ -11,7 +11,7 @@ import { describe, expect, it } from "vitest";
 import { createMetricsText } from "../../agent/courier/metrics-text.ts";
 import { startAlerts } from "../../gateway/reporting/alerts.ts";
 import { createMeasures } from "../../gateway/reporting/measures.ts";
-import { timed } from "../../gateway/store/timed.ts";
+import { timeStore } from "../../gateway/store/timed.ts";
 import { startTestGateway } from "../../lab/kit/gateway-server.ts";
 import { projectRoot } from "../../lab/kit/kit.ts";
 import { kitOn, paid, receiver, startsAnvil } from "../support/courier-on-anvil.ts";
@@ -122,7 +122,7 @@ async function gatewayText(): Promise<{ readonly text: string; readonly told: re
   const { fastify } = await import("fastify");
   // milliseconds: one reading of four, one transaction of two thousand
   const ticks = [0, 4, 4, 2_004];
-  const clocked = timed(store, () => ticks.shift() ?? 0);
+  const clocked = timeStore(store, () => ticks.shift() ?? 0);
   clocked.store.database.get("SELECT 1 FROM meta");
   clocked.store.write(() => undefined);
   const server = fastify();

@@ -33,7 +33,7 @@ import {
   type CourierRequests,
   type OperatorAnswers,
   type OperatorRequests,
-  type Push,
+  type PushMessage,
   type Request,
   requestFramesMax,
 } from "../../agent/socket/verbs.ts";
@@ -251,7 +251,7 @@ describe("frames", () => {
       onRequest: ({ id, frames: taken }, answer) => answer({ id, ok: true, frames: taken }),
     });
     const asking = client(path) as unknown as SocketClient<CourierRequests, CourierAnswers>;
-    const pushed: Push[] = [];
+    const pushed: PushMessage[] = [];
     asking.onPush((push) => pushed.push(push));
     expect(await asking.request("admit", { frames })).toMatchObject({ ok: true, frames });
     server.push({ push: "statement", frames, after: 0, head: { seq: 1, hash: "00".repeat(32) } });
@@ -429,7 +429,7 @@ describe("pushes", () => {
     const path = place();
     const server = await serve(path);
     const clients = [client(path), client(path)];
-    const got: Push[] = [];
+    const got: PushMessage[] = [];
     for (const each of clients) {
       each.onPush((push) => got.push(push));
       await each.request("status", {});

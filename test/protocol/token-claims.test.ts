@@ -6,7 +6,7 @@
  */
 import { createHash } from "node:crypto";
 import { describe, expect, it } from "vitest";
-import { revoke } from "../../gateway/operator/accounts.ts";
+import { revokeMerchantKey } from "../../gateway/operator/accounts.ts";
 import { type Answered, sha256, testConfig } from "../../lab/kit/gateway-server.ts";
 import { gateway, path } from "../support/one-gateway.ts";
 import {
@@ -362,7 +362,7 @@ describe("a strict key's token", () => {
 describe("a good token", () => {
   const withKey = (change: Parameters<typeof gateway.key>[0], revoked = false) => {
     const { keyId, apiKey } = gateway.key(change);
-    if (revoked) revoke(gateway.operator, keyId);
+    if (revoked) revokeMerchantKey(gateway.operator, keyId);
     return shared(apiKey);
   };
   it.each([

@@ -5,6 +5,15 @@
 export const renamedTests: Readonly<
   Record<string, { readonly file: string; readonly name: string }>
 > = {
+  "hub/sign-job: a signature of a job that does not fit is never returned": {
+    file: "hub/sign-job",
+    name: "keys that do not belong together sign no job",
+  },
+  "watcher/watcher-nodes: balances and state > of a chain follow the final block for every live agent, one that pairs later too":
+    {
+      file: "watcher/watcher-nodes",
+      name: "balances and state > of a chain are read of every live agent, of one that pairs later too, and in turn of one that no transaction moved",
+    },
   "chains/rollups: a sender on an OP Stack chain > gives no chain state if the oracle does not answer, so that nothing is signed by a guess":
     {
       file: "chains/rollups",
@@ -102,6 +111,31 @@ export const renamedTests: Readonly<
       file: "install/systemd",
       name: "systemd units > are the signer's, the courier's, the gateway's with its alerts, the two sockets and one name for the agent's",
     },
+  "system/bench: a ratio to the plain build is left out where no round measured it": {
+    file: "system/bench",
+    name: "figures of parts that the run did not measure are left out: ratios to the plain build, idle gateways",
+  },
+  "system/bench: a few orders go the whole path, on EVM and on Tron": {
+    file: "system/bench",
+    name: "a few orders go the whole path on each network, and deposits with their pages",
+  },
+  "system/tidy: the house > keeps files to a chapter": {
+    file: "system/sizes",
+    name: "a file of 400 statements is a chapter, one of 401 is not",
+  },
+  "system/tidy: the house > takes time and chance from outside, except where a process begins": {
+    file: "system/walls",
+    name: "the walls > refuse every planted breach by name",
+  },
+  "system/tidy: the house > reads the environment only where a process begins and where files are looked for":
+    {
+      file: "system/walls",
+      name: "the walls > refuse every planted breach by name",
+    },
+  "system/tidy: the house > prints only where an operator is": {
+    file: "system/walls",
+    name: "the walls > refuse every planted breach by name",
+  },
   "system/tidy: the house > gives each test of the gateway a title that names its subject, so that it stands alone":
     {
       file: "system/tidy",

@@ -77,6 +77,22 @@ export const longRows: readonly LongRow[] = [
     why: "the rules of both sides are the gateway's and the signer's own tests; two real servers wait a minute for each other here",
   },
   {
+    file: "system/commands-process",
+    twin: {
+      file: "gateway/gateway-commands",
+      title: "transcripts of the gateway's operator > transcripts of the gateway's operator: ",
+    },
+    why: "transcripts and cli-json type the same commands on rows and answers that a test has made; both programs make them here",
+  },
+  {
+    file: "system/deposit-commands-process",
+    twin: {
+      file: "gateway/gateway-commands",
+      title: "transcripts of the gateway's operator > transcripts of the gateway's operator: ",
+    },
+    why: "the transcripts reorged, faults and mistakes type the same commands on rows that a test has made; chains and a gateway make them here",
+  },
+  {
     file: "system/deposits",
     twin: {
       file: "system/tron-deposits-process",
@@ -314,6 +330,12 @@ export const longRows: readonly LongRow[] = [
     why: "orders go the whole path in each family's process test; the bench itself is a command",
   },
   {
+    file: "system/bench",
+    titles: ["gateways with few and with more agents"],
+    twin: { file: "watcher/growth", title: "an idle pass > costs questions, statements and rows" },
+    why: "the costs of an idle pass are held there without a process; the bench itself is a command",
+  },
+  {
     file: "chains/made-up-family",
     titles: [
       "a made-up family of chains > compiles with",
@@ -369,8 +391,10 @@ export function withoutHeading(heading: string, title: string): string {
 export const checkerFiles: readonly string[] = [
   "gateway/sql",
   "system/audit-path",
+  "system/commits",
   "system/prose",
   "system/prose-words",
+  "system/sizes",
   "system/suite-command",
   "system/walls",
   "system/words",

@@ -6,7 +6,7 @@ import { describe, expect, it } from "vitest";
 import type { SignerSettings } from "../../agent/config/settings.ts";
 import { Policy } from "../../agent/signer/policy/policy.ts";
 import { readRules } from "../../agent/signer/policy/rules.ts";
-import { canonicalLimits, loosened } from "../../agent/signer/state/canonical.ts";
+import { canonicalLimits, listLoosened } from "../../agent/signer/state/canonical.ts";
 import { limitsInForce } from "../../agent/signer/state/in-force.ts";
 import {
   begun,
@@ -161,7 +161,10 @@ describe("limits beside those decided by before", () => {
 
   it("are looser by whatever lets more through, and by nothing that lets less", () => {
     const said = (change: object): readonly string[] =>
-      loosened(linesOf({ usdt: full }), linesOf({ usdt: { ...full, ...change } as typeof full }));
+      listLoosened(
+        linesOf({ usdt: full }),
+        linesOf({ usdt: { ...full, ...change } as typeof full }),
+      );
     expect(said({})).toEqual([]);
     expect(said({ maxPerDay: "1000000.5" })).toEqual(["usdt maxPerDay 1000000.5, was 1000000"]);
     expect(said({ maxFee: "0.02" })).toEqual(["usdt maxFee 0.02, was 0.01"]);
@@ -188,15 +191,15 @@ describe("limits beside those decided by before", () => {
     };
     expect(said({ ...tighter, newDestination: { holdAbove: "1", delayMinutes: 91 } })).toEqual([]);
     expect(
-      loosened(
+      listLoosened(
         linesOf({ usdt: bare }),
         linesOf({ usdt: { ...bare, allow: [shop], deny: [other] } }),
       ),
     ).toEqual([]);
-    expect(loosened(linesOf({ usdt: bare }), linesOf({ usdt: bare, eth: bare }))).toEqual([
+    expect(listLoosened(linesOf({ usdt: bare }), linesOf({ usdt: bare, eth: bare }))).toEqual([
       "eth is payable, and was not",
     ]);
-    expect(loosened(linesOf({ usdt: bare, eth: bare }), linesOf({ usdt: bare }))).toEqual([]);
+    expect(listLoosened(linesOf({ usdt: bare, eth: bare }), linesOf({ usdt: bare }))).toEqual([]);
   });
 
   it("are shown by status from the start on, stay shown once decided by, and are told to the gateway", () => {

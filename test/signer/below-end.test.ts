@@ -250,18 +250,22 @@ describe("a payment below its account's first slot", () => {
     expect(kit.core.accounts.find(network, account)?.next).toBe(first);
   });
 
-  it("is ended where a courier had called its slot another transaction's", () => {
+  it.each([
+    ["conflicted", "CHAIN_SLOT_FOREIGN"],
+    ["paid", ""],
+    ["reverted", ""],
+    ["moved", ""],
+  ])("is ended where a courier alone calls it %s", (outcome, lock) => {
     const { kit, id } = stranded();
     const { txHash } = kit.show(id).attempts[0]!;
-    kit.ask("observed", {
-      transactionId: id,
-      stage: "final",
-      outcome: "conflicted",
-      txHash,
-      block: 0,
-    });
-    expect(lockOf(kit)).toBe("CHAIN_SLOT_FOREIGN");
-    recovered(kit);
+    expect(
+      kit.ask("observed", { transactionId: id, stage: "final", outcome, txHash, block: 0 }).ok,
+    ).toBe(true);
+    expect(kit.show(id).state).toBe(outcome);
+    expect(lockOf(kit)).toBe(lock);
+    if (lock !== "") recovered(kit);
+    kit.receive();
+    kit.gateway.ended.delete(id);
     counts(kit);
     names(kit, id);
     expect(end(kit, id)).toMatchObject({ ok: true, withdrawal: { state: "expired" } });

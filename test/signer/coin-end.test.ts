@@ -166,6 +166,47 @@ describe("a payment whose coin no node shows", () => {
     expect(kit.kinds()).not.toContain("EXPIRED");
   });
 
+  it.each(["paid", "reverted", "conflicted", "moved"] as const)(
+    "is ended where a courier alone calls it %s",
+    (outcome) => {
+      const kit = coinKit();
+      const pin = made(500_000n);
+      const id = kit.released([pin]);
+      claims(kit, id, outcome);
+      expect(kit.show(id)).toMatchObject({ state: outcome });
+      expect(looks(kit, id, pin).ok).toBe(true);
+      watches(kit, id, pin, 23);
+      names(kit, [id]);
+      expect(end(kit, id)).toMatchObject({ detail: expect.stringContaining("for 23 hours of 24") });
+      watches(kit, id, pin, 1);
+      expect(end(kit, id)).toMatchObject({
+        ok: true,
+        withdrawal: { state: "expired", code: "COIN_UNKNOWN" },
+      });
+    },
+  );
+
+  it("is not ended by a look from before the courier reported its end", () => {
+    const { kit, id, pin } = gone();
+    claims(kit, id, "paid");
+    expect(end(kit, id)).toMatchObject({
+      code: "REPLACEMENT_REACHABLE",
+      detail: expect.stringContaining("have not been asked"),
+    });
+    looks(kit, id, pin);
+    expect(end(kit, id).ok).toBe(true);
+  });
+
+  it("is not ended once the gateway has confirmed what the courier stated", () => {
+    const { kit, id, pin } = gone();
+    claims(kit, id, "paid");
+    expect(kit.show(id).state).toBe("paid");
+    kit.gateway.ended.add(id);
+    kit.acknowledge();
+    expect(looks(kit, id, pin).code).toBe("WITHDRAWAL_UNKNOWN");
+    expect(end(kit, id).code).toBe("WITHDRAWAL_CLOSED");
+  });
+
   it("is not ended after less than a day, however fast the courier's chain goes", () => {
     const kit = coinKit();
     const pin = made(500_000n);
@@ -300,6 +341,19 @@ describe("a payment whose coin no node shows", () => {
     expect(end(kit, id, "0", "bob")).toMatchObject({ ok: true, withdrawal: { state: "expired" } });
   });
 });
+
+/** The courier states an end, which the gateway's nodes do not see. */
+function claims(
+  kit: CoinKit,
+  transactionId: string,
+  outcome: "paid" | "reverted" | "conflicted" | "moved",
+): void {
+  const { txHash } = kit.show(transactionId).attempts[0]!;
+  const claimed = kit.ask("observed", { transactionId, stage: "final", outcome, txHash, block: 9 });
+  expect(claimed.ok).toBe(true);
+  kit.receive();
+  kit.gateway.ended.delete(transactionId);
+}
 
 function included(kit: CoinKit, transactionId: string): void {
   const { txHash } = kit.show(transactionId).attempts[0]!;

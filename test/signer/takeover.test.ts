@@ -183,7 +183,11 @@ describe("an agent counts as caught up", () => {
 
   it("an agent does not count as caught up while its recovery is awaited", () => {
     const { store } = link.db;
-    recoverAgent({ store, nowMs: 9_000, actor: "operator" } as Operator, link.keys.id, 0);
+    recoverAgent(
+      { store, nowMs: 9_000, actor: "operator", run: null } as unknown as Operator,
+      link.keys.id,
+      0,
+    );
     keepCaughtUp(store.database, link.keys.id, "first run");
     expect(caughtUpIs()).toBe("");
     store.database.run("UPDATE recoveries SET takenAt = 9000");

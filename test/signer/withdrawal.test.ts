@@ -11,10 +11,10 @@ import { Core, type CoreSnapshot } from "../../agent/signer/state/core.ts";
 import {
   isFinal,
   isUnfinished,
+  nextState,
   type State,
   type Step,
   states,
-  step,
 } from "../../agent/signer/state/machine.ts";
 import { Seeded, seedsOfRun } from "../../lab/kit/seeded.ts";
 import { share } from "../../lab/kit/share.ts";
@@ -39,7 +39,7 @@ describe("the drawn machine", () => {
   it.each(rows.map((row) => [row[0] as State, row.slice(1)] as const))(
     "goes from %s where the drawing goes",
     (state, drawn) => {
-      expect(steps.map((by) => step(state, by as Step) ?? ".")).toEqual(drawn);
+      expect(steps.map((by) => nextState(state, by as Step) ?? ".")).toEqual(drawn);
     },
   );
 

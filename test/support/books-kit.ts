@@ -8,7 +8,7 @@ import { AgentError } from "../../base/fault.ts";
 import { good, type Result } from "../../base/result.ts";
 import { closeBooks } from "../../gateway/books/closing.ts";
 import type { BookNodes, ClosingOptions } from "../../gateway/books/compare.ts";
-import { amountWords, type Closed } from "../../gateway/books/keeping.ts";
+import { amountWords, type ClosingResult } from "../../gateway/books/keeping.ts";
 import type { TransactionRow } from "../../gateway/store/rows.ts";
 import {
   type AgentKeys,
@@ -114,11 +114,11 @@ const options = (change: Partial<ClosingOptions> = {}): ClosingOptions => ({
   ...{ clock: () => clock.nowMs, rest: async () => {} },
   ...change,
 });
-export const close = (change: Partial<ClosingOptions> = {}): Promise<Closed> =>
+export const close = (change: Partial<ClosingOptions> = {}): Promise<ClosingResult> =>
   closeBooks(options(change));
 
 /** Each difference as "ADDRESS AMOUNT CURRENCY from BLOCK". */
-export const differences = ({ differences: rows }: Closed): readonly string[] =>
+export const differences = ({ differences: rows }: ClosingResult): readonly string[] =>
   rows.map(({ address, currency, expectedUnits, foundUnits, sinceBlock }) => {
     const rest = BigInt(foundUnits) - BigInt(expectedUnits);
     return `${address} ${amountWords(rest, currency, currencies)} from ${sinceBlock ?? "unknown"}`;

@@ -650,6 +650,15 @@ export const scenes: Readonly<Record<string, () => Promise<void> | void>> = {
       finish: () => refusal("SIGNER_LOCKED", "LEDGER_BEHIND_GATEWAY"),
     };
   },
+  uncounted: () => {
+    kit.signer.answers = {
+      status: () => ({ status: { ...well, recovery: "RECOVERY_OFFERED" } }),
+      recover: ({ uncounted }) =>
+        String(uncounted) === "base"
+          ? { plan: recoveryPlan, done: false }
+          : refusal("RECOVERY_COUNT", "base"),
+    };
+  },
   recovering: () => {
     kit.signer.answers = {
       status: () => ({

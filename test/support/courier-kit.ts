@@ -25,7 +25,7 @@ import {
   type CourierAnswers,
   type CourierRequests,
   type OperatorView,
-  type Push,
+  type PushMessage,
   type Request,
   requestFramesMax,
 } from "../../agent/socket/verbs.ts";
@@ -261,7 +261,7 @@ export class CourierKit {
   startSigner(): Promise<void> {
     const { signer } = this;
     // As the process does it: what is pushed leaves at once, before any later answer.
-    signer.pushes.push = (...pushes: Push[]) => {
+    signer.pushes.push = (...pushes: PushMessage[]) => {
       for (const push of pushes) this.#server?.push(push);
       return 0;
     };
@@ -318,7 +318,7 @@ export class CourierKit {
       urls: this.#nodes,
       chainId: 31337,
       confirmations: 2,
-      timeoutMs: 1000,
+      timeoutMs: 20_000,
     });
     const monotonic = () => performance.now() + this.aheadMs;
     this.courier = createCourier({
@@ -345,7 +345,7 @@ export class CourierKit {
       metrics: this.metrics,
       alertMonitor: this.alertMonitor,
       connectSigner: () =>
-        createSocketClient<CourierRequests, CourierAnswers>(this.socketPath, { timeoutMs: 2000 }),
+        createSocketClient<CourierRequests, CourierAnswers>(this.socketPath, { timeoutMs: 20_000 }),
       onReady: () => undefined,
       onFatal: (fault) => this.bugs.push(fault),
       onBug: (error) => this.bugs.push(error),

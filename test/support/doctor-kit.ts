@@ -13,8 +13,8 @@ import { configDigest } from "../../agent/config/digest.ts";
 import { stateFolder } from "../../agent/files/state-folder.ts";
 import type { LimitView, OperatorView, SignerStatus } from "../../agent/socket/verbs.ts";
 import { version } from "../../base/version.ts";
-import { doctor } from "../../cli/doctor/doctor.ts";
-import { gatewayTime, type Outside } from "../../cli/doctor/outside.ts";
+import { runDoctor } from "../../cli/doctor/doctor.ts";
+import { gatewayTime, type MachineAccess } from "../../cli/doctor/outside.ts";
 import { thisMachine, type UnitView } from "../../cli/machine.ts";
 import type { Terminal } from "../../cli/terminal.ts";
 import { type FakeNode, type RpcCall, startFakeNode } from "../../lab/kit/fake-node.ts";
@@ -56,7 +56,7 @@ export class DoctorKit {
   units = new Map<string, UnitView>();
   exposures = new Map<string, number>();
   config: Record<string, unknown> = {};
-  outside: Outside;
+  outside: MachineAccess;
   #gateway: Server | null = null;
 
   constructor() {
@@ -186,7 +186,7 @@ export class DoctorKit {
     this.status = { ...this.status, ...change };
   }
 
-  sees(change: Partial<Outside>): void {
+  sees(change: Partial<MachineAccess>): void {
     this.outside = { ...this.outside, ...change };
   }
 
@@ -213,8 +213,8 @@ export class DoctorKit {
   async run(config?: string): Promise<Report> {
     const json: string[] = [];
     const plain: string[] = [];
-    const exit = await doctor(this.state, { json: true, config }, terminal(json), this.outside);
-    await doctor(this.state, { config }, terminal(plain), this.outside);
+    const exit = await runDoctor(this.state, { json: true, config }, terminal(json), this.outside);
+    await runDoctor(this.state, { config }, terminal(plain), this.outside);
     const { findings, unseen } = JSON.parse(json.join("")) as {
       readonly findings: readonly { readonly code: string; readonly hint: string }[];
       readonly unseen: readonly string[];

@@ -242,6 +242,56 @@ function uncoined(left: string): () => void {
   };
 }
 
+const ledger = "xrpl:0";
+const early: OperatorView = {
+  ...{
+    ...broadcast,
+    transactionId,
+    currency: "xrp",
+    chain: "xrp",
+    network: ledger,
+    decimal: 6,
+    amount: "25",
+  },
+  ...{
+    amountUnits: "25000000",
+    address: "rPEPPER7kfTD9w2To4CQk6UCfuHM9c6GDY",
+    slot: "97",
+    code: "SLOT_UNREACHABLE",
+  },
+  ...{
+    account: "rf1BiGeXwwQoi8Z2ueFYTEXSwuJYfV2Jpn",
+    sender: "rf1BiGeXwwQoi8Z2ueFYTEXSwuJYfV2Jpn",
+  },
+  attempts: broadcast.attempts.map((one) => ({ ...one, feeMax: "12", txHash: "9F".repeat(32) })),
+};
+
+/** Its account began above its sequence; so much is missing before an operator may end it. */
+function below(left: string, yes: object = {}): () => void {
+  return () => {
+    const withdrawal = { ...early, left };
+    const plan = { slot: "97", counted: "90010", began: "90004", ...yes };
+    ill({
+      unreachable: {
+        transactionId,
+        network: ledger,
+        slot: "97",
+        count: 1,
+        code: "SLOT_UNREACHABLE",
+        left,
+      },
+    })();
+    kit.signer.answers = {
+      ...kit.signer.answers,
+      show: () => ({ withdrawal, history: [], wait: null, outgoing: [] }),
+      end: ({ slot }) =>
+        slot === ""
+          ? { withdrawal, plan }
+          : { withdrawal: { ...withdrawal, state: "expired", isOver: true }, plan },
+    };
+  };
+}
+
 /** Money that moves inside the wallet. */
 export const internalScenes: Scenes = {
   "a top-up moves": toppingUp,
@@ -295,6 +345,18 @@ export const internalScenes: Scenes = {
   ),
   "a payment whose coin no node has shown for a day": uncoined(""),
   "a payment that an operator ended": shown({ ...coined, state: "expired", isOver: true }),
+  "a payment that nobody has shown to be below its account's first": below(
+    "the courier's nodes have not shown where its account began",
+  ),
+  "a payment below its account's first": below(""),
+  "a payment below its account's first, above what one operator may end": below("", {
+    isFirstYes: true,
+  }),
+  "a payment below its account's first that an operator ended": shown({
+    ...early,
+    state: "expired",
+    isOver: true,
+  }),
   "a sweep waits for its top-up": shown(
     { ...sweep, ...unsigned, state: "approved", code: "", transactionId },
     waitsBy("SWEEP_OR_TOPUP_OPEN", ""),

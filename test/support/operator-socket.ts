@@ -238,6 +238,7 @@ export const recoveryPlan: RecoveryPlan = {
       next: "3",
     },
   ],
+  uncounted: ["eip155:8453"],
   withdrawals: [
     {
       ...{

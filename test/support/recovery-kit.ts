@@ -8,7 +8,7 @@ import { stateFolder } from "../../agent/files/state-folder.ts";
 import { openKeystoreIn } from "../../agent/keystore/file.ts";
 import { wipeKeystore } from "../../agent/keystore/keystore.ts";
 import { ledgerKey } from "../../agent/keystore/ledger-key.ts";
-import { unboxed } from "../../agent/ledger/codec.ts";
+import { openRecord } from "../../agent/ledger/codec.ts";
 import type { LedgerRecord } from "../../agent/ledger/records.ts";
 import { LedgerSeal } from "../../agent/ledger/seal.ts";
 import type { OperatorView, RecoveryPlan, SignerStatus } from "../../agent/socket/verbs.ts";
@@ -151,7 +151,13 @@ export class RecoveryKit {
 
   /** Reads the shown plan, orders it, and returns the plan. */
   async recover(...flags: readonly string[]): Promise<RecoveryPlan> {
-    const shown = await this.operator<{ done: boolean; plan: RecoveryPlan }>("recover", ...flags);
+    const shown = await until("a plan with the chain's count", waitMs, async () => {
+      const answer = await this.operator<{ done: boolean; plan: RecoveryPlan }>(
+        "recover",
+        ...flags,
+      );
+      return answer.code === "RECOVERY_COUNT" ? undefined : answer;
+    });
     if (shown.plan === undefined || shown.exitCode !== 2)
       throw new Error(`recover: ${JSON.stringify(shown)}`);
     const done = await this.operator<{ done: boolean }>(
@@ -203,7 +209,7 @@ export class RecoveryKit {
     );
     const seal = new LedgerSeal(ledgerKey(contents).bytes);
     wipeKeystore(contents);
-    return this.records().map((record) => unboxed(record, seal, { file: "", line: record.seq }));
+    return this.records().map((record) => openRecord(record, seal, { file: "", line: record.seq }));
   }
 
   async stopAll(): Promise<void> {

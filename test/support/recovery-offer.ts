@@ -6,6 +6,7 @@ import type { KeyObject } from "node:crypto";
 import type { LedgerRecord } from "../../agent/ledger/records.ts";
 import { isFinal } from "../../agent/signer/state/machine.ts";
 import type { RecoveryPlan } from "../../agent/socket/recovery-plan.ts";
+import { familyOf } from "../../chains/families.ts";
 import { MemoryDisk } from "../../lab/kit/ledger-disk.ts";
 import { type AnyAnswer, agentId, type Kit } from "../../lab/kit/signer-kit.ts";
 import { sealEnvelope, signJob } from "../../protocol/envelope.ts";
@@ -86,7 +87,7 @@ export function orderOf(text: string): { orderId: string; currency: string; amou
 }
 
 /** One part of an order for the run under way; by default the complete order. */
-function orderFrame(
+export function orderFrame(
   kit: Kit,
   contents: Contents,
   change: Partial<Recovery> = {},
@@ -118,7 +119,19 @@ export function restore(kit: Kit, disk: MemoryDisk): void {
 }
 
 export function offer(kit: Kit, contents: Contents, change: Partial<Recovery> = {}): AnyAnswer {
+  countChains(kit);
   return kit.admit(orderFrame(kit, contents, change));
+}
+
+/** The nodes have no transaction on each chain that counts, unless they have said otherwise. */
+export function countChains(kit: Kit): void {
+  const { signer } = kit;
+  for (const { chain, network } of signer.accounts()) {
+    const { isCounted, least } = familyOf(network).slots;
+    for (const quorum of [1, 2])
+      if (isCounted && !signer.run.counts.has(network))
+        kit.ask("account", { chain, slot: least, quorum });
+  }
 }
 
 /** The plan of the order. */

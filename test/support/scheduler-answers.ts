@@ -2,8 +2,8 @@
  * Answers of signer, nodes and chain to the scheduler, each as one function; the scheduler's
  * reports of them, and the reason for which a withdrawal waits.
  */
-import { waiting } from "../../agent/courier/scheduler/waiting.ts";
-import type { Meaning } from "../../chains/nodes.ts";
+import { listWaitingItems } from "../../agent/courier/scheduler/waiting.ts";
+import type { BroadcastMeaning } from "../../chains/nodes.ts";
 import { type Driver, hashOf, idOf, only } from "./scheduler-views.ts";
 
 export const gasFor = (driver: Driver, sequence: number) =>
@@ -70,7 +70,7 @@ export const declined = (
   driver: Driver,
   sequence: number,
   text: string,
-  meaning: Meaning | "",
+  meaning: BroadcastMeaning | "",
   attempt = 1,
 ) =>
   driver.feed({
@@ -124,4 +124,4 @@ export const observedBody = (effects: ReturnType<Driver["feed"]>) =>
 
 /** Why it waits, in the words of `status`. */
 export const whyOf = (driver: Driver, sequence: number) =>
-  waiting(driver.scheduler).find((one) => one.transactionId === idOf(sequence))?.why;
+  listWaitingItems(driver.scheduler).find((one) => one.transactionId === idOf(sequence))?.why;

@@ -8,7 +8,7 @@ import {
   type SchedulerEffect,
   type SchedulerEvent,
   type SchedulerState,
-  step,
+  stepScheduler,
 } from "../../agent/courier/scheduler/scheduler.ts";
 import type {
   AttemptView,
@@ -149,7 +149,7 @@ export function drive(
   const driver: Driver = {
     scheduler,
     nowMs: 1000,
-    feed: (event) => step(scheduler, event, driver.nowMs),
+    feed: (event) => stepScheduler(scheduler, event, driver.nowMs),
     block: (number, txParams = {}) =>
       driver.feed({ kind: "block", chain: "local", chainState: chainStateOf(number, txParams) }),
     tick(ms) {

@@ -7,7 +7,7 @@ import { copyFileSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { openSlots } from "../../agent/courier/scheduler/accounts.ts";
-import { createScheduler, step } from "../../agent/courier/scheduler/scheduler.ts";
+import { createScheduler, stepScheduler } from "../../agent/courier/scheduler/scheduler.ts";
 import type { RecoveryPlan } from "../../agent/socket/recovery-plan.ts";
 import type { CourierAnswers } from "../../agent/socket/verbs.ts";
 import { answeredUpTo, fillEnvelope, jobsAfter } from "../../gateway/hub/outbox.ts";
@@ -50,6 +50,7 @@ import {
 import { transactionIdOf, zeroHash } from "../../protocol/identity.ts";
 import type { Head, OpenSlots } from "../../protocol/messages.ts";
 import { parseStatement } from "../../protocol/payloads.ts";
+import { countChains } from "./recovery-offer.ts";
 import { assertTaken } from "./taken.ts";
 
 const currencies = JSON.stringify([
@@ -62,7 +63,7 @@ const insertAgent = `INSERT INTO agents (id, merchant, wallet, ledgerEpoch, sign
 /** The open slots in a courier's hello. */
 function openSlotsOf(hello: AnyAnswer): readonly OpenSlots[] {
   const scheduler = createScheduler();
-  step(
+  stepScheduler(
     scheduler,
     {
       kind: "hello",
@@ -284,6 +285,7 @@ export class SignerAndGateway {
   sayYes(both = false, above = 0): RecoveryPlan {
     this.store.write((database) => beginRecovery(database, this.agent, above, this.kit.now));
     this.connect();
+    countChains(this.kit);
     const { plan } = this.kit.operate("recover", {
       digest: "",
       bothRestored: both,

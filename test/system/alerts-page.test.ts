@@ -10,7 +10,7 @@ import { alertTable } from "../../alerts/queue/table.ts";
 import { causes, type Danger, dangerOf } from "../../base/causes.ts";
 import { codes } from "../../base/codes.ts";
 import { commandTree } from "../../cli/main.ts";
-import { tree as gatewayTree } from "../../gateway/command.ts";
+import { gatewayCommands as gatewayTree } from "../../gateway/command.ts";
 import { projectRoot } from "../../lab/kit/kit.ts";
 
 const page = readFileSync(join(projectRoot, "docs/alerts.md"), "utf8");
@@ -46,7 +46,7 @@ function unknownIn([program = "", first = "", second = "", ...rest]: readonly st
 /** The codes of a danger, each with the causes that make it one. */
 function codesOf(danger: Danger): string {
   return Object.entries(codes)
-    .filter(([, [kind]]) => kind === "alarm")
+    .filter(([, { kind }]) => kind === "alarm")
     .flatMap(([code]) => {
       const ofCode: readonly string[] = Object.hasOwn(causes, code)
         ? Object.keys(causes[code as keyof typeof causes])

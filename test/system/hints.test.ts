@@ -149,7 +149,7 @@ const listed = safe.flatMap((one) => one.codes);
 
 describe("hints", () => {
   it("that lead to a grave act are exactly those with a reason here, each once", () => {
-    const found = (Object.keys(codes) as Code[]).filter((code) => grave.test(codes[code][4]));
+    const found = (Object.keys(codes) as Code[]).filter((code) => grave.test(codes[code].advice));
     expect([...listed].sort()).toEqual(found.sort());
   });
 
@@ -165,9 +165,9 @@ describe("hints", () => {
       "GATEWAY_DISK_FULL",
       "GATEWAY_STORE_INVALID",
     ] as const;
-    const hints = own.map((code) => codes[code][4]);
+    const hints = own.map((code) => codes[code].advice);
     expect(new Set(hints).size).toBe(own.length);
     for (const code of ["LEDGER_DISK_FULL", "LEDGER_READ_ONLY", "GATEWAY_DISK_FULL"] as const)
-      expect(codes[code][4], code).not.toMatch(/restore the newest|init/);
+      expect(codes[code].advice, code).not.toMatch(/restore the newest|init/);
   });
 });

@@ -1,18 +1,21 @@
 /**
  * The simulator's own reckoning of how long limits hold a withdrawal back, beside the moment at
- * which the signer binds it; and which payments need an operator, by their bytes and jobs alone.
+ * which the signer binds it; which payments need an operator, by their bytes and jobs alone; and
+ * which withdrawals with a slot may end without a payment.
  */
 import { HDKey } from "@scure/bip32";
 import { getBytes, hexlify, parseEther, Transaction } from "ethers";
 import { describe, expect, it } from "vitest";
 import type { PolicySettings } from "../../agent/config/settings.ts";
-import { begun, Kit, settings, txParams } from "../../lab/kit/signer-kit.ts";
+import type { LedgerRecord } from "../../agent/ledger/records.ts";
+import { begun, Kit, keysOf, settings, txParams } from "../../lab/kit/signer-kit.ts";
 import { fastCurve } from "../../lab/simulation/fakes/curve.ts";
 import { RecordInvariants } from "../../lab/simulation/invariants/records.ts";
 import { SignedMoney } from "../../lab/simulation/invariants/signed-money.ts";
 import { receivers } from "../../lab/simulation/world/plan.ts";
 import { network, settle } from "../../lab/simulation/world/setting.ts";
 import type { Job } from "../../protocol/messages.ts";
+import { accountAt } from "../chains/xrp-values.ts";
 
 const hourMs = 3_600_000;
 const dayMs = 86_400_000;
@@ -161,5 +164,160 @@ describe("a payment that leaves without an operator's yes", () => {
     ["second", ["manual", "auto"]],
   ] as const)("is none if a gateway has signed a job for policy too, as the %s", (_, modes) => {
     expect(() => left(modes.map(job), false)).not.toThrow();
+  });
+});
+
+describe("a withdrawal with a slot that ends without a payment", () => {
+  const keys = keysOf("xrp", ["xrpl:0"]);
+  const account = keys.vault.accounts.find(({ purpose }) => purpose === "hot")!.id;
+  const [first, stated] = [95_000_000, 5];
+
+  /** Two payments below the account's first sequence; operators end both, and it begins again. */
+  function records(change: Partial<PolicySettings> = {}): readonly LedgerRecord[] {
+    const policy = { xrp: { ...generous, maxFee: "0.001", maxFeePerDay: "0.1", ...change } };
+    const approvers = change.twoApproversAbove === undefined ? ["ann"] : ["ann", "bob"];
+    const chains = { local: { family: "xrp", chainId: 0 } } as const;
+    const currencies = { xrp: { chain: "local", decimal: 6 } };
+    const kit = new Kit({ settings: { ...settings, chains, currencies, policy }, keys });
+    const adopts = (slot: number): void => {
+      kit.sight({ next: [{ network: "xrpl:0", account, slot: `${slot}`, isUnused: true }] });
+      expect(kit.ask("adopt", { chain: "local", slot: `${slot}`, quorum: 2 }).code).toBeUndefined();
+    };
+    kit.handshake();
+    adopts(stated);
+    const ids = ["1.5", "2.5"].map((amount) => {
+      const job = {
+        network: "xrpl:0",
+        currency: "xrp",
+        amount,
+        address: accountAt(1).address,
+        tag: "7",
+      };
+      const { transactionId } = kit.request(job);
+      if (approvers.length === 2)
+        for (const approver of approvers)
+          kit.operate("approve", {
+            transactionId,
+            digest: kit.show(transactionId).approvalDigest,
+            address: "",
+            approver,
+          });
+      expect(
+        kit.ask("sign", { transactionId, txParams: { feeDrops: "12", lastLedger: "95123456" } })
+          .code,
+      ).toBeUndefined();
+      kit.acknowledge();
+      return transactionId;
+    });
+    kit.ask("account", {
+      chain: "local",
+      slot: `${first}`,
+      quorum: 2,
+      began: { slot: `${first}`, absentMs: kit.now - dayMs },
+    });
+    kit.receive();
+    kit.now += 1;
+    kit.release(kit.gateway.ack(kit.gateway.stored!, { at: kit.now, unreachable: ids }));
+    for (const [at, transactionId] of ids.entries())
+      for (const approver of approvers)
+        expect(
+          kit.operate("end", { transactionId, slot: `${stated + at}`, approver }).code,
+        ).toBeUndefined();
+    adopts(first);
+    return kit.records();
+  }
+
+  /** The run is of this family when a withdrawal ends. */
+  function follow(
+    all: readonly LedgerRecord[],
+    change: Partial<PolicySettings> = {},
+    family: "xrp" | "evm" = "xrp",
+  ): void {
+    settle("xrp");
+    const endless = (): number => Number.POSITIVE_INFINITY;
+    const stateOf = (): never => {
+      throw new Error("nothing is opened here");
+    };
+    const invariants = new RecordInvariants({
+      ...{
+        name: "a",
+        policy: { ...generous, ...change },
+        decimals: { xrp: 6 },
+        coinDecimal: 6,
+        isGatewayHonest: true,
+      },
+      ...{ atMax: endless, endMax: endless, stateOf },
+    });
+    for (const record of all) {
+      if (record.kind === "EXPIRED") settle(family);
+      invariants.add(record);
+    }
+  }
+
+  type Change = (all: readonly LedgerRecord[]) => readonly LedgerRecord[];
+  const isOrder = ({ kind }: LedgerRecord): boolean => kind === "MANUAL_REPLACEMENT";
+  const isFirst = (one: LedgerRecord): boolean =>
+    one.kind === "MANUAL_REPLACEMENT" && one.isFirstYes === true;
+  const replaced =
+    (kind: LedgerRecord["kind"], by: object): Change =>
+    (all) =>
+      all.map((one) => (one.kind === kind ? ({ ...one, ...by } as LedgerRecord) : one));
+  const twoOperators = { twoApproversAbove: "1" };
+
+  it("is none if an operator's order stands before each end, and the account begins again behind both", () => {
+    const all = records();
+    const [order, end] = ["MANUAL_REPLACEMENT", "EXPIRED"];
+    expect(all.map(({ kind }) => kind).slice(-5)).toEqual([order, end, order, end, "ADOPTED"]);
+    expect(() => follow(all)).not.toThrow();
+  });
+
+  it.each<[string, Change, string]>([
+    [
+      "no order stands before it",
+      (all) => all.filter((one) => !isOrder(one)),
+      "is never called unsigned",
+    ],
+    [
+      "another act was ordered",
+      replaced("MANUAL_REPLACEMENT", { act: "cancel" }),
+      "is never called unsigned",
+    ],
+    [
+      "the order is the first of two",
+      replaced("MANUAL_REPLACEMENT", { isFirstYes: true }),
+      "is never called unsigned",
+    ],
+    [
+      "it is refused",
+      replaced("EXPIRED", { kind: "REFUSED", by: "operator", code: "" }),
+      "is never called unsigned",
+    ],
+    [
+      "the account begins again while one is open",
+      (all) => all.filter((_, at) => at !== all.length - 2),
+      "behind an ended one",
+    ],
+  ])("is a violation if %s", (_, change, invariant) => {
+    expect(() => follow(change(records()))).toThrow(invariant);
+  });
+
+  it("is a violation of a payment on a chain whose slots all come to their turn", () => {
+    expect(() => follow(records(), {}, "evm")).toThrow("only where a chain may never take it");
+  });
+
+  it("is a violation above the limit for two operators, if one name ended it", () => {
+    const all = records(twoOperators);
+    expect(all.filter(isFirst)).toHaveLength(2);
+    expect(() => follow(all, twoOperators)).not.toThrow();
+    expect(() =>
+      follow(
+        all.filter((one) => !isFirst(one)),
+        twoOperators,
+      ),
+    ).toThrow("is ended by two names");
+    const byOne = all.map((one) =>
+      isFirst(one) ? ({ ...one, approver: "Bob" } as LedgerRecord) : one,
+    );
+    expect(() => follow(byOne, twoOperators)).toThrow("is ended by two names");
   });
 });

@@ -11,10 +11,10 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
 import { afterAll, describe, expect, it } from "vitest";
+import type { Patch } from "../../lab/kit/patch.ts";
 import { isLongTier, share, shareOf } from "../../lab/kit/share.ts";
 import type { RunResult } from "../../lab/simulation/run.ts";
 import type { Shrunk } from "../../lab/simulation/shrink.ts";
-import type { Patch } from "../../lab/simulation/tree.ts";
 import { worlds } from "../../lab/simulation/world/worlds.ts";
 import { startsTheBuild } from "../support/built.ts";
 

@@ -125,8 +125,8 @@ describe("told of other programs", () => {
     closers.push(() => network.node.close());
     const { chain, urls, chainId } = network.node;
     const limits = {
-      timeoutMs: 3_000,
-      patienceMs: 6_000,
+      timeoutMs: 20_000,
+      patienceMs: 40_000,
       log: () => {},
       clock: () => performance.now(),
     };
@@ -172,7 +172,7 @@ describe("told of other programs", () => {
       urls: servers.map(({ url }) => url),
       network: bitcoin.networks[0] as UtxoNetwork,
       confirmations: 3,
-      ...{ log: () => {}, clock: () => performance.now(), timeoutMs: 2_000 },
+      ...{ log: () => {}, clock: () => performance.now(), timeoutMs: 20_000 },
     };
     const watcher = createUtxoWatcher(options);
     const payer = createUtxoSender(options);

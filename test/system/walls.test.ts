@@ -221,6 +221,66 @@ function plantKept(): void {
   expected.push("walls: the room base keeps base/none.ts, which is none of its files");
 }
 
+/** Uses of ambient powers: the room, the power, what is written, and what the check names. */
+const ambient: readonly (readonly [room: string, power: string, text: string, name: string])[] = [
+  ["agent/signer/vault", "process", "process.report.writeReport(path)", "process.report"],
+  ["agent/signer/vault", "globals", "globalThis.fetch(path)", "globalThis"],
+  ["agent/signer/vault", "printing", "process.stdout.write(path)", "process.stdout"],
+  ["agent/signer/policy", "clock", "performance.now()", "performance"],
+  ["agent/signer/state", "chance", "randomUUID()", "randomUUID"],
+  [
+    "agent/signer/handlers",
+    "process",
+    "((): unknown => { const { env } = process; return env[path]; })()",
+    "process",
+  ],
+  ["agent/courier/scheduler", "timers", "setTimeout(() => {}, 1)", "setTimeout"],
+  ["agent/signer/policy", "clock", "Date.now()", "Date.now"],
+  ["agent/signer/policy", "clock", "new Date()", "new Date()"],
+  ["agent/signer/policy", "clock", "Date()", "new Date()"],
+  ["agent/signer/policy", "chance", "Math.random()", "Math.random"],
+  ["agent/signer/policy", "chance", 'Math["random"]()', "Math.random"],
+  ["agent/signer/policy", "chance", "crypto.getRandomValues(new Uint8Array(1))", "crypto"],
+  ["agent/signer/policy", "environment", "process.env[path]", "process.env"],
+  ["agent/signer/policy", "environment", 'process["env"]', "process.env"],
+  ["agent/signer/policy", "process", "process[path as never]", "process."],
+  ["agent/signer/policy", "printing", "console.log(path)", "console"],
+  ["agent/signer/policy", "globals", "new Function(path)", "Function"],
+  ["agent/signer/policy", "globals", 'Reflect.get(globalThis, "fetch")', "globalThis"],
+  [
+    "agent/signer/policy",
+    "process",
+    "(process as never as { binding(name: string): unknown }).binding(path)",
+    "process",
+  ],
+];
+
+/** The same names where they give no power: each of these passes. */
+const powerless: readonly string[] = [
+  "new Date(1_790_000_000_000).toISOString()",
+  "Math.max(1, 2)",
+  "process.versions.node",
+  "((performance: { now(): number }) => performance.now())({ now: () => 1 })",
+  "({ process: 1, console: 2 }).process",
+  "(path as unknown as typeof globalThis)",
+];
+
+function plantAmbient(): void {
+  for (const [at, [room, power, text, name]] of ambient.entries()) {
+    const file = `${room}/planted-ambient-${at}.ts`;
+    const before = text.startsWith("randomUUID")
+      ? 'import { randomUUID } from "node:crypto";\n'
+      : "";
+    plant(file, "", `${before}export const PLANTED = (path: string): unknown => [path, ${text}];`);
+    expected.push(`walls: ${room}: ${power}: ${file} → ${name}`);
+  }
+  for (const [at, text] of powerless.entries()) {
+    const file = `agent/signer/policy/sound-${at}.ts`;
+    plant(file, "", `export const PLANTED = (path: string): unknown => [path, ${text}];`);
+    planted.delete(file);
+  }
+}
+
 /** Imports that load nothing of the kind, and so are no breach. */
 function plantHarmless(): void {
   plant(
@@ -252,7 +312,12 @@ beforeAll(async () => {
   const rows = readFileSync(join(root, "rooms.config.json"), "utf8");
   writeFileSync(
     join(root, "rooms.config.json"),
-    rows.replace('"keeps": ["base/', '"keeps": ["base/none.ts", "base/'),
+    rows
+      .replace('"keeps": ["base/', '"keeps": ["base/none.ts", "base/')
+      .replace(
+        '"powers": ["timers", "process"]',
+        '"powers": ["timers", "process", "clock", "luck"]',
+      ),
   );
   for (const folder of ["node_modules", "gateway/node_modules"])
     symlinkSync(join(projectRoot, folder), join(root, folder));
@@ -266,7 +331,12 @@ beforeAll(async () => {
     }
   plantHidden();
   plantKept();
+  plantAmbient();
   plantHarmless();
+  expected.push(
+    "walls: no file of the room base uses clock",
+    "walls: the room base names luck, which is no power",
+  );
   for (const file of ["agent/unknown/planted.ts", "unknown/planted.ts"]) plant(file, "node:path");
   expected.push(
     "walls: agent/unknown/planted.ts belongs to no room",
@@ -303,7 +373,13 @@ describe("the walls", () => {
   });
 
   it("refuse nothing else: without the breaches the tree passes", () => {
-    const marks = [...planted, "docs/architecture.md", "the folder unknown", "base/none.ts"];
+    const marks = [
+      ...planted,
+      "docs/architecture.md",
+      "the folder unknown",
+      "base/none.ts",
+      "the room base",
+    ];
     expect(said.filter((line) => !marks.some((mark) => line.includes(mark)))).toEqual([]);
   });
 });

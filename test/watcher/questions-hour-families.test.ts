@@ -98,7 +98,7 @@ describe("the check of a server", () => {
           of.contract === undefined ? [] : [of.contract],
         );
         const [url = ""] = chain.urls;
-        expect((await lookAtNode({ chain: lines, url, contracts, timeoutMs: 5_000 })).code).toBe(
+        expect((await lookAtNode({ chain: lines, url, contracts, timeoutMs: 20_000 })).code).toBe(
           "",
         );
         const checked = new Set(chain.asked()[0]);

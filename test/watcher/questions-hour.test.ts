@@ -3,7 +3,7 @@
  * a clock of the test: six blocks, a look at each pause of both programs, one agent with an issued
  * address. Source of the limit: CypherBoxLLC/Cypher-Box #194 (700 an hour for an address).
  */
-import { afterEach, expect, it } from "vitest";
+import { afterEach, expect, it, vi } from "vitest";
 import { createChainAccess } from "../../agent/courier/nodes/chain.ts";
 import { paceOf } from "../../chains/final-times.ts";
 import { lookPauseMs } from "../../chains/look-pause.ts";
@@ -16,6 +16,7 @@ import type { GatewayChain, GatewayCurrency } from "../../gateway/config/config.
 import { rightClock } from "../../gateway/own-clock.ts";
 import { createSignals, type Signals } from "../../gateway/store/signals.ts";
 import { insertSignature } from "../../gateway/store/signatures.ts";
+import { DepositAccounts } from "../../gateway/watcher/deposit-accounts.ts";
 import { ChainWatch } from "../../gateway/watcher/watcher.ts";
 import {
   askWithdrawal,
@@ -49,6 +50,7 @@ interface World {
 
 let opened: World | null = null;
 afterEach(async () => {
+  vi.restoreAllMocks();
   await opened?.watch.close();
   opened?.sender.close();
   for (const server of opened?.servers ?? []) await server.close();
@@ -90,7 +92,7 @@ async function open(isAwaited = false): Promise<World> {
     ...findChainPreset("bitcoin")?.lines,
     network: network.id,
   } as unknown as GatewayChain;
-  const common = { log: () => {}, clock: () => world.nowMs, timeoutMs: 2_000 };
+  const common = { log: () => {}, clock: () => world.nowMs, timeoutMs: 20_000 };
   const reader = createUtxoWatcher({ urls, network, confirmations: 3, ...common });
   const sender = createUtxoSender({ urls, network, confirmations: 3, ...common });
   const coin = {
@@ -167,7 +169,7 @@ it("one request that waits for its payer adds two questions a minute, which show
   for (const count of await anHour(opened, false)) expect(count).toBeLessThanOrEqual(idle + 180);
 });
 
-it("and with one payout that waits for its block at most 700", async () => {
+it("and with one payout that waits for its block at most 450", async () => {
   opened = await open();
   const { db } = opened;
   const agents = db.store.database.all<{ id: string }>("SELECT id FROM agents");
@@ -195,7 +197,7 @@ it("and with one payout that waits for its block at most 700", async () => {
     },
     ...{ feeMax: "1", seq: 1, validUntilMs: 0, pin: `${"cd".repeat(32)}:0:5000`, cancel: 0 },
   });
-  for (const count of await anHour(opened, true, txHash)) expect(count).toBeLessThanOrEqual(700);
+  for (const count of await anHour(opened, true, txHash)) expect(count).toBeLessThanOrEqual(450);
 });
 
 it("an order that waits for a look does not wait for the end of the pause", async () => {
@@ -210,4 +212,30 @@ it("an order that waits for a look does not wait for the end of the pause", asyn
   opened.nowMs += 1_000;
   signals.emit("look", { network: network.id, account: hot });
   await until(() => heads() > before);
+});
+
+it("an address that leaves before the end of the pause wakes a pass where few are left, and else none", async () => {
+  opened = await open();
+  const { watch, servers, signals } = opened;
+  watch.start();
+  const heads = (): number =>
+    servers[0]?.asked.filter((path) => path === "/blocks/tip/hash").length ?? 0;
+  const leave = (): void => signals.emit("left", { network: network.id, account: hot, index: 3 });
+  // A pass that was woken comes after a second; half a minute passes before the others.
+  const rested = async (): Promise<number> => {
+    for (let before = -1; before !== heads() || watch.readAt === null; ) {
+      before = heads();
+      await new Promise((resolve) => setTimeout(resolve, 1_500));
+    }
+    return heads();
+  };
+  const before = await rested();
+  leave();
+  expect(await rested()).toBe(before);
+  vi.spyOn(DepositAccounts.prototype, "isShort").mockReturnValue(true);
+  opened.nowMs += 1_000;
+  leave();
+  const atMs = performance.now();
+  await until(() => heads() > before);
+  expect(performance.now() - atMs).toBeLessThan(watch.pauseMs);
 });

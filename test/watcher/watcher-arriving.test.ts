@@ -4,7 +4,7 @@
  */
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { AgentError } from "../../base/fault.ts";
-import type { Arriving, ArrivingPayment } from "../../chains/nodes.ts";
+import type { ArrivingPayment, ArrivingPayments } from "../../chains/nodes.ts";
 import { isHeldOpen, listArriving } from "../../gateway/store/arriving.ts";
 import { keepDetectedPayment, keepFinalPayment } from "../../gateway/store/payments.ts";
 import { newArrivingMemory, watchArriving } from "../../gateway/watcher/arriving.ts";
@@ -33,7 +33,7 @@ let db: GatewayDatabase;
 let keys: AgentKeys;
 let nowMs: number;
 let head: number;
-let shown: Map<string, Arriving>;
+let shown: Map<string, ArrivingPayments>;
 let asked: string[];
 let away: ReadonlySet<string>; // addresses of which no node tells
 const memory = { arriving: newArrivingMemory(), ends: newEndMemory(), compare: newCompareMemory() };

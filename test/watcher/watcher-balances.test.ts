@@ -9,6 +9,7 @@ import type { BalanceQuestion, BlockId } from "../../chains/nodes.ts";
 import { readBalanceRow } from "../../gateway/store/balances.ts";
 import { newBalanceMemory, readBalances } from "../../gateway/watcher/balances.ts";
 import type { WatchedChain } from "../../gateway/watcher/chain.ts";
+import { HotWallets } from "../../gateway/watcher/wallets.ts";
 import {
   type AgentKeys,
   type GatewayDatabase,
@@ -56,11 +57,12 @@ beforeEach(() => {
 afterEach(() => db.remove());
 
 it("a balance is kept for the block it is of, and one told of a later block is asked for again", async () => {
-  const [chain, memory] = [chainWith(true), newBalanceMemory()];
+  const [chain, memory] = [chainWith(true), newBalanceMemory(new HotWallets(network))];
   await readBalances(chain, blockAt(10), memory);
   expect(kept()).toMatchObject({ block: 10, units: "1000" });
   height = 11;
   arriving = 1;
+  memory.wallets.mark(keys.hotWalletAddress, 11);
   await readBalances(chain, blockAt(11), memory);
   expect(kept()).toMatchObject({ block: 10, units: "1000" });
   arriving = 0;
@@ -70,12 +72,12 @@ it("a balance is kept for the block it is of, and one told of a later block is a
 
 it("a balance at the block asked for is kept at once, whatever becomes final meanwhile", async () => {
   arriving = 1;
-  await readBalances(chainWith(false), blockAt(10), newBalanceMemory());
+  await readBalances(chainWith(false), blockAt(10), newBalanceMemory(new HotWallets(network)));
   expect(kept()).toMatchObject({ block: 10, units: "1000" });
 });
 
 it("a balance of a chain that never stands still is kept by the fourth reading", async () => {
-  const [chain, memory] = [chainWith(true), newBalanceMemory()];
+  const [chain, memory] = [chainWith(true), newBalanceMemory(new HotWallets(network))];
   arriving = 1;
   for (let reading = 0; reading < 3; reading += 1)
     await readBalances(chain, blockAt(height), memory);

@@ -12,9 +12,9 @@ import { readSecretFile } from "../../gateway/config/secret-file.ts";
 import {
   endMoved,
   evidenceOf,
-  type Look,
   lookBy,
-  type Moving,
+  type MovedAmounts,
+  type MovedLook,
 } from "../../gateway/operator/moving.ts";
 import { listHotWalletMoves } from "../../gateway/store/book-moves.ts";
 import { currencyHoldOf, resumeCurrency } from "../../gateway/store/currency-holds.ts";
@@ -56,7 +56,7 @@ const config = (): GatewayConfig =>
 const by = () =>
   ({ store: db.store, nowMs: clock.nowMs, actor: "operator ann", run: "this run" }) as never;
 
-const look: Look = async (asked, attempts) => {
+const look: MovedLook = async (asked, attempts) => {
   const reader = openWatcher({
     chain: config().chains.local!,
     readSecretFile,
@@ -88,7 +88,7 @@ const fee = [
 ];
 const ends = (
   id: string,
-  change: Partial<Moving> = {},
+  change: Partial<MovedAmounts> = {},
   operation: "withdraw" | "sweep" = "withdraw",
 ) => {
   const moving = { receivedUnits: 4_950_000n, sentUnits: units, reason: "a fee", ...change };
@@ -236,7 +236,7 @@ describe("withdrawals moved", () => {
     expect(
       await endMoved(by(), elsewhere, { operation: "withdraw", id }, moving, look),
     ).toMatchObject(no(/does not have usd/));
-    const notFinal: Look = async (asked, attempts) => {
+    const notFinal: MovedLook = async (asked, attempts) => {
       return {
         ...(await look(asked, attempts)),
         judged: { kind: "confirming", txHash: attemptTxHash(id), block: 6 },
@@ -245,7 +245,7 @@ describe("withdrawals moved", () => {
     expect(
       await endMoved(by(), config(), { operation: "withdraw", id }, moving, notFinal),
     ).toMatchObject(no(/\(confirming\)/));
-    const notOwn: Look = async (asked, attempts) => {
+    const notOwn: MovedLook = async (asked, attempts) => {
       const seen = await look(asked, attempts);
       return {
         ...seen,
@@ -266,7 +266,7 @@ describe("withdrawals moved", () => {
   it("tells that balances and events are not told by nodes that keep no old state", async () => {
     await start();
     const id = await stuck(0, fee);
-    const pruned: Look = async (asked, attempts) => {
+    const pruned: MovedLook = async (asked, attempts) => {
       const reader = openWatcher({
         chain: config().chains.local!,
         readSecretFile,

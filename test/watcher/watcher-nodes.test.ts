@@ -158,7 +158,7 @@ describe("two nodes", () => {
 });
 
 describe("balances and state", () => {
-  it("of a chain follow the final block for every live agent, one that pairs later too", async () => {
+  it("of a chain are read of every live agent, of one that pairs later too, and in turn of one that no transaction moved", async () => {
     chain.coins.push(
       { block: 2, address: keys.hotWalletAddress, units: 7n },
       { block: 6, address: keys.hotWalletAddress, units: 5n },
@@ -177,7 +177,19 @@ describe("balances and state", () => {
     pairAgent(db.store, "b", outsider);
     await until(() => read(outsider).length === 2);
     chain.mineEmpty(4);
+    clock.nowMs += 6 * 60_000;
     await until(() => (read(keys.hotWalletAddress)[0] as { units: string }).units === "12");
+  });
+
+  it("of a chain are read at the block that a transaction moved one", async () => {
+    await start();
+    const read = (): unknown =>
+      db.store.database.get("SELECT units FROM balances WHERE account = ?", keys.hotWalletAddress);
+    await until(() => read() !== undefined);
+    expect(read()).toEqual({ units: "0" });
+    chain.mine({ hash: hashOf("topped up"), from: outsider, to: keys.hotWalletAddress, value: 9n });
+    chain.mineEmpty(4);
+    await until(() => (read() as { units: string }).units === "9");
   });
 
   it("of a chain are read as far as they can be when one contract does not answer", async () => {

@@ -200,7 +200,7 @@ const genesisHash = "0f9188f13cb7b2c71f2a335e3a4fc328bf5beb436012afca590b1a11466
 
 async function utxoScene(): Promise<Scene> {
   const servers = [await fakeEsplora(), await fakeEsplora()];
-  const limits = { confirmations: 1, timeoutMs: 5_000, patienceMs: 5_000 };
+  const limits = { confirmations: 1, timeoutMs: 20_000, patienceMs: 20_000 };
   const urls = servers.map(({ url }) => url);
   const watcher = createUtxoWatcher({
     urls,

@@ -4,7 +4,8 @@
  */
 import { afterEach, describe, expect, it } from "vitest";
 import { AgentError } from "../../base/fault.ts";
-import { unreadable } from "../../lab/faults/items/plant-makers.ts";
+import { placesAhead } from "../../gateway/watcher/ahead.ts";
+import { type Plant, unreadable } from "../../lab/faults/items/plant-makers.ts";
 import type { FamilyKey } from "../../lab/faults/items/plants.ts";
 import { ItemWorld } from "../../lab/faults/items/world.ts";
 
@@ -13,6 +14,9 @@ afterEach(() => world.close());
 
 const ahead = 40;
 
+/** Questions about addresses of A that leave next, by currency's contract. */
+let asked: { readonly account: string; readonly contract: string }[];
+
 /** A world in which the first addresses of A cannot be read. */
 async function worldOf(family: FamilyKey, count: number): Promise<void> {
   const fault = new AgentError(
@@ -20,7 +24,19 @@ async function worldOf(family: FamilyKey, count: number): Promise<void> {
     "none",
     "the address has 20001 coins, and more than 20000 are not read",
   );
-  world = new ItemWorld(family, unreadable("security.md A3", "next", fault));
+  const plant = unreadable("security.md A3", "next", fault);
+  asked = [];
+  const wrap: Plant["wrap"] = (honest, planted) => {
+    const nodes = plant.wrap(honest, planted);
+    return {
+      ...nodes,
+      balances: async (questions, block) => {
+        asked.push(...questions.filter(({ account }) => planted.accounts.has(account)));
+        return nodes.balances(questions, block);
+      },
+    };
+  };
+  world = new ItemWorld(family, { ...plant, wrap });
   for (let place = 0; place < count; place += 1)
     world.planted.accounts.add(world.nextOf("A", place));
   world.isPlanted = true;
@@ -73,5 +89,34 @@ describe("an address that leaves next and cannot be read", () => {
     await world.settle();
     expect(await world.order("A", "coin")).toBe(world.nextOf("A", 0));
     expect(faults()).toEqual([]);
+  });
+
+  it("is asked for its coin alone until that is read, and for the tokens after it", async () => {
+    await worldOf("evm", 1);
+    const tokens = () => asked.filter(({ contract }) => contract !== "");
+    expect(tokens().length).toBeGreaterThan(0);
+    asked = [];
+    for (let minute = 0; minute < 10; minute += 1) {
+      world.nowMs += 60_000;
+      await world.settle();
+    }
+    expect(asked.length).toBeGreaterThan(3);
+    expect(tokens()).toEqual([]);
+    world.isPlanted = false;
+    world.nowMs += 15 * 60_000;
+    await world.settle();
+    expect(tokens().length).toBeGreaterThan(0);
+    expect(await world.order("A", "token")).toBe(world.nextOf("A", 0));
+  });
+
+  it("none is passed over for good: behind more of them than are read ahead, the first that is read leaves", async () => {
+    await worldOf("evm", placesAhead + 20);
+    let address = "";
+    for (let hour = 0; hour < 48 && address === ""; hour += 1) {
+      world.nowMs += 3_600_000;
+      await world.settle();
+      address = await world.order("A", "coin");
+    }
+    expect(address).toBe(world.nextOf("A", placesAhead + 20));
   });
 });

@@ -16,7 +16,7 @@ import { hasTags, payeeOf } from "../../chains/payees.ts";
 import { joinAddress } from "../../chains/xrp/address.ts";
 import { sheetsOf } from "../../gateway/books/accounts.ts";
 import { creditPayments } from "../../gateway/operator/crediting.ts";
-import { search } from "../../gateway/operator/find.ts";
+import { searchRecords } from "../../gateway/operator/find.ts";
 import { listUnattributed } from "../../gateway/store/credits.ts";
 import { heldUnitsOf } from "../../gateway/store/unswept-balances.ts";
 import type { Tip } from "../../gateway/watcher/chain.ts";
@@ -234,7 +234,7 @@ describe("deposits by tags", () => {
     expect(unassigned()).toEqual([]);
     const config = { chains: {}, currencies: {} };
     const found = (text: string): readonly string[] =>
-      search(db.store.database, config, text, 5).records.map(({ row }) => row.id);
+      searchRecords(db.store.database, config, text, 5).records.map(({ row }) => row.id);
     expect(found(`${hotWallet} ${tagOf(5)}`)).toEqual([idOf(5)]);
     expect(found(placeOf(6))).toEqual([idOf(6)]);
     expect(found(`${hotWallet} 4`)).toEqual([]);

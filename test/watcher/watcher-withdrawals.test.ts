@@ -310,10 +310,36 @@ describe("a withdrawal on chain", () => {
       chain.mineEmpty(3);
       await until(() => db.store.database.all("SELECT txHash FROM outgoing").length === 1);
       const id = signedWithdrawal(0);
+      chain.mine();
       await until(() => row(id).status !== 0);
       expect(row(id)).toMatchObject({ ...end, txHash: hashOf("forgotten") });
     },
   );
+
+  it("is asked about once a block, however many orders come, and those with the block after", async () => {
+    const id = signedWithdrawal(0);
+    await start();
+    const receipts: string[] = [];
+    nodes[0]!.lie = counting((method, params, honest) => {
+      if (method === "eth_getTransactionReceipt") receipts.push(String(params[0]));
+      return honest;
+    });
+    chain.mine(payment(id, 0));
+    await until(() => row(id).stage === "confirming");
+    await passes(2);
+    receipts.length = 0;
+    const later = [1, 2, 3].map((number) => signedWithdrawal(number));
+    await passes(4);
+    expect(receipts).toEqual([]);
+    chain.mine(...later.map((one, at) => payment(one, at + 1)));
+    await until(() => later.every((one) => row(one).stage === "confirming"));
+    for (const one of [id, ...later])
+      expect(receipts.filter((hash) => hash === attemptTxHash(one))).toHaveLength(1);
+    // Where no block comes, all are asked about again after a while.
+    receipts.length = 0;
+    clock.nowMs += 15_000;
+    await until(() => [id, ...later].every((one) => receipts.includes(attemptTxHash(one))));
+  });
 
   it("whose nonce was used before the gateway looked is stuck, and not failed", async () => {
     chain.mine({ hash: hashOf("before"), from: keys.hotWalletAddress, nonce: 0, to: outsider });

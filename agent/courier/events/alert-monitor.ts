@@ -4,8 +4,8 @@
  * here. Clocks and sender are passed in.
  */
 
-import type { AlertQueueCounts, Deliver } from "../../../alerts/queue/alert-queue.ts";
-import { observe, type Standings } from "../../../alerts/queue/due-alerts.ts";
+import type { AlertDelivery, AlertQueueCounts } from "../../../alerts/queue/alert-queue.ts";
+import { observeConditions, type Standings } from "../../../alerts/queue/due-alerts.ts";
 import { createLoggedAlertQueue } from "../../../alerts/queue/logged-queue.ts";
 import type { AgentLog } from "../../../base/log.ts";
 import type { CourierSettings } from "../../config/settings.ts";
@@ -28,7 +28,7 @@ export interface AlertMonitor {
 
 export interface AlertMonitorOptions {
   readonly settings: Pick<CourierSettings, "notify" | "currencies">;
-  readonly deliver: Deliver | null; // For `status`: null if config.json has no `notify`.
+  readonly deliver: AlertDelivery | null; // For `status`: null if config.json has no `notify`.
   readonly clock: () => number; // Unix milliseconds
   readonly monotonic: () => number; // milliseconds
   readonly log: AgentLog;
@@ -49,7 +49,10 @@ export function createAlertMonitor(options: AlertMonitorOptions): AlertMonitor {
       if (alertQueue === null || notify === undefined) return;
       const times = { at: clock(), nowMs: monotonic(), alertsMax: alertQueue.room() };
       const observation = { ...times, ...conditionsOf(snapshot, notify, currencies) };
-      const seen = observe(standings, observation, { process: "courier", agent: snapshot.agent });
+      const seen = observeConditions(standings, observation, {
+        process: "courier",
+        agent: snapshot.agent,
+      });
       standings = seen.standings;
       alertQueue.take(seen.alerts);
     },

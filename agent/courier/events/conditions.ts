@@ -145,7 +145,7 @@ function lockConditions({ agent, locked }: Snapshot): readonly Condition[] {
   if (locked === "") return [];
   if (locked === "RECOVERY_OFFERED")
     return [condition("recovery-offered", agent, "the gateway offers a recovery", {})];
-  const hint = adviceOf(locked) || alertTable["agent-locked"][4];
+  const hint = adviceOf(locked) || alertTable["agent-locked"].advice;
   const context = { code: locked, danger: dangerOf(locked) };
   return [{ ...condition("agent-locked", agent, `the agent is locked: ${locked}`, context), hint }];
 }

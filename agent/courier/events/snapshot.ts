@@ -5,7 +5,7 @@
 import type { ChainHealth } from "../../../chains/health.ts";
 import type { NodeStatus } from "../../../chains/nodes.ts";
 import type { SignerSummary } from "../../socket/summary.ts";
-import type { Awaited, WithdrawalState } from "../../socket/verbs.ts";
+import type { ApprovalDetails, WithdrawalState } from "../../socket/verbs.ts";
 
 export interface SnapshotChain {
   readonly chain: string;
@@ -29,7 +29,7 @@ export interface SnapshotItem {
   readonly chain: string;
   readonly amount: string; // decimal
   readonly why: string; // the reason why it waits, "" while it goes on
-  readonly awaited: Awaited | null; // null unless an operator must decide
+  readonly awaited: ApprovalDetails | null; // null unless an operator must decide
 }
 
 export interface Snapshot {

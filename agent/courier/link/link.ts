@@ -8,14 +8,14 @@ import WebSocket, { type RawData } from "ws";
 import type { Code } from "../../../base/codes.ts";
 import { withCause } from "../../../base/connection-words.ts";
 import { AgentError } from "../../../base/fault.ts";
-import { isByProxy, openTunnel, trusted } from "../../../outgoing/egress.ts";
+import { isByProxy, openTunnel, trustedAuthorities } from "../../../outgoing/egress.ts";
 import { agentFrameBytesMax } from "../../../protocol/envelope.ts";
 import type { Head, OpenSlots } from "../../../protocol/messages.ts";
 import { type BackoffLimits, backoffMs } from "./backoff.ts";
 import {
   createSession,
+  type FrameResult,
   type LinkSelf,
-  type Received,
   type Session,
   type SessionKeys,
 } from "./session.ts";
@@ -193,7 +193,7 @@ function connect(options: LinkOptions, times: LinkTimes, events: ConnectionEvent
     send(session.heartbeat(options.head(), options.clock()));
     timers.set("heartbeat", times.heartbeatMs, heartbeat);
   };
-  const act = (received: Received): void => {
+  const act = (received: FrameResult): void => {
     if (received.kind === "reply") send(received.frame);
     if (received.kind === "frame") options.onFrame(received.envelope, received.frame);
     if (received.kind === "recovery") {
@@ -255,7 +255,7 @@ function openSocket(address: string, times: LinkTimes): WebSocket {
 /** The options of a connection that leaves by the proxy, or trusts more certificates. */
 function wayTo(address: string, timeoutMs: number): WebSocket.ClientOptions {
   const { hostname, port, protocol } = new URL(address);
-  const ca = trusted();
+  const ca = trustedAuthorities();
   if (!isByProxy(hostname)) return ca === undefined ? {} : { ca: [...ca] };
   const target = { hostname, port: Number(port || 0), isSecure: protocol === "wss:" };
   const createConnection = (
@@ -285,7 +285,7 @@ function receive(
   data: RawData,
   isBinary: boolean,
   nowMs: number,
-): Received | AgentError {
+): FrameResult | AgentError {
   if (!isBinary || !Buffer.isBuffer(data))
     return new AgentError("LINK_FRAME", "none", "a text frame");
   try {

@@ -36,13 +36,13 @@ export interface SessionKeys {
 }
 
 /** The contents of a hello in addition to its sender. */
-interface Said {
+interface HelloContent {
   readonly software: string;
   readonly open: () => readonly OpenSlots[];
 }
 
 /** The result of a frame. `welcome` and `frame` carry the complete envelope, for the signer. */
-export type Received =
+export type FrameResult =
   | { readonly kind: "reply"; readonly frame: Uint8Array }
   | { readonly kind: "welcome"; readonly frame: Uint8Array }
   | { readonly kind: "recovery"; readonly frame: Uint8Array }
@@ -55,18 +55,18 @@ export type Received =
 
 export interface Session {
   /** @throws AgentError LINK_* or ENVELOPE_* or JSON_*; then the connection must be closed. */
-  receive(frame: Uint8Array, nowMs: number): Received;
+  receive(frame: Uint8Array, nowMs: number): FrameResult;
   heartbeat(head: Head | null, nowMs: number): Uint8Array;
 }
 
-export function createSession(self: LinkSelf, keys: SessionKeys, said: Said): Session {
+export function createSession(self: LinkSelf, keys: SessionKeys, said: HelloContent): Session {
   let phase: "challenge" | "welcome" | "open" = "challenge";
   let lastHeartbeatAt = -1;
 
   const open = (frame: Uint8Array, kind: EnvelopeKind): Uint8Array =>
     openEnvelope(frame, { kind, publicKey: keys.gatewayKey, bytesMax: agentFrameBytesMax }).payload;
 
-  const challenged = (frame: Uint8Array, nowMs: number): Received => {
+  const challenged = (frame: Uint8Array, nowMs: number): FrameResult => {
     const challenge = parseChallenge(open(frame, "challenge"));
     // The gateway's key signed it, so nobody on the way can make a gateway look old.
     if ((challenge.kinds ?? 0) < kindsKnown) throw misfit("LINK_UPGRADE_REQUIRED", upgradeWords);
@@ -85,7 +85,7 @@ export function createSession(self: LinkSelf, keys: SessionKeys, said: Said): Se
     return { kind: "reply", frame: sealEnvelope("hello", hello, keys.linkKey) };
   };
 
-  const welcomed = (frame: Uint8Array): Received => {
+  const welcomed = (frame: Uint8Array): FrameResult => {
     const welcome = parseWelcome(open(frame, "welcome"));
     if (welcome.answers !== self.nonce)
       throw misfit("LINK_WELCOME_CHALLENGE", "the welcome answers another run's nonce");
@@ -96,7 +96,7 @@ export function createSession(self: LinkSelf, keys: SessionKeys, said: Said): Se
     return { kind: "welcome", frame };
   };
 
-  const heartbeatOf = (frame: Uint8Array): Received => {
+  const heartbeatOf = (frame: Uint8Array): FrameResult => {
     const heartbeat = parseHeartbeat(open(frame, "heartbeat"));
     // Only a rising time shows that the peer is alive now, because anyone on the way could repeat
     // an old heartbeat.

@@ -18,11 +18,11 @@ import type { CourierView } from "../../socket/verbs.ts";
 import type { CoinWanted } from "../scheduler/events.ts";
 import type {
   ChainOutcome,
-  Looked,
+  InclusionAnswer,
+  InclusionQuestion,
   SchedulerEvent,
   VoidFound,
   VoidWanted,
-  Wanted,
 } from "../scheduler/scheduler.ts";
 
 type GasAnswer = Extract<SchedulerEvent, { kind: "gas" }>["answer"];
@@ -45,9 +45,9 @@ export interface ChainAccess {
   /** Asks ahead for the values that `gas` will need. Rejects only for bugs. */
   expect(from: string, payment: Payment): Promise<unknown>;
   /** Look-ups that failed are left out. */
-  look(wanted: readonly Wanted[]): Promise<readonly Looked[]>;
+  look(wanted: readonly InclusionQuestion[]): Promise<readonly InclusionAnswer[]>;
   confirm(
-    wanted: readonly Wanted[],
+    wanted: readonly InclusionQuestion[],
   ): Promise<
     readonly { readonly transactionId: string; readonly chainOutcome: ChainOutcome | null }[]
   >;
@@ -202,12 +202,15 @@ export function troubleOf({ code, context }: AgentError): string {
     : code;
 }
 
-function paidFrom({ withdrawal }: Wanted): PaidFrom {
+function paidFrom({ withdrawal }: InclusionQuestion): PaidFrom {
   const { account, contract, address, tag, amountUnits } = withdrawal;
   return { account, contract, destination: address, tag, amountUnits: BigInt(amountUnits) };
 }
 
-function attemptsOf({ withdrawal, txHashes }: Wanted): Parameters<SenderNodes["chainOutcome"]>[1] {
+function attemptsOf({
+  withdrawal,
+  txHashes,
+}: InclusionQuestion): Parameters<SenderNodes["chainOutcome"]>[1] {
   const known = new Map(withdrawal.attempts.map((attempt) => [attempt.txHash, attempt]));
   return txHashes.map((txHash) => {
     const { isCancel = false, pin } = known.get(txHash) ?? {};
@@ -227,8 +230,8 @@ export function troubleWords(error: AgentError): string {
  * not answer.
  */
 async function each<T extends object>(
-  wanted: readonly Wanted[],
-  ask: (one: Wanted) => Promise<T>,
+  wanted: readonly InclusionQuestion[],
+  ask: (one: InclusionQuestion) => Promise<T>,
 ): Promise<readonly ({ readonly transactionId: string } & T)[]> {
   const settled = await Promise.allSettled(
     wanted.map(async (one) => ({

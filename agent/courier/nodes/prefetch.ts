@@ -25,7 +25,7 @@ export interface Prefetch {
 }
 
 /** Never throws, because the signer refuses a frame that cannot be read. */
-export function foresee(
+export function prefetchAnswers(
   frame: Uint8Array,
   accounts: readonly AccountView[],
   { chainAccess, currencies, onExpected, onBug }: Prefetch,

@@ -34,7 +34,7 @@ export interface ReporterOptions {
 }
 
 /** A complete statement envelope, and its position as the signer gave it. */
-export interface Stated {
+export interface StatementFrame {
   readonly frame: Uint8Array;
   readonly after: number;
   readonly head: Head;
@@ -44,7 +44,7 @@ export interface Reporter {
   /** After a welcome: the gateway holds everything up to `after`. */
   resume(after: number): void;
   /** A statement the signer pushed. */
-  push(statement: Stated): void;
+  push(statement: StatementFrame): void;
   /** The signer has a statement, which it gives when asked. */
   ask(): void;
   /** The link went down, so all statements on their way are forgotten. */
@@ -68,7 +68,7 @@ export function createReporter(options: ReporterOptions): Reporter {
 }
 
 interface Connection {
-  push(statement: Stated): void;
+  push(statement: StatementFrame): void;
   ask(): void;
   end(): void;
 }
@@ -81,17 +81,17 @@ function createConnection(
   let isEnded = false;
   let isFetching = false;
   let isBehind = false;
-  let pushes: Stated[] = [];
+  let pushes: StatementFrame[] = [];
   const outbox = createOutbox(link);
 
   /** Returns false if a gap lies between the last sent statement and this one. */
-  const take = (statement: Stated): boolean => {
+  const take = (statement: StatementFrame): boolean => {
     if (statement.head.seq <= sentSeq) return true;
     if (statement.after !== sentSeq) return false;
     send(statement);
     return true;
   };
-  const send = ({ frame, head }: Stated): void => {
+  const send = ({ frame, head }: StatementFrame): void => {
     sentSeq = head.seq;
     outbox.send(frame);
     onStatement(head);
@@ -136,7 +136,7 @@ function createConnection(
       },
     );
   };
-  const push = (statement: Stated): void => {
+  const push = (statement: StatementFrame): void => {
     if (isEnded) return;
     if (!isFetching) {
       if (!take(statement)) start();
@@ -158,7 +158,7 @@ function createConnection(
   };
 }
 
-function located(frame: Uint8Array): Stated & { readonly handshake: string } {
+function located(frame: Uint8Array): StatementFrame & { readonly handshake: string } {
   const { after, head, handshake } = parseStatement(frame.subarray(envelopeHeaderBytes));
   return { frame, after, head, handshake };
 }

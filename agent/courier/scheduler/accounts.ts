@@ -7,15 +7,15 @@ import type { ChainState } from "../../../chains/nodes.ts";
 import type { OpenSlots } from "../../../protocol/messages.ts";
 import { openAccountsMax } from "../../../protocol/payloads.ts";
 import type { AccountView, CourierView } from "../../socket/verbs.ts";
-import { newOwnCoins } from "./coins.ts";
+import { newHeldCoins, newOwnCoins } from "./coins.ts";
 import type { SchedulerEffect } from "./events.ts";
-import type { Account, Book, Counted } from "./item.ts";
+import type { Account, Book, NodeCounts } from "./item.ts";
 import { newNaming } from "./naming.ts";
 
 /** An account is idle once no withdrawal was open or expected for this time. */
 const idleAfterMs = 60_000;
 
-export const uncounted: Counted = {
+export const uncounted: NodeCounts = {
   askedAtMs: null,
   dueAtMs: 0,
   detail: "",
@@ -32,7 +32,7 @@ export function accountKey(chain: string, deposit: string | undefined): string {
 }
 
 /** The fields by which an effect names the account of its answer. */
-export function named({ chain, address, isDeposit }: Account): {
+export function namesOfAccount({ chain, address, isDeposit }: Account): {
   readonly chain: string;
   readonly account?: string;
 } {
@@ -84,6 +84,8 @@ export function putAccount(book: Book, view: AccountView): Account {
       askingVoid: null,
       naming: newNaming(),
       ownCoins: newOwnCoins(),
+      held: newHeldCoins(),
+      waitingOffer: null,
     };
     book.accounts.set(key, account);
   }
@@ -126,12 +128,12 @@ export function stayBusy(account: Account, nowMs: number): void {
  * A withdrawal is there or expected. The state of an idle account's chain may be a minute old, so
  * it is forgotten and read again before anything is signed.
  */
-export function rouse(account: Account, nowMs: number, out: SchedulerEffect[]): void {
+export function wakeAccount(account: Account, nowMs: number, out: SchedulerEffect[]): void {
   const isStale = isQuiet(account, nowMs);
   account.busyAtMs = nowMs;
   if (!isStale || account.chainState === null) return;
   account.chainState = null;
-  out.push({ kind: "wake", ...named(account) });
+  out.push({ kind: "wake", ...namesOfAccount(account) });
 }
 
 /** The account has no first slot yet, as the signer says: its counts are asked for at once. */

@@ -4,7 +4,7 @@
  * signer, which counts the time and remembers it. Pure.
  */
 import { sightedMax } from "../../../protocol/sightings.ts";
-import { named } from "./accounts.ts";
+import { namesOfAccount } from "./accounts.ts";
 import type { SchedulerEffect, SchedulerEvent } from "./events.ts";
 import type { Account, Book, Item } from "./item.ts";
 import { standingOf } from "./offers.ts";
@@ -24,7 +24,7 @@ export function lookForCoins(account: Account, nowMs: number, out: SchedulerEffe
   if (due.length === 0) return;
   for (const item of due) item.coinLookedAtMs = nowMs;
   const wanted = due.map((item) => ({ transactionId: item.view.transactionId, coin: pinOf(item) }));
-  out.push({ kind: "makers", ...named(account), wanted });
+  out.push({ kind: "makers", ...namesOfAccount(account), wanted });
 }
 
 function isDue(item: Item, nowMs: number): boolean {

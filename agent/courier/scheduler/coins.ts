@@ -4,11 +4,19 @@
  * two could be paid. Pure.
  */
 import { isFeeInside } from "../../../chains/families.ts";
-import type { Coin, FeeMarket, Market, TxParams, Wanted } from "../../../chains/family.ts";
-import type { Account, Item, OwnCoins } from "./item.ts";
+import type { Coin, FeeMarket, Market, PaymentTerms, TxParams } from "../../../chains/family.ts";
+import type { Account, HeldCoins, Item, OwnCoins } from "./item.ts";
 
 /** Before the first list of an account's coins. */
 export const newOwnCoins = (): OwnCoins => ({ listed: new Set(), gone: new Map() });
+
+/** Before the first withdrawal of an account. */
+export const newHeldCoins = (): HeldCoins => ({
+  byItem: new Map(),
+  counts: new Map(),
+  version: 0,
+  free: null,
+});
 
 /**
  * The basis of an offer for a withdrawal: the account's final coins that no other withdrawal may
@@ -32,7 +40,7 @@ export function lacksOwed({ view: { owed = [] } }: Item, market: Market): boolea
 }
 
 /** The payment without its sender. */
-export function wantedOf({ view, amountUnits }: Item): Wanted {
+export function wantedOf({ view, amountUnits }: Item): PaymentTerms {
   const { network, mode, contract, address: destination, tag } = view;
   return {
     network,
@@ -44,19 +52,52 @@ export function wantedOf({ view, amountUnits }: Item): Wanted {
   };
 }
 
-function freeCoins({ account, view }: Item): readonly Coin[] {
-  const { chainState, flight, pinExclusion } = account;
+function freeCoins(item: Item): readonly Coin[] {
+  const { chainState, held, pinExclusion } = item.account;
   if (pinExclusion === null) return [];
-  const held = new Set<string>();
-  for (const other of flight) {
-    if (other.view.transactionId === view.transactionId) continue;
-    for (const coin of coinsOf(account, other)) held.add(coin);
+  const listed = chainState?.coins ?? [];
+  const own = held.byItem.get(item);
+  if (own !== undefined)
+    return listed.filter(
+      (coin) => (held.counts.get(textOf(coin)) ?? 0) <= Number(own.has(textOf(coin))),
+    );
+  if (held.free === null || held.free.listed !== listed || held.free.version !== held.version) {
+    const coins = listed.filter((coin) => !held.counts.has(textOf(coin)));
+    held.free = { listed, version: held.version, coins };
   }
-  return (chainState?.coins ?? []).filter(({ id, units }) => !held.has(`${id}:${units}`));
+  return held.free.coins;
+}
+
+function textOf({ id, units }: Coin): string {
+  return `${id}:${units}`;
+}
+
+/**
+ * Counts the coins of a withdrawal, or counts them out once it has left `flight`. Called after each
+ * change of its attempts, its request and its state.
+ */
+export function holdCoins(item: Item): void {
+  const { account } = item;
+  const { held, flight, pinExclusion } = account;
+  if (pinExclusion === null) return;
+  const before = held.byItem.get(item);
+  const now = flight.has(item) ? new Set(coinsOf(account, item)) : undefined;
+  const isSame =
+    before?.size === now?.size && [...(now ?? [])].every((coin) => before?.has(coin) === true);
+  if (isSame) return;
+  for (const coin of before ?? []) {
+    const count = (held.counts.get(coin) ?? 1) - 1;
+    if (count === 0) held.counts.delete(coin);
+    else held.counts.set(coin, count);
+  }
+  for (const coin of now ?? []) held.counts.set(coin, (held.counts.get(coin) ?? 0) + 1);
+  if (now === undefined) held.byItem.delete(item);
+  else held.byItem.set(item, now);
+  held.version += 1;
 }
 
 /** The coins of all attempts, and of the request under way. */
-export function coinsOf({ pinExclusion }: Account, { view, asked }: Item): readonly string[] {
+function coinsOf({ pinExclusion }: Account, { view, asked }: Item): readonly string[] {
   const ofParams = (txParams: TxParams): readonly string[] => pinExclusion?.coins(txParams) ?? [];
   const signed = view.attempts.flatMap(({ txParams, pin = "" }) =>
     txParams === null ? [pin] : ofParams(txParams),

@@ -7,11 +7,11 @@
 
 import type { Effect } from "../../../base/fault.ts";
 import type {
-  Began,
+  BeginningProof,
   ChainOutcome,
   ChainState,
   CoinSeen,
-  Found,
+  Inclusion,
   NodeAnswer,
   SlotCounts,
   VoidAnswer,
@@ -28,7 +28,7 @@ import type {
 } from "../../socket/verbs.ts";
 
 /** The nodes' answer on the inclusion of a withdrawal. */
-export type Looked = Found & { readonly transactionId: string };
+export type InclusionAnswer = Inclusion & { readonly transactionId: string };
 
 /** The nodes' answer on possibly void attempts of a withdrawal, all of them together. */
 export interface VoidFound {
@@ -131,8 +131,9 @@ export type SchedulerEvent =
       readonly kind: "looked";
       readonly chain: string;
       readonly account?: string;
-      /** Leaves out withdrawals whose look-up failed. */
-      readonly found: readonly Looked[];
+      readonly found: readonly InclusionAnswer[];
+      /** Withdrawals whose look-up failed. */
+      readonly failed?: readonly string[];
     }
   | {
       readonly kind: "confirmed";
@@ -142,6 +143,8 @@ export type SchedulerEvent =
         readonly transactionId: string;
         readonly chainOutcome: ChainOutcome | null;
       }[];
+      /** Withdrawals that the nodes could not answer. */
+      readonly failed?: readonly string[];
     }
   | {
       readonly kind: "void";
@@ -169,7 +172,7 @@ export type SchedulerEvent =
       readonly account?: string;
       /** `began`: null if it was not asked for, or the nodes do not show it. */
       readonly answer:
-        | ({ readonly ok: true; readonly began?: Began | null } & SlotCounts)
+        | ({ readonly ok: true; readonly began?: BeginningProof | null } & SlotCounts)
         | SchedulerNo;
     }
   /** The final spenders of coins; null for a coin without one, or without an answer. */
@@ -191,7 +194,7 @@ export type SchedulerEvent =
   | { readonly kind: "tick" };
 
 /** A verb and its fields. */
-export type Asking =
+export type SignerRequest =
   | { readonly verb: "sign"; readonly body: CourierRequests["sign"] }
   | { readonly verb: "replace"; readonly body: CourierRequests["replace"] }
   | { readonly verb: "decline"; readonly body: CourierRequests["decline"] }
@@ -211,13 +214,13 @@ export type NodeQuestion =
       readonly kind: "look";
       readonly chain: string;
       readonly account?: string;
-      readonly wanted: readonly Wanted[];
+      readonly wanted: readonly InclusionQuestion[];
     }
   | {
       readonly kind: "confirm";
       readonly chain: string;
       readonly account?: string;
-      readonly wanted: readonly Wanted[];
+      readonly wanted: readonly InclusionQuestion[];
     }
   /** Asks if attempts of an account are void, those of each withdrawal together. */
   | {
@@ -272,7 +275,7 @@ export interface GuardEffect {
 
 /** Every effect may be carried out twice without harm. */
 export type SchedulerEffect =
-  | ({ readonly kind: "ask"; readonly withdrawal: CourierView } & Asking)
+  | ({ readonly kind: "ask"; readonly withdrawal: CourierView } & SignerRequest)
   | { readonly kind: "adopt"; readonly body: CourierRequests["adopt"] }
   | { readonly kind: "account"; readonly body: CourierRequests["account"] }
   /** Tells the signer of a coin that no attempt spends. */
@@ -302,7 +305,7 @@ export interface VoidWanted {
   readonly attempts: readonly VoidQuestion[];
 }
 
-export interface Wanted {
+export interface InclusionQuestion {
   readonly withdrawal: CourierView;
   readonly txHashes: readonly string[];
 }

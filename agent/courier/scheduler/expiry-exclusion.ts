@@ -9,18 +9,18 @@ import type { FeeMarket } from "../../../chains/family.ts";
 import type { VoidQuestion } from "../../../chains/nodes.ts";
 import { courierAttemptsMax } from "../../socket/limits.ts";
 import type { AttemptView, WithdrawalStep } from "../../socket/verbs.ts";
-import { named, unreadPart } from "./accounts.ts";
+import { namesOfAccount, unreadPart } from "./accounts.ts";
 import { marketOf, wantedOf } from "./coins.ts";
 import type { SchedulerEffect, VoidFound, VoidWanted } from "./events.ts";
 import type { Account, Book, Item } from "./item.ts";
 import { isPastEnd } from "./offers.ts";
 import { askGas, feesOf, gasOf } from "./signing.ts";
 import {
-  ask,
-  file,
+  fileItem,
   freeUnits,
   isAside,
   isToldOver,
+  newRequest,
   releasedAttempts,
   releasedVersions,
 } from "./withdrawals.ts";
@@ -74,7 +74,7 @@ export function askVoid(account: Account, nowMs: number, out: SchedulerEffect[])
     readonly validUntilMs: number;
   }[] = [];
   for (const item of account.pending) {
-    say(item, chainMs, nowMs);
+    describeWait(item, chainMs, nowMs);
     if (isSeen(item) || nowMs < item.voidDueAtMs) continue;
     const attempts = notVoid(item);
     const validUntilMs = Math.max(...attempts.map((one) => one.validUntilMs));
@@ -92,7 +92,7 @@ export function askVoid(account: Account, nowMs: number, out: SchedulerEffect[])
   const wanted = some.map(
     ({ item: { view }, attempts }): VoidWanted => ({ withdrawal: view, attempts }),
   );
-  out.push({ kind: "void", ...named(account), wanted });
+  out.push({ kind: "void", ...namesOfAccount(account), wanted });
 }
 
 function isOver(item: Item): boolean {
@@ -122,7 +122,7 @@ function isTold(said: AttemptView["voidBy"]): boolean {
 }
 
 /** Sets the text of `status` for a withdrawal that stays in no block. */
-function say(item: Item, chainMs: number, nowMs: number): void {
+function describeWait(item: Item, chainMs: number, nowMs: number): void {
   const { account, offer, view } = item;
   const newest = releasedVersions(view).at(-1) ?? releasedAttempts(view).at(-1);
   if (
@@ -201,7 +201,7 @@ export function isRecorded({ attempts }: Pick<WithdrawalStep, "attempts">, key: 
 }
 
 /** A block has an attempt that was called void. The block counts, and an operator must look. */
-export function disbelieve(item: Item, txHash: string, out: SchedulerEffect[]): void {
+export function dropExpiryClaim(item: Item, txHash: string, out: SchedulerEffect[]): void {
   const attempt = item.view.attempts.find((one) => one.txHash === txHash);
   if (attempt === undefined || !isCalledVoid(item, attempt)) return;
   item.voidFound.delete(txHash);
@@ -213,7 +213,7 @@ export function disbelieve(item: Item, txHash: string, out: SchedulerEffect[]): 
  * Asks for another attempt if all earlier ones are void by the statements of both the gateway and
  * our nodes.
  */
-export function renew(account: Account, nowMs: number, out: SchedulerEffect[]): void {
+export function requestNewAttempts(account: Account, nowMs: number, out: SchedulerEffect[]): void {
   const { chainState } = account;
   const feeMarket = chainState?.feeMarket ?? null;
   if (
@@ -262,10 +262,10 @@ function askAnother(
     item.waiting = fundsForAnother;
     return;
   }
-  item.asking = ask("replace", nowMs);
+  item.asking = newRequest("replace", nowMs);
   item.feeAskedWei = most;
   item.waiting = "";
-  file(item);
+  fileItem(item);
   const body = { transactionId: view.transactionId, above: newest.attempt, txParams };
   out.push({ kind: "ask", withdrawal: view, verb: "replace", body });
 }

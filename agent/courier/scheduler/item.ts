@@ -3,7 +3,13 @@
  * account, and of all together.
  */
 
-import type { ExpiryExclusion, PinExclusion, Slots, TxParams } from "../../../chains/family.ts";
+import type {
+  Coin,
+  ExpiryExclusion,
+  PinExclusion,
+  Slots,
+  TxParams,
+} from "../../../chains/family.ts";
 import type { ChainState, Location, NodeAnswer, VoidAnswer } from "../../../chains/nodes.ts";
 import type { CourierView, NetworkStop } from "../../socket/verbs.ts";
 import type { SchedulerVerb } from "./events.ts";
@@ -19,7 +25,7 @@ export interface Offer {
 }
 
 /** A request to the signer that has no answer yet. */
-export interface Ask {
+export interface PendingRequest {
   readonly verb: SchedulerVerb;
   readonly sinceMs: number;
   readonly key: string; // key of an observation, "" otherwise
@@ -33,7 +39,7 @@ export interface Item {
   readonly amountUnits: bigint;
   readonly openedAtMs: number;
   /** The request to the signer under way. */
-  asking: Ask | null;
+  asking: PendingRequest | null;
   /** Nothing is asked for it before this time, nor while `asideBlock` is the newest block. */
   notBeforeMs: number;
   asideBlock: number;
@@ -55,8 +61,8 @@ export interface Item {
   offer: Offer | null; // of the newest attempt that was handed to nodes in this run
   location: Location | null;
   locatedAtMs: number; // when it was first found there
-  looked: Asked; // when it was last looked for
-  confirmed: Asked; // last question for its finality; the block is the final one
+  looked: LastQuestion; // when it was last looked for
+  confirmed: LastQuestion; // last question for its finality; the block is the final one
   isDoubtful: boolean; // some node shows a receipt, but too few nodes show the same one
   misses: number; // number of look-ups in a row without its last inclusion
   chainOutcome: Final | null;
@@ -79,9 +85,10 @@ export interface Final {
 }
 
 /** The last question to the nodes: an answer holds for that block, and for a while. */
-export interface Asked {
+export interface LastQuestion {
   readonly block: number;
   readonly atMs: number;
+  readonly isOpen: boolean; // its answer is still to come
 }
 
 export interface Reserve {
@@ -132,10 +139,41 @@ export interface Account {
   readonly reservedTokens: Map<string, bigint>;
   /** Final withdrawals, newer than the known balances; reserved until the balances include them. */
   settling: { readonly block: number; readonly contract: string; readonly reserve: Reserve }[];
-  slotCounts: Counted;
+  slotCounts: NodeCounts;
   askingVoid: number | null; // time of the open question for void attempts
-  naming: Naming; // the coins that the gateway has named
+  naming: NamedCoins; // the coins that the gateway has named
   ownCoins: OwnCoins;
+  held: HeldCoins;
+  /** The last offer that waits for other coins, and all that it was made of; null if none does. */
+  waitingOffer: WaitingOffer | null;
+}
+
+/** The coins that withdrawals of `flight` may spend; none on chains without coins. */
+export interface HeldCoins {
+  /** Each withdrawal's coins, none twice. */
+  readonly byItem: Map<Item, ReadonlySet<string>>;
+  /** The number of withdrawals by coin. */
+  readonly counts: Map<string, number>;
+  version: number; // rises with each change
+  /** The coins of a list that no withdrawal held at a version. */
+  free: {
+    readonly listed: readonly Coin[];
+    readonly version: number;
+    readonly coins: readonly Coin[];
+  } | null;
+}
+
+/** An offer that waits, and all that it was made of. While that is the same, so is the answer. */
+export interface WaitingOffer {
+  readonly answer: "unnamed" | null;
+  readonly item: Item;
+  readonly view: Item["view"];
+  readonly gas: Item["gas"];
+  readonly lowered: Item["lowered"];
+  readonly chainState: ChainState | null;
+  readonly held: number; // version
+  readonly named: number; // version
+  readonly untilMs: number; // then the gateway may be asked for further coins
 }
 
 /** The account's final coins as listed last, and those that left the list without an attempt. */
@@ -145,8 +183,9 @@ export interface OwnCoins {
 }
 
 /** The coins of an account that the gateway named in this run, and those it was asked for. */
-export interface Naming {
+export interface NamedCoins {
   readonly named: Set<string>;
+  version: number; // of `named`, rises with each change
   readonly asked: Map<string, { readonly tries: number; readonly dueAtMs: number }>;
   dueAtMs: number; // no question before
   sinceMs: number | null; // since when the gateway has been silent about what is needed
@@ -154,7 +193,7 @@ export interface Naming {
 }
 
 /** The nodes' counts of the account's transactions. */
-export interface Counted {
+export interface NodeCounts {
   askedAtMs: number | null;
   dueAtMs: number;
   detail: string;

@@ -10,10 +10,11 @@ import { sightedMax } from "../../../protocol/sightings.ts";
 import { agentEnds } from "../../state-ends.ts";
 import { lacksOwed, marketOf, wantedOf } from "./coins.ts";
 import type { SchedulerEffect, SchedulerEvent } from "./events.ts";
-import type { Account, Book, Item, Naming } from "./item.ts";
+import type { Account, Book, Item, NamedCoins, WaitingOffer } from "./item.ts";
 
-export const newNaming = (): Naming => ({
+export const newNaming = (): NamedCoins => ({
   named: new Set(),
+  version: 0,
   asked: new Map(),
   dueAtMs: 0,
   sinceMs: null,
@@ -25,6 +26,9 @@ const againMs = 2_000;
 const againMsMax = 60_000;
 /** The link carries one question a second. */
 const questionMs = 1_000;
+
+/** An offer that waits is made again after this time at the latest, to ask for further coins. */
+const sameMs = 500;
 
 /** A silence of the gateway is told after this time; an answer usually takes a second. */
 const silentMs = 20_000;
@@ -67,7 +71,8 @@ function isSilent({ naming }: Account, nowMs: number): boolean {
  * The first offer for a withdrawal. "owed" if a coin that it has to spend is not free. Null if the
  * coins do not suffice; "unnamed" if they do, and the
  * gateway has named none that could be the pin. Then it is asked for the coins of the offer first,
- * and for others of the account if it stays silent about these.
+ * and for others of the account if it stays silent about these. With coins, an offer is much work,
+ * and most events leave one that waits as it is: then it is not made again.
  */
 export function namedOffer(
   item: Item,
@@ -76,6 +81,21 @@ export function namedOffer(
   nowMs: number,
   out: SchedulerEffect[],
 ): TxParams | "unnamed" | "owed" | null {
+  const still = stillWaiting(item, nowMs);
+  if (still !== undefined) return still;
+  const offer = offerFor(item, feeMarket, computeLimit, nowMs, out);
+  if (item.account.pinExclusion !== null && (offer === null || offer === "unnamed"))
+    keepWaiting(item, offer, nowMs);
+  return offer;
+}
+
+function offerFor(
+  item: Item,
+  feeMarket: FeeMarket,
+  computeLimit: bigint,
+  nowMs: number,
+  out: SchedulerEffect[],
+): ReturnType<typeof namedOffer> {
   const { account } = item;
   const { pinExclusion, naming } = account;
   const { fees } = familyOf(account.network);
@@ -94,6 +114,37 @@ export function namedOffer(
   if (lacksOwed(item, { ...market, owed: named.filter((coin) => market.owed?.includes(coin)) }))
     return "unnamed";
   return fees.first({ ...market, coins: named }, wantedOf(item)) ?? "unnamed";
+}
+
+/** Remembers an offer that waits for other coins, with all that it was made of. */
+function keepWaiting(item: Item, answer: WaitingOffer["answer"], nowMs: number): void {
+  const { account, view, gas, lowered } = item;
+  const { chainState, held, naming } = account;
+  const untilMs = Math.max(naming.dueAtMs, nowMs + sameMs);
+  account.waitingOffer = {
+    answer,
+    item,
+    view,
+    gas,
+    lowered,
+    chainState,
+    held: held.version,
+    named: naming.version,
+    untilMs,
+  };
+}
+
+/** The answer that an offer for the withdrawal would have again; undefined if it may be another. */
+function stillWaiting(item: Item, nowMs: number): WaitingOffer["answer"] | undefined {
+  const { waitingOffer: last, chainState, held, naming } = item.account;
+  if (last === null || last.item !== item || nowMs >= last.untilMs) return undefined;
+  const isItems = last.view === item.view && last.gas === item.gas && last.lowered === item.lowered;
+  const isSame =
+    isItems &&
+    last.chainState === chainState &&
+    last.held === held.version &&
+    last.named === naming.version;
+  return isSame ? last.answer : undefined;
 }
 
 function askFor(
@@ -180,6 +231,7 @@ export function takeSightings(
     const account = accountOf(of);
     if (account === undefined) continue;
     account.naming.named.add(`${id}:${units}`);
+    account.naming.version += 1;
     account.naming.asked.delete(`${id}:${units}`);
     account.naming.sinceMs = null;
     touched.add(account);
@@ -203,5 +255,5 @@ export function takeSightings(
 /** The signer does not know the coin any more: the gateway is asked again. */
 export function forgetNamed({ account, asked }: Item): void {
   const [pin = ""] = asked === null ? [] : (account.pinExclusion?.coins(asked) ?? []);
-  account.naming.named.delete(pin);
+  if (account.naming.named.delete(pin)) account.naming.version += 1;
 }

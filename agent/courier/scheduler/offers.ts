@@ -2,7 +2,7 @@
  * The standing of the bytes that a withdrawal offers, by what each node said last, and its words:
  * the one place for `status`, `show`, `doctor` and alerts, for every family. Pure.
  */
-import type { NodeAnswer, Standing } from "../../../chains/nodes.ts";
+import type { BroadcastStanding, NodeAnswer } from "../../../chains/nodes.ts";
 import { bestAnswer, isCurable } from "../../../chains/standing.ts";
 import type { Item, Offer } from "./item.ts";
 
@@ -30,7 +30,7 @@ export function bestOf({ byNode }: Offer): NodeAnswer {
 }
 
 /** The standing of the newest offer; unasked if no node has got its bytes in this run. */
-export function standingOf(offer: Offer | null): Exclude<Standing, "unsent"> | "unasked" {
+export function standingOf(offer: Offer | null): Exclude<BroadcastStanding, "unsent"> | "unasked" {
   if (offer === null) return "unasked";
   const { standing } = bestOf(offer);
   return standing === "unsent" ? "unasked" : standing;

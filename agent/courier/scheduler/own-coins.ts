@@ -3,8 +3,7 @@
  * and then not any more must be spent by an attempt. The final spender of any other is told to the
  * signer, which stops first attempts on that network. Pure.
  */
-import { named } from "./accounts.ts";
-import { coinsOf } from "./coins.ts";
+import { namesOfAccount } from "./accounts.ts";
 import type { SchedulerEffect, SchedulerEvent } from "./events.ts";
 import type { Account, Book } from "./item.ts";
 
@@ -21,12 +20,12 @@ const outpointOf = (coin: string): string => coin.slice(0, coin.lastIndexOf(":")
 
 /** Compares the newest list of the account's final coins with the one before, once a block. */
 export function watchCoins(account: Account, nowMs: number, out: SchedulerEffect[]): void {
-  const { chainState, pinExclusion, ownCoins, flight } = account;
+  const { chainState, pinExclusion, ownCoins, held } = account;
   if (pinExclusion === null || chainState?.coins === undefined) return;
   const now = new Set(chainState.coins.map(({ id }) => id));
   const [ours, lost] = [new Set<string>(), new Set<string>()];
-  for (const item of flight)
-    for (const coin of coinsOf(account, item))
+  for (const [item, coins] of held.byItem)
+    for (const coin of coins)
       (item.chainOutcome?.outcome === "conflicted" ? lost : ours).add(outpointOf(coin));
   for (const coin of [...ownCoins.listed, ...lost]) {
     if (now.has(coin) || ours.has(coin) || ownCoins.gone.has(coin) || ownCoins.gone.size >= goneMax)
@@ -42,7 +41,7 @@ export function watchCoins(account: Account, nowMs: number, out: SchedulerEffect
     one.tries += 1;
     one.dueAtMs = nowMs + Math.min(againMsMax, againMs * 2 ** one.tries);
   }
-  out.push({ kind: "spenders", ...named(account), coins: due.map(([coin]) => coin) });
+  out.push({ kind: "spenders", ...namesOfAccount(account), coins: due.map(([coin]) => coin) });
 }
 
 /**

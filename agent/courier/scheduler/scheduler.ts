@@ -6,11 +6,11 @@
  */
 import { pendingPerAccountMax } from "../../socket/limits.ts";
 import type { WithdrawalStep } from "../../socket/verbs.ts";
-import { beginAgain, putAccount, rouse, stayBusy, withAccount } from "./accounts.ts";
+import { beginAgain, putAccount, stayBusy, wakeAccount, withAccount } from "./accounts.ts";
 import { lookForCoins, takeCoinLooks } from "./coin-looks.ts";
 import type { SchedulerEffect, SchedulerEvent, SchedulerNo, SchedulerVerb } from "./events.ts";
-import { askVoid, isRecorded, renew, takeVoid } from "./expiry-exclusion.ts";
-import type { Account, Ask, Book, Item } from "./item.ts";
+import { askVoid, isRecorded, requestNewAttempts, takeVoid } from "./expiry-exclusion.ts";
+import type { Account, Book, Item, PendingRequest } from "./item.ts";
 import {
   askFirstSlot,
   forgetNamed,
@@ -20,9 +20,16 @@ import {
   whyUnbegun,
 } from "./naming.ts";
 import { takeSpenders, watchCoins } from "./own-coins.ts";
-import { bump, resend, send, signAgain, takeMisread, takeSent } from "./sending.ts";
 import {
-  advance,
+  requestFeeBumps,
+  resendAttempts,
+  sendAttempt,
+  signAgain,
+  takeMisread,
+  takeSent,
+} from "./sending.ts";
+import {
+  advanceAccount,
   askCleared,
   finishIntent,
   takeGas,
@@ -31,24 +38,25 @@ import {
 } from "./signing.ts";
 import { takePaused, takeStops } from "./stops.ts";
 import {
-  count,
+  checkFinality,
+  closeQuestion,
   countersFailed,
-  guard,
-  look,
-  observe,
-  recheck,
+  detectReorg,
+  findInBlocks,
+  recheckInclusion,
+  refreshSlotCounts,
+  reportObservation,
   searchAgain,
   takeChainOutcome,
   takeLocations,
   takeSlotCounts,
-  watch,
 } from "./watching.ts";
 import {
   bySlot,
   clearBook,
   closeItem,
   createBook,
-  file,
+  fileItem,
   isAside,
   isToldOver,
   isVoidKey,
@@ -59,7 +67,8 @@ import {
 export type { ChainOutcome, ChainState, Location } from "../../../chains/nodes.ts";
 export type {
   GuardEffect,
-  Looked,
+  InclusionAnswer,
+  InclusionQuestion,
   NodeQuestion,
   SchedulerEffect,
   SchedulerEvent,
@@ -68,7 +77,6 @@ export type {
   SendEffect,
   VoidFound,
   VoidWanted,
-  Wanted,
 } from "./events.ts";
 
 /**
@@ -84,6 +92,8 @@ const refreshMs = 5000;
 const refreshMsMax = 300_000;
 const gasMsMax = 60_000;
 
+type Event<K extends SchedulerEvent["kind"]> = Extract<SchedulerEvent, { kind: K }>;
+
 export interface SchedulerState {
   readonly book: Book;
   readonly inFlightMax: number;
@@ -98,15 +108,15 @@ export function createScheduler(options: { readonly inFlightMax?: number } = {})
  * Makes one step. Changes `state` in place and returns the effects in order. `nowMs` never goes
  * back.
  */
-export function step(
+export function stepScheduler(
   state: SchedulerState,
   event: SchedulerEvent,
   nowMs: number,
 ): readonly SchedulerEffect[] {
   const out: SchedulerEffect[] = [];
   const { book } = state;
-  for (const account of take(state, event, nowMs, out))
-    advance(book, account, state.inFlightMax, nowMs, out);
+  for (const account of takeEvent(state, event, nowMs, out))
+    advanceAccount(book, account, state.inFlightMax, nowMs, out);
   return out;
 }
 
@@ -116,7 +126,7 @@ export function openCount(state: SchedulerState): number {
 }
 
 /** Takes the event in. @returns the accounts whose queues may now move */
-function take(
+function takeEvent(
   state: SchedulerState,
   event: SchedulerEvent,
   nowMs: number,
@@ -147,8 +157,8 @@ function take(
       });
     case "sighted":
       return takeSightings(book, event).map((account) => {
-        count(book, account, nowMs, out);
-        for (const item of account.flight) steer(item, nowMs, out);
+        refreshSlotCounts(book, account, nowMs, out);
+        for (const item of account.flight) advanceItem(item, nowMs, out);
         return account;
       });
     case "away":
@@ -156,11 +166,11 @@ function take(
         account.away = event.code;
       });
     case "expected":
-      return withAccount(book, event, (account) => rouse(account, nowMs, out));
+      return withAccount(book, event, (account) => wakeAccount(account, nowMs, out));
     case "head":
       return withAccount(book, event, (account) => {
         account.head = event.number;
-        look(account, nowMs, out);
+        findInBlocks(account, nowMs, out);
         account.foundLately = 0;
       });
     case "block":
@@ -171,8 +181,8 @@ function take(
       return takeItemEvent(book, event, nowMs, out);
     case "looked":
       return withAccount(book, event, (account) => {
-        for (const item of takeLocations(book, account, event.found, nowMs, out))
-          steer(item, nowMs, out);
+        for (const item of takeLocations(book, account, event, nowMs, out))
+          advanceItem(item, nowMs, out);
       });
     case "confirmed":
       return withAccount(book, event, () => takeConfirmed(book, event, nowMs, out));
@@ -182,13 +192,13 @@ function take(
       );
     case "guarded":
       return withAccount(book, event, (account) => {
-        if (!event.holds) recheck(account, out);
+        if (!event.holds) recheckInclusion(account, out);
       });
     case "slotCounts":
       return withAccount(book, event, (account) => {
         if (event.answer.ok) takeSlotCounts(book, account, event.answer, nowMs, out);
         else countersFailed(account, event.answer.code, nowMs);
-        for (const item of account.flight) steer(item, nowMs, out);
+        for (const item of account.flight) advanceItem(item, nowMs, out);
       });
     case "makers":
       return withAccount(book, event, (account) => takeCoinLooks(book, account, event, nowMs, out));
@@ -204,7 +214,7 @@ function take(
 
 function takeHello(
   book: Book,
-  { hello, isFresh, askedAtMs }: Extract<SchedulerEvent, { kind: "hello" }>,
+  { hello, isFresh, askedAtMs }: Event<"hello">,
   nowMs: number,
   out: SchedulerEffect[],
 ): Iterable<Account> {
@@ -229,13 +239,13 @@ function takeHello(
   for (const transactionId of book.awaiting.keys())
     if (!open.has(transactionId)) book.awaiting.delete(transactionId);
   takeViews(book, hello.open, nowMs, out);
-  for (const account of book.accounts.values()) count(book, account, nowMs, out);
+  for (const account of book.accounts.values()) refreshSlotCounts(book, account, nowMs, out);
   return book.accounts.values();
 }
 
 function takeViews(
   book: Book,
-  views: Extract<SchedulerEvent, { kind: "views" }>["withdrawals"],
+  views: Event<"views">["withdrawals"],
   nowMs: number,
   out: SchedulerEffect[],
 ): Iterable<Account> {
@@ -251,7 +261,7 @@ function takeViews(
 
 function takeSteps(
   book: Book,
-  steps: Extract<SchedulerEvent, { kind: "steps" }>["withdrawals"],
+  steps: Event<"steps">["withdrawals"],
   nowMs: number,
   out: SchedulerEffect[],
 ): Iterable<Account> {
@@ -260,7 +270,7 @@ function takeSteps(
   for (const one of steps) {
     const account = book.items.get(one.transactionId)?.account;
     if (account !== undefined) touched.add(account);
-    else if (!book.closed.has(one.transactionId)) refresh(book, nowMs, out);
+    else if (!book.closed.has(one.transactionId)) requestRefresh(book, nowMs, out);
     const item = putStep(book, one, nowMs);
     if (item !== null) items.push(item);
   }
@@ -270,21 +280,21 @@ function takeSteps(
 
 /** In order of slot, so the nodes get the transactions in the order of their inclusion. */
 function steerAll(items: readonly Item[], nowMs: number, out: SchedulerEffect[]): void {
-  for (const { account } of items) rouse(account, nowMs, out);
-  for (const item of bySlot(items)) steer(item, nowMs, out);
+  for (const { account } of items) wakeAccount(account, nowMs, out);
+  for (const item of bySlot(items)) advanceItem(item, nowMs, out);
 }
 
 /** Asks for the next step of this withdrawal, after any event. A second call asks nothing twice. */
-function steer(item: Item, nowMs: number, out: SchedulerEffect[]): void {
-  send(item, false, nowMs, out);
+function advanceItem(item: Item, nowMs: number, out: SchedulerEffect[]): void {
+  sendAttempt(item, false, nowMs, out);
   if (item.asking !== null || isAside(item, nowMs)) return;
   if (item.view.state === "intent") finishIntent(item, nowMs, out);
-  else observe(item, nowMs, out);
+  else reportObservation(item, nowMs, out);
 }
 
 function takeAnswer(
   book: Book,
-  event: Extract<SchedulerEvent, { kind: "answered" }>,
+  event: Event<"answered">,
   nowMs: number,
   out: SchedulerEffect[],
 ): Iterable<Account> {
@@ -292,16 +302,16 @@ function takeAnswer(
   const item = book.items.get(transactionId);
   if (item !== undefined && item.asking?.verb === verb) {
     if (answer.ok) endAsk(item, item.asking, answer.withdrawal);
-    else refused(book, item, verb, answer, nowMs, out);
+    else handleRefusal(book, item, verb, answer, nowMs, out);
   }
   if (answer.ok) return takeSteps(book, [answer.withdrawal], nowMs, out);
   if (item === undefined) return [];
-  file(item);
+  fileItem(item);
   return [item.account];
 }
 
 /** An answer with another stage belongs to an earlier report, so the present report still waits. */
-function endAsk(item: Item, asked: Ask, withdrawal: WithdrawalStep): void {
+function endAsk(item: Item, asked: PendingRequest, withdrawal: WithdrawalStep): void {
   const { state } = withdrawal;
   const stage = isToldOver({ state }) ? "final" : state;
   // A withdrawal that a recovery has quarantined stays quarantined until its end.
@@ -316,7 +326,7 @@ function endAsk(item: Item, asked: Ask, withdrawal: WithdrawalStep): void {
   if (asked.verb === "observed" && !isVoidKey(asked.key)) item.told = asked.key;
 }
 
-function refused(
+function handleRefusal(
   book: Book,
   item: Item,
   verb: SchedulerVerb,
@@ -327,7 +337,7 @@ function refused(
   if (answer.effect !== "none") {
     // The request may have been done: its reservation stays until the signer's own view comes.
     if (item.asking !== null) item.asking.isDoubtful = true;
-    refresh(book, nowMs, out);
+    requestRefresh(book, nowMs, out);
     return;
   }
   item.asking = null;
@@ -335,10 +345,10 @@ function refused(
   if (answer.code === "ACCOUNT_NOT_ADOPTED") beginAgain(item.account, nowMs);
   if (verb === "sign" || verb === "replace") Object.assign(item, { asked: null, feeAskedWei: 0n });
   if (answer.code === unclearedCode) askCleared(item, nowMs, out);
-  else if (takeRefusal(item, answer.code, nowMs)) refresh(book, nowMs, out);
+  else if (takeRefusal(item, answer.code, nowMs)) requestRefresh(book, nowMs, out);
 }
 
-function refresh(book: Book, nowMs: number, out: SchedulerEffect[]): void {
+function requestRefresh(book: Book, nowMs: number, out: SchedulerEffect[]): void {
   if (nowMs < book.refreshDueAtMs) return;
   book.refreshDueAtMs = nowMs + refreshMs;
   out.push({ kind: "refresh" });
@@ -347,7 +357,7 @@ function refresh(book: Book, nowMs: number, out: SchedulerEffect[]): void {
 function takeBlock(
   book: Book,
   account: Account,
-  { chainState }: Extract<SchedulerEvent, { kind: "block" }>,
+  { chainState }: Event<"block">,
   nowMs: number,
   out: SchedulerEffect[],
 ): void {
@@ -357,22 +367,22 @@ function takeBlock(
   account.away = "";
   account.head = chainState.number;
   stayBusy(account, nowMs);
-  look(account, nowMs, out);
-  watch(account, nowMs, out);
-  guard(account, out);
-  bump(account, nowMs, out);
+  findInBlocks(account, nowMs, out);
+  checkFinality(account, nowMs, out);
+  detectReorg(account, out);
+  requestFeeBumps(account, nowMs, out);
   signAgain(account, nowMs, out);
   askVoid(account, nowMs, out);
-  renew(account, nowMs, out);
-  count(book, account, nowMs, out);
+  requestNewAttempts(account, nowMs, out);
+  refreshSlotCounts(book, account, nowMs, out);
   watchCoins(account, nowMs, out);
   lookForCoins(account, nowMs, out);
-  for (const item of account.flight) steer(item, nowMs, out);
+  for (const item of account.flight) advanceItem(item, nowMs, out);
 }
 
 function takeItemEvent(
   book: Book,
-  event: Extract<SchedulerEvent, { kind: "gas" | "sent" | "misread" }>,
+  event: Event<"gas" | "sent" | "misread">,
   nowMs: number,
   out: SchedulerEffect[],
 ): Iterable<Account> {
@@ -381,30 +391,31 @@ function takeItemEvent(
   if (event.kind === "gas") {
     if (event.isOwn === true) takeOwnTransfer(item, event.answer, nowMs, out);
     else takeGas(item, event.answer, nowMs, out);
-    bump(item.account, nowMs, out);
-    renew(item.account, nowMs, out);
-    if (item.view.state === "intent") steer(item, nowMs, out);
+    requestFeeBumps(item.account, nowMs, out);
+    requestNewAttempts(item.account, nowMs, out);
+    if (item.view.state === "intent") advanceItem(item, nowMs, out);
     return [item.account];
   }
   if (event.kind === "sent") takeSent(item, event, nowMs, out);
   else takeMisread(item, event, out);
-  steer(item, nowMs, out);
+  advanceItem(item, nowMs, out);
   return [];
 }
 
 function takeConfirmed(
   book: Book,
-  event: Extract<SchedulerEvent, { kind: "confirmed" }>,
+  event: Event<"confirmed">,
   nowMs: number,
   out: SchedulerEffect[],
 ): void {
+  closeQuestion(book, event);
   const unproven: Item[] = [];
   for (const { transactionId, chainOutcome } of event.found) {
     const item = book.items.get(transactionId);
     if (item === undefined) continue;
     takeChainOutcome(item, chainOutcome, out);
     if (chainOutcome === null && item.location !== null) unproven.push(item);
-    steer(item, nowMs, out);
+    advanceItem(item, nowMs, out);
   }
   searchAgain(unproven, out);
 }
@@ -414,27 +425,27 @@ function takeConfirmed(
  * is over.
  */
 function takeTick(book: Book, nowMs: number, out: SchedulerEffect[]): Iterable<Account> {
-  if (nowMs - book.helloAtMs >= refreshMsMax) refresh(book, nowMs, out);
+  if (nowMs - book.helloAtMs >= refreshMsMax) requestRefresh(book, nowMs, out);
   for (const item of book.items.values()) {
     if (item.gasAskedAtMs !== null && nowMs - item.gasAskedAtMs > gasMsMax)
       item.gasAskedAtMs = null;
     if (item.asking === null || nowMs - item.asking.sinceMs <= askMsMax) continue;
     item.asking = null;
-    file(item);
-    refresh(book, nowMs, out);
+    fileItem(item);
+    requestRefresh(book, nowMs, out);
   }
   for (const account of book.accounts.values()) {
     stayBusy(account, nowMs);
-    count(book, account, nowMs, out);
+    refreshSlotCounts(book, account, nowMs, out);
     if (account.away === "") {
-      look(account, nowMs, out);
-      watch(account, nowMs, out);
+      findInBlocks(account, nowMs, out);
+      checkFinality(account, nowMs, out);
       signAgain(account, nowMs, out);
       askVoid(account, nowMs, out);
-      renew(account, nowMs, out);
+      requestNewAttempts(account, nowMs, out);
     }
-    resend(account, nowMs, out);
-    for (const item of account.flight) steer(item, nowMs, out);
+    resendAttempts(account, nowMs, out);
+    for (const item of account.flight) advanceItem(item, nowMs, out);
   }
   return book.accounts.values();
 }

@@ -6,7 +6,7 @@
 import type { FeeMarket, TxParams } from "../../../chains/family.ts";
 import { attemptsApartMs, courierAttemptsMax } from "../../socket/limits.ts";
 import type { AttemptView } from "../../socket/verbs.ts";
-import { named } from "./accounts.ts";
+import { namesOfAccount } from "./accounts.ts";
 import { marketOf, wantedOf } from "./coins.ts";
 import type { SchedulerEffect, SchedulerEvent } from "./events.ts";
 import { byPatience, isPastSending } from "./expiry-exclusion.ts";
@@ -14,12 +14,12 @@ import type { Account, Item } from "./item.ts";
 import { bestOf, isRefusedForGood, namedPrice, standingOf, withAnswers } from "./offers.ts";
 import { askGas, feesOf, gasOf, marketFor } from "./signing.ts";
 import {
-  ask,
   bySlot,
-  file,
+  fileItem,
   freeUnits,
   isAside,
-  lowest,
+  lowestSlotOf,
+  newRequest,
   releasedAttempts,
   releasedVersions,
 } from "./withdrawals.ts";
@@ -53,7 +53,12 @@ const gapRecheckMs = 15_000;
  * Sends the newest released attempt unless it was already sent. `isResend` allows the same bytes
  * again when they are due.
  */
-export function send(item: Item, isResend: boolean, nowMs: number, out: SchedulerEffect[]): void {
+export function sendAttempt(
+  item: Item,
+  isResend: boolean,
+  nowMs: number,
+  out: SchedulerEffect[],
+): void {
   if (item.stopped !== "" || item.location !== null || item.chainOutcome !== null) return;
   const newest = releasedVersions(item.view).at(-1);
   if (newest === undefined || isPastSending(item, newest)) return;
@@ -74,12 +79,12 @@ export function send(item: Item, isResend: boolean, nowMs: number, out: Schedule
  * Sends the lowest slots in no block again. On a chain where no slot blocks later ones, those sent
  * longest ago come first.
  */
-export function resend(account: Account, nowMs: number, out: SchedulerEffect[]): void {
+export function resendAttempts(account: Account, nowMs: number, out: SchedulerEffect[]): void {
   const { pending, slots } = account;
   const some = slots.blocksLater
     ? bySlot(pending)
     : byPatience([...pending].filter(isSendable), handedAtMs);
-  for (const item of some.slice(0, resendMax)) send(item, true, nowMs, out);
+  for (const item of some.slice(0, resendMax)) sendAttempt(item, true, nowMs, out);
 }
 
 function isSendable(item: Item): boolean {
@@ -130,15 +135,21 @@ export function takeSent(
     firstBlock: item.account.chainState?.number ?? null,
     byNode: new Map(),
   };
-  const before = item.offer?.attempt === number ? item.offer : first;
+  const isFirst = item.offer?.attempt !== number;
+  const before = isFirst || item.offer === null ? first : item.offer;
   item.offer = withAnswers(
     { ...before, attempt: number, txHash: attempt.txHash, atMs: nowMs },
     answers,
   );
   item.unsent = 0;
   item.waiting = "";
+  // A node that takes bytes as new ones has them in no block up to the newest.
+  const isNew =
+    isFirst && answers.some(({ standing, meaning }) => standing === "taken" && meaning === "");
+  if (isNew && item.looked.block < item.account.head)
+    item.looked = { block: item.account.head, atMs: nowMs, isOpen: false };
   if (answers.some(({ meaning }) => meaning === "slot-used"))
-    out.push({ kind: "look", ...named(item.account), wanted: [lookFor(item)] });
+    out.push({ kind: "look", ...namesOfAccount(item.account), wanted: [lookFor(item)] });
 }
 
 /** Looks for every released attempt, because a block may hold any of them. */
@@ -157,14 +168,15 @@ export function lookFor(item: Item): {
  * each payment where none blocks another. Bytes that no node took may be followed by others also
  * where nodes replace nothing. The signer applies the fee caps.
  */
-export function bump(account: Account, nowMs: number, out: SchedulerEffect[]): void {
+export function requestFeeBumps(account: Account, nowMs: number, out: SchedulerEffect[]): void {
   const { pending, slots } = account;
   if (feesOf(account).bidding === null) return;
-  const first = lowest(pending);
+  const first = lowestSlotOf(pending);
   for (const item of slots.blocksLater ? (first === undefined ? [] : [first]) : [...pending])
     bumpOne(item, nowMs, out);
 }
 
+/** Long: each reason against a replacement, in the order of their weight. */
 function bumpOne(item: Item, nowMs: number, out: SchedulerEffect[]): void {
   const { account } = item;
   const { chainState } = account;
@@ -216,7 +228,7 @@ function bumpOne(item: Item, nowMs: number, out: SchedulerEffect[]): void {
     askGas(item, nowMs, out);
     return;
   }
-  const next = replacement(item, newest, gas);
+  const next = replacementParams(item, newest, gas);
   const most = next === null ? 0n : feesOf(account).most(next);
   const isShort =
     account.pinExclusion === null && (freeUnits(account, "") ?? 0n) < most - BigInt(newest.feeMax);
@@ -224,10 +236,10 @@ function bumpOne(item: Item, nowMs: number, out: SchedulerEffect[]): void {
     item.waiting = "funds for a higher fee";
     return;
   }
-  item.asking = ask("replace", nowMs);
+  item.asking = newRequest("replace", nowMs);
   item.feeAskedWei = most;
   item.asked = next;
-  file(item);
+  fileItem(item);
   out.push({
     kind: "ask",
     withdrawal: item.view,
@@ -278,12 +290,12 @@ export function signAgain(account: Account, nowMs: number, out: SchedulerEffect[
       askGas(item, nowMs, out);
       continue;
     }
-    const next = replacement(item, newest, item.gas.limit);
+    const next = replacementParams(item, newest, item.gas.limit);
     if (next === null) continue;
-    item.asking = ask("replace", nowMs);
+    item.asking = newRequest("replace", nowMs);
     item.feeAskedWei = feesOf(account).most(next);
     item.asked = next;
-    file(item);
+    fileItem(item);
     const { transactionId } = item.view;
     out.push({
       kind: "ask",
@@ -295,7 +307,7 @@ export function signAgain(account: Account, nowMs: number, out: SchedulerEffect[
 }
 
 /** Raises by the signer's own rule, or to the fee market if that is higher. */
-function replacement(item: Item, newest: AttemptView, computeLimit: bigint): TxParams | null {
+function replacementParams(item: Item, newest: AttemptView, computeLimit: bigint): TxParams | null {
   const { account, isTipLow, view } = item;
   const { bidding } = feesOf(account);
   if (account.chainState === null || account.chainState.feeMarket === null || bidding === null)

@@ -21,7 +21,7 @@ import {
   unnamedWords,
 } from "./naming.ts";
 import { heldWords } from "./stops.ts";
-import { ask, file, freeUnits, isAside, isBehind, setAside } from "./withdrawals.ts";
+import { fileItem, freeUnits, isAside, isBehind, newRequest, setAside } from "./withdrawals.ts";
 
 /** Estimates asked for ahead of the head of a queue, so they share a node's batch. */
 const prefetchMax = 64;
@@ -63,7 +63,7 @@ export function feesOf({ network }: Account): Fees {
 }
 
 /** The reason why nothing is signed from this account; "" while signing goes on. */
-export function standstill(book: Book, account: Account): string {
+export function describeStandstill(book: Book, account: Account): string {
   if (book.locked !== "") return `locked ${book.locked}`;
   if (book.paused) return "SIGNER_PAUSED";
   if (book.stopped.has(account.network))
@@ -86,14 +86,14 @@ export function standstill(book: Book, account: Account): string {
  * Asks `sign` for every withdrawal that may be signed now. Called after every event that could
  * change the answer.
  */
-export function advance(
+export function advanceAccount(
   book: Book,
   account: Account,
   inFlightMax: number,
   nowMs: number,
   out: SchedulerEffect[],
 ): void {
-  if (standstill(book, account) !== "") return;
+  if (describeStandstill(book, account) !== "") return;
   const most = inFlightMax + outOfReach(book, account);
   for (const queue of account.queues.values()) {
     const [first] = queue;
@@ -250,11 +250,11 @@ function estimateAhead(
 }
 
 function askSign(item: Item, txParams: TxParams, nowMs: number, out: SchedulerEffect[]): void {
-  item.asking = ask("sign", nowMs);
+  item.asking = newRequest("sign", nowMs);
   item.feeAskedWei = feesOf(item.account).most(txParams);
   item.asked = txParams;
   item.waiting = "";
-  file(item);
+  fileItem(item);
   out.push({
     kind: "ask",
     withdrawal: item.view,
@@ -332,7 +332,7 @@ export function takeGas(
   const isLasting = reverts.count >= revertsMax && nowMs - reverts.firstAtMs >= revertsOverMs;
   const isReceivers = isTroubleOfReceiver(item);
   if (isLasting && isReceivers) {
-    decline(item, nowMs, out);
+    declineItem(item, nowMs, out);
     return;
   }
   if (!isReceivers && (isLasting || account.refusing.has(view.contract))) {
@@ -354,8 +354,8 @@ export function takeGas(
   });
 }
 
-function decline(item: Item, nowMs: number, out: SchedulerEffect[]): void {
-  item.asking = ask("decline", nowMs);
+function declineItem(item: Item, nowMs: number, out: SchedulerEffect[]): void {
+  item.asking = newRequest("decline", nowMs);
   const body = { transactionId: item.view.transactionId, code: "CHAIN_WOULD_REVERT" };
   out.push({ kind: "ask", withdrawal: item.view, verb: "decline", body });
 }

@@ -4,13 +4,13 @@ import type { CourierStatus } from "../../socket/verbs.ts";
 import { offerWords } from "./offers.ts";
 import type { SchedulerState } from "./scheduler.ts";
 
-import { standstill } from "./signing.ts";
+import { describeStandstill } from "./signing.ts";
 import { heldWords } from "./stops.ts";
 
 const waitingMax = 100;
 
 /** The hot wallets that have not begun and wait for somebody's word, by chain. */
-export function unbegun(state: SchedulerState): NonNullable<CourierStatus["unbegun"]> {
+export function listUnbegunAccounts(state: SchedulerState): NonNullable<CourierStatus["unbegun"]> {
   return [...state.book.accounts.values()].flatMap(
     ({ isDeposit, chain, nextSlot, slotCounts: { detail } }) =>
       !isDeposit && nextSlot === "" && detail.startsWith("ACCOUNT_FIRST_")
@@ -20,13 +20,13 @@ export function unbegun(state: SchedulerState): NonNullable<CourierStatus["unbeg
 }
 
 /** The withdrawals that wait, each with its reason: for `status`. */
-export function waiting(state: SchedulerState): CourierStatus["waiting"] {
+export function listWaitingItems(state: SchedulerState): CourierStatus["waiting"] {
   const found: { transactionId: string; why: string }[] = [];
   for (const item of state.book.items.values()) {
     if (found.length === waitingMax) break;
     const isQueued = item.view.state === "approved" && item.asking === null;
     const standing = isQueued
-      ? standstill(state.book, item.account) || heldWords(state.book, item.view)
+      ? describeStandstill(state.book, item.account) || heldWords(state.book, item.view)
       : "";
     const first = isQueued ? item.account.queues.get(limitGroupOf(item.view))?.[0] : undefined;
     const why = standing || offerWords(item) || item.waiting || first?.waiting || "";

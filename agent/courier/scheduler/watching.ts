@@ -4,19 +4,19 @@
  * flight cost few calls a block. No state is final here before the nodes agree on it.
  */
 
-import type { Began, ChainOutcome, Location, SlotCounts } from "../../../chains/nodes.ts";
-import { named } from "./accounts.ts";
-import type { Looked, SchedulerEffect } from "./events.ts";
-import { byPatience, disbelieve, voidReport } from "./expiry-exclusion.ts";
-import type { Account, Asked, Book, Item } from "./item.ts";
+import type { BeginningProof, ChainOutcome, Location, SlotCounts } from "../../../chains/nodes.ts";
+import { namesOfAccount } from "./accounts.ts";
+import type { SchedulerEffect, SchedulerEvent } from "./events.ts";
+import { byPatience, dropExpiryClaim, voidReport } from "./expiry-exclusion.ts";
+import type { Account, Book, Item, LastQuestion } from "./item.ts";
 import { standingOf } from "./offers.ts";
 import { lookFor } from "./sending.ts";
 import {
-  ask,
   bySlot,
-  file,
+  fileItem,
   isBehind,
   isToldOver,
+  newRequest,
   observationKey,
   releasedAttempts,
 } from "./withdrawals.ts";
@@ -54,30 +54,34 @@ const slotCountsMsMax = 60_000;
  * An answer of the nodes without news is asked for again after this time, even if no block came.
  */
 const againMs = 15_000;
+/** With coins, blocks are minutes apart. */
+const coinAgainMs = 120_000;
+/** After this time without an answer, a question to the nodes counts as lost. */
+const questionMsMax = 60_000;
 
 const doubt = "the nodes do not agree on its receipt";
 
 /** Looks which withdrawals a block holds: at each new block, and by the clock if none comes. */
-export function look(account: Account, nowMs: number, out: SchedulerEffect[]): void {
+export function findInBlocks(account: Account, nowMs: number, out: SchedulerEffect[]): void {
   lookAhead(account, Math.min(lookMax, Math.max(lookMin, account.foundLately * 2)), nowMs, out);
 }
 
 /** Looks which withdrawals are final: once per block, and by the clock if none comes. */
-export function watch(account: Account, nowMs: number, out: SchedulerEffect[]): void {
+export function checkFinality(account: Account, nowMs: number, out: SchedulerEffect[]): void {
   if (account.chainState === null) return;
   const { finalNumber } = account.chainState;
   account.settling = account.settling.filter((entry) => entry.block > finalNumber);
   const due: Item[] = [];
   for (const item of account.flight) {
     if (item.location === null || item.chainOutcome !== null || item.stopped !== "") continue;
-    if (item.location.block <= finalNumber && isDue(item.confirmed, finalNumber, nowMs))
+    if (item.location.block <= finalNumber && isDue(account, item.confirmed, finalNumber, nowMs))
       due.push(item);
   }
   due.push(...lossesDue(account, nowMs));
   for (let at = 0; at < due.length; at += confirmMax) {
     const some = due.slice(at, at + confirmMax);
-    for (const item of some) item.confirmed = { block: finalNumber, atMs: nowMs };
-    out.push({ kind: "confirm", ...named(account), wanted: some.map(lookFor) });
+    for (const item of some) item.confirmed = { block: finalNumber, atMs: nowMs, isOpen: true };
+    out.push({ kind: "confirm", ...namesOfAccount(account), wanted: some.map(lookFor) });
   }
 }
 
@@ -105,7 +109,7 @@ function lossesDue({ pinExclusion, pending }: Account, nowMs: number): readonly 
  * Runs once per block: if the youngest block with a withdrawal of ours still stands, all earlier
  * ones stand too.
  */
-export function guard(account: Account, out: SchedulerEffect[]): void {
+export function detectReorg(account: Account, out: SchedulerEffect[]): void {
   let youngest: Location | null = null;
   for (const { location, chainOutcome } of account.flight) {
     if (
@@ -118,14 +122,34 @@ export function guard(account: Account, out: SchedulerEffect[]): void {
   if (youngest === null) return;
   out.push({
     kind: "guard",
-    ...named(account),
+    ...namesOfAccount(account),
     block: youngest.block,
     blockHash: youngest.blockHash,
   });
 }
 
-function isDue(asked: Asked, block: number, nowMs: number): boolean {
-  return asked.block < block || nowMs - asked.atMs >= againMs;
+/** Nodes that are slower than the blocks are not asked again while they are at it. */
+function isDue(
+  { pinExclusion }: Account,
+  asked: LastQuestion,
+  block: number,
+  nowMs: number,
+): boolean {
+  if (asked.isOpen && nowMs - asked.atMs < questionMsMax) return false;
+  return (
+    asked.block < block || nowMs - asked.atMs >= (pinExclusion === null ? againMs : coinAgainMs)
+  );
+}
+
+/** The answers to a question are there, or it failed. */
+export function closeQuestion(
+  book: Book,
+  { kind, found, failed = [] }: Extract<SchedulerEvent, { kind: "looked" | "confirmed" }>,
+): void {
+  for (const id of [...found.map(({ transactionId }) => transactionId), ...failed]) {
+    const item = book.items.get(id);
+    if (item !== undefined) item[kind] = { ...item[kind], isOpen: false };
+  }
 }
 
 function lookAhead(account: Account, most: number, nowMs: number, out: SchedulerEffect[]): void {
@@ -137,11 +161,11 @@ function lookAhead(account: Account, most: number, nowMs: number, out: Scheduler
     : byPatience(pending, ({ looked }) => looked.atMs)) {
     if (wanted.length === most) break;
     const isOut = item.chainOutcome === null && releasedAttempts(item.view).length > 0;
-    if (isOut && isDue(item.looked, block, nowMs)) wanted.push(item);
+    if (isOut && isDue(account, item.looked, block, nowMs)) wanted.push(item);
   }
   if (wanted.length === 0) return;
-  for (const item of wanted) item.looked = { block, atMs: nowMs };
-  out.push({ kind: "look", ...named(account), wanted: wanted.map(lookFor) });
+  for (const item of wanted) item.looked = { block, atMs: nowMs, isOpen: true };
+  out.push({ kind: "look", ...namesOfAccount(account), wanted: wanted.map(lookFor) });
 }
 
 /**
@@ -151,11 +175,13 @@ function lookAhead(account: Account, most: number, nowMs: number, out: Scheduler
 export function takeLocations(
   book: Book,
   account: Account,
-  found: readonly Looked[],
+  event: Extract<SchedulerEvent, { kind: "looked" }>,
   nowMs: number,
   out: SchedulerEffect[],
 ): Item[] {
+  const { found } = event;
   const items: Item[] = [];
+  closeQuestion(book, event);
   for (const { transactionId, location, isDoubtful } of found) {
     const item = book.items.get(transactionId);
     if (item === undefined || !account.flight.has(item) || item.chainOutcome !== null) continue;
@@ -167,10 +193,10 @@ export function takeLocations(
     // Some nodes show the transaction and some do not, so it counts as neither in the chain nor out
     // of it.
     if (location === null && isDoubtful) continue;
-    if (location === null) missed(item);
+    if (location === null) noteMissedLook(item);
     else {
       if (item.location === null) {
-        disbelieve(item, location.txHash, out);
+        dropExpiryClaim(item, location.txHash, out);
         account.foundLately += 1;
         item.locatedAtMs = nowMs;
       }
@@ -188,10 +214,10 @@ function setLocation(item: Item, location: Location): void {
   item.misses = 0;
   item.waiting = "";
   item.foreign = { count: 0, firstAtMs: 0 };
-  file(item);
+  fileItem(item);
 }
 
-function missed(item: Item): void {
+function noteMissedLook(item: Item): void {
   if (item.location === null) return;
   item.misses += 1;
   if (item.misses < missesMax) return;
@@ -200,18 +226,18 @@ function missed(item: Item): void {
   // The transaction is out of the chain again. The same bytes go out at once, and the time for a
   // higher fee starts again.
   item.offer = null;
-  file(item);
+  fileItem(item);
 }
 
 /** The youngest block of ours is gone, so every withdrawal that is not final is looked for. */
-export function recheck(account: Account, out: SchedulerEffect[]): void {
+export function recheckInclusion(account: Account, out: SchedulerEffect[]): void {
   const located = [...account.flight].filter(
     (item) => item.location !== null && item.chainOutcome === null,
   );
   for (let at = 0; at < located.length; at += lookMax) {
     out.push({
       kind: "look",
-      ...named(account),
+      ...namesOfAccount(account),
       wanted: located.slice(at, at + lookMax).map(lookFor),
     });
   }
@@ -224,7 +250,7 @@ export function recheck(account: Account, out: SchedulerEffect[]): void {
 export function searchAgain(unproven: readonly Item[], out: SchedulerEffect[]): void {
   const [first] = unproven;
   if (first !== undefined)
-    out.push({ kind: "look", ...named(first.account), wanted: unproven.map(lookFor) });
+    out.push({ kind: "look", ...namesOfAccount(first.account), wanted: unproven.map(lookFor) });
 }
 
 export function takeChainOutcome(
@@ -238,7 +264,7 @@ export function takeChainOutcome(
   if (outcome !== "moved") return;
   // It waits for the gateway's operator, and says so once.
   item.waiting = "COURIER_TOKEN_MOVED";
-  file(item);
+  fileItem(item);
   if (item.view.state === "moved") return;
   out.push({
     kind: "alarm",
@@ -249,17 +275,17 @@ export function takeChainOutcome(
 }
 
 /** Reports the present stage of this withdrawal to the signer, unless it was reported already. */
-export function observe(item: Item, nowMs: number, out: SchedulerEffect[]): void {
+export function reportObservation(item: Item, nowMs: number, out: SchedulerEffect[]): void {
   if (item.asking !== null) return;
-  const next = observation(item);
+  const next = observationOf(item);
   if (next === null || (next.stage !== "void" && isPassing(item, nowMs))) return;
   const key = observationKey(next.stage, next.txHash, next.block);
   // The signer may have recorded a block since then, from an earlier courier or in an answer that
   // got lost.
   const isOvertaken = next.stage === "broadcast" && item.view.state === "included";
   if (key === item.told && !isOvertaken) return;
-  item.asking = ask("observed", nowMs, key);
-  file(item);
+  item.asking = newRequest("observed", nowMs, key);
+  fileItem(item);
   out.push({
     kind: "ask",
     withdrawal: item.view,
@@ -293,7 +319,7 @@ interface Observation {
   readonly quorum?: number;
 }
 
-function observation(item: Item): Observation | null {
+function observationOf(item: Item): Observation | null {
   const { chainOutcome, location, offer, view } = item;
   if (chainOutcome !== null)
     return {
@@ -310,14 +336,30 @@ function observation(item: Item): Observation | null {
   if (found !== null) return found;
   if (offer !== null && standingOf(offer) === "taken")
     return { stage: "broadcast", outcome: "", txHash: offer.txHash, block: 0 };
-  return null;
+  return outOfBlock(item);
+}
+
+/**
+ * The block that the signer recorded is gone, or never had it. The signer must record this even if
+ * every node refuses the bytes, since it makes no other attempt of an included withdrawal, and no
+ * operator ends it.
+ */
+function outOfBlock({ view, isAbsent, offer }: Item): Observation | null {
+  if (view.state !== "included" || !isAbsent || offer === null || standingOf(offer) !== "refused")
+    return null;
+  return { stage: "broadcast", outcome: "", txHash: offer.txHash, block: 0 };
 }
 
 /**
  * Asks for the account's counts when they are due: to adopt the first slot, to inform the signer,
  * or to settle a suspicion.
  */
-export function count(book: Book, account: Account, nowMs: number, out: SchedulerEffect[]): void {
+export function refreshSlotCounts(
+  book: Book,
+  account: Account,
+  nowMs: number,
+  out: SchedulerEffect[],
+): void {
   if (!account.slots.isCounted) return;
   // The signer takes no count before the gateway's welcome, except for display to an operator who
   // recovers a locked signer.
@@ -331,13 +373,18 @@ export function count(book: Book, account: Account, nowMs: number, out: Schedule
     slotCounts.highest !== "" &&
     [...account.pending].some((item) => isBefore(item, slotCounts.highest));
   const asksBegan = account.slots.first === null && isBelow ? { asksBegan: true as const } : {};
-  out.push({ kind: "slotCounts", ...named(account), address: account.address, ...asksBegan });
+  out.push({
+    kind: "slotCounts",
+    ...namesOfAccount(account),
+    address: account.address,
+    ...asksBegan,
+  });
 }
 
 export function takeSlotCounts(
   book: Book,
   account: Account,
-  answer: SlotCounts & { readonly began?: Began | null },
+  answer: SlotCounts & { readonly began?: BeginningProof | null },
   nowMs: number,
   out: SchedulerEffect[],
 ): void {
@@ -361,7 +408,9 @@ export function takeSlotCounts(
   const isOther = isFree && agree && (`${final}` !== account.nextSlot || account.isUnbegun);
   if (isOther) out.push({ kind: "adopt", body: { ...of, slot: `${final}`, quorum } });
   slotCounts.detail = "";
-  const laterMs = suspect(account, final, began, nowMs, out) ? suspectRecheckMs : accountMs;
+  const laterMs = suspectForeignUse(account, final, began, nowMs, out)
+    ? suspectRecheckMs
+    : accountMs;
   slotCounts.dueAtMs = nowMs + (isBehind(account) ? adoptRetryMs : laterMs);
   out.push({
     kind: "account",
@@ -388,10 +437,10 @@ function isBefore({ account: { slots }, view: { slot } }: Item, bound: string): 
  * first that the account ever had was used by nobody, so it is asked about again and never called
  * taken.
  */
-function suspect(
+function suspectForeignUse(
   account: Account,
   final: bigint,
-  began: Began | null,
+  began: BeginningProof | null,
   nowMs: number,
   out: SchedulerEffect[],
 ): boolean {
@@ -413,8 +462,8 @@ function suspect(
   }
   const some = suspects.slice(0, confirmMax).map(lookFor);
   out.push(
-    { kind: "confirm", ...named(account), wanted: some },
-    { kind: "look", ...named(account), wanted: some },
+    { kind: "confirm", ...namesOfAccount(account), wanted: some },
+    { kind: "look", ...namesOfAccount(account), wanted: some },
   );
   return true;
 }

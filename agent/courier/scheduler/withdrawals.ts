@@ -12,9 +12,9 @@ import type {
   WithdrawalStep,
 } from "../../socket/verbs.ts";
 import { forgetIdle, senderOf, uncounted } from "./accounts.ts";
-import { newOwnCoins } from "./coins.ts";
+import { holdCoins, newHeldCoins, newOwnCoins } from "./coins.ts";
 import type { SchedulerVerb } from "./events.ts";
-import type { Account, Ask, Asked, Book, Item, Reserve } from "./item.ts";
+import type { Account, Book, Item, LastQuestion, PendingRequest, Reserve } from "./item.ts";
 import { newNaming } from "./naming.ts";
 
 /**
@@ -38,7 +38,7 @@ const finalStates: ReadonlySet<WithdrawalState> = new Set([
   ...chainEnds,
   ...(["refused", "expired"] as const),
 ]);
-const never: Asked = { block: -1, atMs: 0 };
+const never: LastQuestion = { block: -1, atMs: 0, isOpen: false };
 const nothing: Reserve = { native: 0n, token: 0n };
 const assignedStates: ReadonlySet<WithdrawalState> = new Set([
   ...(["intent", "signed", "released", "broadcast", "included", "quarantined"] as const),
@@ -80,6 +80,8 @@ export function clearBook(book: Book): void {
     account.askingVoid = null;
     account.naming = newNaming();
     account.ownCoins = newOwnCoins();
+    account.held = newHeldCoins();
+    account.waitingOffer = null;
   }
 }
 
@@ -109,7 +111,7 @@ function putViewOf(book: Book, account: Account, view: CourierView, nowMs: numbe
   const isSeen = item?.chainOutcome?.outcome === view.state;
   if (finalStates.has(view.state) && (!isToldOver || isSeen)) {
     if (item !== undefined) closeItem(book, item, nowMs);
-    else remember(book, transactionId, nowMs);
+    else rememberEnd(book, transactionId, nowMs);
     return null;
   }
   if (item === undefined) {
@@ -120,7 +122,7 @@ function putViewOf(book: Book, account: Account, view: CourierView, nowMs: numbe
   const { slots } = account;
   const isPast = view.slot !== "" && slots.compare(view.slot, account.nextSlot || slots.least) >= 0;
   if (isPast) account.nextSlot = slots.next(view.slot);
-  file(item);
+  fileItem(item);
   return item;
 }
 
@@ -147,21 +149,25 @@ export function putStep(book: Book, step: WithdrawalStep, nowMs: number): Item |
  * Puts the item into the sets that fit its state and inclusion, and reserves or frees funds
  * accordingly.
  */
-export function file(item: Item): void {
+export function fileItem(item: Item): void {
   const { account, view } = item;
   const isToldOver = chainEnds.has(view.state);
   const isAssigned = isToldOver || assignedStates.has(view.state) || item.asking?.verb === "sign";
   if (isAssigned) account.flight.add(item);
   else account.flight.delete(item);
+  holdCoins(item);
   if (isAssigned && item.location === null) account.pending.add(item);
   else account.pending.delete(item);
   if (isAssigned && !isToldOver && view.state !== "included" && !isToldOut(item))
     account.unincluded.add(item);
   else account.unincluded.delete(item);
-  if (isAssigned || view.state !== "approved") dequeue(item);
-  else enqueue(item);
+  if (isAssigned || view.state !== "approved") dequeueItem(item);
+  else enqueueItem(item);
   // A final but odd token transaction has already taken its funds, and the balance shows this.
-  reserve(item, isAssigned && item.chainOutcome?.outcome !== "moved" ? wanted(item) : nothing);
+  setReserve(
+    item,
+    isAssigned && item.chainOutcome?.outcome !== "moved" ? reserveOf(item) : nothing,
+  );
 }
 
 /**
@@ -177,11 +183,12 @@ function isToldOut({ asking }: Item): boolean {
 export function closeItem(book: Book, item: Item, nowMs: number): void {
   const { account, view, chainOutcome } = item;
   account.flight.delete(item);
+  holdCoins(item);
   account.pending.delete(item);
   account.unincluded.delete(item);
-  dequeue(item);
+  dequeueItem(item);
   const { reserved } = item;
-  reserve(item, nothing);
+  setReserve(item, nothing);
   if (chainOutcome !== null && chainOutcome.block > (account.chainState?.finalNumber ?? 0)) {
     account.settling.push({
       block: chainOutcome.block,
@@ -191,10 +198,10 @@ export function closeItem(book: Book, item: Item, nowMs: number): void {
   }
   book.items.delete(view.transactionId);
   forgetIdle(book, account);
-  remember(book, view.transactionId, nowMs);
+  rememberEnd(book, view.transactionId, nowMs);
 }
 
-function remember(book: Book, transactionId: string, nowMs: number): void {
+function rememberEnd(book: Book, transactionId: string, nowMs: number): void {
   book.closed.set(transactionId, nowMs);
   for (const oldest of book.closed.keys()) {
     if (book.closed.size <= closedMax) return;
@@ -255,7 +262,7 @@ function toldAtStart(view: CourierView): string {
     : "";
 }
 
-export function ask(verb: SchedulerVerb, sinceMs: number, key = ""): Ask {
+export function newRequest(verb: SchedulerVerb, sinceMs: number, key = ""): PendingRequest {
   return { verb, sinceMs, key, isDoubtful: false };
 }
 
@@ -293,7 +300,7 @@ function isOlder(view: CourierView, known: CourierView): boolean {
   return view.attempts.length < known.attempts.length;
 }
 
-function wanted(item: Item): Reserve {
+function reserveOf(item: Item): Reserve {
   const { view, amountUnits } = item;
   let fee = item.feeAskedWei;
   for (const { feeMax } of view.attempts) if (BigInt(feeMax) > fee) fee = BigInt(feeMax);
@@ -302,7 +309,7 @@ function wanted(item: Item): Reserve {
     : { native: fee, token: amountUnits };
 }
 
-function reserve(item: Item, next: Reserve): void {
+function setReserve(item: Item, next: Reserve): void {
   const { account, view, reserved } = item;
   account.reservedNative += next.native - reserved.native;
   const tokens = account.reservedTokens.get(view.contract) ?? 0n;
@@ -331,7 +338,7 @@ export function freeUnits(account: Account, contract: string): bigint | null {
   return balance - bound - settling;
 }
 
-function enqueue(item: Item): void {
+function enqueueItem(item: Item): void {
   const { queues } = item.account;
   const queue = queues.get(limitGroupOf(item.view)) ?? [];
   queues.set(limitGroupOf(item.view), queue);
@@ -342,7 +349,7 @@ function enqueue(item: Item): void {
   queue.splice(at, 0, item);
 }
 
-function dequeue(item: Item): void {
+function dequeueItem(item: Item): void {
   const queue = item.account.queues.get(limitGroupOf(item.view));
   const at = queue?.indexOf(item) ?? -1;
   if (queue === undefined || at < 0) return;
@@ -366,7 +373,7 @@ export function bySlot(items: Iterable<Item>): Item[] {
 }
 
 /** The first item in that order. */
-export function lowest(items: Iterable<Item>): Item | undefined {
+export function lowestSlotOf(items: Iterable<Item>): Item | undefined {
   let first: Item | undefined;
   for (const item of items) if (first === undefined || inOrder(item, first) < 0) first = item;
   return first;

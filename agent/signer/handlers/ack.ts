@@ -12,7 +12,7 @@ import { agentFrameBytesMax, openEnvelope } from "../../../protocol/envelope.ts"
 import type { Ack } from "../../../protocol/messages.ts";
 import { parseAck } from "../../../protocol/payloads.ts";
 import {
-  type Admitted,
+  type AdmissionResult,
   closedGate,
   hearTime,
   type RequestContext,
@@ -22,7 +22,7 @@ import { recordVoid } from "./expiry-exclusion.ts";
 import { takeForeign } from "./foreign.ts";
 import { checkGatewayHead, foreignTo, skewOf } from "./gateway-head.ts";
 import { refuseRecalled } from "./recall.ts";
-import { release } from "./release.ts";
+import { releaseHeld } from "./release.ts";
 import { completeHandshake } from "./welcome.ts";
 
 /**
@@ -30,7 +30,7 @@ import { completeHandshake } from "./welcome.ts";
  * envelope releases nothing, but the withdrawals that it names as ended have ended.
  * @throws AgentError ENVELOPE_*, JSON_* as `admit`
  */
-export function acknowledge(context: RequestContext, frame: Uint8Array): Admitted {
+export function acknowledgeRecords(context: RequestContext, frame: Uint8Array): AdmissionResult {
   const { publicKey } = context.core.paired;
   const ack = parseAck(
     openEnvelope(frame, { kind: "ack", publicKey, bytesMax: agentFrameBytesMax }).payload,
@@ -54,7 +54,7 @@ export function acknowledge(context: RequestContext, frame: Uint8Array): Admitte
   takeForeign(context, ack.foreign ?? [], "gateway");
   if (held === null) hearTime(context, ack.at);
   const ended = end(context, ack.ended);
-  const released = held === null ? release(context, ack.head) : [];
+  const released = held === null ? releaseHeld(context, ack.head) : [];
   // An attempt released by this acknowledgement may be void already.
   const voided = recordVoid(context, ack.void ?? []);
   holdCeiling(context, ack.ceiling ?? 0);
@@ -93,7 +93,11 @@ function resyncGate({ core, run }: RequestContext): Refusal | null {
  * Ends a resync once the gateway holds the ledger up to the head at which the loss was seen. An
  * acknowledgement from before the newest welcome changes nothing.
  */
-function told(context: RequestContext, { to, challenge }: Resync, { head, at }: Ack): Admitted {
+function told(
+  context: RequestContext,
+  { to, challenge }: Resync,
+  { head, at }: Ack,
+): AdmissionResult {
   const { run } = context;
   if (at < run.behindAt || head.seq < to) return { ok: true, touched: [] };
   run.resync = null;

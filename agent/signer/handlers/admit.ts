@@ -9,7 +9,7 @@ import { refuse } from "../../../base/fault.ts";
 import { agentFrameBytesMax, openEnvelope } from "../../../protocol/envelope.ts";
 import { parseJobs, parseWelcome } from "../../../protocol/payloads.ts";
 import { parseRecovery, type Recovery } from "../../../protocol/recovery.ts";
-import { type Admitted, hearTime, type RequestContext } from "./context.ts";
+import { type AdmissionResult, hearTime, type RequestContext } from "./context.ts";
 import { otherWallet, skewOf } from "./gateway-head.ts";
 import { admitJobs } from "./jobs.ts";
 import { admitWelcome } from "./welcome.ts";
@@ -20,7 +20,7 @@ import { admitWelcome } from "./welcome.ts";
  * @throws AgentError ENVELOPE_*, JSON_* for a frame that the gateway did not sign or that is
  * malformed; nothing is recorded then
  */
-export function admit(context: RequestContext, frame: Uint8Array): Admitted {
+export function admitJobFrame(context: RequestContext, frame: Uint8Array): AdmissionResult {
   const { publicKey } = context.core.paired;
   const kinds = ["welcome", "jobs", "recovery"] as const;
   const { kind, payload } = openEnvelope(frame, { kinds, publicKey, bytesMax: agentFrameBytesMax });
@@ -34,7 +34,7 @@ export function admit(context: RequestContext, frame: Uint8Array): Admitted {
  * Keeps a recovery offer for this run until an operator looks at it. The gateway ends this ledger's
  * epoch before it makes an order, so nothing is signed in the epoch any more.
  */
-function keepOrder(context: RequestContext, part: Recovery): Admitted {
+function keepOrder(context: RequestContext, part: Recovery): AdmissionResult {
   const { core, run } = context;
   if (part.agent !== core.paired.agent) return refuse("ADMISSION_OTHER_AGENT", part.agent);
   const foreign = otherWallet(context, part.wallet);

@@ -10,12 +10,12 @@ import { familyOf, networkOf } from "../../../chains/families.ts";
 import type { ConfiguredChain } from "../../../chains/family.ts";
 import type { Job } from "../../../protocol/messages.ts";
 import type { AskedAccount } from "../../../protocol/sightings.ts";
-import type { Began } from "../../socket/first-slot.ts";
+import type { AccountBeginning } from "../../socket/first-slot.ts";
 import { type Account, isBegun } from "../state/accounts.ts";
 import { isFinal } from "../state/machine.ts";
 import { belowCode } from "../state/out-of-reach.ts";
 import { isOver } from "../state/withdrawal.ts";
-import { alarm, closedToNew, countKey, lock, type RequestContext } from "./context.ts";
+import { closedToNew, countKey, lockSigner, type RequestContext, raiseAlarm } from "./context.ts";
 
 /** A lagging node does not explain a count that is ahead of ours for so long. */
 const aheadLockMs = 60_000;
@@ -48,7 +48,7 @@ export interface FirstSlot {
  * restored from a backup older than the first payment must not begin the account behind their own
  * payments.
  */
-export function adopt(
+export function adoptSlot(
   context: RequestContext,
   chain: ConfiguredChain & { readonly name: string },
   claim: FirstSlot,
@@ -252,7 +252,7 @@ export function highestQuorum(
 export function checkChainCount(
   context: RequestContext,
   chain: ConfiguredChain & { readonly name: string },
-  claim: FirstSlot & { readonly began?: Began | undefined }, // the slot that the chain would take next
+  claim: FirstSlot & { readonly began?: AccountBeginning | undefined }, // the slot that the chain would take next
 ): { readonly ok: true } | Refusal {
   const { core, run, monotonicMs } = context;
   const { slot: count, quorum, began } = claim;
@@ -280,7 +280,7 @@ export function checkChainCount(
   }
   if (began !== undefined && began.slot === count && isBegun(account)) {
     run.aheadSince.delete(key);
-    alarm(
+    raiseAlarm(
       context,
       belowCode,
       `${network}: ${address} began at ${count}, and the ledger has ${account.adopted} as its first`,
@@ -293,10 +293,10 @@ export function checkChainCount(
   const since = run.aheadSince.get(key);
   if (since === undefined) {
     run.aheadSince.set(key, monotonicMs);
-    alarm(context, "CHAIN_SLOT_AHEAD", detail);
+    raiseAlarm(context, "CHAIN_SLOT_AHEAD", detail);
     return { ok: true };
   }
   return monotonicMs - since < aheadLockMs
     ? { ok: true }
-    : lock(context, "CHAIN_SLOT_FOREIGN", detail);
+    : lockSigner(context, "CHAIN_SLOT_FOREIGN", detail);
 }

@@ -11,11 +11,11 @@ import { confirmationOf } from "../state/digest.ts";
 import { isFinal } from "../state/machine.ts";
 import { contestedCode } from "../state/slot-assignments.ts";
 import { isCancelling, type Withdrawal } from "../state/withdrawal.ts";
-import { closedGate, type Done, type RequestContext } from "./context.ts";
+import { type ActResult, closedGate, type RequestContext } from "./context.ts";
 import { isAsBefore } from "./restored-slots.ts";
 
 /** An operator's decision. */
-interface Yes {
+interface ApprovalDecision {
   readonly transactionId: string;
   readonly digest: string; // digest of the operator's view
   readonly address: string; // "" if the withdrawal has one
@@ -24,16 +24,16 @@ interface Yes {
 }
 
 /** An operator's decision on a withdrawal, and the destination that it leads to. */
-interface Asked extends Yes {
+interface ApprovalRequest extends ApprovalDecision {
   readonly withdrawal: Withdrawal;
   readonly named: string; // the destination that is known, "" for none
 }
 
-const isHeld = ({ withdrawal: { state } }: Asked): boolean =>
+const isHeld = ({ withdrawal: { state } }: ApprovalRequest): boolean =>
   state === "held" || state === "quarantined";
 
 /** The reasons why a yes is not judged, in order. */
-export const approveGuards: readonly Guard<Asked, Done>[] = [
+export const approveGuards: readonly Guard<ApprovalRequest, ActResult>[] = [
   [
     "the same yes again",
     (yes) => !isHeld(yes) && isSameYes(yes),
@@ -71,8 +71,9 @@ export const approveGuards: readonly Guard<Asked, Done>[] = [
   ],
 ];
 
-const slotOf = ({ withdrawal: { job, slot } }: Asked): string => saySlot(job.network, slot);
-const isElsewhere = ({ named, address, withdrawal: { job } }: Asked): boolean =>
+const slotOf = ({ withdrawal: { job, slot } }: ApprovalRequest): string =>
+  saySlot(job.network, slot);
+const isElsewhere = ({ named, address, withdrawal: { job } }: ApprovalRequest): boolean =>
   named !== "" && address !== "" && canonicalAddress(job.network, address) !== named;
 
 /**
@@ -82,7 +83,7 @@ const isElsewhere = ({ named, address, withdrawal: { job } }: Asked): boolean =>
  * the withdrawal stays held until another name approves the same content. The same approval twice
  * is harmless.
  */
-export function approve(context: RequestContext, yes: Yes): Done {
+export function approveWithdrawal(context: RequestContext, yes: ApprovalDecision): ActResult {
   // Before the handshake ledger time stands: a yes would count for the day of the newest record.
   const closed = closedGate(context);
   if (closed !== null) return closed;
@@ -119,7 +120,7 @@ export function approve(context: RequestContext, yes: Yes): Done {
 function isSameYes({
   withdrawal: { amountUnits, address: own, job, state },
   address,
-}: Asked): boolean {
+}: ApprovalRequest): boolean {
   return (
     amountUnits !== "" &&
     (address === "" || canonicalAddress(job.network, address) === own) &&

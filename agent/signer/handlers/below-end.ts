@@ -15,8 +15,7 @@
 import { type Refusal, refuse } from "../../../base/fault.ts";
 import { familyOf, saySlot } from "../../../chains/families.ts";
 import type { EndPlan } from "../../socket/stuck.ts";
-import { unpaidEnds } from "../state/machine.ts";
-import type { Withdrawal } from "../state/withdrawal.ts";
+import { isInNoBlock, type Withdrawal } from "../state/withdrawal.ts";
 import { countKey, type RequestContext } from "./context.ts";
 
 /** Returns the plan, or why the payment may still be paid. */
@@ -25,11 +24,10 @@ export function planBelowEnd(
   withdrawal: Withdrawal,
 ): { readonly ok: true; readonly plan: EndPlan } | Refusal {
   const { run } = context;
-  const { transactionId, state, slot, job, account, isEnded } = withdrawal;
+  const { transactionId, slot, job, account, isEnded } = withdrawal;
   const { compare } = familyOf(job.network).slots;
   // A courier that does not know the beginning calls the slot used by another transaction.
-  if (!unpaidEnds.has(state) && state !== "conflicted")
-    return reachable("the courier's nodes show it in a ledger");
+  if (!isInNoBlock(withdrawal)) return reachable("the courier's nodes show it in a ledger");
   const key = countKey(context, job.network, account);
   const [counted, began] = [run.counts.get(key), run.began.get(key)];
   if (counted === undefined)

@@ -10,9 +10,8 @@ import { type Refusal, refuse } from "../../../base/fault.ts";
 import { pinExclusionOf } from "../../../chains/families.ts";
 import { isInternal } from "../../../protocol/job-mode.ts";
 import type { EndPlan } from "../../socket/stuck.ts";
-import { unpaidEnds } from "../state/machine.ts";
 import { owedMax } from "../state/owed-coins.ts";
-import { pinOf, type Withdrawal } from "../state/withdrawal.ts";
+import { isInNoBlock, pinOf, type Withdrawal } from "../state/withdrawal.ts";
 import { shownReason } from "./coin-looks.ts";
 import type { RequestContext } from "./context.ts";
 
@@ -22,8 +21,8 @@ export function planCoinEnd(
   withdrawal: Withdrawal,
 ): { readonly ok: true; readonly plan: EndPlan } | Refusal {
   const { run, core } = context;
-  const { transactionId, state, slot } = withdrawal;
-  if (!unpaidEnds.has(state))
+  const { transactionId, slot } = withdrawal;
+  if (!isInNoBlock(withdrawal))
     return refuse("REPLACEMENT_REACHABLE", "the courier's nodes show it in a block");
   // A ledger restored from a backup may have forgotten an end that the gateway holds.
   if (!run.endable.has(transactionId) && !withdrawal.isEnded)

@@ -7,8 +7,7 @@
 import { type Refusal, refuse } from "../../../base/fault.ts";
 import { pinExclusionOf } from "../../../chains/families.ts";
 import type { CoinLookReport } from "../../socket/stuck.ts";
-import { unpaidEnds } from "../state/machine.ts";
-import { isOver, pinOf, type Withdrawal } from "../state/withdrawal.ts";
+import { isInNoBlock, pinOf, type Withdrawal } from "../state/withdrawal.ts";
 import { type CoinLook, closedGate, type RequestContext } from "./context.ts";
 
 /** An operator may end it after so much watched chain time, and as much ledger time. */
@@ -37,7 +36,7 @@ export function takeCoinLook(
   const { transactionId, coin, isShown, chainMs } = seen;
   const one = core.book.openOne(transactionId);
   if (one === undefined) return refuse("WITHDRAWAL_UNKNOWN");
-  if (isOver(one) || !unpaidEnds.has(one.state)) return refuse("WITHDRAWAL_CLOSED", one.state);
+  if (!isInNoBlock(one)) return refuse("WITHDRAWAL_CLOSED", one.state);
   if (pinExclusionOf(one.job.network) === null || !pinOf(one).startsWith(`${coin}:`))
     return refuse("WITHDRAWAL_OBSERVATION", "it does not spend that coin");
   if (chainMs > nowMs + aheadMsMax)

@@ -9,7 +9,7 @@ import { type AgentError, type Refusal, refuse } from "../../../base/fault.ts";
 import type { Job } from "../../../protocol/messages.ts";
 import type { RecoveredBody } from "../../ledger/ledger.ts";
 import type { LedgerRecord, RecordBody } from "../../ledger/records.ts";
-import type { Began } from "../../socket/first-slot.ts";
+import type { AccountBeginning } from "../../socket/first-slot.ts";
 import type { CourierStatus } from "../../socket/verbs.ts";
 import type { Core, CoreSnapshot } from "../state/core.ts";
 import { aheadOfBlocksMs } from "../state/ledger-time.ts";
@@ -39,7 +39,7 @@ export interface CoinLook {
 }
 
 /** The knowledge of one run. */
-export class Run {
+export class SignerRun {
   readonly runId: string; // 32 random bytes, hex; the welcome must repeat it
   readonly startedAt: number; // local clock
   isReadOnly = false; // the ledger's disk takes no writes: nothing is decided or signed
@@ -83,7 +83,7 @@ export class Run {
   // by `countKey`: the slot that the chain takes next after its final block, as nodes agreed last
   readonly counts = new Map<string, string>();
   // by `countKey`: the account's beginning, as nodes agreed with the newest count
-  readonly began = new Map<string, Began>();
+  readonly began = new Map<string, AccountBeginning>();
   readonly orders = new Orders();
   readonly sightings = new KnownSightings(); // what the gateway's nodes show, by its own signature
 
@@ -97,10 +97,10 @@ export class Run {
 export type Reply<A> = (answer: ({ readonly ok: true } & A) | Refusal | AgentError) => void;
 
 /** The withdrawal after an act, or the reason why the act did nothing. */
-export type Done = { readonly ok: true; readonly withdrawal: Withdrawal } | Refusal;
+export type ActResult = { readonly ok: true; readonly withdrawal: Withdrawal } | Refusal;
 
 /** The withdrawals that an envelope touched, by transactionId, or the reason why it did nothing. */
-export type Admitted = { readonly ok: true; readonly touched: readonly string[] } | Refusal;
+export type AdmissionResult = { readonly ok: true; readonly touched: readonly string[] } | Refusal;
 
 /**
  * The context of one request: the state, the run, ledger time, the hot wallets, and the way to
@@ -109,7 +109,7 @@ export type Admitted = { readonly ok: true; readonly touched: readonly string[] 
  */
 export interface RequestContext {
   readonly core: Core;
-  readonly run: Run;
+  readonly run: SignerRun;
   readonly nowMs: number; // ledger time, read again at each access: never before the newest record
   readonly localMs: number; // the local clock, only for the comparison with the gateway's clock
   readonly monotonicMs: number;
@@ -193,7 +193,7 @@ export function hearTime({ run, monotonicMs }: RequestContext, at: number): void
 }
 
 /** Stops signing permanently. The lock is recorded once and survives restarts. */
-export function lock(context: RequestContext, code: Code, detail: string): Refusal {
+export function lockSigner(context: RequestContext, code: Code, detail: string): Refusal {
   if (context.core.locked === null) context.commit([{ kind: "LOCKED", code, detail }]);
   return refuse("SIGNER_LOCKED", context.core.locked?.code ?? code);
 }
@@ -202,7 +202,7 @@ export function lock(context: RequestContext, code: Code, detail: string): Refus
  * Records an alarm for the operator. The same code is recorded once per run, so a repeated alarm
  * cannot fill the disk.
  */
-export function alarm(context: RequestContext, code: Code, detail: string): void {
+export function raiseAlarm(context: RequestContext, code: Code, detail: string): void {
   if (context.run.alarms.has(code)) return;
   context.run.alarms.add(code);
   context.commit([{ kind: "ALARM", code, detail }]);

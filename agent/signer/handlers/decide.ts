@@ -5,7 +5,7 @@
  */
 import type { RecordBody } from "../../ledger/records.ts";
 import type { Decision } from "../policy/policy.ts";
-import { isFinal, step } from "../state/machine.ts";
+import { isFinal, nextState } from "../state/machine.ts";
 import { isHeldByRecovery, type Withdrawal } from "../state/withdrawal.ts";
 import { closedGate, type RequestContext } from "./context.ts";
 import { hasRunOut } from "./expiry-exclusion.ts";
@@ -32,7 +32,7 @@ export function decisionBody(transactionId: string, decision: Decision): RecordB
  * and gateway may both have forgotten a payment, and an end would state that none will ever be
  * made.
  */
-export function expire(context: RequestContext): readonly Withdrawal[] {
+export function expireWithdrawals(context: RequestContext): readonly Withdrawal[] {
   if (closedGate(context) !== null) return [];
   const { nowMs } = context;
   const { isHolding } = context.core;
@@ -43,7 +43,7 @@ export function expire(context: RequestContext): readonly Withdrawal[] {
     if (
       nowMs > withdrawal.job.expiresAt &&
       !isHolding &&
-      step(withdrawal.state, "expired") !== null
+      nextState(withdrawal.state, "expired") !== null
     )
       ended.push(withdrawal);
   }
@@ -55,7 +55,7 @@ export function expire(context: RequestContext): readonly Withdrawal[] {
  * Judges each withdrawal again after its delay, by the present rules and sums, like a new job. A
  * withdrawal waits longer if this run's rules have a longer delay. Returns the judged withdrawals.
  */
-export function reconsider(context: RequestContext): readonly Withdrawal[] {
+export function reconsiderWithdrawals(context: RequestContext): readonly Withdrawal[] {
   const { core } = context;
   if (
     core.book.count("held") + core.book.count("quarantined") === 0 ||

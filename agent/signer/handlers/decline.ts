@@ -6,15 +6,19 @@
 import { type Code, codes } from "../../../base/codes.ts";
 import { refuse } from "../../../base/fault.ts";
 import { saySlot } from "../../../chains/families.ts";
-import { isFinal, step } from "../state/machine.ts";
-import { closedGate, type Done, type RequestContext } from "./context.ts";
+import { isFinal, nextState } from "../state/machine.ts";
+import { type ActResult, closedGate, type RequestContext } from "./context.ts";
 import { refusedBodies } from "./top-up.ts";
 
 /**
  * Records that the courier will not have this withdrawal signed, for a reason from the table of
  * codes. Possible only before the withdrawal has a slot. A repeat is harmless.
  */
-export function decline(context: RequestContext, transactionId: string, code: string): Done {
+export function declineWithdrawal(
+  context: RequestContext,
+  transactionId: string,
+  code: string,
+): ActResult {
   const closed = closedGate(context);
   if (closed !== null) return closed;
   const withdrawal = context.core.book.find(transactionId);
@@ -23,7 +27,7 @@ export function decline(context: RequestContext, transactionId: string, code: st
   if (withdrawal.state === "refused" && withdrawal.code === code) return { ok: true, withdrawal };
   if (withdrawal.state === "held") return refuse("WITHDRAWAL_HELD", withdrawal.code);
   if (isFinal(withdrawal.state)) return refuse("WITHDRAWAL_CLOSED", withdrawal.state);
-  if (step(withdrawal.state, "refused") === null)
+  if (nextState(withdrawal.state, "refused") === null)
     return refuse("WITHDRAWAL_HAS_SLOT", saySlot(withdrawal.job.network, withdrawal.slot));
   const refused = { kind: "REFUSED", transactionId, by: "courier", approver: "", code } as const;
   context.commit(refusedBodies(context, withdrawal.job, refused));

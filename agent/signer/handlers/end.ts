@@ -19,12 +19,16 @@ import { planBelowEnd } from "./below-end.ts";
 import { planCoinEnd } from "./coin-end.ts";
 import { closedGate, countKey, type RequestContext } from "./context.ts";
 
-type Planned =
+type EndResult =
   | { readonly ok: true; readonly withdrawal: Withdrawal; readonly plan: EndPlan }
   | Refusal;
 
 /** Returns the plan of `end`; records nothing. */
-export function planEnd(context: RequestContext, transactionId: string, approver: string): Planned {
+export function planEnd(
+  context: RequestContext,
+  transactionId: string,
+  approver: string,
+): EndResult {
   const closed = closedGate(context);
   if (closed !== null) return closed;
   const withdrawal = context.core.book.find(transactionId);
@@ -104,7 +108,7 @@ export function endUnreachable(
   transactionId: string,
   slot: string,
   approver: string,
-): Planned {
+): EndResult {
   const known = context.core.book.find(transactionId);
   if (known !== undefined && isEndedByOperator(known) && known.slot === slot)
     return { ok: true, withdrawal: known, plan: { slot, counted: "" } };

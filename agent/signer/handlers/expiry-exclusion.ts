@@ -23,8 +23,8 @@ import {
 } from "../state/withdrawal.ts";
 import { highestQuorum, quorumWanted } from "./adopt.ts";
 import { unclearedRefusal } from "./cleared.ts";
-import { alarm, type Done, type RequestContext } from "./context.ts";
-import { intend, type Prepared } from "./intent.ts";
+import { type ActResult, type RequestContext, raiseAlarm } from "./context.ts";
+import { type PreparedAttempt, recordIntent } from "./intent.ts";
 import { expiredBodies } from "./top-up.ts";
 
 /**
@@ -34,7 +34,7 @@ import { expiredBodies } from "./top-up.ts";
  */
 const aheadMaxMs = 60_000;
 
-type Offered = { readonly ok: true; readonly txParams: TxParams } | Refusal;
+type OfferResult = { readonly ok: true; readonly txParams: TxParams } | Refusal;
 
 /**
  * Returns the parameters of a new attempt with a timestamp above every earlier timestamp of the
@@ -43,11 +43,11 @@ type Offered = { readonly ok: true; readonly txParams: TxParams } | Refusal;
  * nonces, the parameters stay as they are.
  * @throws AgentError JSON_SHAPE for malformed parameters
  */
-export function offered(
+export function checkOffer(
   context: RequestContext,
   { network, lastTimestamp }: Account,
   txParams: TxParams,
-): Offered {
+): OfferResult {
   const expiryExclusion = expiryExclusionOf(network);
   const read = familyOf(network).fees.read(txParams);
   if (expiryExclusion === null) return { ok: true, txParams: read };
@@ -71,7 +71,7 @@ export function prepareNext(
   withdrawal: Withdrawal,
   above: number,
   claimed: TxParams,
-): Prepared {
+): PreparedAttempt {
   const { core } = context;
   const { transactionId, job, slot, ordered, state } = withdrawal;
   if (isCancelling(withdrawal)) return refuse("WITHDRAWAL_CANCELLING");
@@ -94,9 +94,9 @@ export function prepareNext(
     return refuse("WITHDRAWAL_WAITS_FOR_OPERATOR", "above manualReplaceAbove");
   const account = core.accounts.find(job.network, withdrawal.account);
   invariant(account !== undefined, "an assigned slot has its account");
-  const offer = unclearedRefusal(context, withdrawal) ?? offered(context, account, claimed);
+  const offer = unclearedRefusal(context, withdrawal) ?? checkOffer(context, account, claimed);
   if (!offer.ok) return offer;
-  return intend(context, {
+  return recordIntent(context, {
     withdrawal,
     approval,
     account,
@@ -155,12 +155,12 @@ function isReceivedVoid({ run }: RequestContext, { attempts }: Withdrawal): bool
  * Records an operator's order on a chain with exclusion by expiry: another attempt may be made, or
  * no more. A withdrawal whose attempts are all void ends with the cancel. A repeat is harmless.
  */
-export function order(
+export function orderReplacement(
   context: RequestContext,
   withdrawal: Withdrawal,
   act: "replace" | "cancel",
   approver: string,
-): Prepared {
+): PreparedAttempt {
   const { transactionId, ordered, attempts } = withdrawal;
   const isSaid = ordered?.act === act && (act === "cancel" || ordered.attempts === attempts.length);
   if (!isSaid) context.commit([{ kind: "MANUAL_REPLACEMENT", transactionId, act, approver }]);
@@ -183,7 +183,7 @@ export function observeVoid(
   context: RequestContext,
   withdrawal: Withdrawal,
   claim: CourierRequests["observed"],
-): Done {
+): ActResult {
   const { core } = context;
   const { job, state, attempts, observed } = withdrawal;
   const { transactionId, outcome, txHash, block, quorum } = claim;
@@ -219,7 +219,7 @@ export function warnVoidIncluded(
   const risen = attempts.find((attempt) => attempt.txHash === txHash && attempt.voidBy === "both");
   if (risen === undefined) return;
   const detail = `attempt ${risen.attempt} of ${transactionId}, ${txHash}, was called void and is in a block`;
-  alarm(context, "CHAIN_VOID_INCLUDED", detail);
+  raiseAlarm(context, "CHAIN_VOID_INCLUDED", detail);
 }
 
 /**

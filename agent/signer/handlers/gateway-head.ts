@@ -5,7 +5,7 @@
 import { type Refusal, refuse } from "../../../base/fault.ts";
 import type { Head, Jobs } from "../../../protocol/messages.ts";
 import { skewMaxMs } from "../state/ledger-time.ts";
-import { aheadOfBlocks, lock, type RequestContext } from "./context.ts";
+import { aheadOfBlocks, lockSigner, type RequestContext } from "./context.ts";
 
 /**
  * Compares the local clock with the gateway's. Ledger time is no use here, because it is kept near
@@ -60,7 +60,7 @@ export function checkGatewayHead(
   if (seq < heads.acked.seq) return "stale";
   if (gatewayHead === null) return null;
   if (seq > heads.head.seq) {
-    return lock(
+    return lockSigner(
       context,
       "LEDGER_BEHIND_GATEWAY",
       `the gateway holds record ${seq}, the ledger ends at ${heads.head.seq}`,
@@ -71,5 +71,5 @@ export function checkGatewayHead(
   const hash = heads.hashAt(seq) ?? context.hashAt(seq);
   return hash === gatewayHead.hash
     ? null
-    : lock(context, "LEDGER_FORKED", `record ${seq} has another hash at the gateway`);
+    : lockSigner(context, "LEDGER_FORKED", `record ${seq} has another hash at the gateway`);
 }

@@ -13,9 +13,9 @@ import { limitGroupOf } from "../../../protocol/job-mode.ts";
 import type { RecordBody } from "../../ledger/records.ts";
 import type { Approval } from "../policy/approval.ts";
 import type { Clearance } from "../policy/clearance.ts";
-import type { Built, BuiltCancel, Compared } from "../policy/comparison.ts";
+import type { BuiltCancel, BuiltTransaction, ComparisonResult } from "../policy/comparison.ts";
 import type { Account } from "../state/accounts.ts";
-import { step } from "../state/machine.ts";
+import { nextState } from "../state/machine.ts";
 import type { Attempt, Withdrawal } from "../state/withdrawal.ts";
 import { closedToNew, type RequestContext } from "./context.ts";
 import { type Offer, pinRefusal } from "./pins.ts";
@@ -32,13 +32,13 @@ export interface SignWork {
 }
 
 /** Work for the vault, or `work` null for an attempt that is signed already. */
-export type Prepared = { readonly ok: true; readonly work: SignWork | null } | Refusal;
+export type PreparedAttempt = { readonly ok: true; readonly work: SignWork | null } | Refusal;
 
 /** An attempt to make. Without an approval it is a cancel: a zero payment to the account itself. */
-export interface Next extends Offer {
+export interface NextAttempt extends Offer {
   readonly approval: Approval | null;
   readonly attempt: number; // 1 first
-  readonly tipAllowedUnits?: bigint; // a tip that is allowed above the ceiling (`Built`)
+  readonly tipAllowedUnits?: bigint; // a tip that is allowed above the ceiling (`BuiltTransaction`)
   readonly before?: readonly RecordBody[]; // records right in front of its INTENT
 }
 
@@ -46,10 +46,10 @@ export interface Next extends Offer {
  * Builds, compares and records an attempt as INTENT. Every refusal comes before the record, also
  * one because the approval does not match the job.
  */
-export function intend(context: RequestContext, next: Next): Prepared {
+export function recordIntent(context: RequestContext, next: NextAttempt): PreparedAttempt {
   const waits = next.approval === null ? null : oneAtATime(context, next.withdrawal);
   if (waits !== null) return waits;
-  const cleared = clear(context, next);
+  const cleared = clearBytes(context, next);
   if (!cleared.ok) return cleared;
   const { unsigned, clearance } = cleared;
   const { transactionId, attempt } = clearance;
@@ -63,12 +63,12 @@ export function intend(context: RequestContext, next: Next): Prepared {
 }
 
 /** Bytes that policy cleared. */
-interface Cleared extends Compared {
+interface ClearedBytes extends ComparisonResult {
   readonly unsigned: Uint8Array;
 }
 
 /** Builds and clears an attempt; records nothing. */
-export function clear(context: RequestContext, next: Next): Cleared | Refusal {
+export function clearBytes(context: RequestContext, next: NextAttempt): ClearedBytes | Refusal {
   const closed = closedToNew(context);
   if (closed !== null) return closed;
   const { withdrawal, approval, txParams, attempt, slot, tipAllowedUnits = 0n } = next;
@@ -92,7 +92,7 @@ export function clear(context: RequestContext, next: Next): Cleared | Refusal {
   return cleared.ok ? { ...cleared, unsigned } : cleared;
 }
 
-type Bytes = Omit<Built, "approval" | "addressIndex" | "isFeeInside">;
+type Bytes = Omit<BuiltTransaction, "approval" | "addressIndex" | "isFeeInside">;
 type Place = Pick<Bytes, "account" | "slot">;
 
 function bytesOf(
@@ -127,7 +127,7 @@ function builtOf(
   one: Withdrawal,
   bytes: Bytes,
   approval: Approval | null,
-): Built | BuiltCancel {
+): BuiltTransaction | BuiltCancel {
   const { transactionId, job } = one;
   const { addressIndex = null } = core.policy.sender(job) ?? {};
   const isFirstHere = bytes.attempt > 1 && one.attempts.every(({ raw }) => raw === "");
@@ -151,7 +151,7 @@ function builtOf(
 /** Returns the record of the bytes: every field is taken from their description. */
 function intentBody(
   { network, account }: Account,
-  { unsigned, clearance, description: said }: Cleared,
+  { unsigned, clearance, description: said }: ClearedBytes,
 ): RecordBody {
   return {
     kind: "INTENT",
@@ -176,7 +176,11 @@ function intentBody(
  * whatever the parameters, but judged again. If policy refuses an unsigned first attempt, the
  * withdrawal is held on its slot for an operator.
  */
-export function recorded(context: RequestContext, withdrawal: Withdrawal, made: Attempt): Prepared {
+export function recordedAttempt(
+  context: RequestContext,
+  withdrawal: Withdrawal,
+  made: Attempt,
+): PreparedAttempt {
   const { core } = context;
   const { transactionId, account, slot, job } = withdrawal;
   const { attempt, digest, intentSeq } = made;
@@ -195,7 +199,7 @@ export function recorded(context: RequestContext, withdrawal: Withdrawal, made: 
       ok: true,
       work: { transactionId, attempt, intentSeq, clearance: cleared.clearance, unsigned, account },
     };
-  if (step(withdrawal.state, "held") === null) return cleared;
+  if (nextState(withdrawal.state, "held") === null) return cleared;
   context.commit([{ kind: "HELD", transactionId, code: cleared.code }]);
   return refuse("WITHDRAWAL_HELD", cleared.code);
 }

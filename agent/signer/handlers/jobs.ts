@@ -15,17 +15,17 @@ import type { Core } from "../state/core.ts";
 import { skewMaxMs } from "../state/ledger-time.ts";
 import { openMax } from "../state/withdrawals.ts";
 import {
-  type Admitted,
+  type AdmissionResult,
   closedGate,
   fullDisk,
   hearTime,
-  lock,
+  lockSigner,
   type RequestContext,
 } from "./context.ts";
 import { checkGatewayHead, foreignTo, otherWallet, skewOf } from "./gateway-head.ts";
-import { type FreshJob, record } from "./request.ts";
+import { type FreshJob, recordRequest } from "./request.ts";
 
-export function admitJobs(context: RequestContext, envelope: Jobs): Admitted {
+export function admitJobs(context: RequestContext, envelope: Jobs): AdmissionResult {
   const { core } = context;
   const foreign = foreignTo(context, envelope) ?? otherWallet(context, envelope.wallet);
   if (foreign !== null) return foreign;
@@ -36,13 +36,13 @@ export function admitJobs(context: RequestContext, envelope: Jobs): Admitted {
   if (headCheck !== null) return headCheck;
   hearTime(context, envelope.at);
   const read = readJobs(core, envelope);
-  if (!read.ok) return "forked" in read ? lock(context, "LEDGER_FORKED", read.forked) : read;
+  if (!read.ok) return "forked" in read ? lockSigner(context, "LEDGER_FORKED", read.forked) : read;
   const full = read.fresh.length > 0 ? fullDisk(context) : null;
   if (full !== null) return full;
   if (core.book.openCount + read.fresh.length > openMax) return refuse("JOB_TOO_MANY_OPEN");
   const late = outlived(context, read.fresh, envelope.at);
   if (late !== null) return late;
-  for (const fresh of read.fresh) record(context, fresh);
+  for (const fresh of read.fresh) recordRequest(context, fresh);
   return { ok: true, touched: read.touched };
 }
 

@@ -18,7 +18,7 @@ const slotMs = 600_000;
  */
 const orderMs = 600_000;
 
-interface Told extends Pick<SightedSlot, "slot" | "isUnused"> {
+interface KnownSlot extends Pick<SightedSlot, "slot" | "isUnused"> {
   readonly at: number; // the gateway's time
   readonly heardMs: number; // monotonic
 }
@@ -26,7 +26,7 @@ interface Told extends Pick<SightedSlot, "slot" | "isUnused"> {
 /** The sightings of this run. */
 export class KnownSightings {
   readonly #coins = new Set<string>();
-  readonly #slots = new Map<string, Told>();
+  readonly #slots = new Map<string, KnownSlot>();
   readonly #orders = new Map<string, number>(); // when the word was heard, monotonic
 
   keep({ coins, next, orders, at }: Sightings, heardMs: number): void {
@@ -65,7 +65,7 @@ export class KnownSightings {
   }
 
   /** The gateway's newest word on the next slot of an account; undefined without a recent one. */
-  next(account: Pick<SightedCoin, "network" | "account">, nowMs: number): Told | undefined {
+  next(account: Pick<SightedCoin, "network" | "account">, nowMs: number): KnownSlot | undefined {
     const told = this.#slots.get(keyOf(account));
     return told !== undefined && nowMs - told.heardMs < slotMs ? told : undefined;
   }

@@ -9,17 +9,23 @@
 
 import { invariant, type Refusal, refuse } from "../../../base/fault.ts";
 import { familyOf, isFeeInside, saySlot } from "../../../chains/families.ts";
-import type { Bidding, FeeMarket, Fees, TxParams } from "../../../chains/family.ts";
+import type { FeeBumps, FeeMarket, Fees, TxParams } from "../../../chains/family.ts";
 import { attemptsMax } from "../../../protocol/payloads.ts";
 import type { ReplacementPlan, ReplacementWish } from "../../socket/verbs.ts";
 import type { Account } from "../state/accounts.ts";
 import { type Attempt, isCancelling, isOver, type Withdrawal } from "../state/withdrawal.ts";
 import { closedGate, pausedBy, type RequestContext } from "./context.ts";
-import { cannotOrder, order } from "./expiry-exclusion.ts";
-import { clear, intend, type Next, type Prepared, recorded } from "./intent.ts";
+import { cannotOrder, orderReplacement } from "./expiry-exclusion.ts";
+import {
+  clearBytes,
+  type NextAttempt,
+  type PreparedAttempt,
+  recordedAttempt,
+  recordIntent,
+} from "./intent.ts";
 
 /** The sources of a plan; `made` is an attempt that was recorded but not signed yet. */
-interface Found {
+interface ReplacementSource {
   readonly ok: true;
   readonly withdrawal: Withdrawal;
   readonly account: Account;
@@ -70,7 +76,7 @@ export function planReplacement(
   if (!txParams.ok) return txParams;
   let first: Refusal | null = null;
   for (const each of txParams.txParams) {
-    const cleared = clear(context, nextOf(context, found, each));
+    const cleared = clearBytes(context, nextOf(context, found, each));
     if (cleared.ok)
       return { ok: true, withdrawal, plan: planOf(found, withdrawal.attempts.length + 1, each) };
     first ??= cleared;
@@ -88,7 +94,7 @@ export function prepareManualReplacement(
   wish: ReplacementWish,
   plan: ReplacementPlan,
   approver: string,
-): Prepared {
+): PreparedAttempt {
   const known = context.core.book.find(wish.transactionId)?.attempts[plan.attempt - 1];
   if (known !== undefined && known.txHash !== "") {
     return known.isCancel === (plan.act === "cancel")
@@ -102,10 +108,12 @@ export function prepareManualReplacement(
   const bidding = biddingOf(withdrawal);
   if (bidding === null && made === null) {
     if (attempt !== plan.attempt || wish.act !== plan.act) return refuse("REPLACEMENT_OTHER_PLAN");
-    return cannotOrder(withdrawal, wish.act) ?? order(context, withdrawal, wish.act, approver);
+    return (
+      cannotOrder(withdrawal, wish.act) ?? orderReplacement(context, withdrawal, wish.act, approver)
+    );
   }
   if (act !== plan.act || attempt !== plan.attempt) return refuse("REPLACEMENT_OTHER_PLAN");
-  if (made !== null) return recorded(context, withdrawal, made);
+  if (made !== null) return recordedAttempt(context, withdrawal, made);
   invariant(bidding !== null, "what ends by expiry was ordered above");
   const txParams = bidding.manualReplacement(
     withdrawal.attempts,
@@ -116,11 +124,14 @@ export function prepareManualReplacement(
   const before = [
     { kind: "MANUAL_REPLACEMENT", transactionId: wish.transactionId, act, approver } as const,
   ];
-  return intend(context, { ...nextOf(context, found, plan.txParams), before });
+  return recordIntent(context, { ...nextOf(context, found, plan.txParams), before });
 }
 
 /** Returns the withdrawal if a manual replacement is possible, else the reason. */
-function find(context: RequestContext, { transactionId, act }: ReplacementWish): Found | Refusal {
+function find(
+  context: RequestContext,
+  { transactionId, act }: ReplacementWish,
+): ReplacementSource | Refusal {
   const closed = closedGate(context);
   if (closed !== null) return closed;
   const { core } = context;
@@ -163,9 +174,9 @@ function find(context: RequestContext, { transactionId, act }: ReplacementWish):
 
 function nextOf(
   { core }: RequestContext,
-  { withdrawal, account, act }: Found,
+  { withdrawal, account, act }: ReplacementSource,
   txParams: TxParams,
-): Next {
+): NextAttempt {
   const { transactionId, slot, attempts } = withdrawal;
   const approval = act === "cancel" ? null : core.policy.approval(transactionId);
   invariant(
@@ -195,7 +206,7 @@ function tipAllowed(withdrawal: Withdrawal): bigint {
  * Returns null on a chain with exclusion by expiry, because nobody bids for a place in a block
  * there.
  */
-function biddingOf(withdrawal: Withdrawal): Bidding | null {
+function biddingOf(withdrawal: Withdrawal): FeeBumps | null {
   return feesOf(withdrawal).bidding;
 }
 
@@ -207,6 +218,6 @@ function readWish(withdrawal: Withdrawal, wish: TxParams): TxParams {
   return feesOf(withdrawal).readWish(wish);
 }
 
-function planOf({ act }: Found, attempt: number, txParams: TxParams): ReplacementPlan {
+function planOf({ act }: ReplacementSource, attempt: number, txParams: TxParams): ReplacementPlan {
   return { act, attempt, txParams };
 }

@@ -9,10 +9,10 @@ import { firstOf, type Guard } from "../../../base/guard.ts";
 import { expiryExclusionOf, pinExclusionOf, saySlot } from "../../../chains/families.ts";
 import type { RecordBody } from "../../ledger/records.ts";
 import type { CourierRequests } from "../../socket/verbs.ts";
-import { isFinal, observedStep, step } from "../state/machine.ts";
+import { isFinal, nextState, observedStep } from "../state/machine.ts";
 import { contestedCode } from "../state/slot-assignments.ts";
 import { type Attempt, isOver, pinOf, type Withdrawal } from "../state/withdrawal.ts";
-import { alarm, type Done, lock, type RequestContext } from "./context.ts";
+import { type ActResult, lockSigner, type RequestContext, raiseAlarm } from "./context.ts";
 import { observeVoid, warnVoidIncluded } from "./expiry-exclusion.ts";
 
 /**
@@ -22,7 +22,7 @@ import { observeVoid, warnVoidIncluded } from "./expiry-exclusion.ts";
 const observationsMax = 200;
 
 /** An observation of a withdrawal, and the attempt of ours that it names. */
-interface Observed {
+interface AttemptObservation {
   readonly context: RequestContext;
   readonly claim: CourierRequests["observed"];
   readonly withdrawal: Withdrawal;
@@ -32,7 +32,7 @@ interface Observed {
 const wrong = (detail: string): Refusal => refuse("WITHDRAWAL_OBSERVATION", detail);
 
 /** The reasons why an observation is no record, in order. */
-export const observeGuards: readonly Guard<Observed, Done>[] = [
+export const observeGuards: readonly Guard<AttemptObservation, ActResult>[] = [
   [
     "an attempt is void",
     ({ claim }) => claim.stage === "void",
@@ -74,7 +74,7 @@ export const observeGuards: readonly Guard<Observed, Done>[] = [
     ({ claim: { stage, outcome }, withdrawal }) =>
       stage === "void" ||
       !withdrawal.attempts.some(({ released }) => released) ||
-      step(withdrawal.state, observedStep(stage, outcome)) === null,
+      nextState(withdrawal.state, observedStep(stage, outcome)) === null,
     () => refuse("WITHDRAWAL_NOT_RELEASED"),
   ],
   [
@@ -115,7 +115,10 @@ export const observeGuards: readonly Guard<Observed, Done>[] = [
  * transaction must be one of ours, except with the outcome "conflicted", which stops the account. A
  * repeat is harmless.
  */
-export function observe(context: RequestContext, claim: CourierRequests["observed"]): Done {
+export function recordObservation(
+  context: RequestContext,
+  claim: CourierRequests["observed"],
+): ActResult {
   const { transactionId, stage, outcome, txHash, block } = claim;
   const withdrawal = context.core.book.find(transactionId);
   if (withdrawal === undefined) return refuse("WITHDRAWAL_UNKNOWN");
@@ -130,6 +133,8 @@ export function observe(context: RequestContext, claim: CourierRequests["observe
   if (stage !== "broadcast") warnVoidIncluded(context, withdrawal, txHash);
   const stops = outcome === "moved" ? stopCurrency(context, withdrawal, txHash) : [];
   context.commit([...stops, { kind: "OBSERVED", transactionId, stage, outcome, txHash, block }]);
+  // A look from before says nothing about a coin that a block with this payment has since.
+  if (stage !== "broadcast") context.run.coinLooks.delete(transactionId);
   return { ok: true, withdrawal };
 }
 
@@ -176,7 +181,7 @@ function stopForLoss(context: RequestContext, withdrawal: Withdrawal): Refusal |
     ? `the coin ${pinOf(withdrawal)}`
     : `${saySlot(job.network, slot)} of ${account}`;
   const detail = `${job.network}: ${bound} was bound to ${transactionId} and used by a foreign transaction`;
-  alarm(context, "CHAIN_SLOT_CONFLICTED", detail);
-  if (!core.isHolding && !isPinned) lock(context, "CHAIN_SLOT_FOREIGN", detail);
+  raiseAlarm(context, "CHAIN_SLOT_CONFLICTED", detail);
+  if (!core.isHolding && !isPinned) lockSigner(context, "CHAIN_SLOT_FOREIGN", detail);
   return null;
 }

@@ -8,9 +8,10 @@ import { type Recovery, recoveryWithdrawalsMax } from "../../../protocol/recover
 import type { Order } from "../state/recovered-terms.ts";
 
 /** The sources of a plan that an operator saw: an order and the chains' own counts. */
-export interface Shown {
+export interface RecoveryPlanSource {
   readonly order: Order;
   readonly counts: ReadonlyMap<string, string>; // network → final transactions, as nodes agree
+  readonly uncounted: ReadonlySet<string>; // networks that the operator recovers without a count
   readonly bothRestored: boolean;
   readonly localMs: number; // this machine's time when the plan was shown
 }
@@ -22,7 +23,7 @@ export interface Shown {
 export class Orders {
   readonly #parts = new Map<number, Recovery>();
   #whole: Order | null = null;
-  #shown: Shown | null = null;
+  #shown: RecoveryPlanSource | null = null;
 
   /** The newest complete order; null before the first. */
   get whole(): Order | null {
@@ -34,11 +35,11 @@ export class Orders {
   }
 
   /** The plan that an operator saw last; an operator's yes is to that plan. */
-  get shown(): Shown | null {
+  get shown(): RecoveryPlanSource | null {
     return this.#shown;
   }
 
-  show(shown: Shown): void {
+  show(shown: RecoveryPlanSource): void {
     this.#shown = shown;
   }
 

@@ -16,7 +16,7 @@ function isStopped({ core }: RequestContext, { network, currency }: Partial<Stop
  * end of a pause needs the handshake. With a place, first attempts there stop or go on, also after
  * a stop by the signer itself. A repeat is harmless.
  */
-export function pause(
+export function pauseSigning(
   context: RequestContext,
   isPaused: boolean,
   approver: string,

@@ -23,7 +23,7 @@ export interface Offer {
   readonly account: Account;
   readonly slot: string; // the withdrawal's, or about to be
   readonly txParams: TxParams;
-  readonly evidence?: readonly string[] | undefined; // as `Offered`
+  readonly evidence?: readonly string[] | undefined; // as `CourierOffer`
 }
 
 /**

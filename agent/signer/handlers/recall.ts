@@ -6,7 +6,7 @@
 import { isInternal } from "../../../protocol/job-mode.ts";
 import type { Job } from "../../../protocol/messages.ts";
 import type { RecordBody } from "../../ledger/records.ts";
-import { step } from "../state/machine.ts";
+import { nextState } from "../state/machine.ts";
 import { isHeldByRecovery } from "../state/withdrawal.ts";
 import type { RequestContext } from "./context.ts";
 
@@ -33,7 +33,7 @@ export function refuseRecalled(context: RequestContext): readonly string[] {
   const refused = [...context.run.recalled].filter((transactionId) => {
     const withdrawal = context.core.book.openOne(transactionId);
     if (withdrawal === undefined || isHeldByRecovery(withdrawal)) return false;
-    return isRecalled(context, withdrawal.job) && step(withdrawal.state, "refused") !== null;
+    return isRecalled(context, withdrawal.job) && nextState(withdrawal.state, "refused") !== null;
   });
   if (refused.length > 0) context.commit(refused.map(recalledBody));
   return refused;

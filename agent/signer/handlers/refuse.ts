@@ -6,8 +6,8 @@
 
 import { refuse } from "../../../base/fault.ts";
 import { saySlot } from "../../../chains/families.ts";
-import { isFinal, step } from "../state/machine.ts";
-import { closedGate, type Done, type RequestContext } from "./context.ts";
+import { isFinal, nextState } from "../state/machine.ts";
+import { type ActResult, closedGate, type RequestContext } from "./context.ts";
 import { refusedBodies } from "./top-up.ts";
 
 /**
@@ -18,14 +18,14 @@ export function refuseByOperator(
   context: RequestContext,
   transactionId: string,
   approver: string,
-): Done {
+): ActResult {
   const closed = closedGate(context);
   if (closed !== null) return closed;
   const withdrawal = context.core.book.find(transactionId);
   if (withdrawal === undefined) return refuse("WITHDRAWAL_UNKNOWN");
   if (withdrawal.state === "refused") return { ok: true, withdrawal };
   if (isFinal(withdrawal.state)) return refuse("WITHDRAWAL_CLOSED", withdrawal.state);
-  if (step(withdrawal.state, "refused") === null)
+  if (nextState(withdrawal.state, "refused") === null)
     return refuse("WITHDRAWAL_HAS_SLOT", saySlot(withdrawal.job.network, withdrawal.slot));
   const refused = {
     kind: "REFUSED",

@@ -14,7 +14,7 @@ const releasedPerRecordMax = 1_000;
  * Opens the gate for every attempt that the gateway's database covers with `held`, a head that fits
  * our ledger. Returns the released withdrawals.
  */
-export function release(context: RequestContext, held: Head): readonly string[] {
+export function releaseHeld(context: RequestContext, held: Head): readonly string[] {
   const { book, heads } = context.core;
   if (held.seq === heads.acked.seq) return [];
   const releasable = book.releasable(held.seq);

@@ -8,11 +8,11 @@
 import { invariant, type Refusal, refuse } from "../../../base/fault.ts";
 import { firstOf, type Guard } from "../../../base/guard.ts";
 import { expiryExclusionOf, familyOf } from "../../../chains/families.ts";
-import type { Bidding, Fees } from "../../../chains/family.ts";
+import type { FeeBumps, Fees } from "../../../chains/family.ts";
 import { limitGroupOf } from "../../../protocol/job-mode.ts";
 import { attemptsMax } from "../../../protocol/payloads.ts";
 import { attemptsApartMs, courierAttemptsMax } from "../../socket/limits.ts";
-import type { Offered } from "../../socket/offered.ts";
+import type { CourierOffer } from "../../socket/offered.ts";
 import {
   type Attempt,
   isCancelling,
@@ -22,14 +22,14 @@ import {
 } from "../state/withdrawal.ts";
 import { closedGate, pausedBy, type RequestContext } from "./context.ts";
 import { prepareNext, stillAlive } from "./expiry-exclusion.ts";
-import { intend, type Prepared, recorded } from "./intent.ts";
+import { type PreparedAttempt, recordedAttempt, recordIntent } from "./intent.ts";
 
 /** A replacement that the courier asks for. */
-interface Asked {
+interface ReplacementRequest {
   readonly context: RequestContext;
   readonly one: Withdrawal;
   readonly above: number; // the newest attempt
-  readonly claimed: Offered;
+  readonly claimed: CourierOffer;
   readonly isCancel: boolean; // an operator cancelled the withdrawal
   readonly made: Attempt | undefined; // the attempt after `above`
   readonly newest: Attempt | undefined;
@@ -37,7 +37,7 @@ interface Asked {
 }
 
 /** The answers without a new attempt on a chain with nonces, in order. */
-export const replaceGuards: readonly Guard<Asked, Prepared>[] = [
+export const replaceGuards: readonly Guard<ReplacementRequest, PreparedAttempt>[] = [
   [
     "held",
     ({ one, isCancel }) => one.state === "quarantined" && !isCancel,
@@ -67,7 +67,7 @@ export const replaceGuards: readonly Guard<Asked, Prepared>[] = [
   [
     "recorded",
     ({ made }) => made !== undefined,
-    ({ context, one, made }) => recorded(context, one, made as Attempt),
+    ({ context, one, made }) => recordedAttempt(context, one, made as Attempt),
   ],
   ["not the newest", ({ newest }) => !newest, (asked) => unknown(asked)],
   [
@@ -94,12 +94,12 @@ export const replaceGuards: readonly Guard<Asked, Prepared>[] = [
   ],
 ];
 
-const unknown = ({ above }: Asked): Refusal =>
+const unknown = ({ above }: ReplacementRequest): Refusal =>
   refuse("WITHDRAWAL_ATTEMPT_UNKNOWN", `there is no attempt ${above}`);
-const waits = ({ above }: Asked): Refusal =>
+const waits = ({ above }: ReplacementRequest): Refusal =>
   refuse("WITHDRAWAL_WAITS_FOR_OPERATOR", `${above} attempts are made`);
 const ageWords = (ageMs: number): string => `${ageMs} ms after the one before`;
-const next = ({ context, one, above, claimed }: Asked): Prepared =>
+const next = ({ context, one, above, claimed }: ReplacementRequest): PreparedAttempt =>
   prepareNext(context, one, above, claimed.txParams);
 
 /**
@@ -112,8 +112,8 @@ export function prepareReplace(
   context: RequestContext,
   transactionId: string,
   above: number,
-  claimed: Offered,
-): Prepared {
+  claimed: CourierOffer,
+): PreparedAttempt {
   const closed = closedGate(context);
   if (closed !== null) return closed;
   const { core } = context;
@@ -154,7 +154,7 @@ export function prepareReplace(
   const { slot, attempts } = withdrawal;
   const higher = bidding.replacement(attempts, txParams, isCancel);
   const { evidence } = claimed;
-  return intend(context, {
+  return recordIntent(context, {
     withdrawal,
     approval,
     account,
@@ -170,7 +170,7 @@ export function prepareReplace(
  * Returns the tip that is allowed above the ceiling. Only an operator sets a tip above the ceiling;
  * the next attempt must still pay more, by the least step, or no further attempt would be possible.
  */
-function tipAllowed(fees: Fees, bidding: Bidding, newest: Attempt, maxUnits: bigint): bigint {
+function tipAllowed(fees: Fees, bidding: FeeBumps, newest: Attempt, maxUnits: bigint): bigint {
   return newest.txParams !== null && fees.tipOf(newest.txParams) > maxUnits
     ? bidding.leastTip([newest])
     : 0n;

@@ -25,7 +25,10 @@ export interface FreshJob {
 }
 
 /** Records one job at its number. */
-export function record(context: RequestContext, { job, hash, text, signature }: FreshJob): void {
+export function recordRequest(
+  context: RequestContext,
+  { job, hash, text, signature }: FreshJob,
+): void {
   const { core } = context;
   const { transactionId, sequence } = job;
   const place = { transactionId, sequence, jobHash: hash };
@@ -57,7 +60,7 @@ export function record(context: RequestContext, { job, hash, text, signature }: 
  * keeps. Done only after the handshake, because a restored ledger may have forgotten a decision and
  * more. Harmless if there are none.
  */
-export function resume(context: RequestContext): void {
+export function resumeRequests(context: RequestContext): void {
   const open = [...context.core.book.open()];
   for (const { job, requestedAt } of open.filter(({ state }) => state === "requested")) {
     context.commit([decide(context, job, requestedAt)]);

@@ -11,7 +11,7 @@ import type { RequestContext } from "./context.ts";
 import { foreignTo, skewOf } from "./gateway-head.ts";
 
 /** The named coins, accounts and withdrawals of one frame, or the reason why it did nothing. */
-export type Sighted =
+export type SightingsResult =
   | ({ readonly ok: true } & Pick<Sightings, "coins" | "next" | "orders">)
   | Refusal;
 
@@ -20,7 +20,7 @@ export type Sighted =
  * @throws AgentError ENVELOPE_*, JSON_* for a frame that the gateway did not sign or that is
  * malformed
  */
-export function keepSightings(context: RequestContext, frame: Uint8Array): Sighted {
+export function keepSightings(context: RequestContext, frame: Uint8Array): SightingsResult {
   const { core, run, monotonicMs } = context;
   const { publicKey } = core.paired;
   const { payload } = openEnvelope(frame, {

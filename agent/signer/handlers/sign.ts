@@ -7,28 +7,28 @@ import { invariant, type Refusal, refuse } from "../../../base/fault.ts";
 import { familyOf, saySlot } from "../../../chains/families.ts";
 import type { Place } from "../../../chains/family.ts";
 import { pendingPerAccountMax } from "../../socket/limits.ts";
-import type { Offered } from "../../socket/offered.ts";
+import type { CourierOffer } from "../../socket/offered.ts";
 import { type Account, isPending } from "../state/accounts.ts";
-import { isFinal, step } from "../state/machine.ts";
+import { isFinal, nextState } from "../state/machine.ts";
 import type { Withdrawal } from "../state/withdrawal.ts";
 import { beginsAgain, begunAccount } from "./adopt.ts";
 import { unclearedRefusal } from "./cleared.ts";
 import { closedGate, countKey, pausedBy, type RequestContext } from "./context.ts";
-import { offered } from "./expiry-exclusion.ts";
+import { checkOffer } from "./expiry-exclusion.ts";
 import { stoppedOn } from "./foreign.ts";
-import { intend, type Prepared, recorded } from "./intent.ts";
+import { type PreparedAttempt, recordedAttempt, recordIntent } from "./intent.ts";
 
 /**
  * Prepares the first attempt of an approved withdrawal. A repeat is harmless: a withdrawal with a
  * slot never gets another, and its recorded bytes are signed whatever parameters the courier sends
- * now.
+ * now. Long: the checks, in the order in which a refusal names them.
  * @throws AgentError TRANSACTION_FIELD if the parameters are out of range; nothing is recorded then
  */
 export function prepareSign(
   context: RequestContext,
   transactionId: string,
-  { txParams, evidence }: Offered,
-): Prepared {
+  { txParams, evidence }: CourierOffer,
+): PreparedAttempt {
   const closed = closedGate(context);
   if (closed !== null) return closed;
   const { core, nowMs } = context;
@@ -40,9 +40,9 @@ export function prepareSign(
   const stopped = pausedBy(context) ?? stoppedOn(context, withdrawal.job);
   if (stopped !== null) return stopped;
   if (first !== undefined)
-    return waitingBelow(core, placeOf(withdrawal)) ?? recorded(context, withdrawal, first);
+    return waitingBelow(core, placeOf(withdrawal)) ?? recordedAttempt(context, withdrawal, first);
   if (withdrawal.state === "held") return refuse("WITHDRAWAL_HELD", withdrawal.code);
-  if (step(withdrawal.state, "intent") === null)
+  if (nextState(withdrawal.state, "intent") === null)
     return refuse("WITHDRAWAL_CLOSED", withdrawal.state);
   if (withdrawal.slot === "" && nowMs > withdrawal.job.expiresAt) {
     context.commit([{ kind: "EXPIRED", transactionId }]);
@@ -57,13 +57,14 @@ export function prepareSign(
   if (account === undefined) return refuse("ACCOUNT_NOT_ADOPTED", approval.chain);
   if (!isAssigned && beginsAgain(context, account))
     return refuse("ACCOUNT_NOT_ADOPTED", "it begins again behind an ended sweep");
-  const offer = unclearedRefusal(context, withdrawal) ?? offered(context, account, txParams);
+  const offer = unclearedRefusal(context, withdrawal) ?? checkOffer(context, account, txParams);
   if (!offer.ok) return offer;
   const next = { withdrawal, approval, account, attempt: 1, txParams: offer.txParams, evidence };
   // A recovered ledger keeps a slot for this withdrawal, and nothing was signed on that slot.
   if (isAssigned)
     return (
-      waitingBelow(core, placeOf(withdrawal)) ?? intend(context, { ...next, slot: withdrawal.slot })
+      waitingBelow(core, placeOf(withdrawal)) ??
+      recordIntent(context, { ...next, slot: withdrawal.slot })
     );
   const behind =
     waitingBelow(core, { ...account, slot: account.next }) ?? overtaken(context, account);
@@ -75,7 +76,7 @@ export function prepareSign(
     );
   const waiting = account.pending - outOfReach(context, account);
   if (waiting >= pendingPerAccountMax) return refuse("ACCOUNT_FULL", `${waiting} in no block yet`);
-  return intend(context, { ...next, slot: account.next });
+  return recordIntent(context, { ...next, slot: account.next });
 }
 
 /**
@@ -90,7 +91,7 @@ export function prepareSign(
  */
 export function prepareAssigned(
   context: RequestContext,
-): readonly { readonly transactionId: string; readonly prepared: Prepared }[] {
+): readonly { readonly transactionId: string; readonly prepared: PreparedAttempt }[] {
   if (
     context.core.book.count("intent") === 0 ||
     (closedGate(context) ?? pausedBy(context)) !== null
@@ -99,7 +100,7 @@ export function prepareAssigned(
   const assigned = [...context.core.book.open()]
     .filter(({ state }) => state === "intent")
     .sort(inOrderOfSlots);
-  const found: { readonly transactionId: string; readonly prepared: Prepared }[] = [];
+  const found: { readonly transactionId: string; readonly prepared: PreparedAttempt }[] = [];
   for (const withdrawal of assigned) {
     const [first] = withdrawal.attempts;
     // Prepared singly, because a withdrawal that becomes quarantined here stops the slots above.
@@ -107,7 +108,7 @@ export function prepareAssigned(
     if (waitingBelow(context.core, placeOf(withdrawal)) !== null) continue;
     found.push({
       transactionId: withdrawal.transactionId,
-      prepared: recorded(context, withdrawal, first),
+      prepared: recordedAttempt(context, withdrawal, first),
     });
   }
   return found;

@@ -10,7 +10,7 @@ import { transactionIdOf } from "../../../protocol/identity.ts";
 import { operationOf } from "../../../protocol/job-mode.ts";
 import type { Job } from "../../../protocol/messages.ts";
 import type { RecordBody } from "../../ledger/records.ts";
-import { isFinal, step } from "../state/machine.ts";
+import { isFinal, nextState } from "../state/machine.ts";
 import { isOver, type Withdrawal } from "../state/withdrawal.ts";
 import type { RequestContext } from "./context.ts";
 
@@ -34,14 +34,14 @@ export function sweepOf({ core }: RequestContext, topUp: Job): Withdrawal | null
 export function refusedBodies(
   context: RequestContext,
   job: Job,
-  refused: Refused,
+  refused: RefusedRecord,
 ): readonly RecordBody[] {
   const sweep = job.mode === "topup" ? sweepOf(context, job) : null;
-  if (sweep === null || step(sweep.state, "refused") === null) return [refused];
+  if (sweep === null || nextState(sweep.state, "refused") === null) return [refused];
   return [refused, { ...refused, transactionId: sweep.transactionId }];
 }
 
-type Refused = Extract<RecordBody, { kind: "REFUSED" }>;
+type RefusedRecord = Extract<RecordBody, { kind: "REFUSED" }>;
 
 /**
  * The records that end withdrawals without a payment. A top-up takes its sweep along, because that
@@ -54,7 +54,7 @@ export function expiredBodies(
   const sweeps = ended.flatMap(({ job }) =>
     job.mode === "topup" ? (sweepOf(context, job) ?? []) : [],
   );
-  const unsigned = sweeps.filter(({ state }) => step(state, "expired") !== null);
+  const unsigned = sweeps.filter(({ state }) => nextState(state, "expired") !== null);
   const ids = new Set([...ended, ...unsigned].map(({ transactionId }) => transactionId));
   return [...ids].map((transactionId) => ({ kind: "EXPIRED", transactionId }));
 }

@@ -7,10 +7,16 @@
 import { type Refusal, refuse } from "../../../base/fault.ts";
 import type { Welcome } from "../../../protocol/messages.ts";
 import { skewMaxMs } from "../state/ledger-time.ts";
-import { type Admitted, alarm, hearTime, lock, type RequestContext } from "./context.ts";
+import {
+  type AdmissionResult,
+  hearTime,
+  lockSigner,
+  type RequestContext,
+  raiseAlarm,
+} from "./context.ts";
 import { checkGatewayHead, foreignTo, otherWallet, skewOf } from "./gateway-head.ts";
-import { release } from "./release.ts";
-import { resume } from "./request.ts";
+import { releaseHeld } from "./release.ts";
+import { resumeRequests } from "./request.ts";
 
 /**
  * Clocks further apart raise an alarm; beyond `skewMaxMs` nothing is taken, because a daily limit
@@ -18,7 +24,7 @@ import { resume } from "./request.ts";
  */
 const skewAlarmMs = 60_000;
 
-export function admitWelcome(context: RequestContext, welcome: Welcome): Admitted {
+export function admitWelcome(context: RequestContext, welcome: Welcome): AdmissionResult {
   const { core, run } = context;
   const foreign = foreignTo(context, welcome) ?? otherWallet(context, welcome.wallet);
   if (foreign !== null) return foreign;
@@ -51,7 +57,7 @@ export function admitWelcome(context: RequestContext, welcome: Welcome): Admitte
     return refuse("WELCOME_STALE");
   const { sequence, hash } = welcome.jobs;
   if (sequence === core.chain.sequence && hash !== core.chain.hash) {
-    return lock(context, "LEDGER_FORKED", `job ${sequence} has another hash at the gateway`);
+    return lockSigner(context, "LEDGER_FORKED", `job ${sequence} has another hash at the gateway`);
   }
   if (!isOld && beginResync(context, welcome)) {
     hearTime(context, welcome.at);
@@ -75,8 +81,8 @@ export function completeHandshake(
   hearTime(context, at);
   run.handshakeDone = true;
   run.handshake = challenge;
-  resume(context);
-  return gatewayHead === null ? [] : release(context, gatewayHead);
+  resumeRequests(context);
+  return gatewayHead === null ? [] : releaseHeld(context, gatewayHead);
 }
 
 /**
@@ -90,7 +96,7 @@ function parted(context: RequestContext, gatewayHead: Welcome["gatewayHead"]): R
     context.hashAt(gatewayHead.seq) === gatewayHead.hash
   )
     return null;
-  return lock(
+  return lockSigner(
     context,
     "LEDGER_FORKED",
     `record ${gatewayHead.seq} has another hash at the gateway`,
@@ -127,9 +133,13 @@ function alarmOfSkew(context: RequestContext, { at }: Welcome): void {
   const skewMs = Math.abs(at - context.localMs);
   const aheadMs = context.core.heads.at - at;
   if (skewMs > skewAlarmMs)
-    alarm(context, "CLOCK_SKEW", `the gateway's clock is ${skewMs} ms away from the local one`);
+    raiseAlarm(
+      context,
+      "CLOCK_SKEW",
+      `the gateway's clock is ${skewMs} ms away from the local one`,
+    );
   else if (aheadMs > skewMaxMs)
-    alarm(
+    raiseAlarm(
       context,
       "CLOCK_SKEW",
       `the ledger's time stands, ${aheadMs} ms ahead of the gateway's clock`,

@@ -21,7 +21,7 @@ export function belowFloor(description: Description): Refusal | null {
  * Refuses with POLICY_FEE_UNBOUNDED if the chain charges something that no field of the attempt
  * bounds, and with POLICY_NONE without an asset.
  */
-export function unbounded(
+export function refuseUnbounded(
   asset: Asset | undefined,
   { network, txParams }: Description,
 ): Refusal | null {
@@ -30,7 +30,10 @@ export function unbounded(
   return why === null ? null : refuse("POLICY_FEE_UNBOUNDED", why);
 }
 
-/** Refuses with POLICY_TIP_ABOVE_MAX, unless so much is allowed above the ceiling (`Built`). */
+/**
+ * Refuses with POLICY_TIP_ABOVE_MAX, unless so much is allowed above the ceiling
+ * (`BuiltTransaction`).
+ */
 export function aboveTip(
   { maxTipUnits }: Limits,
   { network, txParams }: Description,

@@ -5,13 +5,13 @@
 
 import { type Refusal, refuse } from "../../../base/fault.ts";
 import { familyOf } from "../../../chains/families.ts";
-import type { Described, Description, TxParams } from "../../../chains/family.ts";
+import type { Description, DescriptionResult, TxParams } from "../../../chains/family.ts";
 import { transactionsOf } from "../../../chains/transactions.ts";
 import type { Approval } from "./approval.ts";
 import { type Clearance, type ClearedFields, makeClearance } from "./clearance.ts";
 
 /** A transaction that was built for an approval. The caller keeps the buffer. */
-export interface Built {
+export interface BuiltTransaction {
   readonly approval: Approval;
   readonly unsigned: Uint8Array;
   readonly txParams: TxParams; // the parameters that it was built with
@@ -25,21 +25,21 @@ export interface Built {
 }
 
 /** A cancel that was built for a withdrawal's slot. The caller keeps the buffer. */
-export interface BuiltCancel extends Omit<Built, "approval" | "isFeeInside"> {
+export interface BuiltCancel extends Omit<BuiltTransaction, "approval" | "isFeeInside"> {
   readonly transactionId: string;
   readonly currency: string;
   readonly network: string; // CAIP-2
 }
 
 /** The bytes agree with the approval; `description` is read back from the bytes. */
-export interface Compared {
+export interface ComparisonResult {
   readonly ok: true;
   readonly clearance: Clearance;
   readonly description: Description;
 }
 
 /** Compares a payment. Refuses with POLICY_NOT_AS_APPROVED or a code of `describe`. */
-export function compare(built: Built): Compared | Refusal {
+export function compareBytes(built: BuiltTransaction): ComparisonResult | Refusal {
   const {
     approval,
     unsigned,
@@ -71,7 +71,7 @@ export function compare(built: Built): Compared | Refusal {
 }
 
 /** Compares a cancel. Refuses with POLICY_NOT_AS_APPROVED or a code of `describeCancel`. */
-export function compareCancel(built: BuiltCancel): Compared | Refusal {
+export function compareCancel(built: BuiltCancel): ComparisonResult | Refusal {
   const { transactionId, network, unsigned, txParams, attempt, account, addressIndex, slot } =
     built;
   const isSame = (said: Description): boolean => said.network === network && said.slot === slot;
@@ -86,10 +86,10 @@ export function compareCancel(built: BuiltCancel): Compared | Refusal {
 }
 
 function likeness(
-  read: Described,
+  read: DescriptionResult,
   isSame: (said: Description) => boolean,
   otherwise: string,
-): Described {
+): DescriptionResult {
   if (!read.ok || isSame(read.description)) return read;
   return refuse("POLICY_NOT_AS_APPROVED", otherwise);
 }

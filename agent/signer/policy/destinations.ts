@@ -1,12 +1,12 @@
 /**
  * The destinations that this agent has paid, by network: an address, and the tag that names the
  * payee behind it. Recognises new destinations, and addresses that resemble a paid one (address
- * poisoning). Built from observations of final
- * payments; payments before the newest checkpoint are in the ledger's sorted files. Neither the
- * cost of a question nor memory grows with their number. Touches only those files, through `Past`.
+ * poisoning). Built from observations of final payments; payments before the newest checkpoint are
+ * in the ledger's sorted files. Neither the cost of a question nor memory grows with their number.
+ * Touches only those files, through `ArchiveLookup`.
  */
 import { domainHash } from "../../../protocol/identity.ts";
-import type { Past } from "../../ledger/archive.ts";
+import type { ArchiveLookup } from "../../ledger/archive.ts";
 import type { Row } from "../../ledger/sorted-file.ts";
 
 /**
@@ -19,7 +19,7 @@ const startDigits = 4;
 const endDigits = 4;
 
 /** The last payment to a destination. */
-export interface Paid {
+export interface LastPayment {
   readonly network: string; // CAIP-2
   readonly address: string; // EIP-55
   readonly tag: string; // "" for none
@@ -29,7 +29,7 @@ export interface Paid {
 }
 
 /** A destination, its address canonical. */
-export type Payee = Pick<Paid, "network" | "address" | "tag">;
+export type Payee = Pick<LastPayment, "network" | "address" | "tag">;
 
 /**
  * Network, address, time, amount, currency, and the tag if there is one; the destination paid
@@ -39,22 +39,22 @@ export type PaidEntries = readonly (readonly [string, string, number, string, st
 
 /** Only `pay` and `putAway` change the destinations. */
 export class Destinations {
-  readonly #past: Past;
+  readonly #past: ArchiveLookup;
   /** Paid since the newest checkpoint, by network, address in lower case, and tag. */
-  readonly #paid = new Map<string, Paid>();
+  readonly #paid = new Map<string, LastPayment>();
   /** By network and both ends: the last paid of the look-alikes since the newest checkpoint. */
-  readonly #byEnds = new Map<string, Paid>();
+  readonly #byEnds = new Map<string, LastPayment>();
 
   /** The newest result from the files, because one job asks several times. */
-  #asked: { readonly key: string; readonly known: readonly Paid[] } | null = null;
+  #asked: { readonly key: string; readonly known: readonly LastPayment[] } | null = null;
 
-  constructor(past: Past, entries: PaidEntries = []) {
+  constructor(past: ArchiveLookup, entries: PaidEntries = []) {
     this.#past = past;
     for (const entry of entries) this.pay(paidIn(entry));
   }
 
   /** Notes a final payment. A repeated destination replaces its last payment. */
-  pay(paid: Paid): void {
+  pay(paid: LastPayment): void {
     const lower = paid.address.toLowerCase();
     const key = `${paid.network} ${lower} ${paid.tag}`;
     // Deleted first so that the entry moves to the end: a checkpoint keeps the order of last
@@ -80,7 +80,7 @@ export class Destinations {
    * Returns the paid destination that a new one resembles, the last paid of several; null for none.
    * A paid destination resembles none, and neither does another tag of the address found.
    */
-  likeness(payee: Payee): Paid | null {
+  likeness(payee: Payee): LastPayment | null {
     if (!this.isNew(payee)) return null;
     const lower = payee.address.toLowerCase();
     const found =
@@ -107,7 +107,7 @@ export class Destinations {
   }
 
   /** Returns the destinations of the sorted files that have the same ends. */
-  #before(network: string, lower: string): readonly Paid[] {
+  #before(network: string, lower: string): readonly LastPayment[] {
     const ends = endsOf(lower);
     const key = `${network} ${ends}`;
     if (this.#asked?.key !== key) {
@@ -123,8 +123,8 @@ export class Destinations {
   }
 }
 
-function lastOf(known: readonly Paid[]): Paid | undefined {
-  return known.reduce<Paid | undefined>(
+function lastOf(known: readonly LastPayment[]): LastPayment | undefined {
+  return known.reduce<LastPayment | undefined>(
     (last, each) => (last === undefined || each.at > last.at ? each : last),
     undefined,
   );
@@ -138,7 +138,7 @@ function endsHash(network: string, ends: string): string {
  * The key begins the same for all look-alikes, so a single read finds all; the rest of it is the
  * destination's own.
  */
-function rowOf(paid: Paid): Row {
+function rowOf(paid: LastPayment): Row {
   const { network, address, tag } = paid;
   const lower = address.toLowerCase();
   const own = domainHash("destination", Buffer.from(`${network} ${lower} ${tag}`));
@@ -146,7 +146,14 @@ function rowOf(paid: Paid): Row {
   return { key, value: Buffer.from(JSON.stringify(entryOf(paid))) };
 }
 
-function entryOf({ network, address, tag, at, amount, currency }: Paid): PaidEntries[number] {
+function entryOf({
+  network,
+  address,
+  tag,
+  at,
+  amount,
+  currency,
+}: LastPayment): PaidEntries[number] {
   return [
     network,
     address,
@@ -158,13 +165,20 @@ function entryOf({ network, address, tag, at, amount, currency }: Paid): PaidEnt
 }
 
 /** JSON has no zero byte, so the first zero separates the text from the padding of the row. */
-function knownIn({ value }: Row): Paid {
+function knownIn({ value }: Row): LastPayment {
   const end = value.indexOf(0);
   const text = Buffer.from(end < 0 ? value : value.subarray(0, end)).toString("utf8");
   return paidIn(JSON.parse(text) as PaidEntries[number]);
 }
 
-function paidIn([network, address, at, amount, currency, tag = ""]: PaidEntries[number]): Paid {
+function paidIn([
+  network,
+  address,
+  at,
+  amount,
+  currency,
+  tag = "",
+]: PaidEntries[number]): LastPayment {
   return { network, address, tag, at, amount, currency };
 }
 

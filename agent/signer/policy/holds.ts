@@ -4,7 +4,7 @@
  */
 import type { Code } from "../../../base/codes.ts";
 import type { Job } from "../../../protocol/messages.ts";
-import type { Destinations, Paid, Payee } from "./destinations.ts";
+import type { Destinations, LastPayment, Payee } from "./destinations.ts";
 import type { Limits } from "./rules.ts";
 
 /**
@@ -40,7 +40,7 @@ export function likenessOf(
   payee: Payee,
   limits: Limits | undefined,
   paid: Destinations,
-): Paid | null {
+): LastPayment | null {
   return limits?.allow.has(payee.address) === true ? null : paid.likeness(payee);
 }
 

@@ -10,15 +10,15 @@ import { type Refusal, refuse } from "../../../base/fault.ts";
 import { expiryExclusionOf } from "../../../chains/families.ts";
 import { limitGroupOf } from "../../../protocol/job-mode.ts";
 import type { Job } from "../../../protocol/messages.ts";
-import { noPast, type Past } from "../../ledger/archive.ts";
+import { type ArchiveLookup, noPast } from "../../ledger/archive.ts";
 import type { LedgerRecord, RecordBody } from "../../ledger/records.ts";
 import { type Approval, makeApproval } from "./approval.ts";
-import { aboveTip, belowFloor, unbounded } from "./ceilings.ts";
+import { aboveTip, belowFloor, refuseUnbounded } from "./ceilings.ts";
 import {
-  type Built,
   type BuiltCancel,
-  type Compared,
-  compare,
+  type BuiltTransaction,
+  type ComparisonResult,
+  compareBytes,
   compareCancel,
 } from "./comparison.ts";
 import { Destinations, type PaidEntries } from "./destinations.ts";
@@ -83,7 +83,7 @@ export class Policy {
   readonly paid: Destinations;
   readonly #approvals = new Map<string, Approval>();
 
-  constructor(rules: Rules, past: Past = noPast, snapshot?: PolicySnapshot) {
+  constructor(rules: Rules, past: ArchiveLookup = noPast, snapshot?: PolicySnapshot) {
     this.rules = rules;
     this.sums = new Sums(snapshot?.windows);
     this.paid = new Destinations(past, snapshot?.paid);
@@ -226,7 +226,7 @@ export class Policy {
    * POLICY_NOT_AS_APPROVED, POLICY_FEE_*, POLICY_TIP_ABOVE_MAX, POLICY_NONE, a code of `describe`,
    * as `judge` does, or with WITHDRAWAL_WAITS_FOR_LIMIT.
    */
-  clear(built: Built, nowMs: number): Compared | Refusal {
+  clear(built: BuiltTransaction, nowMs: number): ComparisonResult | Refusal {
     const { currency, transactionId, network, contract } = built.approval;
     const asset = this.asset(currency);
     const limits = this.rules.limits.get(currency);
@@ -246,12 +246,12 @@ export class Policy {
         ? this.#aboveAssigned(built.approval, built.attempt, limits, nowMs)
         : null;
     if (late !== null) return refuse("WITHDRAWAL_WAITS_FOR_LIMIT", late);
-    const compared = compare(built);
+    const compared = compareBytes(built);
     if (!compared.ok) return compared;
     const { description } = compared;
     return (
       belowFloor(description) ??
-      unbounded(asset, description) ??
+      refuseUnbounded(asset, description) ??
       aboveTip(limits, description, built.tipAllowedUnits) ??
       this.#aboveFees(
         countKeyOf(network, transactionId, built.attempt),
@@ -286,7 +286,7 @@ export class Policy {
    * within the ceilings of fee and tip. Refuses with POLICY_NONE, POLICY_NOT_AS_APPROVED,
    * POLICY_TIP_ABOVE_MAX, POLICY_FEE_* or a code of `describeCancel`.
    */
-  clearCancel(built: BuiltCancel, nowMs: number): Compared | Refusal {
+  clearCancel(built: BuiltCancel, nowMs: number): ComparisonResult | Refusal {
     const { currency, transactionId } = built;
     const limits = this.rules.limits.get(currency);
     if (limits === undefined) return refuse("POLICY_NONE", currency);
@@ -294,7 +294,7 @@ export class Policy {
     if (!compared.ok) return compared;
     const { description } = compared;
     return (
-      unbounded(this.asset(currency), description) ??
+      refuseUnbounded(this.asset(currency), description) ??
       aboveTip(limits, description, built.tipAllowedUnits) ??
       this.#aboveFees(transactionId, currency, limits, description.feeMaxUnits, nowMs) ??
       compared
@@ -338,8 +338,12 @@ export class Policy {
    * the approval, and the approval with the job, the lists and the limit of one payment. Sums are
    * not checked again, because the attempt counts since its INTENT.
    */
-  clearRecorded(built: Built | BuiltCancel, digest: string, job: Question): Compared | Refusal {
-    const compared = "approval" in built ? compare(built) : compareCancel(built);
+  clearRecorded(
+    built: BuiltTransaction | BuiltCancel,
+    digest: string,
+    job: Question,
+  ): ComparisonResult | Refusal {
+    const compared = "approval" in built ? compareBytes(built) : compareCancel(built);
     if (!compared.ok) return compared;
     if (compared.clearance.digest !== digest)
       return refuse("POLICY_NOT_AS_APPROVED", "the digest is of other bytes");

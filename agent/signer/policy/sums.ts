@@ -7,7 +7,7 @@
 import { expiryExclusionOf } from "../../../chains/families.ts";
 import type { LedgerRecord } from "../../ledger/records.ts";
 import type { Limits } from "./rules.ts";
-import { SlidingWindow, type Standing, type WindowEntries } from "./window.ts";
+import { type AmountStanding, SlidingWindow, type WindowEntries } from "./window.ts";
 
 const hourMs = 3_600_000;
 const dayMs = 86_400_000;
@@ -48,7 +48,7 @@ type SumsEntry = readonly [
 ];
 
 /** The counted amount and highest possible fee of one attempt with exclusion by expiry. */
-export interface Counted {
+export interface AttemptSum {
   readonly id: string; // the withdrawal's
   readonly attempt: number;
   readonly units: bigint;
@@ -119,7 +119,7 @@ export class Sums {
         fees.replace(
           key,
           record.at,
-          larger(BigInt(record.feeMax), fees.unitsOf(key, record.at)),
+          largerOf(BigInt(record.feeMax), fees.unitsOf(key, record.at)),
           standing,
         );
         // A nonce allows only one of all attempts to be paid. An amount that counts no more, since
@@ -140,8 +140,8 @@ export class Sums {
    */
   stand(
     currency: string,
-    { id, attempt, units, feeMaxUnits }: Counted,
-    standing: Standing,
+    { id, attempt, units, feeMaxUnits }: AttemptSum,
+    standing: AmountStanding,
     atMs: number,
   ): void {
     const { hourAssigned, dayAssigned, fees } = this.of(currency);
@@ -203,4 +203,4 @@ export function aboveWindow(
 }
 
 /** Returns the larger of two. */
-export const larger = (a: bigint, b: bigint): bigint => (a > b ? a : b);
+export const largerOf = (a: bigint, b: bigint): bigint => (a > b ? a : b);

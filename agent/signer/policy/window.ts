@@ -13,13 +13,13 @@ import { invariant } from "../../../base/fault.ts";
  * until its standing changes, and at least for the span. `back`: the amount was given back, and
  * counts in `backAt` for the span.
  */
-export type Standing = "spent" | "payable" | "back";
+export type AmountStanding = "spent" | "payable" | "back";
 
 interface Entry {
   id: string; // "" once settled
   atMs: number; // of a settled amount the end of its minute
   units: bigint; // 0 once removed
-  standing: Standing;
+  standing: AmountStanding;
 }
 
 const minuteMs = 60_000;
@@ -30,7 +30,7 @@ const gatheredMin = 512;
  * `[id, ledger time, units]`, in the order in which they were added; the standing is added if it is
  * not `spent`. The id of settled amounts is "".
  */
-export type WindowEntries = readonly (readonly [string, number, string, Standing?])[];
+export type WindowEntries = readonly (readonly [string, number, string, AmountStanding?])[];
 
 /** Holds at most one amount for each id. */
 export class SlidingWindow {
@@ -56,7 +56,7 @@ export class SlidingWindow {
    * Adds an amount. An id that counts already is a bug. So is a time before the last one, because
    * ledger time never goes back.
    */
-  add(id: string, atMs: number, units: bigint, standing: Standing = "spent"): void {
+  add(id: string, atMs: number, units: bigint, standing: AmountStanding = "spent"): void {
     invariant(!this.#byId.has(id), "one id counts once in a window");
     invariant(this.#lastMs <= atMs, "ledger time never goes back");
     this.#lastMs = atMs;
@@ -74,7 +74,7 @@ export class SlidingWindow {
    * As `add`, and the amount takes the place of the id's earlier one: a recovered ledger may count
    * it already. From here on it counts in full and once.
    */
-  replace(id: string, atMs: number, units: bigint, standing: Standing = "spent"): void {
+  replace(id: string, atMs: number, units: bigint, standing: AmountStanding = "spent"): void {
     this.remove(id);
     this.add(id, atMs, units, standing);
   }
@@ -123,7 +123,7 @@ export class SlidingWindow {
    */
   stand(
     id: string,
-    standing: Standing,
+    standing: AmountStanding,
     { atMs, units }: { readonly atMs: number; readonly units: bigint },
   ): void {
     const entry = this.#byId.get(id);
@@ -173,7 +173,7 @@ export class SlidingWindow {
   }
 
   /** Sums the entries older than the span at `nowMs` that were not dropped yet. */
-  #goneAt(nowMs: number, standing: Standing): bigint {
+  #goneAt(nowMs: number, standing: AmountStanding): bigint {
     let units = 0n;
     for (let i = this.#first; i < this.#entries.length; i++) {
       const entry = this.#entries[i] as Entry;

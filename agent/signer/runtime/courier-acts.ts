@@ -4,7 +4,7 @@
  */
 import { type Refusal, refuse } from "../../../base/fault.ts";
 import { networkOf } from "../../../chains/families.ts";
-import type { FramedOffer, Offered } from "../../socket/offered.ts";
+import type { CourierOffer, FramedOffer } from "../../socket/offered.ts";
 import { placeOfStop, stopKey } from "../../socket/stops.ts";
 import type {
   CourierAnswers,
@@ -12,14 +12,14 @@ import type {
   CourierVerb,
   CourierView,
 } from "../../socket/verbs.ts";
-import { acknowledge } from "../handlers/ack.ts";
-import { admit } from "../handlers/admit.ts";
-import { adopt, checkChainCount } from "../handlers/adopt.ts";
+import { acknowledgeRecords } from "../handlers/ack.ts";
+import { admitJobFrame } from "../handlers/admit.ts";
+import { adoptSlot, checkChainCount } from "../handlers/adopt.ts";
 import { takeCoinLook } from "../handlers/coin-looks.ts";
-import { type Admitted, hearCourier, type Reply } from "../handlers/context.ts";
-import { decline } from "../handlers/decline.ts";
+import { type AdmissionResult, hearCourier, type Reply } from "../handlers/context.ts";
+import { declineWithdrawal } from "../handlers/decline.ts";
 import { takeForeign } from "../handlers/foreign.ts";
-import { observe } from "../handlers/observe.ts";
+import { recordObservation } from "../handlers/observe.ts";
 import { prepareReplace } from "../handlers/replace.ts";
 import { keepSightings } from "../handlers/sightings.ts";
 import { prepareSign } from "../handlers/sign.ts";
@@ -31,11 +31,11 @@ import { heldThere, lockCode } from "./ledger-continuity.ts";
 import type { Signer } from "./signer.ts";
 import { slotOn } from "./slots.ts";
 
-type Acts = {
+type CourierActs = {
   readonly [V in Exclude<CourierVerb, "each" | "tell">]: (
     signer: Signer,
     body: V extends "sign" | "replace"
-      ? Omit<CourierRequests[V], keyof FramedOffer> & Offered
+      ? Omit<CourierRequests[V], keyof FramedOffer> & CourierOffer
       : CourierRequests[V],
     reply: Reply<V extends "hello" ? Hello : CourierAnswers[V]>,
   ) => void;
@@ -44,7 +44,7 @@ type Acts = {
 /** The answer without the process's own settings. */
 type Hello = Omit<CourierAnswers["hello"], "config">;
 
-export const courierActs: Acts = {
+export const courierActs: CourierActs = {
   hello: (signer, _, reply) => hello(signer, reply),
   admit: (signer, { frames: [frame] }, reply) => admitFrame(signer, frame as Uint8Array, reply),
   release: (signer, { frames: [frame] }, reply) => release(signer, frame as Uint8Array, reply),
@@ -60,12 +60,12 @@ export const courierActs: Acts = {
   sightings: (signer, { frames: [frame] }, reply) =>
     reply(keepSightings(signer.context(), frame as Uint8Array)),
   decline: (signer, { transactionId, code }, reply) => {
-    const done = decline(signer.context(), transactionId, code);
+    const done = declineWithdrawal(signer.context(), transactionId, code);
     const answer = done.ok ? { ok: true as const, withdrawal: stepOf(done.withdrawal) } : done;
     signer.whenDurable(() => reply(answer));
   },
   observed: (signer, claim, reply) => {
-    const done = signer.stopping(() => observe(signer.context(), claim));
+    const done = signer.stopping(() => recordObservation(signer.context(), claim));
     const answer = done.ok
       ? { ok: true as const, withdrawal: withoutBytes(stepOf(done.withdrawal)) }
       : done;
@@ -74,7 +74,9 @@ export const courierActs: Acts = {
   },
   adopt: (signer, { chain: name, slot, quorum, address }, reply) => {
     const known = slotOn(signer.chain(name), name, slot);
-    const done = known.ok ? adopt(signer.context(), known.chain, { slot, quorum, address }) : known;
+    const done = known.ok
+      ? adoptSlot(signer.context(), known.chain, { slot, quorum, address })
+      : known;
     const account = signer.viewOn(name, address);
     signer.whenDurable(() => reply(done.ok ? { ok: true, account } : done));
   },
@@ -105,7 +107,7 @@ export const courierActs: Acts = {
 };
 
 /** Keeps the courier's report; the answer to it is a summary for the operator's socket. */
-export function tell(signer: Signer, { courier }: CourierRequests["tell"]): void {
+export function tellCourier(signer: Signer, { courier }: CourierRequests["tell"]): void {
   hearCourier(signer.context(), courier);
 }
 
@@ -146,7 +148,7 @@ function admitFrame(
   const { core, run } = signer;
   const releasedBefore = core.heads.acked.seq;
   const { handshakeDone, handshake } = run;
-  const views = touched(signer, admit(signer.context(), frame));
+  const views = touched(signer, admitJobFrame(signer.context(), frame));
   if (run.handshakeDone && (!handshakeDone || run.handshake !== handshake)) signer.signAssigned();
   if (views.ok && !views.withdrawals.some(showsBytes)) {
     // A decision has no effect before its INTENT, which follows it in the same file, so the courier
@@ -171,7 +173,7 @@ function admitFrame(
 function release(signer: Signer, frame: Uint8Array, reply: Reply<CourierAnswers["release"]>): void {
   const { core, run } = signer;
   const { handshake } = run;
-  const done = signer.stopping(() => acknowledge(signer.context(), frame));
+  const done = signer.stopping(() => acknowledgeRecords(signer.context(), frame));
   const steps = done.ok
     ? { ok: true as const, withdrawals: core.book.findEach(done.touched).map(stepOf) }
     : done;
@@ -186,7 +188,7 @@ function release(signer: Signer, frame: Uint8Array, reply: Reply<CourierAnswers[
 
 function touched(
   signer: Signer,
-  admitted: Admitted,
+  admitted: AdmissionResult,
 ): { readonly ok: true; readonly withdrawals: readonly CourierView[] } | Refusal {
   if (!admitted.ok) return admitted;
   return {

@@ -1,5 +1,5 @@
 /** The signer's position towards gateway and operators, for its courier. Touches nothing. */
-import type { Run } from "../handlers/context.ts";
+import type { SignerRun } from "../handlers/context.ts";
 import type { Core } from "../state/core.ts";
 
 /**
@@ -7,7 +7,7 @@ import type { Core } from "../state/core.ts";
  * acknowledgement, so the head in the newest welcome counts too: the gateway would refuse repeated
  * records each time.
  */
-export function heldThere({ heads }: Core, { resync, gatewayHeadSeq }: Run): number {
+export function heldThere({ heads }: Core, { resync, gatewayHeadSeq }: SignerRun): number {
   return resync?.from ?? Math.max(heads.acked.seq, gatewayHeadSeq ?? 0);
 }
 
@@ -15,6 +15,6 @@ export function heldThere({ heads }: Core, { resync, gatewayHeadSeq }: Run): num
  * Returns the lock's code. For the courier, a recovery offer that waits for an operator is a lock
  * too.
  */
-export function lockCode({ locked }: Core, { orders }: Run): string {
+export function lockCode({ locked }: Core, { orders }: SignerRun): string {
   return locked?.code ?? (orders.isWhole ? "RECOVERY_OFFERED" : "");
 }

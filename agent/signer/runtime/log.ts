@@ -17,7 +17,7 @@ export type Log = (event: AgentEvent, message: string, context?: LogContext) => 
  */
 export function createLog(write: (line: string) => void, clock: () => number): Log {
   return (event, message, context = {}) => {
-    const level = agentEvents[event][1];
+    const level = agentEvents[event].level;
     write(`${logLine({ at: clock(), level, process: "signer", event, message }, context)}\n`);
   };
 }

@@ -14,10 +14,10 @@ import {
   pausedBy,
   type Reply,
   type RequestContext,
-  type Run,
+  type SignerRun,
 } from "../handlers/context.ts";
 import { stoppedOn } from "../handlers/foreign.ts";
-import type { Prepared, SignWork } from "../handlers/intent.ts";
+import type { PreparedAttempt, SignWork } from "../handlers/intent.ts";
 import type { Core } from "../state/core.ts";
 import { Fifo } from "../state/fifo.ts";
 import { stepOf } from "../state/view.ts";
@@ -35,7 +35,7 @@ interface SignaturesOptions {
   readonly core: Core;
   readonly ledger: Ledger;
   readonly vault: Vault;
-  readonly run: Run;
+  readonly run: SignerRun;
   readonly commit: RequestContext["commit"];
   readonly context: () => RequestContext;
   /** Calls back when everything recorded so far is on disk. */
@@ -62,7 +62,7 @@ export class Signatures {
   }
 
   /** Answers at once with an existing result, or after the signature is made and on disk. */
-  carryOut(prepared: Prepared, transactionId: string, reply: SignReply): void {
+  carryOut(prepared: PreparedAttempt, transactionId: string, reply: SignReply): void {
     const { core, whenDurable } = this.#options;
     if (!prepared.ok) {
       whenDurable(() => reply(prepared));

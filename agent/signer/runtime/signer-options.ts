@@ -7,8 +7,8 @@ import type { AgentError } from "../../../base/fault.ts";
 import type { ConfiguredChain } from "../../../chains/family.ts";
 import type { ConfigSource } from "../../config/settings.ts";
 import type { Ledger } from "../../ledger/ledger.ts";
-import type { Push } from "../../socket/verbs.ts";
-import type { Run } from "../handlers/context.ts";
+import type { PushMessage } from "../../socket/verbs.ts";
+import type { SignerRun } from "../handlers/context.ts";
 import type { Core } from "../state/core.ts";
 import type { Vault } from "../vault/vault.ts";
 import type { Log } from "./log.ts";
@@ -19,12 +19,12 @@ export interface SignerOptions {
   readonly ledger: Ledger;
   readonly vault: Vault;
   /** A new run of this process; the ledger's time comes from the same run. */
-  readonly run: Run;
+  readonly run: SignerRun;
   readonly clock: () => number; // local
   readonly monotonic: () => number; // milliseconds
   readonly chains: Readonly<Record<string, ConfiguredChain>>; // by name in the settings
   readonly config: Pick<ConfigSource, "path" | "digest">; // the configuration by which the core decides
-  readonly push: (message: Push) => void; // to every courier connected
+  readonly push: (message: PushMessage) => void; // to every courier connected
   readonly log: Log;
   /** The mark outside the ledger for pause and lock; absent in tests without such a file. */
   readonly mark?: StopMark;

@@ -16,15 +16,15 @@ import type {
   CourierAnswers,
   CourierView,
   NetworkStop,
-  Push,
+  PushMessage,
   ReplacementPlan,
   ReplacementWish,
 } from "../../socket/verbs.ts";
-import type { Reply, RequestContext, Run } from "../handlers/context.ts";
-import { expire, reconsider } from "../handlers/decide.ts";
-import type { Prepared } from "../handlers/intent.ts";
+import type { Reply, RequestContext, SignerRun } from "../handlers/context.ts";
+import { expireWithdrawals, reconsiderWithdrawals } from "../handlers/decide.ts";
+import type { PreparedAttempt } from "../handlers/intent.ts";
 import { prepareManualReplacement } from "../handlers/manual-replacement.ts";
-import { pause } from "../handlers/pause.ts";
+import { pauseSigning } from "../handlers/pause.ts";
 import { prepareAssigned } from "../handlers/sign.ts";
 import { hotWalletOf } from "../policy/own-accounts.ts";
 import { canonicalLimits } from "../state/canonical.ts";
@@ -47,7 +47,7 @@ type Answer<V extends keyof CourierAnswers> = Reply<CourierAnswers[V]>;
  */
 export class Signer {
   readonly core: Core;
-  readonly run: Run;
+  readonly run: SignerRun;
   readonly ledger: Ledger;
   readonly #options: SignerOptions;
   readonly #signatures: Signatures;
@@ -152,8 +152,8 @@ export class Signer {
    */
   tick(): void {
     if (this.ledger.readOnly) return;
-    this.changed(expire(this.context()));
-    this.changed(reconsider(this.context()));
+    this.changed(expireWithdrawals(this.context()));
+    this.changed(reconsiderWithdrawals(this.context()));
     if (this.ledger.wantsRotation) {
       const { state, leaving } = this.core.checkpoint();
       this.core.apply(this.ledger.rotate(JSON.stringify(state), leaving));
@@ -163,7 +163,7 @@ export class Signer {
   }
 
   /** Sends a message to every courier connected. */
-  push(message: Push): void {
+  push(message: PushMessage): void {
     this.#options.push(message);
   }
 
@@ -212,7 +212,7 @@ export class Signer {
   }
 
   /** Signs a prepared attempt, and reports the end of a withdrawal that had run out before. */
-  sign(prepared: Prepared, transactionId: string, reply: Answer<"sign">): void {
+  sign(prepared: PreparedAttempt, transactionId: string, reply: Answer<"sign">): void {
     const withdrawal = this.core.book.find(transactionId);
     if (!prepared.ok && prepared.code === "JOB_EXPIRED" && withdrawal !== undefined)
       this.changed([withdrawal]);
@@ -260,8 +260,8 @@ export class Signer {
     isPaused: boolean,
     approver: string,
     where: Partial<StopPlace> = {},
-  ): ReturnType<typeof pause> {
-    const done = pause(this.context(), isPaused, approver, where);
+  ): ReturnType<typeof pauseSigning> {
+    const done = pauseSigning(this.context(), isPaused, approver, where);
     if (!done.ok) return done;
     this.whenDurable(() => this.push({ push: "paused", paused: isPaused, ...this.#stopOn(where) }));
     if (!isPaused) this.signAssigned();

@@ -9,8 +9,8 @@ import { zeroHash } from "../../../protocol/identity.ts";
 import type { Head, Statement } from "../../../protocol/messages.ts";
 import type { Ledger } from "../../ledger/ledger.ts";
 import type { LedgerRecord } from "../../ledger/records.ts";
-import { type Push, reportFramesMax } from "../../socket/verbs.ts";
-import type { Run } from "../handlers/context.ts";
+import { type PushMessage, reportFramesMax } from "../../socket/verbs.ts";
+import type { SignerRun } from "../handlers/context.ts";
 import { canonicalLimits, limitsDigest } from "../state/canonical.ts";
 import type { Core } from "../state/core.ts";
 import { type Batch, batchesOf } from "../state/entries.ts";
@@ -19,9 +19,9 @@ import { resyncEntries } from "../state/resync.ts";
 interface StatementsOptions {
   readonly core: Core;
   readonly ledger: Ledger;
-  readonly run: Run;
+  readonly run: SignerRun;
   readonly signerKey: () => KeyObject;
-  readonly push: (message: Push) => void;
+  readonly push: (message: PushMessage) => void;
   /** Calls back once, a little later. */
   readonly later: (act: () => void) => void;
 }

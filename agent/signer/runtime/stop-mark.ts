@@ -7,7 +7,7 @@
  */
 import { AgentError } from "../../../base/fault.ts";
 import { parseJson } from "../../../base/json.ts";
-import { type LedgerDisk, writing } from "../../ledger/folder.ts";
+import { type LedgerDisk, writeOrFault } from "../../ledger/folder.ts";
 import type { RecordBody } from "../../ledger/records.ts";
 import { placeOfStop, stopKey } from "../../socket/stops.ts";
 import type { Core } from "../state/core.ts";
@@ -82,7 +82,7 @@ export class StopMark {
 
   #keep(stop: Stop): void {
     if (isSame(stop, this.#marked)) return;
-    writing(() => {
+    writeOrFault(() => {
       if (!isSame(stop, none))
         this.#disk.create(stopMarkName, Buffer.from(`${JSON.stringify(stop)}\n`));
       else this.#disk.remove(stopMarkName);

@@ -22,7 +22,7 @@ export type Verb = (fields: JsonValue, reply: (outcome: Outcome) => void) => voi
  * Combines a verb's reader with its act. @throws AgentError JSON_SHAPE, and the faults of the act,
  * when called
  */
-export function verb<T>(
+export function verbOf<T>(
   name: string,
   reader: Reader<T>,
   act: (fields: T, reply: (outcome: Outcome) => void) => void,
@@ -34,17 +34,17 @@ export function verb<T>(
  * Answers many requests of one verb on one line. Each request gets the same answer as alone; all
  * answers are sent together after the last.
  */
-export function each(
+export function eachVerb(
   verbs: ReadonlyMap<string, Verb>,
   most: number,
   ...of: readonly EachVerb[]
 ): Verb {
   const read = object({ of: oneOf(...of), bodies: list(anyJson, most) });
-  return verb("each", read, ({ of: name, bodies }, reply) => {
+  return verbOf("each", read, ({ of: name, bodies }, reply) => {
     const act = verbs.get(name);
     invariant(act !== undefined, "a verb that comes in numbers is a verb");
     if (bodies.length === 0) throw shapeFault("each.bodies", "must not be empty");
-    const answers: (Said | undefined)[] = bodies.map(() => undefined);
+    const answers: (AnswerBody | undefined)[] = bodies.map(() => undefined);
     let open = bodies.length;
     for (const [at, body] of bodies.entries()) {
       tryAct(act, body, (outcome) => {
@@ -84,7 +84,7 @@ function tryAct(act: Verb, fields: JsonValue, reply: (outcome: Outcome) => void)
   }
 }
 
-type Said =
+type AnswerBody =
   | ({ readonly ok: true } & Readonly<Record<string, unknown>>)
   | {
       readonly ok: false;
@@ -93,7 +93,7 @@ type Said =
       readonly effect: AgentError["effect"];
     };
 
-function said(outcome: Outcome): Said {
+function said(outcome: Outcome): AnswerBody {
   if (outcome instanceof AgentError)
     return { ok: false, code: outcome.code, detail: outcome.message, effect: outcome.effect };
   return outcome.ok

@@ -33,9 +33,9 @@ import {
   type Request,
   statusTextMax,
 } from "../../socket/verbs.ts";
-import { courierActs, tell } from "../runtime/courier-acts.ts";
+import { courierActs, tellCourier } from "../runtime/courier-acts.ts";
 import type { Signer } from "../runtime/signer.ts";
-import { carryOut, each, type Outcome, type Verb, verb } from "./answers.ts";
+import { carryOut, eachVerb, type Outcome, type Verb, verbOf } from "./answers.ts";
 import { type SummarySource, summaryOf } from "./summary.ts";
 
 /** A decimal number of the fee market. */
@@ -131,36 +131,36 @@ export function courierVerbs(
 ): (request: Request, answer: (answer: Answer) => void) => void {
   const byName = new Map<string, Verb>();
   const verbs: { readonly [V in CourierVerb]: Verb } = {
-    hello: verb("hello", object({}, { config }), (body, reply) =>
+    hello: verbOf("hello", object({}, { config }), (body, reply) =>
       hello(signer, source, body, reply),
     ),
-    admit: verb("admit", object({ frames }), (body, reply) =>
+    admit: verbOf("admit", object({ frames }), (body, reply) =>
       courierActs.admit(signer, { frames: [body.frames] }, reply),
     ),
-    sign: verb(
+    sign: verbOf(
       "sign",
       object({ transactionId, txParams }, proofs),
       ({ transactionId: id, ...offer }, reply) =>
         courierActs.sign(signer, { transactionId: id, ...offerOf(offer) }, reply),
     ),
-    replace: verb(
+    replace: verbOf(
       "replace",
       object({ transactionId, above: integer({ min: 1, max: 1000 }), txParams }, proofs),
       ({ transactionId: id, above, ...offer }, reply) =>
         courierActs.replace(signer, { transactionId: id, above, ...offerOf(offer) }, reply),
     ),
-    release: verb("release", object({ frames }), (body, reply) =>
+    release: verbOf("release", object({ frames }), (body, reply) =>
       courierActs.release(signer, { frames: [body.frames] }, reply),
     ),
-    sightings: verb("sightings", object({ frames }), (body, reply) =>
+    sightings: verbOf("sightings", object({ frames }), (body, reply) =>
       courierActs.sightings(signer, { frames: [body.frames] }, reply),
     ),
-    decline: verb(
+    decline: verbOf(
       "decline",
       object({ transactionId, code: string({ min: 1, max: 64 }) }),
       (body, reply) => courierActs.decline(signer, body, reply),
     ),
-    observed: verb(
+    observed: verbOf(
       "observed",
       object(
         {
@@ -174,22 +174,22 @@ export function courierVerbs(
       ),
       (body, reply) => courierActs.observed(signer, body, reply),
     ),
-    each: each(byName, eachMax, "sign", "observed"),
-    adopt: verb("adopt", object({ chain, slot, quorum }, { address }), (body, reply) =>
+    each: eachVerb(byName, eachMax, "sign", "observed"),
+    adopt: verbOf("adopt", object({ chain, slot, quorum }, { address }), (body, reply) =>
       courierActs.adopt(signer, body, reply),
     ),
-    account: verb("account", object({ chain, slot, quorum }, { address, began }), (body, reply) =>
+    account: verbOf("account", object({ chain, slot, quorum }, { address, began }), (body, reply) =>
       courierActs.account(signer, body, reply),
     ),
-    report: verb("report", object({ after: integer() }), (body, reply) =>
+    report: verbOf("report", object({ after: integer() }), (body, reply) =>
       courierActs.report(signer, body, reply),
     ),
-    foreign: verb(
+    foreign: verbOf(
       "foreign",
       object({ chain, coin, txHash: foreignHash }, { address }),
       (body, reply) => courierActs.foreign(signer, body, reply),
     ),
-    unseen: verb(
+    unseen: verbOf(
       "unseen",
       object({
         transactionId,
@@ -199,8 +199,8 @@ export function courierVerbs(
       }),
       (body, reply) => courierActs.unseen(signer, body, reply),
     ),
-    tell: verb("tell", object({ courier: courierStatus }), (body, reply) => {
-      tell(signer, body);
+    tell: verbOf("tell", object({ courier: courierStatus }), (body, reply) => {
+      tellCourier(signer, body);
       reply({ ok: true, summary: summaryOf(signer, source, body.courier.configDigest) });
     }),
   };

@@ -10,18 +10,18 @@ import { AgentError } from "../../../base/fault.ts";
 import { parseJson } from "../../../base/json.ts";
 import {
   courierLineBytesMax,
-  type Encoded,
+  type EncodedMessage,
   encodeMessage,
   LineReader,
   LineWriter,
   lineBytesMax,
   withFrames,
 } from "../../socket/line.ts";
-import type { Answer, Push, Request } from "../../socket/verbs.ts";
+import type { Answer, PushMessage, Request } from "../../socket/verbs.ts";
 
 /** One client. Both calls are harmless after it has gone. */
 export interface LineConnection {
-  push(message: Push): void;
+  push(message: PushMessage): void;
   close(): void;
 }
 
@@ -53,7 +53,7 @@ export interface LineServerOptions {
 
 export interface LineServer {
   /** Sends to every connection. */
-  push(message: Push): void;
+  push(message: PushMessage): void;
   /** Stops listening, drops every connection and removes the socket file. Twice is harmless. */
   close(): void;
 }
@@ -96,7 +96,7 @@ class BoundedServer implements LineServer {
     else this.#listen(address);
   }
 
-  push(message: Push): void {
+  push(message: PushMessage): void {
     const encoded = encodeMessage(message);
     for (const connection of this.#connections) connection.write(encoded);
   }
@@ -170,7 +170,7 @@ class BoundedConnection implements LineConnection {
     socket.on("error", () => socket.destroy()); // The other end is gone; `close` follows.
   }
 
-  push(message: Push): void {
+  push(message: PushMessage): void {
     this.write(encodeMessage(message));
   }
 
@@ -178,7 +178,7 @@ class BoundedConnection implements LineConnection {
     this.#socket.destroy();
   }
 
-  write(message: Encoded): void {
+  write(message: EncodedMessage): void {
     if (this.#socket.destroyed || this.#socket.writableEnded) return;
     const unread = this.#socket.writableLength + this.#out.pending;
     if (unread > (this.#options.unreadBytesMax ?? unreadBytesDefault)) {

@@ -8,7 +8,7 @@ import type { OperatorView, WaitView } from "../../socket/verbs.ts";
 import type { Policy } from "../policy/policy.ts";
 import { canonicalAddress } from "../state/content.ts";
 import { approvalDigestOf, confirmationOf } from "../state/digest.ts";
-import { regard } from "../state/in-force.ts";
+import { regardConfig } from "../state/in-force.ts";
 import { courierViewOf, unitsOf } from "../state/view.ts";
 import type { Withdrawal } from "../state/withdrawal.ts";
 
@@ -44,7 +44,7 @@ export function waitOf(withdrawal: Withdrawal, policy: Policy, address = ""): Wa
   return {
     until:
       code === "POLICY_NEW_DESTINATION_DELAY" ? policy.delayEndsAt(job.currency, requestedAt) : 0,
-    ...regard(policy, job, destination),
+    ...regardConfig(policy, job, destination),
     confirmed:
       first === null ? null : { approver: first.approver, address: first.address, at: first.at },
   };

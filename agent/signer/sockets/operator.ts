@@ -12,6 +12,7 @@ import {
   boolean,
   hex,
   integer,
+  list,
   nullable,
   object,
   oneOf,
@@ -33,16 +34,16 @@ import {
   withdrawalsListMax,
 } from "../../socket/verbs.ts";
 import { adoptByOperator, beginsAgain } from "../handlers/adopt.ts";
-import { approve } from "../handlers/approve.ts";
+import { approveWithdrawal } from "../handlers/approve.ts";
 import { countKey } from "../handlers/context.ts";
 import { endUnreachable, planEnd } from "../handlers/end.ts";
 import { planReplacement } from "../handlers/manual-replacement.ts";
-import { finish, recover, showRecovery } from "../handlers/recovery/recover.ts";
+import { finishRecovery } from "../handlers/recovery/recover.ts";
 import { refuseByOperator } from "../handlers/refuse.ts";
 import { lockCode } from "../runtime/ledger-continuity.ts";
 import type { Signer } from "../runtime/signer.ts";
 import { isBegun } from "../state/accounts.ts";
-import { canonicalLimits, limitsDigest, loosened } from "../state/canonical.ts";
+import { canonicalLimits, limitsDigest, listLoosened } from "../state/canonical.ts";
 import { canonicalAddress } from "../state/content.ts";
 import { approvalDigestOf } from "../state/digest.ts";
 import { limitsInForce, nodesOfGateway } from "../state/in-force.ts";
@@ -52,8 +53,9 @@ import { outOfReachCode } from "../state/out-of-reach.ts";
 import { outgoingLike, outgoingWithoutOrder } from "../state/outgoing-transactions.ts";
 import { unitsOf } from "../state/view.ts";
 import { isOver, type Withdrawal } from "../state/withdrawal.ts";
-import { carryOut, type Outcome, type Verb, verb } from "./answers.ts";
+import { carryOut, type Outcome, type Verb, verbOf } from "./answers.ts";
 import { operatorViewOf, waitOf } from "./operator-view.ts";
+import { recoverLedger } from "./recoveries.ts";
 import { pauseSigner, stoppedOf } from "./stops.ts";
 import { leftOf, manualReplaceOf, noRoomOf, stuckOf, unreachableOf } from "./stuck.ts";
 
@@ -71,6 +73,7 @@ const listFields: Reader<OperatorRequests["list"]> = object(
   { order: string({ min: 1, max: 128 }), address, since: moment, until: moment },
 );
 const chainName = string({ min: 1, max: 64 });
+const chainsMax = 256; // as the settings
 const approver = string({ min: 1, max: approverMax, pattern: /^[\x21-\x7e]+$/ });
 
 const replacementFields: Reader<OperatorRequests["manualReplacement"]> = object({
@@ -104,62 +107,66 @@ export function operatorVerbs(
   environment: Environment,
 ): (request: Request, answer: (answer: Answer) => void) => void {
   const verbs: { readonly [V in OperatorVerb]: Verb } = {
-    status: verb("status", object({}), (_, reply) => {
+    status: verbOf("status", object({}), (_, reply) => {
       const status = statusOf(signer, environment);
       signer.whenDurable(() => reply({ ok: true, status }));
     }),
-    list: verb("list", listFields, (body, reply) => {
+    list: verbOf("list", listFields, (body, reply) => {
       const withdrawals = newest(signer, body).map((withdrawal) => viewOf(signer, withdrawal));
       signer.whenDurable(() => reply({ ok: true, withdrawals }));
     }),
-    show: verb("show", object({ transactionId }, { address }), (body, reply) =>
+    show: verbOf("show", object({ transactionId }, { address }), (body, reply) =>
       show(signer, body, reply),
     ),
-    approve: verb(
+    approve: verbOf(
       "approve",
       object({ transactionId, digest: hex(32), address, approver }),
       (body, reply) =>
         decide(signer, body.transactionId, reply, (withdrawal) =>
-          approve(signer.context(), { ...body, expected: digestOf(signer, withdrawal) }),
+          approveWithdrawal(signer.context(), { ...body, expected: digestOf(signer, withdrawal) }),
         ),
     ),
-    refuse: verb("refuse", object({ transactionId, approver }), (body, reply) =>
+    refuse: verbOf("refuse", object({ transactionId, approver }), (body, reply) =>
       decide(signer, body.transactionId, reply, () =>
         refuseByOperator(signer.context(), body.transactionId, body.approver),
       ),
     ),
-    manualReplacement: verb("manualReplacement", replacementFields, (body, reply) =>
+    manualReplacement: verbOf("manualReplacement", replacementFields, (body, reply) =>
       manualReplacement(signer, body, reply),
     ),
-    end: verb("end", object({ transactionId, slot: firstSlotOrNone, approver }), (body, reply) =>
+    end: verbOf("end", object({ transactionId, slot: firstSlotOrNone, approver }), (body, reply) =>
       end(signer, body, reply),
     ),
-    pause: verb(
+    pause: verbOf(
       "pause",
       object({ paused: boolean(), approver }, { network: chainName, currency: chainName }),
       (body, reply) => pauseSigner(signer, body, reply),
     ),
-    recover: verb(
+    recover: verbOf(
       "recover",
-      object({ digest: optionalDigest, bothRestored: boolean() }),
+      object(
+        { digest: optionalDigest, bothRestored: boolean() },
+        { uncounted: list(chainName, chainsMax) },
+      ),
       (body, reply) => recoverLedger(signer, body, reply),
     ),
-    finish: verb("finish", object({}, { isLook: boolean() }), (body, reply) => {
+    finish: verbOf("finish", object({}, { isLook: boolean() }), (body, reply) => {
       // The end of the hold forgets these transactions.
       const outgoing = outgoingWithoutOrder(signer.core);
-      const done = body.isLook === true ? ({ ok: true } as const) : finish(signer.context());
+      const done =
+        body.isLook === true ? ({ ok: true } as const) : finishRecovery(signer.context());
       const { book } = signer.core;
       const answer = done.ok
         ? { ...done, held: book.count("held"), quarantined: book.count("quarantined"), outgoing }
         : done;
       signer.whenDurable(() => reply(answer));
     }),
-    adopt: verb(
+    adopt: verbOf(
       "adopt",
       object({ chain: string({ min: 1, max: 64 }), slot: firstSlotOrNone }, { address }),
       (body, reply) => adopt(signer, body, reply),
     ),
-    verify: verb("verify", object({}), (_, reply) => verify(signer, environment, reply)),
+    verify: verbOf("verify", object({}), (_, reply) => verify(signer, environment, reply)),
   };
   const byName = new Map(Object.entries(verbs));
   return (request, answer) => carryOut(byName, request, answer);
@@ -199,7 +206,7 @@ function statusOf(signer: Signer, environment: Environment): SignerStatus {
     config: environment.config,
     policyChangedAt: core.ruled?.at ?? 0,
     policyDigest: limitsDigest(canonical),
-    policyLooser: loosened(core.limitsBefore(canonical) ?? canonical, canonical),
+    policyLooser: listLoosened(core.limitsBefore(canonical) ?? canonical, canonical),
     limits: limitsInForce(core.policy, signer.context().nowMs),
     freeBytes: ledger.freeBytes(),
     freeBytesMin: ledger.roomBytesMin,
@@ -410,38 +417,6 @@ function decide(
   if (!done.ok || done.withdrawal.state === before) return;
   signer.changed([done.withdrawal]);
   if (before === "quarantined") signer.signAssigned();
-}
-
-/**
- * Shows or carries out a recovery from durable records; the answer follows when its record is on
- * disk.
- */
-function recoverLedger(
-  signer: Signer,
-  { digest, bothRestored }: OperatorRequests["recover"],
-  reply: (outcome: Outcome) => void,
-): void {
-  signer.whenDurable(() => {
-    // Other requests may have added records since.
-    if (signer.core.heads.head.seq > signer.ledger.durableHead.seq) {
-      recoverLedger(signer, { digest, bothRestored }, reply);
-      return;
-    }
-    try {
-      const done =
-        digest === ""
-          ? showRecovery(signer.context(), bothRestored)
-          : recover(signer.context(), digest);
-      const answer: Outcome = done.ok ? { ok: true, plan: done.plan, done: digest !== "" } : done;
-      signer.whenDurable(() => {
-        reply(answer);
-        if (done.ok && digest !== "") signer.restarted();
-      });
-    } catch (cause) {
-      if (!(cause instanceof AgentError)) throw cause;
-      reply(cause);
-    }
-  });
 }
 
 function verify(signer: Signer, { later }: Environment, reply: (outcome: Outcome) => void): void {

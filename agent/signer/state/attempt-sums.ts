@@ -8,7 +8,7 @@
 import { expiryExclusionOf } from "../../../chains/families.ts";
 import { limitGroupOf } from "../../../protocol/job-mode.ts";
 import type { LedgerRecord } from "../../ledger/records.ts";
-import { larger, type Sums } from "../policy/sums.ts";
+import { largerOf, type Sums } from "../policy/sums.ts";
 import type { Withdrawal } from "./withdrawal.ts";
 
 /**
@@ -25,7 +25,7 @@ export function countAttempt(sums: Sums, withdrawal: Withdrawal, record: LedgerR
   for (const window of isFirst ? [hourAssigned, dayAssigned, fees] : [fees]) {
     const units = window === fees ? BigInt(made.feeMax) : BigInt(amountUnits);
     if (record.kind === "INTENT") window.stand(id, "payable", { atMs: record.at, units });
-    else window.replace(id, record.at, larger(units, window.unitsOf(id, record.at)));
+    else window.replace(id, record.at, largerOf(units, window.unitsOf(id, record.at)));
   }
 }
 

@@ -59,9 +59,9 @@ export function limitsDigest(lines: readonly string[]): string {
 }
 
 /** Returns one sentence for each limit that allows more than before; empty if none does. */
-export function loosened(before: readonly string[], now: readonly string[]): readonly string[] {
+export function listLoosened(before: readonly string[], now: readonly string[]): readonly string[] {
   const old = new Map(before.map((text) => [lineOf(text).get("currency") ?? "", lineOf(text)]));
-  const found = new Map<string, readonly Looser[]>();
+  const found = new Map<string, readonly LooserLimit[]>();
   for (const text of now) {
     const line = lineOf(text);
     const limitGroup = line.get("currency") ?? "";
@@ -78,7 +78,7 @@ export function loosened(before: readonly string[], now: readonly string[]): rea
 }
 
 /** A limit that allows more than before, with a sentence about it. */
-interface Looser {
+interface LooserLimit {
   readonly name: string;
   readonly says: string;
 }
@@ -94,8 +94,8 @@ const followed: Readonly<Record<string, string>> = {
 
 function follows(
   limitGroup: string,
-  { name }: Looser,
-  found: ReadonlyMap<string, readonly Looser[]>,
+  { name }: LooserLimit,
+  found: ReadonlyMap<string, readonly LooserLimit[]>,
 ): boolean {
   const [currency = "", kind] = limitGroup.split(":");
   if (kind === undefined) return false;
@@ -103,8 +103,8 @@ function follows(
   return theirs.some((each) => each.name === name || each.name === followed[name]);
 }
 
-function loosenedIn(limitGroup: string, old: Line, now: Line): readonly Looser[] {
-  const found: Looser[] = [];
+function loosenedIn(limitGroup: string, old: Line, now: Line): readonly LooserLimit[] {
+  const found: LooserLimit[] = [];
   const say = (name: string, decimal: number): void => {
     const [is, was] = [now, old].map((line) => amountWords(line.get(name), decimal));
     found.push({ name, says: `${limitGroup} ${name} ${is}, was ${was}` });

@@ -11,12 +11,12 @@ import { isInternal, limitGroupOf } from "../../../protocol/job-mode.ts";
 import type { Job } from "../../../protocol/messages.ts";
 import { parseJob } from "../../../protocol/payloads.ts";
 import type { RecoveryOutgoing } from "../../../protocol/recovery.ts";
-import type { Leaving, Past } from "../../ledger/archive.ts";
+import type { ArchivedRows, ArchiveLookup } from "../../ledger/archive.ts";
 import type { LedgerRecord, RecordBody } from "../../ledger/records.ts";
 import { Policy, type PolicySnapshot } from "../policy/policy.ts";
 import type { Rules } from "../policy/rules.ts";
 import { attemptKey } from "../policy/sums.ts";
-import type { Standing } from "../policy/window.ts";
+import type { AmountStanding } from "../policy/window.ts";
 import { type AccountEntries, Accounts, type EndedSlots } from "./accounts.ts";
 import { countAttempt, spendUnsigned } from "./attempt-sums.ts";
 import { canonicalAddress } from "./content.ts";
@@ -25,7 +25,7 @@ import { Heads, type HeadsSnapshot } from "./heads.ts";
 import { type ChainSnapshot, JobSequence } from "./jobs.ts";
 import { OwedCoins, type OwedEntries, spentBy } from "./owed-coins.ts";
 import { policySnapshot, settleSums } from "./policy-state.ts";
-import { type Paused, Stops, type StopsSnapshot } from "./stops.ts";
+import { type PauseState, Stops, type StopsSnapshot } from "./stops.ts";
 import { unitsOf } from "./view.ts";
 import { isEndedByOperator, isOver, standingOf, type Withdrawal } from "./withdrawal.ts";
 import { Book, type BookSnapshot } from "./withdrawals.ts";
@@ -40,10 +40,10 @@ type WithdrawalRecord = Exclude<
 /**
  * A record, with the job of a REQUESTED if admission has read it, so that no text is parsed twice.
  */
-export type Applied = LedgerRecord & { readonly parsed?: Job };
+export type AppliedRecord = LedgerRecord & { readonly parsed?: Job };
 
 /** The owner of this ledger, with the gateway's key ready for use. */
-export type Paired = PairedBody & { readonly publicKey: KeyObject };
+export type PairedGateway = PairedBody & { readonly publicKey: KeyObject };
 
 /** The reason why signing stopped. */
 export interface Lock {
@@ -52,7 +52,7 @@ export interface Lock {
 }
 
 /** The config.json by which the newest decisions were made. */
-export interface Ruled {
+export interface DecidingConfig {
   readonly digest: string;
   readonly at: number; // ledger time
   readonly limits: readonly string[]; // one line for each currency
@@ -73,7 +73,7 @@ export interface CoreSnapshot extends StopsSnapshot {
   readonly outbox: ReturnType<Outbox["snapshot"]>;
   readonly recovered?: RecoveredLedger | null;
   readonly heldBefore?: number;
-  readonly ruled?: Ruled | null;
+  readonly ruled?: DecidingConfig | null;
   readonly ceiling?: number;
   readonly endedSlots?: EndedSlots;
   readonly owedCoins?: OwedEntries;
@@ -100,20 +100,20 @@ export class Core {
   owed!: OwedCoins;
   stops!: Stops;
   readonly #rules: Rules;
-  readonly #past: Past;
-  #paired: Paired | null;
+  readonly #past: ArchiveLookup;
+  #paired: PairedGateway | null;
   #locked: Lock | null = null;
   #recovered: RecoveredLedger | null = null;
   /** Jobs that the gateway issued before this time belong to the hold at any time of arrival. */
   #heldBefore = 0;
-  #ruled: Ruled | null = null;
+  #ruled: DecidingConfig | null = null;
   #ceiling = 0;
 
   /**
    * `past` are the ledger's sorted files, with everything that checkpoints put away; `snapshot` is
    * its newest checkpoint.
    */
-  constructor(rules: Rules, past: Past, snapshot?: CoreSnapshot) {
+  constructor(rules: Rules, past: ArchiveLookup, snapshot?: CoreSnapshot) {
     this.#rules = rules;
     this.#past = past;
     this.#paired = null;
@@ -142,7 +142,7 @@ export class Core {
     for (const withdrawal of this.book.open()) this.#count(withdrawal, this.heads.at, "payable");
   }
 
-  get paired(): Paired {
+  get paired(): PairedGateway {
     invariant(this.#paired !== null, "a ledger begins with PAIRED");
     return this.#paired;
   }
@@ -165,12 +165,12 @@ export class Core {
   }
 
   /** The newest POLICY record, null before the first. */
-  get ruled(): Ruled | null {
+  get ruled(): DecidingConfig | null {
     return this.#ruled;
   }
 
   /** Null unless an operator paused new signatures. */
-  get paused(): Paused | null {
+  get paused(): PauseState | null {
     return this.stops.paused;
   }
 
@@ -196,8 +196,10 @@ export class Core {
     return this.isHolding || issuedAt < this.#heldBefore;
   }
 
-  /** Applies one record; nothing else changes the state. */
-  apply(record: Applied): void {
+  /**
+   * Applies one record; nothing else changes the state. Long: one case for each kind of record.
+   */
+  apply(record: AppliedRecord): void {
     this.heads.apply(record);
     switch (record.kind) {
       case "PAIRED":
@@ -279,7 +281,7 @@ export class Core {
    * Returns the state for a checkpoint and the rows that leave it permanently. Both must be written
    * before the next record is applied.
    */
-  checkpoint(): { readonly state: CoreSnapshot; readonly leaving: Leaving } {
+  checkpoint(): { readonly state: CoreSnapshot; readonly leaving: ArchivedRows } {
     const { book, policy, ...rest } = this.snapshot();
     const state = { ...rest, book: { ...book, closed: [] }, policy: { ...policy, paid: [] } };
     return { state, leaving: { closed: this.book.rows(), paid: this.policy.paid.rows() } };
@@ -308,7 +310,7 @@ export class Core {
     };
   }
 
-  #begin(record: Extract<Applied, { kind: "REQUESTED" }>, job: Job): void {
+  #begin(record: Extract<AppliedRecord, { kind: "REQUESTED" }>, job: Job): void {
     this.book.begin(record, job);
     if (job.renews !== undefined) this.owed.renew(job.renews, job.transactionId);
   }
@@ -355,7 +357,7 @@ export class Core {
    * Updates how each attempt counts, with exclusion by expiry; with `only`, just the attempts of
    * that standing.
    */
-  #count(withdrawal: Withdrawal, atMs: number, only?: Standing): void {
+  #count(withdrawal: Withdrawal, atMs: number, only?: AmountStanding): void {
     const { transactionId: id, job, attempts } = withdrawal;
     if (expiryExclusionOf(job.network) === null) return;
     for (const one of attempts) {
@@ -415,6 +417,6 @@ function isSame(a: readonly string[], b: readonly string[]): boolean {
   return a.length === b.length && a.every((text, i) => text === b[i]);
 }
 
-function pairedOf(body: PairedBody): Paired {
+function pairedOf(body: PairedBody): PairedGateway {
   return { ...body, publicKey: publicKeyFromHex(body.gatewayKey) };
 }

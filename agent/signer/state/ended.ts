@@ -6,7 +6,7 @@ import { Bug, invariant } from "../../../base/fault.ts";
 import type { Row } from "../../ledger/sorted-file.ts";
 import type { State } from "./machine.ts";
 
-export interface Ended {
+export interface EndedContent {
   readonly state: State;
   readonly content: string; // from `contentOf`
 }
@@ -26,7 +26,7 @@ const ends: readonly State[] = [
 ];
 
 /** key = id(16); value = end(1) ‖ content(32) */
-export function rowOfEnded(transactionId: string, { state, content }: Ended): Row {
+export function rowOfEnded(transactionId: string, { state, content }: EndedContent): Row {
   const end = ends.indexOf(state);
   invariant(end >= 0, `what is ${state} has not ended`);
   return {
@@ -39,7 +39,7 @@ export function rowOfEnded(transactionId: string, { state, content }: Ended): Ro
  * Returns how the withdrawal of an id ended, by the newest row found for it; undefined without a
  * row.
  */
-export function endedIn(rows: readonly Row[], id: Uint8Array): Ended | undefined {
+export function endedIn(rows: readonly Row[], id: Uint8Array): EndedContent | undefined {
   const row = rows.find(({ key }) => Buffer.compare(key, id) === 0);
   if (row === undefined) return undefined;
   const state = ends[row.value[0] ?? ends.length];

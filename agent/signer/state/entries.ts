@@ -238,7 +238,7 @@ type Place = Pick<LedgerRecord, "seq" | "at">;
  * Returns the entry of one record; null if the gateway needs none. `withdrawal` adds what the
  * record does not hold.
  */
-export function entryOf(record: LedgerRecord, withdrawal: Told | undefined): Entry | null {
+export function entryOf(record: LedgerRecord, withdrawal: EntrySource | undefined): Entry | null {
   const { seq, at } = record;
   const address = withdrawal?.address ?? "";
   switch (record.kind) {
@@ -363,7 +363,7 @@ function pausedEntry(
 }
 
 /** The part of an entry that comes from the withdrawal and not from its record. */
-export interface Told {
+export interface EntrySource {
   readonly address: string;
   readonly code?: string;
   readonly job: { readonly network: string };
@@ -381,7 +381,10 @@ function offerOf({
   validUntilMs,
   pin,
   isCancel,
-}: Told["attempts"][number]): Pick<SignedEntry, "feeMax" | "validUntilMs" | "pin" | "cancel"> {
+}: EntrySource["attempts"][number]): Pick<
+  SignedEntry,
+  "feeMax" | "validUntilMs" | "pin" | "cancel"
+> {
   const excluded = {
     ...(validUntilMs === undefined ? {} : { validUntilMs }),
     ...(pin === undefined ? {} : { pin }),
@@ -389,7 +392,10 @@ function offerOf({
   return { feeMax, ...excluded, ...(isCancel ? { cancel: true } : {}) };
 }
 
-function signedEntry(record: Extract<LedgerRecord, { kind: "SIGNED" }>, told: Told): Entry | null {
+function signedEntry(
+  record: Extract<LedgerRecord, { kind: "SIGNED" }>,
+  told: EntrySource,
+): Entry | null {
   const signed = told.attempts[record.attempt - 1];
   if (signed === undefined) return null;
   const { seq, at, transactionId, attempt, txHash } = record;

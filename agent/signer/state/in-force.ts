@@ -7,7 +7,7 @@ import { isNodesOfGateway } from "../../../chains/families.ts";
 import { formatAmount, parseAmount } from "../../../protocol/amount.ts";
 import { limitGroupOf } from "../../../protocol/job-mode.ts";
 import type { LimitView, SweepLimitView } from "../../socket/verbs.ts";
-import type { Paid } from "../policy/destinations.ts";
+import type { LastPayment } from "../policy/destinations.ts";
 import { isAbove, likenessOf } from "../policy/holds.ts";
 import type { Question } from "../policy/job-terms.ts";
 import type { Policy } from "../policy/policy.ts";
@@ -64,13 +64,13 @@ function currencies({ rules }: Policy): readonly (readonly [string, Limits])[] {
  * Describes a destination for the operator who decides: new or not, and the paid destination that
  * resembles it. `needsTwo` as in `judgeHeld`; false if the currency has no limits.
  */
-export function regard(
+export function regardConfig(
   { rules, paid }: Policy,
   { currency, network, tag, amount }: Pick<Question, "currency" | "network" | "tag" | "amount">,
   address: string,
 ): {
   readonly isNew: boolean;
-  readonly likeness: Omit<Paid, "network" | "tag"> | null;
+  readonly likeness: Omit<LastPayment, "network" | "tag"> | null;
   readonly needsTwo: boolean;
 } {
   const limits = rules.limits.get(currency);

@@ -21,7 +21,7 @@ export const skewMaxMs = 600_000;
 export const blockAgeMaxMs = 3_600_000;
 
 /** The times that this run has received. */
-export interface Received {
+export interface ReceivedTimes {
   readonly handshakeDone: boolean;
   readonly orders: { readonly isWhole: boolean }; // a recovery offer for this run, whose time was checked like a welcome's
   readonly gatewayAt: number; // newest `at` of a verified envelope of this run
@@ -35,7 +35,7 @@ export interface Received {
  * go below the newest record's own time. `localMs` is the local clock, `monotonicMs` is from the
  * same clock as `receivedAt`.
  */
-export function ledgerTime(received: Received, localMs: number, monotonicMs: number): number {
+export function ledgerTime(received: ReceivedTimes, localMs: number, monotonicMs: number): number {
   const { handshakeDone, orders } = received;
   if ((!handshakeDone && !orders.isWhole) || aheadOfBlocksMs(received, localMs, monotonicMs) > 0)
     return 0;
@@ -47,13 +47,17 @@ export function ledgerTime(received: Received, localMs: number, monotonicMs: num
  * run, continued by the monotonic clock. Returns 0 within `blockAgeMaxMs`, and without such a
  * block. The courier can only stop the signer with it.
  */
-export function aheadOfBlocksMs(received: Received, localMs: number, monotonicMs: number): number {
+export function aheadOfBlocksMs(
+  received: ReceivedTimes,
+  localMs: number,
+  monotonicMs: number,
+): number {
   const aheadMs = byClocks(received, localMs, monotonicMs) - (received.chainLeadMs + monotonicMs);
   return Number.isFinite(received.chainLeadMs) && aheadMs > blockAgeMaxMs ? Math.floor(aheadMs) : 0;
 }
 
 function byClocks(
-  { gatewayAt, receivedAt }: Received,
+  { gatewayAt, receivedAt }: ReceivedTimes,
   localMs: number,
   monotonicMs: number,
 ): number {

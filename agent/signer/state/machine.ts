@@ -118,7 +118,7 @@ const assigned: ReadonlySet<State> = new Set([
 export const states = Object.keys(machine) as readonly State[];
 
 /** Returns the state after a step, or null if the step must not happen there. */
-export function step(state: State, by: Step): State | null {
+export function nextState(state: State, by: Step): State | null {
   return machine[state][by] ?? null;
 }
 

@@ -14,7 +14,7 @@ export type OwedEntries = readonly (readonly [string, string, string, readonly s
 /** Ended withdrawals that coins are owed for; no other is ended before a renewal spends some. */
 export const owedMax = 256;
 
-interface Owed {
+interface OwedPayment {
   id: string;
   readonly network: string;
   readonly account: string;
@@ -26,7 +26,7 @@ export const outpointOf = (coin: string): string => coin.slice(0, coin.lastIndex
 
 /** Only `owe`, `renew` and `spend` change it, from records. */
 export class OwedCoins {
-  #owed: Owed[];
+  #owed: OwedPayment[];
 
   constructor(entries: OwedEntries = []) {
     this.#owed = entries.map(([id, network, account, coins]) => ({ id, network, account, coins }));

@@ -4,23 +4,23 @@
  */
 import { attemptsMax } from "../../../protocol/payloads.ts";
 import type { Policy, PolicySnapshot } from "../policy/policy.ts";
-import { attemptKey, larger, type Sums, type SumsEntries, usedOf } from "../policy/sums.ts";
+import { attemptKey, largerOf, type Sums, type SumsEntries, usedOf } from "../policy/sums.ts";
 import type { SlidingWindow } from "../policy/window.ts";
 
 /** Used parts of limits, base units; fees in those of the fee coin. */
-export interface Used {
+export interface LimitUse {
   readonly hourUnits: bigint;
   readonly dayUnits: bigint;
   readonly feesUnits: bigint;
 }
 
 /** Returns the larger of approved and assigned at `nowMs`, as they count against the limits. */
-export function usedAt({ sums, rules }: Policy, currency: string, nowMs: number): Used {
+export function usedAt({ sums, rules }: Policy, currency: string, nowMs: number): LimitUse {
   const limits = rules.limits.get(currency);
   const { hour, day, hourAssigned, dayAssigned, fees } = sums.of(currency);
   return {
-    hourUnits: larger(hour.sumAt(nowMs), usedOf(hourAssigned, limits?.maxPerHourUnits, nowMs)),
-    dayUnits: larger(day.sumAt(nowMs), usedOf(dayAssigned, limits?.maxPerDayUnits, nowMs)),
+    hourUnits: largerOf(hour.sumAt(nowMs), usedOf(hourAssigned, limits?.maxPerHourUnits, nowMs)),
+    dayUnits: largerOf(day.sumAt(nowMs), usedOf(dayAssigned, limits?.maxPerDayUnits, nowMs)),
     feesUnits: usedOf(fees, limits?.maxFeePerDayUnits, nowMs),
   };
 }
@@ -99,7 +99,7 @@ export function settleSums(sums: Sums, currency: string, key: string): void {
 }
 
 /** Removes a withdrawal that a recovered ledger leaves out: nothing of it was ever released. */
-export function forget(sums: Sums, id: string, currency: string): void {
+export function forgetAmounts(sums: Sums, id: string, currency: string): void {
   for (const window of Object.values(sums.of(currency)) as readonly SlidingWindow[])
     for (const key of keysOf(id)) window.remove(key);
 }

@@ -10,7 +10,7 @@ import { expiryExclusionOf, familyOf, saySlot } from "../../../chains/families.t
 import { farthestSlot } from "../../../chains/several-networks.ts";
 import { parseJob } from "../../../protocol/payloads.ts";
 import type { RecoveryAccountView } from "../../socket/recovery-plan.ts";
-import { larger } from "../policy/sums.ts";
+import { largerOf } from "../policy/sums.ts";
 import { type AccountEntries, isBegun, isPending } from "./accounts.ts";
 import type { RecoveryInput } from "./recovered-terms.ts";
 import type { Withdrawal } from "./withdrawal.ts";
@@ -25,8 +25,9 @@ export interface RecoveredAccounts {
 /**
  * Returns the first slot that any withdrawal gets from now on: above everything that ledger and
  * chain know and that the new ledger keeps. `free` are slots on which nothing was signed and whose
- * withdrawals do not keep them. Refuses with RECOVERY_SLOT if the order goes further or leaves an
- * unused slot in between, because no block would take the slots above.
+ * withdrawals do not keep them. Refuses with RECOVERY_COUNT if a chain that counts has not been
+ * counted yet, and with RECOVERY_SLOT if the order goes further or leaves an unused slot in
+ * between, because no block would take the slots above.
  */
 export function accountsOf(
   input: RecoveryInput,
@@ -51,6 +52,11 @@ export function accountsOf(
     ...counted,
     ...paying.map(({ job }) => job.network),
   ]);
+  const uncounted = [...networks].filter(
+    (network) => familyOf(network).slots.isCounted && !counts.has(network),
+  );
+  const awaited = uncounted.map(input.countedChain).filter((chain) => chain !== null);
+  if (awaited.length > 0) return refuse("RECOVERY_COUNT", awaited.sort().join(", "));
   const entries: AccountEntries[number][] = [];
   const views: RecoveryAccountView[] = [];
   for (const network of [...networks].sort()) {
@@ -95,7 +101,7 @@ export function accountsOf(
 }
 
 /** One account on its way into the recovered ledger. */
-interface Reach {
+interface AccountReach {
   readonly network: string;
   readonly account: string;
   readonly floor: string; // the ledger's next slot, "first" if it has none
@@ -108,7 +114,7 @@ interface Reach {
  * chain that takes slots in any order, no slot blocks another.
  */
 function beyondOf(
-  { network, account, floor, count, next }: Reach,
+  { network, account, floor, count, next }: AccountReach,
   own: readonly Withdrawal[],
 ): Refusal | null {
   const { slots } = familyOf(network);
@@ -190,7 +196,7 @@ function timestampOf(
   const ends = [...told, ...own].flatMap(({ attempts }) =>
     attempts.map(({ validUntilMs = 0 }) => BigInt(validUntilMs)),
   );
-  const last = ends.reduce(larger, BigInt(known));
+  const last = ends.reduce(largerOf, BigInt(known));
   return last === 0n ? [] : [`${last}`];
 }
 

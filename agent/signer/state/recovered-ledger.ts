@@ -20,7 +20,7 @@ import { canonicalAddress, contentOf } from "./content.ts";
 import type { CoreSnapshot } from "./core.ts";
 import type { State } from "./machine.ts";
 import { accountsOf, isSlot } from "./recovered-accounts.ts";
-import { type Weighable, weigh } from "./recovered-sums.ts";
+import { type KeptWithdrawal, sumRecovered } from "./recovered-sums.ts";
 import type { RecoveryInput } from "./recovered-terms.ts";
 import { type AssignedSlot, contestedCode, slotAssignments } from "./slot-assignments.ts";
 import { foreignKeptMax, foreignKey } from "./stops.ts";
@@ -55,7 +55,7 @@ export function recoverState(input: RecoveryInput): RecoveredState | Refusal {
   const isHolding = bothRestored || old.recovered?.isHolding === true;
   const each = assigned.map((one) => weighable(one, input, isHolding));
   const { decimalOf, limitsOf } = input;
-  const sums = weigh({
+  const sums = sumRecovered({
     windows: old.policy.windows,
     open: old.book.open,
     order,
@@ -180,7 +180,11 @@ function problemOf({ old, order, senderOf, nowMs }: RecoveryInput): Refusal | nu
 }
 
 /** Returns a kept withdrawal with the old ledger's knowledge, which decides how limits apply. */
-function weighable(assigned: AssignedSlot, input: RecoveryInput, isHolding: boolean): Weighable {
+function weighable(
+  assigned: AssignedSlot,
+  input: RecoveryInput,
+  isHolding: boolean,
+): KeptWithdrawal {
   const { own, isContested } = assigned;
   const kept = keptOf(assigned, isHolding);
   return {

@@ -12,13 +12,13 @@ import { limitGroupOf } from "../../../protocol/job-mode.ts";
 import { parseJob } from "../../../protocol/payloads.ts";
 import type { UnknownSumView } from "../../socket/recovery-plan.ts";
 import type { Limits } from "../policy/rules.ts";
-import { aboveWindow, larger, Sums, type SumsEntries } from "../policy/sums.ts";
-import { countAssigned, countedBeside, forget, sumsEntries } from "./policy-state.ts";
+import { aboveWindow, largerOf, Sums, type SumsEntries } from "../policy/sums.ts";
+import { countAssigned, countedBeside, forgetAmounts, sumsEntries } from "./policy-state.ts";
 import type { Order } from "./recovered-terms.ts";
 import { isOver, type Withdrawal } from "./withdrawal.ts";
 
 /** A withdrawal that the new ledger keeps, and how far the old ledger knew it. */
-export interface Weighable {
+export interface KeptWithdrawal {
   readonly kept: Withdrawal;
   readonly isUnknown: boolean; // the old ledger had no record of it
   readonly wasApproved: boolean; // the old ledger checked it against the sums of approved amounts
@@ -26,18 +26,18 @@ export interface Weighable {
 }
 
 /** The input for the sums. */
-export interface Weighing {
+export interface RecoveredSumsInput {
   readonly windows: SumsEntries; // the old ledger's windows
   readonly open: readonly Withdrawal[]; // the old ledger's open withdrawals
   readonly order: Pick<Order, "order" | "spent" | "ended">;
-  readonly each: readonly Weighable[];
+  readonly each: readonly KeptWithdrawal[];
   readonly nowMs: number; // ledger time
   readonly decimalOf: (limitGroup: string) => number | undefined;
   readonly limitsOf: (limitGroup: string) => Limits | undefined;
 }
 
 /** The sums, and the withdrawals above a limit: the code by transactionId. */
-export interface Weighed {
+export interface RecoveredSums {
   readonly windows: SumsEntries;
   readonly above: ReadonlyMap<string, Code>;
   readonly unknown: readonly UnknownSumView[]; // one for each limit group, ordered by name
@@ -47,13 +47,13 @@ export interface Weighed {
  * Computes the sums. Assigned amounts count, amounts without a slot do not; for a forgotten day,
  * the gateway's sum counts. An amount above a limit counts too, because it may have been paid.
  */
-export function weigh(weighing: Weighing): Weighed {
+export function sumRecovered(weighing: RecoveredSumsInput): RecoveredSums {
   const { each, nowMs } = weighing;
   const sums = new Sums(weighing.windows);
   forgetUnassigned(sums, weighing);
   countForgottenDay(sums, weighing);
-  const count = ({ kept }: Weighable): void => {
-    const feesUnits = kept.attempts.map(({ feeMax }) => BigInt(feeMax)).reduce(larger, 0n);
+  const count = ({ kept }: KeptWithdrawal): void => {
+    const feesUnits = kept.attempts.map(({ feeMax }) => BigInt(feeMax)).reduce(largerOf, 0n);
     const amount = {
       id: kept.transactionId,
       currency: limitGroupOf(kept.job),
@@ -65,7 +65,7 @@ export function weigh(weighing: Weighing): Weighed {
   const weighed = each.filter(isWeighed).sort((a, b) => bySlot(a.kept, b.kept));
   for (const one of each) if (!isWeighed(one)) count(one);
   const above = new Map<string, Code>();
-  const late: Weighable[] = [];
+  const late: KeptWithdrawal[] = [];
   // One by one, lowest slot first: each takes room in the hour and the day from the next.
   for (const one of weighed) {
     const code = codeOf(sums, one, weighing);
@@ -80,7 +80,7 @@ export function weigh(weighing: Weighing): Weighed {
 }
 
 /** True unless this ledger has bytes of it, or the chain decides: those may be signed again. */
-function isWeighed({ kept, isContested }: Weighable): boolean {
+function isWeighed({ kept, isContested }: KeptWithdrawal): boolean {
   return !isContested && kept.attempts.every(({ raw }) => raw === "");
 }
 
@@ -88,7 +88,11 @@ function isWeighed({ kept, isContested }: Weighable): boolean {
  * Returns why only an operator can have it signed; null if the limits allow it. An amount of the
  * old ledger that still counts has its room; one that has left a window needs it again.
  */
-function codeOf(sums: Sums, { kept, wasApproved }: Weighable, weighing: Weighing): Code | null {
+function codeOf(
+  sums: Sums,
+  { kept, wasApproved }: KeptWithdrawal,
+  weighing: RecoveredSumsInput,
+): Code | null {
   const limitGroup = limitGroupOf(kept.job);
   const limits = weighing.limitsOf(limitGroup);
   // Policy signs nothing for such a limit group.
@@ -106,14 +110,14 @@ function codeOf(sums: Sums, { kept, wasApproved }: Weighable, weighing: Weighing
   );
 }
 
-function forgetUnassigned(sums: Sums, { open, each }: Weighing): void {
+function forgetUnassigned(sums: Sums, { open, each }: RecoveredSumsInput): void {
   const assigned = new Set(each.map(({ kept }) => kept.transactionId));
   for (const one of open)
     if (!assigned.has(one.transactionId) && !isOver(one))
-      forget(sums, one.transactionId, limitGroupOf(one.job));
+      forgetAmounts(sums, one.transactionId, limitGroupOf(one.job));
 }
 
-function countForgottenDay(sums: Sums, { each, order, nowMs }: Weighing): void {
+function countForgottenDay(sums: Sums, { each, order, nowMs }: RecoveredSumsInput): void {
   const ended = new Set(order.ended.map(({ job }) => parseJob(job).transactionId));
   // The gateway's sum includes a withdrawal that has ended there, whether it is open here or not.
   const open = each.map(({ kept }) => kept.transactionId).filter((id) => !ended.has(id));
@@ -131,7 +135,7 @@ function countForgottenDay(sums: Sums, { each, order, nowMs }: Weighing): void {
 
 function unitsOf(
   { job, amountUnits }: Withdrawal,
-  { decimalOf }: Pick<Weighing, "decimalOf">,
+  { decimalOf }: Pick<RecoveredSumsInput, "decimalOf">,
 ): bigint {
   if (amountUnits !== "") return BigInt(amountUnits);
   const decimal = decimalOf(limitGroupOf(job));
@@ -141,7 +145,7 @@ function unitsOf(
 
 /** Sums the withdrawals unknown to the old ledger, by limit group, for the operator who decides. */
 function unknownSums(
-  weighing: Weighing,
+  weighing: RecoveredSumsInput,
   above: ReadonlyMap<string, Code>,
 ): readonly UnknownSumView[] {
   const { each, decimalOf, limitsOf } = weighing;

@@ -14,6 +14,9 @@ export interface RecoveryInput {
   readonly order: Order;
   // network → the slot after the account's final transactions, as nodes agree
   readonly counts: ReadonlyMap<string, string>;
+  // name of the chain whose nodes are asked for a network's count; null if they are not, or if the
+  // operator has said to go on without a count
+  readonly countedChain: (network: string) => string | null;
   readonly accountOn: (network: string) => string; // hot wallet
   // the gateway was restored as well, so this ledger may know released bytes that the gateway does
   // not

@@ -10,11 +10,11 @@ import { expiryExclusionOf, pinExclusionOf } from "../../../chains/families.ts";
 import type { Entry } from "../../../protocol/messages.ts";
 import { isCancel, type LedgerRecord } from "../../ledger/records.ts";
 import type { Core } from "./core.ts";
-import { answerAgain, entryOf, keptEntries, stopEntries, type Told } from "./entries.ts";
+import { answerAgain, type EntrySource, entryOf, keptEntries, stopEntries } from "./entries.ts";
 import { isFinal } from "./machine.ts";
 
 type Intent = Extract<LedgerRecord, { kind: "INTENT" }>;
-type Signed = Extract<LedgerRecord, { kind: "SIGNED" }>;
+type SignedRecord = Extract<LedgerRecord, { kind: "SIGNED" }>;
 
 /** Returns the durable records `from` to `to`, both included. */
 export type ReadRecords = (from: number, to: number) => readonly LedgerRecord[];
@@ -62,7 +62,11 @@ export function resyncEntries(
 }
 
 /** Returns the entries of a record since the recovery. A lock is sent while it lasts. */
-function entriesSince(core: Core, record: LedgerRecord, told: Told | undefined): readonly Entry[] {
+function entriesSince(
+  core: Core,
+  record: LedgerRecord,
+  told: EntrySource | undefined,
+): readonly Entry[] {
   const { seq, at } = record;
   switch (record.kind) {
     case "REQUESTED":
@@ -95,7 +99,7 @@ function entriesSince(core: Core, record: LedgerRecord, told: Told | undefined):
 function recoveredEntries(
   { stops, ceiling }: Core,
   record: LedgerRecord,
-  told: Told | undefined,
+  told: EntrySource | undefined,
 ): readonly Entry[] {
   const { seq, at } = record;
   const entry = entryOf(record, told);
@@ -110,7 +114,11 @@ function recoveredEntries(
  * Returns the entries of a record before the recovery. An approval without effect, and a void
  * signed attempt, would arrive after an end that the gateway knows already.
  */
-function entriesBefore(core: Core, record: LedgerRecord, told: Told | undefined): readonly Entry[] {
+function entriesBefore(
+  core: Core,
+  record: LedgerRecord,
+  told: EntrySource | undefined,
+): readonly Entry[] {
   if (!("transactionId" in record)) return [];
   const state = core.book.stateOf(record.transactionId);
   if (state === undefined || !isFinal(state)) return [];
@@ -141,7 +149,10 @@ function askedEntries(
  * Returns the data that an entry needs in addition to its record, only from records, because the
  * withdrawal may have closed long ago.
  */
-function toldOf(record: LedgerRecord, intentOf: (signed: Signed) => Intent): Told | undefined {
+function toldOf(
+  record: LedgerRecord,
+  intentOf: (signed: SignedRecord) => Intent,
+): EntrySource | undefined {
   if (record.kind === "APPROVED")
     return { address: record.address, job: record, account: "", slot: "", attempts: [] };
   if (record.kind !== "SIGNED") return undefined;
@@ -162,7 +173,7 @@ function toldOf(record: LedgerRecord, intentOf: (signed: Signed) => Intent): Tol
  * Finds the intent of a signature if it is older than the records read: a crash may have come
  * between the two.
  */
-function findIntent(read: ReadRecords, { transactionId, attempt, seq }: Signed): Intent {
+function findIntent(read: ReadRecords, { transactionId, attempt, seq }: SignedRecord): Intent {
   for (let to = seq - 1; to >= 1; to -= chunk) {
     for (const record of read(Math.max(1, to - chunk + 1), to)) {
       if (

@@ -38,7 +38,7 @@ interface SlotAssignments {
 /**
  * `both`: the gateway was restored too, so it does not know everything that ever left. If it was
  * not, our claim to a slot gives way to the gateway's, unless an attempt of ours on that slot was
- * signed.
+ * signed. Long: three walks over the same maps, each of which needs the one before.
  */
 export function slotAssignments(
   open: readonly Withdrawal[],

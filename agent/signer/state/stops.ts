@@ -8,13 +8,13 @@ import type { RecordBody } from "../../ledger/records.ts";
 import { type StopCode, stopKey } from "../../socket/stops.ts";
 
 /** An operator's pause of new signatures. */
-export interface Paused {
+export interface PauseState {
   readonly at: number; // ledger time
   readonly approver: string; // the name that the caller gave
 }
 
 /** A network on which no first attempt is signed; with `currency`, none in that currency. */
-export interface StoppedNetwork extends Paused {
+export interface StoppedNetwork extends PauseState {
   readonly network: string; // CAIP-2
   readonly currency?: string;
   // the newest transactions that nothing here explains, or its own that moved something else; none
@@ -24,7 +24,7 @@ export interface StoppedNetwork extends Paused {
 
 /** The part of a checkpoint; an earlier program wrote none of the last two. */
 export interface StopsSnapshot {
-  readonly paused?: Paused | null;
+  readonly paused?: PauseState | null;
   readonly stopped?: readonly StoppedNetwork[];
   readonly foreign?: readonly string[];
 }
@@ -37,7 +37,7 @@ export const foreignKeptMax = 256;
 const namedMax = 16;
 
 export class Stops {
-  #paused: Paused | null;
+  #paused: PauseState | null;
   readonly #networks: Map<string, StoppedNetwork>;
   readonly #foreign: Set<string>;
 
@@ -48,7 +48,7 @@ export class Stops {
   }
 
   /** Null unless an operator paused every new signature. */
-  get paused(): Paused | null {
+  get paused(): PauseState | null {
     return this.#paused;
   }
 

@@ -9,16 +9,16 @@ import { expiryExclusionOf, pinExclusionOf } from "../../../chains/families.ts";
 import type { Job } from "../../../protocol/messages.ts";
 import { isCancel, type LedgerRecord } from "../../ledger/records.ts";
 import type { LedgerLine } from "../../socket/verbs.ts";
-import type { Standing } from "../policy/window.ts";
+import type { AmountStanding } from "../policy/window.ts";
 import type { Attempt, Confirmation } from "./attempt.ts";
 import { canonicalAddress } from "./content.ts";
 import { lineOf } from "./history.ts";
 import {
   ended,
+  nextState,
   observedStep,
   type State,
   type Step,
-  step,
   unpaidEnds,
   unsignedEnds,
 } from "./machine.ts";
@@ -106,7 +106,11 @@ export function isPastEnd(
  * Returns how an attempt's amount counts against the limits, with exclusion by expiry. An attempt
  * can still be paid until it is void by both statements and past its end by ledger time.
  */
-export function standingOf(withdrawal: Withdrawal, attempt: Attempt, nowMs: number): Standing {
+export function standingOf(
+  withdrawal: Withdrawal,
+  attempt: Attempt,
+  nowMs: number,
+): AmountStanding {
   if (attempt.voidBy === "both" && isPastEnd(withdrawal.job.network, attempt, nowMs)) return "back";
   return isOver(withdrawal) ? "spent" : "payable";
 }
@@ -114,6 +118,15 @@ export function standingOf(withdrawal: Withdrawal, attempt: Attempt, nowMs: numb
 /** True if a withdrawal with a slot may end unpaid, with an EXPIRED record. */
 export function endsUnpaid(withdrawal: Pick<Withdrawal, "state" | "job" | "attempts">): boolean {
   return unpaidEnds.has(withdrawal.state) && isVoid(withdrawal);
+}
+
+/**
+ * True if no block is known to have the released withdrawal: none was reported, or an end that the
+ * courier alone states. Such a report may be a lie, and is no reason that nobody can end it.
+ */
+export function isInNoBlock(withdrawal: Pick<Withdrawal, "state" | "isEnded">): boolean {
+  const { state } = withdrawal;
+  return unpaidEnds.has(state) || (ended.has(state) && !isOver(withdrawal));
 }
 
 /** A withdrawal as the ledger records it. Only `apply` and its siblings change it. */
@@ -153,7 +166,10 @@ export interface Withdrawal {
 }
 
 /** Returns a new withdrawal. */
-export function begin(record: Extract<LedgerRecord, { kind: "REQUESTED" }>, job: Job): Withdrawal {
+export function newWithdrawal(
+  record: Extract<LedgerRecord, { kind: "REQUESTED" }>,
+  job: Job,
+): Withdrawal {
   return {
     transactionId: record.transactionId,
     job,
@@ -182,7 +198,7 @@ export function begin(record: Extract<LedgerRecord, { kind: "REQUESTED" }>, job:
 }
 
 /** Applies one record about this withdrawal. */
-export function apply(withdrawal: Withdrawal, record: LedgerRecord): void {
+export function applyRecord(withdrawal: Withdrawal, record: LedgerRecord): void {
   switch (record.kind) {
     case "APPROVED":
       if (withdrawal.state === "quarantined") resume(withdrawal, record.at);
@@ -402,7 +418,7 @@ function resume(withdrawal: Withdrawal, at: number): void {
 }
 
 function move(withdrawal: Withdrawal, by: Step, record: LedgerRecord): void {
-  const next = step(withdrawal.state, by);
+  const next = nextState(withdrawal.state, by);
   invariant(
     next !== null,
     `${withdrawal.transactionId} must not go from ${withdrawal.state} by ${by}`,

@@ -5,25 +5,25 @@
  *
  * A withdrawal closes when the gateway has acknowledged its last entry. A signed withdrawal also
  * needs the gateway's statement of its end, and keeps its bytes until then. Touches only the sorted
- * files, through `Past`.
+ * files, through `ArchiveLookup`.
  */
 
 import { invariant } from "../../../base/fault.ts";
 import { expiryExclusionOf } from "../../../chains/families.ts";
 import type { Job } from "../../../protocol/messages.ts";
-import type { Past } from "../../ledger/archive.ts";
+import type { ArchiveLookup } from "../../ledger/archive.ts";
 import type { LedgerRecord } from "../../ledger/records.ts";
 import type { Row } from "../../ledger/sorted-file.ts";
 import { contentOf } from "./content.ts";
-import { type Ended, endedIn, rowOfEnded } from "./ended.ts";
+import { type EndedContent, endedIn, rowOfEnded } from "./ended.ts";
 import { Fifo } from "./fifo.ts";
 import { isFinal, type State, states } from "./machine.ts";
 import {
-  apply,
+  applyRecord,
   applyRelease,
   applyVoid,
-  begin,
   isOver,
+  newWithdrawal,
   notReceived,
   type Withdrawal,
 } from "./withdrawal.ts";
@@ -34,7 +34,7 @@ export const openMax = 10_000;
 const recentMax = 1_000;
 
 /** A signed attempt at the release gate. */
-export interface Waiting {
+export interface GatedAttempt {
   readonly seq: number; // seq of its SIGNED record
   readonly transactionId: string;
   readonly attempt: number;
@@ -46,7 +46,7 @@ export interface BookSnapshot {
   // since the newest checkpoint: id, state, content
   readonly closed: readonly (readonly [string, State, string])[];
   readonly ends: readonly (readonly [State, number])[]; // how many ever closed in each state
-  readonly unreleased: readonly Waiting[];
+  readonly unreleased: readonly GatedAttempt[];
   readonly finals: readonly (readonly [number, string])[];
 }
 
@@ -57,16 +57,16 @@ export interface BookSnapshot {
 export class Book {
   readonly #open = new Map<string, Withdrawal>();
   readonly #recent = new Map<string, Withdrawal>();
-  readonly #past: Past;
+  readonly #past: ArchiveLookup;
   /** Closed since the newest checkpoint. */
-  readonly #closed = new Map<string, Ended>();
+  readonly #closed = new Map<string, EndedContent>();
   readonly #counts = new Map<State, number>(states.map((state) => [state, 0]));
   /** SIGNED records that no acknowledgement covers yet, in ledger order. */
-  readonly #unreleased: Fifo<Waiting>;
+  readonly #unreleased: Fifo<GatedAttempt>;
   /** Unacknowledged ends, in ledger order. */
   readonly #finals: Fifo<readonly [number, string]>;
 
-  constructor(past: Past, snapshot?: BookSnapshot) {
+  constructor(past: ArchiveLookup, snapshot?: BookSnapshot) {
     this.#past = past;
     for (const withdrawal of snapshot?.open ?? [])
       this.#open.set(withdrawal.transactionId, copy(withdrawal));
@@ -146,10 +146,10 @@ export class Book {
    * Returns the signed attempts that a head at `seq` covers and that may still be needed, in ledger
    * order.
    */
-  releasable(seq: number): readonly Waiting[] {
-    const found: Waiting[] = [];
+  releasable(seq: number): readonly GatedAttempt[] {
+    const found: GatedAttempt[] = [];
     for (let i = 0; i < this.#unreleased.size; i++) {
-      const waiting = this.#unreleased.at(i) as Waiting;
+      const waiting = this.#unreleased.at(i) as GatedAttempt;
       if (waiting.seq > seq) break;
       const withdrawal = this.#open.get(waiting.transactionId);
       if (withdrawal === undefined || isOver(withdrawal)) continue;
@@ -170,14 +170,14 @@ export class Book {
 
   begin(record: Extract<LedgerRecord, { kind: "REQUESTED" }>, job: Job): void {
     invariant(this.stateOf(record.transactionId) === undefined, "an order is recorded once");
-    this.#open.set(record.transactionId, begin(record, job));
+    this.#open.set(record.transactionId, newWithdrawal(record, job));
     this.#count("requested", 1);
   }
 
   /** Applies a record about one open withdrawal, and returns the withdrawal. */
   apply(record: Extract<LedgerRecord, { transactionId: string }>): Withdrawal {
     const withdrawal = this.#openOne(record.transactionId);
-    this.#moved(withdrawal, () => apply(withdrawal, record));
+    this.#moved(withdrawal, () => applyRecord(withdrawal, record));
     if (record.kind === "SIGNED") {
       this.#unreleased.push({
         seq: record.seq,
@@ -284,7 +284,7 @@ export class Book {
     };
   }
 
-  #endOf(transactionId: string): Ended | undefined {
+  #endOf(transactionId: string): EndedContent | undefined {
     const here = this.#closed.get(transactionId);
     if (here !== undefined) return here;
     const id = Buffer.from(transactionId, "hex");

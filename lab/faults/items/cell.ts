@@ -38,6 +38,7 @@ interface Told {
   readonly left: readonly string[];
 }
 
+/** Long: the cell's whole run, before the fault, with it and after it. */
 async function story(
   family: FamilyKey,
   plant: Plant | null,

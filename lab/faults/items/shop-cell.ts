@@ -4,12 +4,12 @@
  */
 import { createHash } from "node:crypto";
 import { type Callbacks, startCallbacks } from "../../../gateway/callbacks/callbacks.ts";
-import type { Letter, Sent } from "../../../gateway/callbacks/send.ts";
+import type { DeliveryRequest, DeliveryResult } from "../../../gateway/callbacks/send.ts";
 import type { GatewayConfig } from "../../../gateway/config/config.ts";
 import type { Operator } from "../../../gateway/operator/accounts.ts";
 import { addCallback } from "../../../gateway/operator/callbacks.ts";
 import { retryRows } from "../../../gateway/operator/rows.ts";
-import type { Ask, Asked } from "../../../gateway/prices/ask.ts";
+import type { PriceAnswer, PriceRequest } from "../../../gateway/prices/ask.ts";
 import { createFeed } from "../../../gateway/prices/feed.ts";
 import { createBoard } from "../../../gateway/prices/price-cache.ts";
 import { listDeliveries } from "../../../gateway/store/callback-deliveries.ts";
@@ -137,13 +137,13 @@ function runTargetCell(
     const { store } = db;
     const clock = (): number => Date.now();
     let isIn = isPlanted;
-    const held: ((sent: Sent) => void)[] = [];
+    const held: ((sent: DeliveryResult) => void)[] = [];
     const arrived: string[] = [];
     const failures: string[] = [];
-    const send = async ({ url, body }: Letter): Promise<Sent> => {
+    const send = async ({ url, body }: DeliveryRequest): Promise<DeliveryResult> => {
       if (isIn && bad.includes(url)) {
         failures.push(url);
-        return plant.answer ?? new Promise<Sent>((resolve) => held.push(resolve));
+        return plant.answer ?? new Promise<DeliveryResult>((resolve) => held.push(resolve));
       }
       const { type, data } = JSON.parse(body) as { type: string; data: { transactionId: string } };
       arrived.push(`${url} ${type} ${data.transactionId}`);
@@ -259,7 +259,7 @@ const coinOf: Readonly<Record<FamilyKey, string>> = {
 const minuteMs = 60_000;
 
 /** The answer of each of three markets for a pair whose price moves by a unit in each minute. */
-function marketAnswer(url: string, nowMs: number): Asked {
+function marketAnswer(url: string, nowMs: number): PriceAnswer {
   const price = `3000.${String(Math.floor(nowMs / minuteMs) % 100).padStart(2, "0")}`;
   const mark = `${nowMs}`;
   if (url.includes("coinbase"))
@@ -269,7 +269,7 @@ function marketAnswer(url: string, nowMs: number): Asked {
   return said({ last: price, volume: mark, timestamp: `${Math.trunc(nowMs / 1000)}` });
 }
 
-const said = (answer: object): Asked => ({ ok: true, text: JSON.stringify(answer) });
+const said = (answer: object): PriceAnswer => ({ ok: true, text: JSON.stringify(answer) });
 
 /** One market of three fails for twelve minutes: each price holds. */
 function runPriceCell(family: FamilyKey, plant: PricePlant): Promise<ShopCellResult> {
@@ -304,7 +304,7 @@ function runPriceCell(family: FamilyKey, plant: PricePlant): Promise<ShopCellRes
       "currencies" | "prices"
     >;
     const board = createBoard(config, clock);
-    const ask: Ask = async (url) => {
+    const ask: PriceRequest = async (url) => {
       const honest = marketAnswer(url, nowMs);
       return isIn && url.includes("kraken") ? plant.answer(honest) : honest;
     };

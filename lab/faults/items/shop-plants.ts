@@ -3,8 +3,8 @@
  * receiver of callbacks, a market. Each names the report that it copies. A domain or a family
  * without a cell does not compile.
  */
-import type { Sent } from "../../../gateway/callbacks/send.ts";
-import type { Asked } from "../../../gateway/prices/ask.ts";
+import type { DeliveryResult } from "../../../gateway/callbacks/send.ts";
+import type { PriceAnswer } from "../../../gateway/prices/ask.ts";
 import type { TransactionRow } from "../../../gateway/store/rows.ts";
 import type { FamilyKey } from "./plants.ts";
 
@@ -17,7 +17,7 @@ export interface RowPlant {
 /** An answer of the receiver; null while it keeps the line open. */
 export interface TargetPlant {
   readonly report: string;
-  readonly answer: Sent | null;
+  readonly answer: DeliveryResult | null;
   /** Orders of A beside the first, of which all events go to the receiver. */
   readonly more: number;
 }
@@ -25,15 +25,18 @@ export interface TargetPlant {
 /** The answer of one market to all questions. */
 export interface PricePlant {
   readonly report: string;
-  readonly answer: (honest: Asked) => Asked;
+  readonly answer: (honest: PriceAnswer) => PriceAnswer;
 }
 
-const sent = (status: number, answer: string, retryAfter?: string): Sent => ({
+const sent = (status: number, answer: string, retryAfter?: string): DeliveryResult => ({
   ...{ status, answer, retryAfter, durationMs: status === 0 ? 15_000 : 20 },
 });
-const failed = (why: string, status = 0): Asked => ({ ok: false, status, why, waitMs: 0 });
-const page: Asked = { ok: true, text: "<section><h2>Pay Button request failed</h2></section>" };
-const unknownPair: Asked = { ok: true, text: '{"error":["EQuery:Unknown asset pair"]}' };
+const failed = (why: string, status = 0): PriceAnswer => ({ ok: false, status, why, waitMs: 0 });
+const page: PriceAnswer = {
+  ok: true,
+  text: "<section><h2>Pay Button request failed</h2></section>",
+};
+const unknownPair: PriceAnswer = { ok: true, text: '{"error":["EQuery:Unknown asset pair"]}' };
 
 export const rowPlants: Readonly<Record<FamilyKey, RowPlant>> = {
   evm: {

@@ -13,7 +13,7 @@ import { stateOf } from "../../../gateway/pages/state.ts";
 import type { Service } from "../../../gateway/service.ts";
 import { readMerchant } from "../../../gateway/store/merchants.ts";
 import type { MerchantRow } from "../../../gateway/store/rows.ts";
-import { guarded, type RowKey } from "../../../gateway/store/set-aside.ts";
+import { type RowKey, runGuarded } from "../../../gateway/store/set-aside.ts";
 import type { Store } from "../../../gateway/store/store.ts";
 import { readTransaction } from "../../kit/gateway-database.ts";
 
@@ -74,7 +74,7 @@ export class ShopView {
 
   /** As `shown`; "unreadable" for a row of which nothing can be made. */
   shownOrAside(id: string): unknown {
-    const told = guarded(() => this.shown(id));
+    const told = runGuarded(() => this.shown(id));
     return told.ok ? told.value : "unreadable";
   }
 

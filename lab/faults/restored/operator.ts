@@ -168,6 +168,12 @@ export class RestoredOperator {
     const isPaid = code === "RECOVERY_HOLD" && before.length > 0;
     if (isPaid && txHash === "") return;
     const { output } = await this.#kit.cli("show", id);
+    // The signer may have judged it since the list was read. Then the next look says what it waits
+    // for.
+    const { withdrawal } = await askOperator(stateFolder(this.#kit.stateDir), "show", {
+      transactionId: id,
+    });
+    if (withdrawal.state !== state) return;
     const verb = !isPaid ? "approve" : state === "held" ? "refuse" : "cancel";
     // The command wraps its lines.
     if (!output.replace(/\s+/g, " ").includes(`${verb} ${id}`))

@@ -66,7 +66,7 @@ function parse(input: Uint8Array): Parsed | null {
 }
 
 const statuses = new Map<string, number>(
-  Object.entries(answerCodes).map(([code, [status]]) => [code, status]),
+  Object.entries(answerCodes).map(([code, { status }]) => [code, status]),
 );
 
 function checkAnswer(status: number, text: string, type: unknown): void {

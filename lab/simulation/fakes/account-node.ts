@@ -6,11 +6,16 @@ import * as real from "../../../chains/curve/account-node.ts";
 
 export const { pathsOf, extendedKeyOf, accountKeyOf } = real;
 
-const keys = new Map<string, Uint8Array>(); // by account and place
-
-export function childKeyOf(xpub: string, addressIndex: number): Uint8Array {
-  const place = `${xpub} ${addressIndex}`;
-  const key = keys.get(place) ?? real.childKeyOf(xpub, addressIndex);
-  keys.set(place, key);
-  return key;
+/** By account and place. */
+function once(derive: typeof real.childKeyOf): typeof real.childKeyOf {
+  const known = new Map<string, Uint8Array>();
+  return (xpub, addressIndex) => {
+    const place = `${xpub} ${addressIndex}`;
+    const key = known.get(place) ?? derive(xpub, addressIndex);
+    known.set(place, key);
+    return key;
+  };
 }
+
+export const childKeyOf = once(real.childKeyOf);
+export const childPointOf = once(real.childPointOf);

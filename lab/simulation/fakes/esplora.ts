@@ -4,7 +4,7 @@
  */
 
 import { AgentError } from "../../../base/fault.ts";
-import type { Esplora, EsploraOptions, Told } from "../../../chains/utxo/esplora.ts";
+import type { Esplora, EsploraAnswer, EsploraOptions } from "../../../chains/utxo/esplora.ts";
 import { kernel } from "../kernel/kernel.ts";
 
 export function createEsplora({ url: address }: EsploraOptions): Esplora {
@@ -19,7 +19,7 @@ export function createEsplora({ url: address }: EsploraOptions): Esplora {
           new AgentError("NODE_CLOSED", "none", "the connection to the node is closed", { path }),
         );
       }
-      return endpoint.call(path, [body], body !== undefined) as Promise<Told>;
+      return endpoint.call(path, [body], body !== undefined) as Promise<EsploraAnswer>;
     },
     refusal: () => null,
     close() {

@@ -4,7 +4,7 @@
  */
 
 import { AgentError } from "../../../base/fault.ts";
-import type { Rpc, RpcOptions, Told } from "../../../chains/xrp/rpc.ts";
+import type { Rpc, RpcOptions, RpcReply } from "../../../chains/xrp/rpc.ts";
 import { kernel } from "../kernel/kernel.ts";
 
 export function createRpc({ url: address }: RpcOptions): Rpc {
@@ -19,7 +19,7 @@ export function createRpc({ url: address }: RpcOptions): Rpc {
           new AgentError("NODE_CLOSED", "none", "the connection to the node is closed", { method }),
         );
       }
-      return endpoint.call(method, [params], isWrite) as Promise<Told>;
+      return endpoint.call(method, [params], isWrite) as Promise<RpcReply>;
     },
     refusal: () => null,
     close() {

@@ -84,7 +84,9 @@ export class CoinMoney implements Money {
         : [...fate.attempts.values()].flatMap((one) => one.inputs);
       return inputs.some(({ coin }) => {
         const spender = this.#chain.spenderOf(coin, this.#chain.finalNumber);
-        return coin !== fate.pin && spender !== null && !fate.attempts.has(spender.hash);
+        const isLost =
+          this.#chain.isMadeUp(coin) || (spender !== null && !fate.attempts.has(spender.hash));
+        return coin !== fate.pin && isLost;
       });
     });
   }
@@ -274,8 +276,13 @@ export class CoinMoney implements Money {
     return this.attempts.map(({ raw }) => raw);
   }
 
+  mayBePaid(transactionId: string): boolean {
+    const fate = this.#byId.get(transactionId);
+    return fate !== undefined && !fate.isForgotten && this.#canBePaid(fate);
+  }
+
   #canBePaid(fate: Fate): boolean {
-    if (fate.pin === "") return false;
+    if (fate.pin === "" || this.#chain.isMadeUp(fate.pin)) return false;
     const spender = this.#chain.spenderOf(fate.pin, this.#chain.finalNumber);
     return spender === null || (fate.attempts.has(spender.hash) && !this.#isCancel(spender));
   }

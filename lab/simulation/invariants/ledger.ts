@@ -2,7 +2,7 @@
  * Invariants about one agent's ledger, followed record by record as it becomes durable: the
  * write-ahead of every signature, and an order of records that never goes back.
  */
-import { unboxed } from "../../../agent/ledger/codec.ts";
+import { openRecord } from "../../../agent/ledger/codec.ts";
 import type { LedgerRecord } from "../../../agent/ledger/records.ts";
 import type { Withdrawal as Kept } from "../../../agent/signer/state/withdrawal.ts";
 import { zeroHash } from "../../../protocol/identity.ts";
@@ -21,6 +21,8 @@ interface LedgerTerms extends Terms {
    * signed for this withdrawal.
    */
   readonly isTrue: (end: End, txHashes: readonly string[]) => boolean;
+  /** Whether the chain can still pay a withdrawal with a slot, or has paid it. */
+  readonly mayBePaid: (transactionId: string) => boolean;
   /** Whether no block can ever take these bytes, or those that left by this hash. */
   readonly isVoid: (txHash: string, raw: string) => boolean;
   /** Whether what the courier says is its nodes' word, and no lie of its own. */
@@ -132,7 +134,9 @@ export class DurableLedger {
     try {
       if (this.#isTorn) return;
       const parsed = JSON.parse(line) as LedgerRecord & { readonly mac?: string };
-      this.#unended.push(unboxed(parsed, seal, { file: this.name, line: this.records.length + 1 }));
+      this.#unended.push(
+        openRecord(parsed, seal, { file: this.name, line: this.records.length + 1 }),
+      );
       if (parsed.mac !== undefined) for (const record of this.#unended.splice(0)) this.#add(record);
     } catch (error) {
       if (error instanceof Violation) throw error;
@@ -140,6 +144,7 @@ export class DurableLedger {
     }
   }
 
+  /** Long: the rules of each kind of record. */
   #add(record: LedgerRecord): void {
     const last = this.records.at(-1);
     const goesOn =
@@ -190,6 +195,18 @@ export class DurableLedger {
         this.#terms.mayBeAhead(),
         "no node makes the chain's count up",
         () => `${this.name}: ${record.detail}`,
+      );
+    }
+    if (
+      record.kind === "EXPIRED" &&
+      !this.#isReread &&
+      this.#nonceOf(record.transactionId) !== ""
+    ) {
+      const mayBePaid = this.#terms.mayBePaid(record.transactionId);
+      must(
+        !mayBePaid,
+        "a withdrawal that an operator ended can never be paid",
+        () => `${this.name}: ${JSON.stringify(record)}`,
       );
     }
     if (record.kind === "VOID")

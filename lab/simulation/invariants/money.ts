@@ -41,6 +41,12 @@ export interface Money {
   left(raw: string, whose: Whose): { readonly hash: string; readonly nonce: string | number };
   told(rows: readonly Told[]): void;
   isEnd(end: End, txHashes: readonly string[]): boolean;
+  /**
+   * Whether the chain can still take an attempt that left of this withdrawal, or paid by one.
+   * Absent where only time excludes: there each attempt that is called void is held against the
+   * chain.
+   */
+  mayBePaid?(transactionId: string): boolean;
 }
 
 export interface MovedMoney {

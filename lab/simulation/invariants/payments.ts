@@ -343,6 +343,11 @@ export class Payments {
     return this.#isFinal(txHash) && this.#isPaidBy(txHash) === (outcome === "paid");
   }
 
+  mayBePaid(transactionId: string): boolean {
+    const fate = this.#byId.get(transactionId);
+    return fate !== undefined && !fate.isForgotten && this.#canBePaid(fate);
+  }
+
   #canBePaid({ attempts, slot }: Fate): boolean {
     if (slot === null) return false;
     if (slot >= this.#final.nonce) return true;

@@ -22,8 +22,9 @@ import {
   type Withdrawal,
 } from "./limits.ts";
 import { priced } from "./prices.ts";
+import { UnpaidEnds } from "./unpaid-ends.ts";
 import { must } from "./violation.ts";
-import { hasLostTopUp, Waits } from "./waits.ts";
+import { Waits } from "./waits.ts";
 
 const acting: ReadonlySet<string> = new Set([
   ...["REQUESTED", "REPEATED", "POLICY", "APPROVED", "HELD", "CONFIRMED", "REFUSED", "EXPIRED"],
@@ -38,6 +39,7 @@ export class RecordInvariants {
   readonly #actors: Actors;
   /** The rules if only time excludes a payment; null if a slot does. */
   readonly #waits: Waits | null;
+  readonly #ends: UnpaidEnds;
   readonly #ownerOf = new Map<string, string>(); // by account and nonce
   readonly #hashes = new Map<number, string>();
   readonly #next = new Map<string, bigint>(); // by account
@@ -58,12 +60,16 @@ export class RecordInvariants {
     this.#terms = terms;
     this.#limits = new Limits(terms, this.#withdrawals);
     this.#actors = new Actors(terms.policy, this.#limits);
-    const { manualReplaceAbove } = terms.policy;
-    const above = ({ job }: Withdrawal): bigint | null =>
-      manualReplaceAbove === undefined || isInternal(job.mode)
-        ? null
-        : this.#limits.unitsOf(manualReplaceAbove, job.currency);
-    this.#waits = stage.family === "tron" ? new Waits(above, terms.endMax) : null;
+    const { manualReplaceAbove, twoApproversAbove } = terms.policy;
+    const aboveOf =
+      (text: string | undefined) =>
+      ({ job }: Withdrawal): bigint | null =>
+        text === undefined || isInternal(job.mode)
+          ? null
+          : this.#limits.unitsOf(text, job.currency);
+    this.#waits =
+      stage.family === "tron" ? new Waits(aboveOf(manualReplaceAbove), terms.endMax) : null;
+    this.#ends = new UnpaidEnds(this.#withdrawals, this.#waits, aboveOf(twoApproversAbove));
   }
 
   add(record: LedgerRecord): void {
@@ -98,8 +104,7 @@ export class RecordInvariants {
         this.#heldBefore = Math.max(this.#heldBefore, record.issuedBefore);
         return;
       case "ADOPTED":
-        must(!this.#begun.has(record.account), "an account is adopted before its first slot", say);
-        this.#next.set(record.account, BigInt(record.slot));
+        this.#adopts(record, say);
         return;
       case "REQUESTED":
       case "REPEATED":
@@ -128,6 +133,14 @@ export class RecordInvariants {
       default:
         if ("transactionId" in record) this.#moves(record, say);
     }
+  }
+
+  #adopts({ account, slot }: Extract<LedgerRecord, { kind: "ADOPTED" }>, say: () => string): void {
+    const isFree =
+      !this.#begun.has(account) || this.#ends.freesAccount(account, this.#next.get(account));
+    must(isFree, "an account is adopted before its first slot, or behind an ended one", say);
+    this.#next.set(account, BigInt(slot));
+    this.#begun.delete(account);
   }
 
   /** As `Limits` has it. */
@@ -283,6 +296,7 @@ export class RecordInvariants {
     this.#ackedSeq = acked.seq;
   }
 
+  /** Long: the rules of each kind of record about a withdrawal. */
   #moves(record: LedgerRecord, say: () => string): void {
     if (!("transactionId" in record)) return;
     const one = this.#withdrawals.get(record.transactionId);
@@ -294,13 +308,17 @@ export class RecordInvariants {
       record.kind === "INTENT" || record.kind === "SIGNED" || record.kind === "MANUAL_REPLACEMENT";
     const isEnd = record.kind === "OBSERVED" && record.stage === "final";
     const isVoidKey = record.kind === "OBSERVED" && record.stage === "void";
+    // What a courier alone states may be untrue: an operator's end is judged by itself.
+    const isDoubted = record.kind === "UNSEEN" || record.kind === "EXPIRED";
+    const isVoidEnd = this.#waits?.isVoid(record.transactionId, one.seenHash) === true;
     must(
       !one.isFinal ||
         isOfSlot ||
         isEnd ||
         isVoidKey ||
-        this.#waits?.isVoid(record.transactionId, one.seenHash) === true,
-      "an end that was told is followed by another or by attempts of the slot",
+        isVoidEnd ||
+        (isDoubted && this.#waits === null),
+      "an end that was told is followed by another, by attempts of the slot, or by an operator's end",
       say,
     );
     switch (record.kind) {
@@ -310,6 +328,7 @@ export class RecordInvariants {
       case "MANUAL_REPLACEMENT":
         one.replacedManuallyAt = record.seq;
         this.#waits?.manualReplacement(record);
+        this.#ends.ordered(record);
         return;
       case "HELD":
         must(
@@ -333,7 +352,7 @@ export class RecordInvariants {
         return;
       case "REFUSED":
       case "EXPIRED":
-        this.#endsUnpaid(one, record, say);
+        this.#ends.ends(one, record, say);
         return;
       case "INTENT":
         this.#intends(one, record, say);
@@ -364,33 +383,6 @@ export class RecordInvariants {
         return;
       default:
     }
-  }
-
-  #endsUnpaid(
-    one: Withdrawal,
-    record: Extract<LedgerRecord, { kind: "REFUSED" | "EXPIRED" }>,
-    say: () => string,
-  ): void {
-    if (record.kind === "EXPIRED" && one.nonce !== null && this.#waits !== null) {
-      this.#waits.expires(one, record, say);
-      one.decision = "ended";
-      return;
-    }
-    must(one.nonce === null, "a withdrawal with a slot is never called unsigned", say);
-    const isOperatorsNo = record.kind === "REFUSED" && record.by === "operator";
-    must(
-      !one.isOperators || one.decision === "approved" || isOperatorsNo,
-      "a hold after both rollbacks ends by an operator alone",
-      say,
-    );
-    must(
-      record.kind === "EXPIRED" || record.code !== "JOB_ID_MISMATCH",
-      "every id follows from its order",
-      say,
-    );
-    const isDue = record.at > one.job.expiresAt || hasLostTopUp(one, this.#withdrawals.values());
-    must(record.kind === "REFUSED" || isDue, "nothing runs out before its time", say);
-    one.decision = "ended";
   }
 
   #signs(

@@ -38,7 +38,7 @@ export const actorsMutants: readonly Mutant[] = [
   {
     name: "delay-never-over",
     file: "agent/signer/runtime/signer.ts",
-    find: "    this.changed(reconsider(this.context()));\n",
+    find: "    this.changed(reconsiderWithdrawals(this.context()));\n",
     replace: "",
     invariant: "What a delay holds waits for an operator permanently (liveness).",
     when: isOfDestinations,

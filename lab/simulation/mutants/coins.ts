@@ -58,8 +58,8 @@ export const coinMutants: readonly Mutant[] = [
   {
     name: "change-counts-as-paid",
     file: "chains/utxo/tx-params.ts",
-    find: " - changeSat.reduce((sum, units) => sum + units, 0n) - feeSat;",
-    replace: " - feeSat;",
+    find: "- changeSat.reduce((sum, units) => sum + units, 0n) - feeSat",
+    replace: "- feeSat",
     invariant:
       "The change is counted into the amount, so that no payment with change is ever like its order (liveness).",
     world,
@@ -67,8 +67,8 @@ export const coinMutants: readonly Mutant[] = [
   {
     name: "coins-beyond-the-pin-not-held",
     file: pins,
-    find: "(exclusion?.coins(txParams) ?? [])));",
-    replace: "(exclusion?.coins(txParams) ?? []).slice(0, 1)));",
+    find: "(exclusion?.coins(txParams) ?? [])",
+    replace: "(exclusion?.coins(txParams) ?? []).slice(0, 1)",
     invariant:
       "Only the pin of a payment is held, and a lying courier gives its other coins to a second payment (coins).",
     when,

@@ -1,7 +1,7 @@
 /**
  * Mutants of what keeps a fault with the thing that has it, and of the ends by two clocks: one
- * merchant's unreadable things stop others, or cost more and more; a clock that is wrong for
- * seconds ends requests.
+ * merchant's unreadable things stop others, or cost more and more; one merchant's many things take
+ * every pass; a clock that is wrong for seconds ends requests.
  */
 import type { Mutant } from "./mutant.ts";
 
@@ -30,6 +30,38 @@ export const faultMutants: readonly Mutant[] = [
     when: ({ bad: items }) => items.includes("addresses"),
   },
   {
+    name: "rest-does-not-grow",
+    file: "gateway/faults/domains.ts",
+    find: "restFirstMs * 2 ** Math.min(tries - 2, 20)",
+    replace: "restFirstMs * 2 ** Math.min(tries - 2, 0)",
+    invariant:
+      "What cannot be read is asked for four times a minute for good (it is asked for more and more rarely).",
+    world: bad,
+    when: ({ bad: items, leastMs }) => items.includes("addresses") && leastMs > 0,
+  },
+  {
+    name: "faults-do-not-rise",
+    file: book,
+    find: "    if (first !== undefined && (isMany || isRefused)) {",
+    replace: "    if (first !== undefined && (isMany || isRefused) && alike.length < 0) {",
+    invariant:
+      "A token that nobody can read is a fault of each account (it is one fault of the token).",
+    world: bad,
+    when: ({ bad: items }) => items.includes("token"),
+  },
+  {
+    name: "turns-in-order-of-rows",
+    file: "gateway/faults/turns.ts",
+    find: "    return [...merchants].sort((a, b) => this.#questionsOf(a) - this.#questionsOf(b) || dealtAt(a) - dealtAt(b));",
+    replace: "    return [...merchants].filter((one) => dealtAt(one) >= 0);",
+    invariant:
+      "One merchant's many addresses take each pass, and another's deposits are never swept (nothing waits for good).",
+    world: bad,
+    when: ({ bad: items }) =>
+      items.includes("dust") &&
+      !items.some((one) => one !== "dust" && one !== "payouts" && one !== "ends"),
+  },
+  {
     name: "ends-by-the-own-clock-alone",
     file: "gateway/watcher/ends.ts",
     find: "(headMs < row.expiresAt && !stands)",
@@ -48,6 +80,26 @@ export const faultMutants: readonly Mutant[] = [
       "A request stays open an hour behind its end (a request ends when clock and chain are past its end).",
     world: clock,
     when: ({ deposits }) => deposits.some(({ isUnpaid }) => isUnpaid === true),
+  },
+  {
+    name: "claimed-end-never-endable",
+    file: "agent/signer/state/withdrawal.ts",
+    find: "return unpaidEnds.has(state) || (ended.has(state) && !isOver(withdrawal));",
+    replace: "return unpaidEnds.has(state);",
+    invariant:
+      "A payment whose coin no chain has waits for good after a made-up end (nothing waits for good).",
+    world: "unnamed-coins",
+    when: ({ unnamed, family }) => unnamed === "both" && family === "bitcoinregtest",
+  },
+  {
+    name: "below-end-never-endable",
+    file: "agent/signer/handlers/below-end.ts",
+    find: "if (compare(began.slot, slot) <= 0)",
+    replace: "if (compare(began.slot, slot) !== 0)",
+    invariant:
+      "A payment below its account's first sequence waits for good (nothing waits for good).",
+    world: "unnamed-coins",
+    when: ({ unnamed, family }) => unnamed === "both" && family === "xrp",
   },
   {
     name: "missing-coin-never-endable",

@@ -12,9 +12,9 @@ export const nodeMutants: readonly Mutant[] = [
   {
     name: "gas-of-one-node",
     file: quorumFile,
-    find: '  if (estimates.length < pool.quorumMin) throw disagreement("gas estimate", said.length);\n  return { ok: true, gas: within("gas estimate", estimates, (gas) => gas, gasSpread).reduce(larger) };',
+    find: '  if (estimates.length < pool.quorumMin) throw disagreementFault("gas estimate", said.length);\n  return { ok: true, gas: within("gas estimate", estimates, (gas) => gas, gasSpread).reduce(larger) };',
     replace:
-      '  const [one] = estimates;\n  if (one === undefined) throw disagreement("gas estimate", said.length);\n  return { ok: true, gas: one.value };',
+      '  const [one] = estimates;\n  if (one === undefined) throw disagreementFault("gas estimate", said.length);\n  return { ok: true, gas: one.value };',
     invariant:
       "One node's estimate is the gas limit: a payment is made with too little and fails for want of gas (prices).",
     world,
@@ -60,8 +60,8 @@ export const nodeMutants: readonly Mutant[] = [
   {
     name: "first-nonce-unconfirmed",
     file: "agent/signer/handlers/adopt.ts",
-    find: "  return unagreed(context, { network, account: hotWallet }, slot) ?? begin(context, network, hotWallet, slot);",
-    replace: "  return begin(context, network, hotWallet, slot);",
+    find: "unagreed(context, { network, account: hotWallet }, slot) ?? begin(context, network, hotWallet, slot)",
+    replace: "begin(context, network, hotWallet, slot)",
     invariant:
       "A courier names a first nonce that the chain never comes to, and every payment waits behind it (monotone).",
     when: ({ rates }) => rates.hostileCourier > 0,

@@ -37,9 +37,9 @@ export const pinMutants: readonly Mutant[] = [
   {
     name: "first-slot-on-the-couriers-word",
     file: "agent/signer/handlers/adopt.ts",
-    find: "  return unagreed(context, { network, account: hotWallet }, slot) ?? begin(context, network, hotWallet, slot);",
+    find: "unagreed(context, { network, account: hotWallet }, slot) ?? begin(context, network, hotWallet, slot)",
     replace:
-      "  const isAgreed = unagreed(context, { network, account: hotWallet }, slot) === null;\n  return begin(context, network, hotWallet, isAgreed ? slot : slot);",
+      "begin(context, network, hotWallet, unagreed(context, { network, account: hotWallet }, slot) === null ? slot : slot)",
     invariant:
       "A courier alone begins an account below its first sequence, and its payments are in no ledger ever (liveness).",
     when: ({ unnamed, family }) => unnamed === "courier" && family === "xrp",

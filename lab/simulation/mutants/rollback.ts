@@ -35,8 +35,8 @@ export const rollbackMutants: readonly Mutant[] = [
   {
     name: "head-hash-unread",
     file: "agent/signer/handlers/gateway-head.ts",
-    find: "  return hash === gatewayHead.hash ? null : lock(",
-    replace: "  return hash !== null ? null : lock(",
+    find: "  return hash === gatewayHead.hash ? null : lockSigner(",
+    replace: "  return hash !== null ? null : lockSigner(",
     invariant:
       "Only the number of the record of the gateway head is compared, so a ledger that went another way is not noticed (monotone).",
     when: ({ rates }) => rates.folderCloned + rates.ledgerRestored > 0,
@@ -53,8 +53,8 @@ export const rollbackMutants: readonly Mutant[] = [
   {
     name: "stale-head-handshakes",
     file: "agent/signer/handlers/welcome.ts",
-    find: "  return held < core.heads.acked.seq || jobs.sequence",
-    replace: "  return jobs.sequence",
+    find: "held < core.heads.acked.seq || jobs.sequence",
+    replace: "jobs.sequence",
     invariant:
       "The signer completes the handshake with a gateway restored from a backup, and goes on as if the gateway held the signatures it has lost (monotone).",
     when: ({ rates }) => rates.gatewayRestored > 0,
@@ -89,8 +89,8 @@ export const rollbackMutants: readonly Mutant[] = [
   {
     name: "place-before-the-agent-was-caught-up",
     file: "gateway/withdrawals/jobs.ts",
-    find: '  if (run === "" || agent.caughtUp !== run || !isLevel(',
-    replace: '  if (agent.caughtUp === "never" || run === "never" || !isLevel(',
+    find: '  if (run === "" || agent.caughtUp !== run) return',
+    replace: '  if (agent.caughtUp === "never" || run === "never") return',
     invariant:
       "A restored gateway gives another job the place of one that it forgot, and the agent locks for good (monotone).",
     when: ({ rates }) => rates.gatewayRestored > 0,
@@ -143,7 +143,7 @@ export const rollbackMutants: readonly Mutant[] = [
   {
     name: "foreign-count-only-alarms",
     file: "agent/signer/handlers/adopt.ts",
-    find: '  return monotonicMs - since < aheadLockMs ? { ok: true } : lock(context, "CHAIN_SLOT_FOREIGN", detail);',
+    find: '  return monotonicMs - since < aheadLockMs ? { ok: true } : lockSigner(context, "CHAIN_SLOT_FOREIGN", detail);',
     replace: "  return { ok: true };",
     invariant:
       "Somebody else signs with the same key, the chain says so for minutes, and signing goes on (monotone).",

@@ -30,7 +30,7 @@ export const schedulerMutants: readonly Mutant[] = [
   {
     name: "never-a-higher-fee",
     file: scheduler,
-    find: "  bump(account, nowMs, out);\n",
+    find: "  requestFeeBumps(account, nowMs, out);\n",
     replace: "",
     invariant:
       "A fee that the market has overtaken is never raised, and every later nonce waits (liveness).",
@@ -39,7 +39,7 @@ export const schedulerMutants: readonly Mutant[] = [
   {
     name: "bumps-the-last",
     file: sending,
-    find: "  const first = lowest(pending);",
+    find: "  const first = lowestSlotOf(pending);",
     replace: "  const first = bySlot(pending).at(-1);",
     invariant:
       "The highest nonce is made more expensive instead of the one all others wait for (liveness).",
@@ -66,7 +66,7 @@ export const schedulerMutants: readonly Mutant[] = [
   {
     name: "consumed-means-lost",
     file: sending,
-    find: '    out.push({ kind: "look", ...named(item.account), wanted: [lookFor(item)] });',
+    find: '    out.push({ kind: "look", ...namesOfAccount(item.account), wanted: [lookFor(item)] });',
     replace: '    item.chainOutcome = { outcome: "conflicted", txHash: attempt.txHash, block: 0 };',
     invariant:
       "A node's words about a nonce end the withdrawal as lost, though the chain pays it (truth).",

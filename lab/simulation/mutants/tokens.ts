@@ -10,13 +10,13 @@ export const tokenMutants: readonly Mutant[] = [
   {
     name: "nonce-again-after-a-crash",
     file: "agent/signer/handlers/sign.ts",
-    find: "  if (first !== undefined) return waitingBelow(core, placeOf(withdrawal)) ?? recorded(context, withdrawal, first);\n",
+    find: "  if (first !== undefined) return waitingBelow(core, placeOf(withdrawal)) ?? recordedAttempt(context, withdrawal, first);\n",
     replace: `  if (first !== undefined) {
     const again = core.policy.approval(transactionId);
     const from = core.accounts.find(withdrawal.job.network, withdrawal.account);
     if (again !== undefined && from !== undefined) {
       const slot = from.next;
-      return intend(context, { withdrawal, approval: again, account: from, slot, attempt: 1, txParams });
+      return recordIntent(context, { withdrawal, approval: again, account: from, slot, attempt: 1, txParams });
     }
   }`,
     invariant:
@@ -94,7 +94,7 @@ export const tokenMutants: readonly Mutant[] = [
   {
     name: "lost-only-alarms",
     file: "agent/signer/handlers/observe.ts",
-    find: '  if (!core.isHolding && !isPinned) lock(context, "CHAIN_SLOT_FOREIGN", detail);\n',
+    find: '  if (!core.isHolding && !isPinned) lockSigner(context, "CHAIN_SLOT_FOREIGN", detail);\n',
     replace: "",
     invariant:
       "Somebody else uses a nonce that is bound, which the count never shows, and signing goes on (monotone).",
@@ -103,9 +103,9 @@ export const tokenMutants: readonly Mutant[] = [
   {
     name: "nonce-by-what-is-pending",
     file: "agent/signer/handlers/sign.ts",
-    find: "  return intend(context, { ...next, slot: account.next });",
+    find: "  return recordIntent(context, { ...next, slot: account.next });",
     replace:
-      "  return intend(context, { ...next, slot: (BigInt(account.adopted) + BigInt(account.pending)).toString() });",
+      "  return recordIntent(context, { ...next, slot: (BigInt(account.adopted) + BigInt(account.pending)).toString() });",
     invariant:
       "The next nonce is counted from what is unfinished, and is wrong as soon as something is final (bijection).",
   },

@@ -33,8 +33,8 @@ export const twoLiarsMutants: readonly Mutant[] = [
   {
     name: "void-by-two-statements-alone",
     file: "agent/signer/state/withdrawal.ts",
-    find: "  return expiryExclusion !== null && validUntilMs !== undefined && nowMs > validUntilMs + expiryExclusion.marginMs;",
-    replace: "  return expiryExclusion !== null && validUntilMs !== undefined && nowMs > 0;",
+    find: "nowMs > validUntilMs + expiryExclusion.marginMs",
+    replace: "nowMs > 0",
     invariant:
       "Two words are enough for a second attempt while a block may take the first (exclusion).",
     world,
@@ -52,9 +52,8 @@ export const twoLiarsMutants: readonly Mutant[] = [
   {
     name: "recovery-order-not-weighed",
     file: weighed,
-    find: "  return assigned ?? (wasApproved ? null : aboveWindow({ hour, day }, limits, amount, weighing.nowMs));",
-    replace:
-      "  return assigned === null || assigned.length > 0 ? null : (wasApproved ? null : assigned);",
+    find: "assigned ?? (wasApproved ? null : aboveWindow({ hour, day }, limits, amount, weighing.nowMs))",
+    replace: "assigned === null || assigned.length > 0 ? null : (wasApproved ? null : assigned)",
     invariant:
       "A recovery offer brings withdrawals that nobody asked for, above the hour's limit (limits).",
     world,

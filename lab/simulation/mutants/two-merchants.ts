@@ -38,9 +38,9 @@ export const twoMerchantsMutants: readonly Mutant[] = [
   {
     name: "slots-of-all-accounts",
     file: "gateway/store/slots.ts",
-    find: 'WHERE network = ? AND account = ? AND slot = ?";\n  return database.get<{ transactionId: string }>(sql, network, account, slot)',
+    find: "(SELECT transactionId FROM slots WHERE network = ? AND account = ? AND slot = ?) AS slotOwner,",
     replace:
-      'WHERE network = ? AND slot = ?";\n  return database.get<{ transactionId: string }>(sql, network, slot)',
+      "(SELECT transactionId FROM slots WHERE network = ? AND ? <> '' AND slot = ?) AS slotOwner,",
     invariant:
       "A slot of another merchant's account counts as taken for every account, and an honest agent is locked (lock).",
     world,

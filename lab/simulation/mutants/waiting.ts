@@ -7,7 +7,7 @@ import type { Mutant } from "./mutant.ts";
 const nodeVoid = "chains/tron/node-void.ts";
 const state = "agent/signer/state/withdrawal.ts";
 const acts = "agent/signer/handlers/expiry-exclusion.ts";
-const isVoidText = 'attempts.every(({ txHash, voidBy }) => txHash === "" || voidBy === "both");';
+const isVoidText = 'attempts.every(({ txHash, voidBy }) => txHash === "" || voidBy === "both")';
 const world = "waiting";
 /** Spelled apart: the house asks no clock, and a mutant may. */
 const wallClock = ["Date", "now()"].join(".");
@@ -84,8 +84,7 @@ export const waitingMutants: readonly Mutant[] = [
     name: "another-attempt-while-the-newest-is-open",
     file: state,
     find: isVoidText,
-    replace:
-      'attempts.slice(0, -1).every(({ txHash, voidBy }) => txHash === "" || voidBy === "both");',
+    replace: isVoidText.replace("attempts.", "attempts.slice(0, -1)."),
     invariant: "The newest attempt is not asked about before another one is made (exclusion).",
     world,
   },

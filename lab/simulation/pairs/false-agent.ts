@@ -42,7 +42,13 @@ const favourites = [
   [5, 6, 7, 11],
   [8, 9, 10, 13],
 ] as const;
+/** Of the one whose things are bad: it must have a payout of its own to be judged. */
+const favouritesBad = [0, 4, 12] as const;
 const tickMs = 2_500;
+/** More addresses than a pass asks about (gateway/sweeps), each with less than its sweep costs. */
+const dustMost = 24;
+const dustAmount = "0.01";
+const dustUnits = 10n ** 16n;
 const againMs = 1_500;
 const gatewayPublic = publicKeyFromHex(gatewayKey.publicKey);
 const frames = {
@@ -106,7 +112,29 @@ export class FalseAgent {
     kernel.scheduler.every(tickMs, this.#owner, () => {
       if (this.#world.isFaulty) this.#act();
     });
+    const { bad } = this.#world.plan;
+    // An address that cannot be read never leaves, and its order would wait.
+    if (this.#isBad && bad.includes("dust") && !bad.includes("addresses")) this.#scatter();
     this.#dial();
+  }
+
+  /** Deposits that hold too little to be swept, so that each final block asks about all again. */
+  #scatter(): void {
+    const paid = new Map<string, string>(); // address by order
+    kernel.scheduler.every(againMs, this.#owner, () => {
+      const orders = Array.from({ length: dustMost }, (_, index) => `dust-${index + 1}`);
+      for (const orderId of orders.filter((one) => !paid.has(one))) {
+        const body = Buffer.from(
+          JSON.stringify({ currency: stage.coin.id, amount: dustAmount, orderId }),
+        );
+        const pay = (address: string): void => {
+          if (paid.has(orderId)) return;
+          paid.set(orderId, address);
+          this.#world.chainFixture.payIn(address, "", dustUnits);
+        };
+        this.#world.gateway.askDeposit(body, pay, this.merchant);
+      }
+    });
   }
 
   #dial(): void {
@@ -161,8 +189,16 @@ export class FalseAgent {
     if (kind !== "welcome") return;
     this.#handshake = said.challenge ?? "";
     this.#head = said.gatewayHead ?? { seq: 0, hash: zeroHash };
-    if (this.#head.seq === 0)
-      this.#state([{ kind: "adopted", network, account: this.#hotWallet, slot: "0" }]);
+    if (this.#head.seq > 0) return;
+    const ceiling = { kind: "ceiling", ceiling: 1_000 } as const; // without one no address of it leaves
+    this.#state([
+      { kind: "adopted", network, account: this.#hotWallet, slot: "0" },
+      ...(this.#isBad ? [ceiling] : []),
+    ]);
+  }
+
+  get #isBad(): boolean {
+    return this.#at === 0 && this.#world.plan.bad.length > 0;
   }
 
   get #now(): number {
@@ -243,7 +279,8 @@ export class FalseAgent {
     // A lie about its own withdrawals says nothing before it has one.
     if (own.length === 0 && this.#at < 2)
       return [{ kind: "adopted", network, account: this.#hotWallet, slot: "0" }];
-    switch (random.pick("its lie", favourites[this.#at % favourites.length] ?? [])) {
+    const lies = this.#isBad ? favouritesBad : (favourites[this.#at % favourites.length] ?? []);
+    switch (random.pick("its lie", lies)) {
       case 0:
       case 1:
       case 2:

@@ -4,7 +4,7 @@
  * some acts of the two, or with an invariant that does not hold.
  */
 import type { CoreSnapshot } from "../../../agent/signer/state/core.ts";
-import type { Answer, CourierView, Push } from "../../../agent/socket/verbs.ts";
+import type { Answer, CourierView, PushMessage } from "../../../agent/socket/verbs.ts";
 import { AgentError } from "../../../base/fault.ts";
 import type { Job } from "../../../protocol/messages.ts";
 import { DurableLedger } from "../invariants/ledger.ts";
@@ -77,7 +77,7 @@ export class TwoLiars {
       mayBeAhead: () => true,
       isVoid: (_, raw) =>
         raw === "" || (readTransfer(raw)?.expirationMs ?? 0) + marginMs < this.machine.clock(),
-      ...{ isHonest: false, isPlaced: () => true, isForeign: () => false },
+      ...{ isHonest: false, isPlaced: () => true, isForeign: () => false, mayBePaid: () => false },
     });
     const { drive } = this.machine;
     drive.onDurable = (file, bytes) => {
@@ -166,7 +166,7 @@ export class TwoLiars {
     this.#holds(() => this.#ledger.signs(digest));
   }
 
-  #seen(message: Answer | Push): void {
+  #seen(message: Answer | PushMessage): void {
     if (this.#drives.answerDies(this.machine)) return;
     const found = message as {
       withdrawal?: CourierView;

@@ -10,9 +10,9 @@ import { createMetrics } from "../../../agent/courier/metrics.ts";
 import { createChainAccess } from "../../../agent/courier/nodes/chain.ts";
 import { ledgerDisk } from "../../../agent/ledger/disk.ts";
 import { createLedger, openLedger } from "../../../agent/ledger/ledger.ts";
-import type { Beginning } from "../../../agent/ledger/records.ts";
+import type { FirstRecord } from "../../../agent/ledger/records.ts";
 import { checkpointLocation } from "../../../agent/ledger/seal.ts";
-import { Run } from "../../../agent/signer/handlers/context.ts";
+import { SignerRun } from "../../../agent/signer/handlers/context.ts";
 import { readRules } from "../../../agent/signer/policy/rules.ts";
 import { Signer } from "../../../agent/signer/runtime/signer.ts";
 import { courierVerbs } from "../../../agent/signer/sockets/courier.ts";
@@ -20,7 +20,7 @@ import { operatorVerbs } from "../../../agent/signer/sockets/operator.ts";
 import { Core, type CoreSnapshot } from "../../../agent/signer/state/core.ts";
 import { ledgerTime } from "../../../agent/signer/state/ledger-time.ts";
 import type { Vault } from "../../../agent/signer/vault/vault.ts";
-import type { Answer, Push, Request } from "../../../agent/socket/verbs.ts";
+import type { Answer, PushMessage, Request } from "../../../agent/socket/verbs.ts";
 import { AgentError } from "../../../base/fault.ts";
 import { openSender } from "../../../chains/connect.ts";
 import { privateKeyFromSeed, publicKeyFromHex, publicKeyHex } from "../../../protocol/envelope.ts";
@@ -82,7 +82,7 @@ const statusMs = {
 interface Environment {
   readonly plan: Plan;
   /** Everything that leaves the signer. */
-  readonly seen: (machine: Machine, message: Answer | Push) => void;
+  readonly seen: (machine: Machine, message: Answer | PushMessage) => void;
   /** The courier's requests to the signer, as they arrive. */
   readonly touched: Touched;
   /** The signer's requests to the world if it cannot go on. */
@@ -125,7 +125,7 @@ export class Machine {
   readonly clock = (): number => begun + Math.floor(kernel.scheduler.nowMs) + this.skewMs;
 
   /** The content of a checkpoint's file. */
-  stateIn({ file, seq }: Beginning): CoreSnapshot {
+  stateIn({ file, seq }: FirstRecord): CoreSnapshot {
     const bytes =
       this.drive.entries.get(file)?.read(0, Number.MAX_SAFE_INTEGER) ?? new Uint8Array(0);
     const text = seal.open(checkpointLocation(Number(/\d{8}/.exec(file)?.[0]), seq), bytes);
@@ -173,7 +173,7 @@ export class Machine {
     const { scheduler, random } = kernel;
     const monotonic = (): number => scheduler.nowMs;
     const settings = signerSettings(plan);
-    const run = new Run(random.bytes("run nonce", 32).toString("hex"), this.clock());
+    const run = new SignerRun(random.bytes("run nonce", 32).toString("hex"), this.clock());
     const found = {
       disk: ledgerDisk(`/${this.name}/ledger`),
       seal,

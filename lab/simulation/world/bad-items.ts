@@ -1,8 +1,8 @@
 /**
  * Faults of one merchant's things in the answers of the gateway's nodes, for as long as a run
  * lasts: its hot wallet and its addresses cannot be read, its payouts and their ends cannot be
- * judged, its payments are shown so that nobody can read them. Everybody else's answers are the
- * nodes' own.
+ * judged, its payments are shown so that nobody can read them. A token can be one in which nobody's
+ * account is read. All other answers are the nodes' own.
  */
 import { AgentError } from "../../../base/fault.ts";
 import { failed } from "../../../base/result.ts";
@@ -11,7 +11,7 @@ import type { WatcherNodes } from "../../../chains/nodes.ts";
 import { payeeOf } from "../../../chains/payees.ts";
 import { firstOther } from "./others.ts";
 import type { BadItem, Plan } from "./plan.ts";
-import { network } from "./setting.ts";
+import { network, contract as token } from "./setting.ts";
 
 /** The accounts of the merchant that has them. */
 interface BadMerchant {
@@ -46,7 +46,8 @@ function badReader(
     count.questions += 1;
     return new AgentError(code, "none", words);
   };
-  const isBad = (account: string): boolean =>
+  const isBad = (account: string, contract: string): boolean =>
+    (items.has("token") && contract === token) ||
     (items.has("wallet") && account === hotWallet) ||
     (items.has("addresses") && addresses.has(account));
   return (options) => {
@@ -63,14 +64,14 @@ function badReader(
     return {
       ...honest,
       balance: async (account, contract, block) => {
-        if (isBad(account)) throw fault("NODE_ERROR", "too many coins");
+        if (isBad(account, contract)) throw fault("NODE_ERROR", "too many coins");
         return honest.balance(account, contract, block);
       },
       balances: async (questions, block) => {
-        const fine = questions.filter(({ account }) => !isBad(account));
+        const fine = questions.filter(({ account, contract }) => !isBad(account, contract));
         const told = [...(fine.length === 0 ? [] : await honest.balances(fine, block))];
-        return questions.map(({ account }) =>
-          isBad(account)
+        return questions.map(({ account, contract }) =>
+          isBad(account, contract)
             ? failed(fault("NODE_ERROR", "too many coins"))
             : (told.shift() ?? failed(fault("NODE_ANSWER", "no answer"))),
         );

@@ -2,6 +2,7 @@
  * The ground of a run: one chain with its nodes, their faults, and the judge that compares money
  * with the chain. One for each family of chains; the world around is the same. Types alone.
  */
+import type { SightedCoin } from "../../../protocol/sightings.ts";
 import type { Money } from "../invariants/money.ts";
 import type { Chain } from "./chain.ts";
 import type { FaultKind, Plan } from "./plan.ts";
@@ -27,6 +28,8 @@ export interface Hostilities {
   hurried(transactionId?: string): Readonly<Record<string, string>>;
   /** The transactions that made the coins of these parameters, where a chain has coins. */
   evidence?(txParams: Readonly<Record<string, string>>): readonly string[];
+  /** Coins that courier and gateway have agreed to name, of which the chain has none. */
+  madeUp?(): readonly SightedCoin[];
   /** A hash that no attempt has. */
   readonly noHash: string;
 }

@@ -67,6 +67,7 @@ export class CoinChain {
   onBlock: (block: CoinBlock | null) => void = () => {};
   #salt = 0;
   #paid = 0;
+  readonly #madeUp = new Set<string>(); // hashes
 
   constructor(options: CoinChainOptions) {
     this.options = options;
@@ -109,7 +110,13 @@ export class CoinChain {
     const from = `${twice(Buffer.from(`made up ${this.#paid}`)).toString("hex")}:0`;
     const transaction = writeCoinTransaction([from], [{ units, script: this.options.script }]);
     this.made.set(transaction.hash, transaction);
+    this.#madeUp.add(transaction.hash);
     return `${transaction.hash}:0`;
+  }
+
+  /** Whether nobody has the transaction that made the coin. */
+  isMadeUp(coin: string): boolean {
+    return this.#madeUp.has(coin.slice(0, 64));
   }
 
   outputOf(coin: string): CoinOutput | undefined {

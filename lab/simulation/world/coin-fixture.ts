@@ -1,4 +1,5 @@
 /** The ground of a run on a chain of coins, where a coin is taken only once. */
+import type { SightedCoin } from "../../../protocol/sightings.ts";
 import { CoinMoney } from "../invariants/coins.ts";
 import { kernel, note } from "../kernel/kernel.ts";
 import type { Owner } from "../kernel/scheduler.ts";
@@ -8,7 +9,7 @@ import { CoinNode } from "./coin-node.ts";
 import { scriptOf } from "./coin-script.ts";
 import { noFaults } from "./node.ts";
 import type { Plan } from "./plan.ts";
-import { begun, hotWallet, nodeUrls } from "./setting.ts";
+import { begun, hotWallet, network, nodeUrls } from "./setting.ts";
 
 const satPerKvB = 3_000n;
 /** The least rate that nodes forward. */
@@ -69,12 +70,15 @@ export class CoinChainFixture implements ChainFixture {
   readonly #amounts: readonly bigint[]; // that are ordered
   readonly #later: (readonly bigint[])[];
   readonly #makesUp: boolean; // the courier names coins that there are not
+  readonly #isAgreed: boolean; // and so does the gateway
+  readonly #agreed = new Map<bigint, Pick<SightedCoin, "id" | "units">>(); // by the payment's amount
   #dearUntilMs = 0; // the market's rise ends then; 0 for none
 
   constructor(plan: Plan, onCircle: (owner: Owner) => void) {
     const { confirmations, family } = plan;
     this.#network = networks[family === "litecoinregtest" ? family : "bitcoinregtest"];
-    this.#makesUp = plan.unnamed === "courier" || plan.unnamed === "both";
+    this.#isAgreed = plan.unnamed === "both";
+    this.#makesUp = plan.unnamed === "courier" || this.#isAgreed;
     this.#amounts = plan.orders.map(({ units }) => units);
     const { funds, later } = kernel.random.pick("the account's coins", wallets);
     this.#later = [...later];
@@ -127,6 +131,8 @@ export class CoinChainFixture implements ChainFixture {
       this.#offer(kernel.random.pick("hostile amount", [0n, 0n, 0n, 1n, -1n]), transactionId),
     hurried: (transactionId) => this.#offer(0n, transactionId),
     evidence: ({ coins = "" }) => this.#evidence(coins),
+    madeUp: () =>
+      [...this.#agreed.values()].map((coin) => ({ network, account: hotWallet, ...coin })),
   };
 
   /**
@@ -139,7 +145,7 @@ export class CoinChainFixture implements ChainFixture {
       this.money.amountOf(transactionId) ?? random.pick("hostile payment", this.#amounts);
     const isMadeUp = this.#makesUp && random.below("made-up coins", 3) > 0;
     const chosen = isMadeUp
-      ? [this.#chain.makeUp(amount * 2n)]
+      ? [this.#madeUpFor(amount)]
       : random.below("hostile coins", 2) === 0
         ? this.#changed()
         : this.#some();
@@ -158,6 +164,15 @@ export class CoinChainFixture implements ChainFixture {
       changeSat: changeSat > 0n ? `${changeSat}` : "0",
       feeSat: `${feeSat}`,
     };
+  }
+
+  /** The same for each payment of this amount, where gateway and courier lie with one mind. */
+  #madeUpFor(amount: bigint): string {
+    const units = amount * 2n;
+    if (!this.#isAgreed) return this.#chain.makeUp(units);
+    const coin = this.#agreed.get(amount) ?? { id: this.#chain.makeUp(units), units: `${units}` };
+    this.#agreed.set(amount, coin);
+    return coin.id;
   }
 
   /** Coins in a row, of the account, of others, or named before, enough for an order as a rule. */

@@ -4,7 +4,7 @@
  * real pool judges its questions and answers. Source: the API's description (API.md).
  */
 import { AgentError } from "../../../base/fault.ts";
-import type { Told } from "../../../chains/utxo/esplora.ts";
+import type { EsploraAnswer } from "../../../chains/utxo/esplora.ts";
 import { kernel, note, type RpcEndpoint } from "../kernel/kernel.ts";
 import type { Owner } from "../kernel/scheduler.ts";
 import { blockBytes } from "./coin-block.ts";
@@ -51,7 +51,7 @@ export class CoinNode implements RpcEndpoint {
       return new Promise(() => {});
     }
     note(`asks ${path.split("/")[1]}`, isWrite ? String(body).slice(-16) : path.slice(-16));
-    const act = (): Told => (isWrite ? this.#send(String(body)) : this.#answer(path));
+    const act = (): EsploraAnswer => (isWrite ? this.#send(String(body)) : this.#answer(path));
     if (error > 0 && random.fault("node error", error)) {
       const isRefused = random.below("refused or failed", 2) === 0;
       if (isRefused)
@@ -87,7 +87,7 @@ export class CoinNode implements RpcEndpoint {
     return Math.max(0, this.#chain.blocks.length - 1 - this.faults.lagBlocks);
   }
 
-  #send(raw: string): Told {
+  #send(raw: string): EsploraAnswer {
     if (this.faults.hides > 0 && kernel.random.fault("node hides", this.faults.hides)) {
       this.#hidden.push(raw);
       return refused("sendrawtransaction RPC error: timeout");
@@ -98,7 +98,7 @@ export class CoinNode implements RpcEndpoint {
     return words === "" ? text(hash) : refused(words);
   }
 
-  #answer(path: string): Told {
+  #answer(path: string): EsploraAnswer {
     const [, kind = "", name = "", part = "", last = ""] = path.split("/");
     const honest = this.#read(path, kind, name, part, last);
     const { lie } = this.faults;
@@ -107,7 +107,7 @@ export class CoinNode implements RpcEndpoint {
       : honest;
   }
 
-  #read(path: string, kind: string, name: string, part: string, last: string): Told {
+  #read(path: string, kind: string, name: string, part: string, last: string): EsploraAnswer {
     // As electrs, which reads an id before it looks for anything.
     if ((kind === "tx" || kind === "block") && !/^[0-9a-f]{64}$/.test(name))
       return refused("Invalid hex string");
@@ -126,7 +126,7 @@ export class CoinNode implements RpcEndpoint {
     return part === "utxo" ? this.#unspent(name) : this.#sums(name);
   }
 
-  #block(hash: string, part: string): Told {
+  #block(hash: string, part: string): EsploraAnswer {
     const block = this.#chain.blocks.slice(0, this.#top + 1).find((one) => one.hash === hash);
     if (block === undefined) return absent("Block");
     if (part === "raw") return { ok: true, bytes: blockBytes(block) };
@@ -150,7 +150,7 @@ export class CoinNode implements RpcEndpoint {
     ];
   }
 
-  #transaction(hash: string, part: string, last: string): Told {
+  #transaction(hash: string, part: string, last: string): EsploraAnswer {
     const all = this.#placed();
     const found = all.find(({ transaction }) => transaction.hash === hash);
     if (part === "status") return json(statusOf(found?.block ?? null));
@@ -172,7 +172,7 @@ export class CoinNode implements RpcEndpoint {
     return made === undefined ? absent("Transaction") : text(made.raw);
   }
 
-  #unspent(address: string): Told {
+  #unspent(address: string): EsploraAnswer {
     const script = this.#scriptOf(address);
     const all = this.#placed();
     const spent = new Set(
@@ -197,7 +197,7 @@ export class CoinNode implements RpcEndpoint {
     );
   }
 
-  #history(address: string, part: string, after = ""): Told {
+  #history(address: string, part: string, after = ""): EsploraAnswer {
     const mine = this.#named(address);
     const chain = mine.filter(({ block }) => block !== null).reverse();
     const from =
@@ -222,7 +222,7 @@ export class CoinNode implements RpcEndpoint {
     return { txid: hash, vin, vout, status: statusOf(block) };
   }
 
-  #sums(address: string): Told {
+  #sums(address: string): EsploraAnswer {
     const script = this.#scriptOf(address);
     const placed = this.#named(address).filter(({ block }) => block !== null);
     const funded = placed.flatMap(({ transaction }) =>
@@ -240,7 +240,7 @@ export class CoinNode implements RpcEndpoint {
   }
 
   /** Something else in the same shape. */
-  #lie(kind: string, name: string, part: string, honest: Told): Told {
+  #lie(kind: string, name: string, part: string, honest: EsploraAnswer): EsploraAnswer {
     const { random } = kernel;
     const turn = random.below("lie", 4);
     const top = this.#chain.blocks[this.#top] as CoinBlock;
@@ -257,7 +257,7 @@ export class CoinNode implements RpcEndpoint {
   }
 
   /** Coins that there are, of ten times as much; and one that there is not. */
-  #inventedCoins(address: string): Told {
+  #inventedCoins(address: string): EsploraAnswer {
     const honest = this.#unspent(address);
     const list = honest.ok ? (JSON.parse(honest.bytes.toString()) as readonly Json[]) : [];
     const more = list.map((one) => ({ ...one, value: Number(one.value) * 10 }));
@@ -265,19 +265,19 @@ export class CoinNode implements RpcEndpoint {
   }
 }
 
-function text(value: string): Told {
+function text(value: string): EsploraAnswer {
   return { ok: true, bytes: Buffer.from(value) };
 }
 
-function json(value: unknown): Told {
+function json(value: unknown): EsploraAnswer {
   return text(JSON.stringify(value));
 }
 
-function absent(what: string): Told {
+function absent(what: string): EsploraAnswer {
   return { ok: false, status: 404, isAbsent: true, words: `${what} not found` };
 }
 
-function refused(words: string): Told {
+function refused(words: string): EsploraAnswer {
   return { ok: false, status: 400, isAbsent: false, words };
 }
 

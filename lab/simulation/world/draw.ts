@@ -165,6 +165,7 @@ function drawAny(random: Random): Omit<Plan, "isForged" | "isRestoredAgain" | "p
       maxTopUp: "",
       liars: "",
       bad: [],
+      leastMs: 0,
       unnamed: "",
       nodesFrom: "own",
       isUnseen: false,

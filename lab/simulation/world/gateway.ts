@@ -36,7 +36,7 @@ import { kernel, note } from "../kernel/kernel.ts";
 import type { Owner } from "../kernel/scheduler.ts";
 import type { Machine } from "./agent.ts";
 import { readerOf } from "./bad-items.ts";
-import { perhapsFalse } from "./false-sightings.ts";
+import { type Lies, perhapsFalse } from "./false-sightings.ts";
 import { logOf } from "./log.ts";
 import type { Network } from "./network.ts";
 import { isSwept, type Plan } from "./plan.ts";
@@ -78,7 +78,7 @@ interface GatewayOptions {
   /** A commit is durable; these of the tables that tell of withdrawals were written to. */
   readonly committed: (tables: ReadonlySet<string>) => void;
   readonly thrown: (owner: Owner, error: unknown) => void;
-  readonly liesNow: () => boolean; // it says of coins and first slots what it likes
+  readonly lies: Lies;
 }
 
 /** As pairing leaves them in the agent's row. */
@@ -241,7 +241,7 @@ export class Gateway {
 
   #run(owner: Owner): void {
     this.#runs += 1;
-    const { plan, net, liesNow } = this.#options;
+    const { plan, net, lies } = this.#options;
     const log = logOf(owner);
     const store = this.#storeOf(owner, log);
     store.onPoisoned(() => this.ends(owner));
@@ -253,7 +253,7 @@ export class Gateway {
     const limits = { ...linkLimits, deadMs: linkDeadMs[stage.family] };
     const marks = this.#openMarks(store);
     const sightings = createSightings({ store, log, clock, reader: (of) => watcher.readerOf(of) });
-    const answerQuestion = perhapsFalse(sightings, { liesNow, plan });
+    const answerQuestion = perhapsFalse(sightings, lies);
     startHub({
       server,
       store,

@@ -31,6 +31,8 @@ const verbs = [
   "sing",
 ] as const;
 const rushedFramesMax = 24;
+/** One request in so many, where gateway and courier lie with one mind. */
+const madeUpEndOf = 6;
 const codes = ["CHAIN_WOULD_REVERT", "OPERATOR_REFUSED", "nothing", ""] as const;
 
 export class Hostile {
@@ -116,8 +118,14 @@ export class Hostile {
       return;
     }
     const socket = this.#connected(machine);
-    const verb = random.pick("hostile verb", verbs);
-    const body = random.below("hostile garbage", 12) === 0 ? this.#garbage() : this.#body(verb);
+    const isMadeUp =
+      this.#world.plan.unnamed === "both" && random.below("makes up an end", madeUpEndOf) === 0;
+    const verb = isMadeUp ? "observed" : random.pick("hostile verb", verbs);
+    const body = isMadeUp
+      ? this.#madeUpEnd()
+      : random.below("hostile garbage", 12) === 0
+        ? this.#garbage()
+        : this.#body(verb);
     const asked = socket.request(verb as keyof CourierRequests, body as never) as Promise<Body>;
     asked.then(
       (answer) => {
@@ -155,6 +163,22 @@ export class Hostile {
     socket.request("hello", {}).then(({ open }) => {
       this.#views = open;
     }, drop);
+  }
+
+  /** An end of whatever is out, as nobody's chain has it. */
+  #madeUpEnd(): Body {
+    const { random } = kernel;
+    const out = this.#views.filter(({ attempts }) => attempts.some(({ raw }) => raw !== undefined));
+    const { transactionId = "", attempts = [] } =
+      out[random.below("ends which", Math.max(1, out.length))] ?? {};
+    const outcome = random.pick("made-up outcome", ["paid", "reverted"] as const);
+    return {
+      transactionId,
+      stage: "final",
+      outcome,
+      txHash: attempts.at(-1)?.txHash ?? "",
+      block: 1,
+    };
   }
 
   #garbage(): Body {

@@ -8,7 +8,7 @@ import type {
   Answer,
   CourierAnswers,
   CourierRequests,
-  Push,
+  PushMessage,
   Request,
 } from "../../../agent/socket/verbs.ts";
 import { AgentError } from "../../../base/fault.ts";
@@ -36,9 +36,9 @@ export class LocalSocket implements SocketClient<CourierRequests, CourierAnswers
   readonly #owner: Owner;
   readonly #signer: ListeningSigner | null;
   readonly #waiting = new Map<number, Waiting>();
-  readonly #seen: (message: Answer | Push) => void;
+  readonly #seen: (message: Answer | PushMessage) => void;
   readonly #touched: Touched;
-  #onPush: (push: Push) => void = () => {};
+  #onPush: (push: PushMessage) => void = () => {};
   #onClose: (reason: AgentError) => void = () => {};
   #ended: AgentError | null = null;
   #nextId = 1;
@@ -47,7 +47,7 @@ export class LocalSocket implements SocketClient<CourierRequests, CourierAnswers
   constructor(
     owner: Owner,
     signer: ListeningSigner | null,
-    seen: (message: Answer | Push) => void,
+    seen: (message: Answer | PushMessage) => void,
     touched: Touched = (_, body) => body,
   ) {
     this.#owner = owner;
@@ -103,7 +103,7 @@ export class LocalSocket implements SocketClient<CourierRequests, CourierAnswers
     return this.#ended !== null;
   }
 
-  push(message: Push): void {
+  push(message: PushMessage): void {
     if (this.#ended !== null) return;
     this.#seen(message);
     if (this.#signer?.owner.isAlive !== true) return;
@@ -119,7 +119,7 @@ export class LocalSocket implements SocketClient<CourierRequests, CourierAnswers
     );
   }
 
-  onPush(listener: (push: Push) => void): void {
+  onPush(listener: (push: PushMessage) => void): void {
     this.#onPush = listener;
   }
 

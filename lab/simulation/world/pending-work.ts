@@ -76,7 +76,7 @@ export function isHeldUp({ gateway, takeover, machines, chainFixture }: Scene): 
 }
 
 export function pendingWorkOf(world: Scene): string {
-  // A lying courier had a spent coin added to a payment, and no operator here cancels it.
+  // A lying courier had a spent coin, or none, added to a payment, and no operator here cancels it.
   const isSpoiled = world.faultInjector.isDeceived && world.payments.isSpoiled === true;
   return isHeldUp(world) || isSpoiled
     ? ""

@@ -163,6 +163,8 @@ export interface Plan {
    * The unreadable things of another merchant, of whom everything else is as the liars' merchants.
    */
   readonly bad: readonly BadItem[];
+  /** The run lasts so long at least. */
+  readonly leastMs: number;
   /** Who names coins and first slots that there are not; "" for nobody, or a courier's own lies. */
   readonly unnamed: "" | "courier" | "gateway" | "both";
   /** The gateway's clock is a day and more from the truth for seconds, again and again. */
@@ -173,8 +175,19 @@ export interface Plan {
   readonly nodesFrom: "own" | "gateway" | "";
 }
 
-/** Things of one merchant that cannot be read or judged. */
-export const badItems = ["wallet", "addresses", "payouts", "ends", "payments"] as const;
+/**
+ * Things of one merchant that cannot be read or judged, a token that nobody's account can be read
+ * in, and more addresses than a pass asks about that hold less than their sweep costs.
+ */
+export const badItems = [
+  "wallet",
+  "addresses",
+  "payouts",
+  "ends",
+  "payments",
+  "token",
+  "dust",
+] as const;
 export type BadItem = (typeof badItems)[number];
 
 /** Destinations in EIP-55 form. */

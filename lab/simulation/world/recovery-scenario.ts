@@ -25,8 +25,8 @@ const contradictions: ReadonlySet<string> = new Set(["HUB_CONTRADICTION", "HUB_S
 /** Refusals of a look that came too early and is done again. */
 const tooEarly: ReadonlySet<string> = new Set([
   ...["RECOVERY_NONE", "SIGNER_LOCKED", "SIGNER_NO_HANDSHAKE", "RECOVERY_OFFERED"],
-  // The nodes here are some blocks behind what another server of the wallet sent.
-  "RECOVERY_SLOT",
+  // The nodes here have not counted, or are behind what another server of the wallet sent.
+  ...["RECOVERY_SLOT", "RECOVERY_COUNT"],
   // The disk failed in the midst of it: the signer starts again.
   ...["LEDGER_DISK_FULL", "LEDGER_POISONED", "WITHDRAWAL_DIGEST"],
   ...["WITHDRAWAL_NOT_HELD", "WITHDRAWAL_CLOSED", "WITHDRAWAL_HAS_SLOT"],

@@ -2,7 +2,7 @@
  * One simulated run as its parts see it: what each may ask of the machines, the chain, the fault
  * injector and the people. Types alone, so that no part imports the run that puts it together.
  */
-import type { Answer, OperatorView, Push } from "../../../agent/socket/verbs.ts";
+import type { Answer, OperatorView, PushMessage } from "../../../agent/socket/verbs.ts";
 import type { DurableLedger } from "../invariants/ledger.ts";
 import type { Money } from "../invariants/money.ts";
 import type { RequestRow } from "../invariants/request-ends.ts";
@@ -97,7 +97,7 @@ interface NextServer {
 }
 
 interface Seen {
-  seen(machine: Machine, message: Answer | Push): void;
+  seen(machine: Machine, message: Answer | PushMessage): void;
   missingOf(id: string): string | undefined;
   forget(id: string): void;
   forgetJobs(id: string): void;

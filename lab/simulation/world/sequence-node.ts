@@ -5,7 +5,7 @@
  * documentation of its public methods.
  */
 import { AgentError } from "../../../base/fault.ts";
-import type { Told } from "../../../chains/xrp/rpc.ts";
+import type { RpcReply } from "../../../chains/xrp/rpc.ts";
 import { kernel, note, type RpcEndpoint } from "../kernel/kernel.ts";
 import type { Owner } from "../kernel/scheduler.ts";
 import type { Block, Chain, Included } from "./chain.ts";
@@ -106,7 +106,7 @@ export class SequenceNode implements RpcEndpoint {
     return blocks[Math.max(0, blocks.length - 1 - this.faults.lagBlocks)] as Block;
   }
 
-  #answer(method: string, fields: Json): Told {
+  #answer(method: string, fields: Json): RpcReply {
     if (method === "submit") return this.#submit(String(fields.tx_blob));
     const honest = this.#read(method, fields);
     const { lie, aheadBlocks } = this.faults;
@@ -115,7 +115,7 @@ export class SequenceNode implements RpcEndpoint {
     return isNewest && honest.ok ? numberedHigher(honest.result, aheadBlocks) : honest;
   }
 
-  #read(method: string, fields: Json): Told {
+  #read(method: string, fields: Json): RpcReply {
     switch (method) {
       case "server_info":
         return told({ info: this.#info() });
@@ -159,7 +159,7 @@ export class SequenceNode implements RpcEndpoint {
     return { number: index - ledgersBefore, hash, parentHash: hash, timestamp };
   }
 
-  #ledger(index: unknown): Told {
+  #ledger(index: unknown): RpcReply {
     const block = this.#blockAt(index) ?? this.#blockBefore(index);
     if (block === null) return failed("lgrNotFound", "ledgerNotFound");
     const { number, hash, parentHash, timestamp } = block;
@@ -175,7 +175,7 @@ export class SequenceNode implements RpcEndpoint {
   }
 
   /** The account in a ledger of before the run; nodes of every second chain do not keep them. */
-  #accountBefore(address: string, index: number): Told {
+  #accountBefore(address: string, index: number): RpcReply {
     const { nonce } = this.#chain.options;
     if (nonce % 2 === 1 || address !== this.#account)
       return failed("lgrNotFound", "ledgerNotFound");
@@ -193,7 +193,7 @@ export class SequenceNode implements RpcEndpoint {
     });
   }
 
-  #accountInfo(address: string, index: unknown): Told {
+  #accountInfo(address: string, index: unknown): RpcReply {
     if (typeof index === "number" && index < ledgersBefore)
       return this.#accountBefore(address, index);
     const block = this.#blockAt(index);
@@ -232,7 +232,7 @@ export class SequenceNode implements RpcEndpoint {
       : { txn_count: next - nonce, lowest_sequence: nonce, highest_sequence: next - 1 };
   }
 
-  #history({ account, ledger_index_min: min, ledger_index_max: max, forward }: Json): Told {
+  #history({ account, ledger_index_min: min, ledger_index_max: max, forward }: Json): RpcReply {
     const top = this.#top.number;
     const from = Math.max(0, Number(min) < 0 ? 0 : Number(min) - ledgersBefore);
     const to = Math.min(top, Number(max) < 0 ? top : Number(max) - ledgersBefore);
@@ -277,7 +277,7 @@ export class SequenceNode implements RpcEndpoint {
     return { meta, tx, validated: true };
   }
 
-  #transaction(hash: string): Told {
+  #transaction(hash: string): RpcReply {
     const block = this.#chain.includedIn(hash);
     if (block !== null && block.number <= this.#top.number) {
       const one = block.included.find(({ transaction }) => transaction.hash === hash) as Included;
@@ -289,7 +289,7 @@ export class SequenceNode implements RpcEndpoint {
       : failed("txnNotFound", "Transaction not found.");
   }
 
-  #submit(raw: string): Told {
+  #submit(raw: string): RpcReply {
     const transaction = readSequenceRaw(raw);
     if (transaction === null) return failed("invalidTransaction", "no transaction");
     const { hash } = transaction;
@@ -303,7 +303,7 @@ export class SequenceNode implements RpcEndpoint {
   }
 
   /** Something else in the same shape. */
-  #lie(method: string, fields: Json, honest: Told): Told {
+  #lie(method: string, fields: Json, honest: RpcReply): RpcReply {
     const { random } = kernel;
     const turn = random.below("lie", 4);
     if (method === "fee")
@@ -331,7 +331,7 @@ export class SequenceNode implements RpcEndpoint {
   }
 
   /** Transactions of the pool, shown as if they were in the newest ledger. */
-  #invented(hash: string): Told {
+  #invented(hash: string): RpcReply {
     const waiting = [...this.#chain.pool.values()].find((one) => one.hash === hash);
     if (waiting === undefined) return failed("txnNotFound", "Transaction not found.");
     const one: Included = {
@@ -344,15 +344,15 @@ export class SequenceNode implements RpcEndpoint {
   }
 }
 
-function told(result: Json): Told {
+function told(result: Json): RpcReply {
   return { ok: true, result };
 }
 
-function failed(error: string, words: string): Told {
+function failed(error: string, words: string): RpcReply {
   return { ok: false, error, words: `${error}: ${words}`, result: {} };
 }
 
-function submitted(result: string, hash: string): Told {
+function submitted(result: string, hash: string): RpcReply {
   const isTaken = result === "tesSUCCESS";
   return told({
     engine_result: result,
@@ -372,11 +372,11 @@ function halfOf(list: unknown): readonly unknown[] {
   return all.slice(0, Math.floor(all.length / 2));
 }
 
-function numberedHigher(result: Json, ledgers: number): Told {
+function numberedHigher(result: Json, ledgers: number): RpcReply {
   return told({ ...result, ledger_index: Number(result.ledger_index) + ledgers });
 }
 
-function lieAboutAccount(result: Json, turn: number): Told {
+function lieAboutAccount(result: Json, turn: number): RpcReply {
   const data = result.account_data as Json;
   const sequence = Math.max(1, Number(data.Sequence) + kernel.random.pick("sequence", [40, 1, -1]));
   if (turn < 2) return told({ ...result, account_data: { ...data, Sequence: sequence } });
@@ -388,7 +388,7 @@ function lieAboutAccount(result: Json, turn: number): Told {
   return told({ ...result, account_data: { ...data, Flags: authorizesDeposits } });
 }
 
-function lieAboutMeta(result: Json, turn: number): Told {
+function lieAboutMeta(result: Json, turn: number): RpcReply {
   const meta = result.meta as Json;
   if (turn === 1) {
     const other = meta.TransactionResult === "tesSUCCESS" ? "tecUNFUNDED_PAYMENT" : "tesSUCCESS";

@@ -111,7 +111,11 @@ export class World implements Scene {
         committed: (tables) => this.observer.committed(tables),
       },
       thrown: (owner, error) => this.thrown(owner, error),
-      liesNow: () => this.isFaulty && (plan.unnamed === "gateway" || plan.unnamed === "both"),
+      lies: {
+        plan,
+        isTime: () => this.isFaulty,
+        madeUp: () => this.chainFixture.hostilities.madeUp?.() ?? [],
+      },
     });
     this.payments = this.chainFixture.money;
     this.actors = new Actors(this);
@@ -164,6 +168,7 @@ export class World implements Scene {
       isTrue: (end, txHashes) => this.#mayBeFalse || this.payments.isEnd(end, txHashes),
       mayBeAhead: () =>
         this.#mayBeFalse || this.payments.foreign.size > 0 || this.faultInjector.backups.wasUsed,
+      mayBePaid: (transactionId) => this.payments.mayBePaid?.(transactionId) === true,
       isVoid: (txHash, raw) => this.chainFixture.isVoid(txHash, raw),
       isHonest: this.plan.rates.hostileCourier === 0,
       isPlaced: (txHash) => this.#mayBeFalse || this.chainFixture.wasPlaced(txHash),
@@ -320,6 +325,7 @@ export class World implements Scene {
   #settle(): void {
     const calmMs = kernel.scheduler.nowMs - this.#calmSince;
     this.observer.settled();
+    if (kernel.scheduler.nowMs < this.plan.leastMs) return;
     // The shop goes on: that is what must not be signed any more.
     if ([...this.ledgers.values()].some((ledger) => ledger.isToldOfForeign))
       this.actors.orderOnceMore();

@@ -6,6 +6,7 @@ import type { Random } from "../kernel/random.ts";
 import { bothLie } from "./both-lie.ts";
 import { coins, onLitecoin } from "./coins.ts";
 import { besideWrongClock, wrongClock } from "./gateway-clock.ts";
+import { inCoins, manyOf } from "./order-copies.ts";
 import {
   badItems,
   type DepositOrder,
@@ -319,32 +320,30 @@ function twoMerchants<P extends Drawn>(plan: P, random: Random): P {
   return { ...drawn, rates: { ...drawn.rates, gatewayDies: 0 }, liars: "a merchant" };
 }
 
+/** One in so many runs with something bad lasts until rests have grown. */
+const grownOf = 4;
+const grownMs = 6 * 60_000;
+
 /**
- * One of four other merchants has one to five kinds of things that nobody can read or judge, from
- * the first pass to the last, beside troubles that pass.
+ * One of four other merchants has some kinds of things that nobody can read or judge, or too many
+ * of them, from the first pass to the last, beside troubles that pass. Where nobody can read the
+ * token, the first merchant has only coins.
  */
 function oneBadAmongMany<P extends Drawn>(plan: P, random: Random): P {
   const drawn = twoMerchants(plan, random);
   const bad = badItems.filter((item) => random.below(`bad ${item}`, 2) === 1);
   const one = random.pick("one that is bad", badItems);
+  const items = bad.length === 0 ? [one] : bad;
   return {
     ...drawn,
     rates: limitedTo(
       drawn.rates,
       brief.filter((kind) => kind !== "gatewayDies"),
     ),
-    bad: bad.length === 0 ? [one] : bad,
+    bad: items,
+    leastMs: random.below("until rests have grown", grownOf) === 0 ? grownMs : 0,
+    ...(items.includes("token") ? inCoins(drawn) : {}),
   };
-}
-
-/** As many again, of their own ids, so that an hour's limit has more than it takes. */
-function manyOf(orders: readonly Order[], random: Random): readonly Order[] {
-  const again = orders.map((order, at) => ({
-    ...order,
-    orderId: `more-${at + 1}`,
-    atMs: order.atMs + random.below("more at", 400_000),
-  }));
-  return [...orders, ...again];
 }
 
 function limitedTo(rates: Rates, kinds: readonly FaultKind[]): Rates {

@@ -5,7 +5,7 @@ import type { EventType } from "../../../gateway/callbacks/events.ts";
 import {
   addCallback,
   callbackDeliveries,
-  redeliver,
+  redeliverCallback,
   removeCallback,
   rotateCallback,
   testCallback,
@@ -54,7 +54,7 @@ export async function playCallbacks(story: Story, shop: Shop): Promise<void> {
     ({ state }) => state === "given up",
   );
   if (given === undefined) throw new Error("no callback was given up");
-  fine(redeliver(world.operator(), given.delivery));
+  fine(redeliverCallback(world.operator(), given.delivery));
   await world.tell();
   const all = story.callbacks(shop).find(({ url }) => url === `${site}/all`)?.callbackId ?? "";
   fine(rotateCallback(world.operator(), all));

@@ -1,5 +1,5 @@
 /** The last hour: records of every stage that is not an end, as they stand when the story stops. */
-import { pause } from "../../../gateway/callbacks/targets.ts";
+import { pauseCallbacks } from "../../../gateway/callbacks/targets.ts";
 import { orderSweep } from "../../../gateway/operator/sweeps.ts";
 import type { FixtureAgent } from "../agent.ts";
 import type { ChainPayment } from "../chain.ts";
@@ -53,7 +53,7 @@ async function playLast(story: Story, shop: Shop): Promise<void> {
   const failing = story.callbacks(shop).find(({ url }) => url.endsWith("/paused"));
   const by = { ...world.operator(), actor: "operator Orhan" };
   if (failing !== undefined)
-    world.store.write((database) => pause(database, by, failing.callbackId));
+    world.store.write((database) => pauseCallbacks(database, by, failing.callbackId));
 }
 
 interface Sent {

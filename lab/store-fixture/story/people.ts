@@ -7,7 +7,12 @@ import { familyOf } from "../../../chains/families.ts";
 import { listDepositAccounts } from "../../../gateway/deposits/ceilings.ts";
 import { takeInFound } from "../../../gateway/deposits/found.ts";
 import { scanAccounts } from "../../../gateway/deposits/scan.ts";
-import { addKey, recoverAgent, revoke, unpairAgent } from "../../../gateway/operator/accounts.ts";
+import {
+  addKey,
+  recoverAgent,
+  revokeMerchantKey,
+  unpairAgent,
+} from "../../../gateway/operator/accounts.ts";
 import { allowAddresses, expireKey } from "../../../gateway/operator/keys.ts";
 import { switchMerchant } from "../../../gateway/operator/merchants.ts";
 import { publicKeyHex } from "../../../protocol/envelope.ts";
@@ -62,7 +67,7 @@ export function playKeys(story: Story, shop: Shop): void {
     scopes: Parameters<typeof addKey>[1]["scopes"],
     more: Partial<Parameters<typeof addKey>[1]> = {},
   ) => fine(addKey(by, { merchant, scopes, profile: "compatible", alg: "HS256", ...more }));
-  fine(revoke(by, made(["read"]).keyId));
+  fine(revokeMerchantKey(by, made(["read"]).keyId));
   fine(
     expireKey(by, made(["read", "deposit"], { profile: "strict" }).keyId, storyEnds + 30 * dayMs),
   );

@@ -12,7 +12,7 @@ import type {
 import { broadcastTo, taken } from "../../../chains/providers/broadcasts.ts";
 import { createChainBlocks, graceMs, idOf } from "../../../chains/providers/chain-blocks.ts";
 import { createPrice, middleOf } from "../../../chains/providers/market.ts";
-import { type Examined, examine } from "../../../chains/providers/node-check.ts";
+import { examineNode, type NodeExamination } from "../../../chains/providers/node-check.ts";
 import type { ServerAddress } from "../../../chains/providers/server.ts";
 import { askNewest, type Block, blockQuestion, lacksOf, priceQuestion } from "./questions.ts";
 import { refusals } from "./refusals.ts";
@@ -103,8 +103,8 @@ function watcher(options: Opened): WatcherNodes {
 export const connectors = {
   sender,
   watcher,
-  examine: ({ url }: { readonly url: ServerAddress }): Examined =>
-    examine<NodePool, PoolNode, Block>({
+  examine: ({ url }: { readonly url: ServerAddress }): NodeExamination =>
+    examineNode<NodePool, PoolNode, Block>({
       open: () => open({ urls: [url] }),
       newest: askNewest,
       atMsOf: ({ timestampMs }) => timestampMs,

@@ -1,7 +1,7 @@
 /** The made-up family's questions, and those that the check asks. */
 import { AgentError } from "../../../base/fault.ts";
-import type { Lack } from "../../../chains/nodes.ts";
-import { Lacks } from "../../../chains/providers/node-check.ts";
+import type { MissingAnswer } from "../../../chains/nodes.ts";
+import { MissingAnswers } from "../../../chains/providers/node-check.ts";
 import type { NodePool, PoolNode, Question } from "./wire.ts";
 
 export interface Block {
@@ -36,10 +36,13 @@ export async function askNewest(pool: NodePool, node: PoolNode): Promise<Block> 
 }
 
 /** The questions that the node does not answer. */
-export async function lacksOf(pool: NodePool, { number }: Block): Promise<readonly Lack[]> {
+export async function lacksOf(
+  pool: NodePool,
+  { number }: Block,
+): Promise<readonly MissingAnswer[]> {
   const [node] = pool.nodes;
   if (node === undefined) return [];
-  const lacks = new Lacks<PoolNode, Question<unknown>>(node, pool.ask);
+  const lacks = new MissingAnswers<PoolNode, Question<unknown>>(node, pool.ask);
   await lacks.ask("both", "a block by its number", blockQuestion(number));
   await lacks.ask("payments", "the price", priceQuestion);
   return lacks.found;

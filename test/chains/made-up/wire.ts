@@ -10,15 +10,15 @@ import {
   type Wire,
 } from "../../../chains/providers/question-pool.ts";
 import {
-  type Asked,
   createQuestionQueue,
   type QuestionQueue,
+  type QueuedQuestion,
 } from "../../../chains/providers/question-queue.ts";
-import { post, targetOf } from "../../../chains/providers/rpc-post.ts";
+import { postJson, targetOf } from "../../../chains/providers/rpc-post.ts";
 import { statusFailure } from "../../../chains/providers/status-failure.ts";
 import { headQuestion } from "./questions.ts";
 
-interface Ask extends Asked {
+interface Ask extends QueuedQuestion {
   readonly path: string;
   readonly body: string;
 }
@@ -42,7 +42,7 @@ export interface NodePool extends Omit<QuestionPool<Server, Ask, Question<unknow
 }
 
 const bytesMax = 65_536;
-const limits = { timeoutMs: 2_000, patienceMs: 4_000 } as const;
+const limits = { timeoutMs: 20_000, patienceMs: 40_000 } as const;
 
 const wire: Wire<Server, Ask, Question<unknown>, Told> = {
   chain: "made-up 1",
@@ -54,7 +54,7 @@ const wire: Wire<Server, Ask, Question<unknown>, Told> = {
       ...limits,
       origin: target.origin,
       send: ({ path, body }, timeoutMs, done) =>
-        post({ target, path, body, bytesMax, timeoutMs }, (outcome) => {
+        postJson({ target, path, body, bytesMax, timeoutMs }, (outcome) => {
           if (!outcome.ok) return done(outcome);
           const { status, body: text } = outcome;
           done(

@@ -10,22 +10,29 @@ import type { RecoveryPlan } from "../../../socket/recovery-plan.ts";
 import { ledgerTime } from "../../state/ledger-time.ts";
 import { type RecoveredState, recoverState } from "../../state/recovered-ledger.ts";
 import { aheadOfBlocks, fullDisk, type RequestContext } from "../context.ts";
-import type { Shown } from "../orders.ts";
+import type { RecoveryPlanSource } from "../orders.ts";
 
 /** The most withdrawals in an answer; the digest covers all. */
 const shownMax = 1_000;
 
-type Planned =
+type RecoveryResult =
   | { readonly ok: true; readonly plan: RecoveryPlan; readonly recovered: RecoveredState }
   | Refusal;
 
 /**
  * Returns the ledger that the newest order would begin, and remembers the plan: an operator's yes
  * is to exactly this plan, whatever arrives in between. Refuses with RECOVERY_NONE, RECOVERY_OFFER
- * or RECOVERY_SLOT, and with RECOVERY_BOTH if the gateway was restored too and `both` is false.
+ * or RECOVERY_SLOT, with RECOVERY_BOTH if the gateway was restored too and `both` is false, and
+ * with RECOVERY_COUNT before the nodes have agreed on the counts of this run: a ledger that begins
+ * at a slot that the chain has used would lock again. `uncounted` are networks that an operator
+ * recovers without a count, because no node of theirs answers any more.
  * @throws AgentError LEDGER_DAMAGED if an older segment has changed
  */
-export function showRecovery(context: RequestContext, bothRestored: boolean): Planned {
+export function showRecovery(
+  context: RequestContext,
+  bothRestored: boolean,
+  uncounted: ReadonlySet<string>,
+): RecoveryResult {
   const { run } = context;
   const order = run.orders.whole;
   if (order === null) return refuse("RECOVERY_NONE");
@@ -34,6 +41,7 @@ export function showRecovery(context: RequestContext, bothRestored: boolean): Pl
   const shown = {
     order,
     counts: hotWalletCounts(run.counts),
+    uncounted,
     bothRestored,
     localMs: context.localMs,
   };
@@ -48,7 +56,7 @@ export function showRecovery(context: RequestContext, bothRestored: boolean): Pl
  * RECOVERY_NONE, LEDGER_DISK_FULL, LEDGER_READ_ONLY, and as `showRecovery`.
  * @throws AgentError as `showRecovery`
  */
-export function recover(
+export function acceptRecovery(
   context: RequestContext,
   digest: string,
 ): { readonly ok: true; readonly plan: RecoveryPlan } | Refusal {
@@ -88,7 +96,17 @@ function hotWalletCounts(counts: ReadonlyMap<string, string>): ReadonlyMap<strin
   return new Map([...counts].filter(([name]) => !name.includes(" ")));
 }
 
-function plan(context: RequestContext, { order, counts, bothRestored, localMs }: Shown): Planned {
+/** The settings' name of a network with a currency; null for others, whose nodes are not asked. */
+function chainOf({ core }: RequestContext, network: string): string | null {
+  return (
+    [...core.policy.rules.assets.values()].find((asset) => asset.network === network)?.chain ?? null
+  );
+}
+
+function plan(
+  context: RequestContext,
+  { order, counts, uncounted, bothRestored, localMs }: RecoveryPlanSource,
+): RecoveryResult {
   const { core, run } = context;
   const { head } = core.heads;
   const { held } = order;
@@ -102,6 +120,7 @@ function plan(context: RequestContext, { order, counts, bothRestored, localMs }:
     old: core.snapshot(),
     order,
     counts,
+    countedChain: (network) => (uncounted.has(network) ? null : chainOf(context, network)),
     bothRestored,
     nowMs,
     resyncFrom: resyncFrom(context, isHere, bothRestored, held?.seq ?? 0),
@@ -125,6 +144,9 @@ function plan(context: RequestContext, { order, counts, bothRestored, localMs }:
     gatewayHead: held,
     isHere,
     accounts,
+    uncounted: [...uncounted].filter(
+      (network) => !counts.has(network) && accounts.some((one) => one.network === network),
+    ),
     left,
     withdrawals: kept.slice(0, shownMax),
     kept: kept.length,
@@ -175,7 +197,7 @@ function isRolledBackPastRecovery({ core }: RequestContext, held: number): boole
  * Refuses with SIGNER_LOCKED like every act, or with SIGNER_NO_HANDSHAKE before the handshake: the
  * gateway completes no handshake before it has taken the recovered ledger.
  */
-export function finish(context: RequestContext): { readonly ok: true } | Refusal {
+export function finishRecovery(context: RequestContext): { readonly ok: true } | Refusal {
   const { core, run, localMs, monotonicMs } = context;
   if (!core.isHolding) return { ok: true };
   if (core.locked !== null) return refuse("SIGNER_LOCKED", core.locked.code);
