@@ -13,7 +13,7 @@ import { readRooms } from "./rooms.js";
 
 const [
   root = fileURLToPath(new URL("..", import.meta.url)),
-  first = "55a170275e9a697a11bc6067d731f4d6c4c44987",
+  first = "2341449757f176434f9c142eec92201b4760f4c9",
 ] = process.argv.slice(2);
 const titleMax = 72;
 /** Prefixes that are no rooms; `multi` stands for a change that is one thing in many rooms. */

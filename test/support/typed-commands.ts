@@ -49,11 +49,15 @@ export function typeAgent(
   return typed("autowithdraw.js", [...words, "--json", "--state", kit.stateDir], kit.dir);
 }
 
-/** The end of a gateway's command that was refused by a code: the code's advice is on stderr. */
+/** The end of a gateway's command that was refused: the code in its answer, the advice on stderr. */
 export const refusal = (code: Code) => ({
   code: 1,
-  json: null,
+  json: expect.objectContaining({ ok: false, code }),
   said: expect.stringContaining(`hint: ${codes[code].advice}`),
 });
-export const usage = { code: 2, json: null, said: expect.stringContaining("hint: see --help") };
+export const usage = {
+  code: 2,
+  json: expect.objectContaining({ ok: false, code: "COMMAND_USAGE" }),
+  said: expect.stringContaining("hint: see --help"),
+};
 export const done = (json: unknown) => ({ code: 0, json, said: "" });
