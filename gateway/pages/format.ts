@@ -7,6 +7,17 @@ import type { Language } from "../answer/language.ts";
 const localeOf: Readonly<Record<Language, string>> = { en: "en-GB", tr: "tr-TR" };
 const priceDigitsMax = 8;
 
+/** A format costs some hundred times more to make than to use, and a page uses three. */
+const moments: Readonly<Record<Language, Intl.DateTimeFormat>> = {
+  en: momentFormat("en"),
+  tr: momentFormat("tr"),
+};
+
+function momentFormat(language: Language): Intl.DateTimeFormat {
+  const options = { dateStyle: "medium", timeStyle: "short", timeZone: "UTC" } as const;
+  return new Intl.DateTimeFormat(localeOf[language], options);
+}
+
 /** A sum of fiat money by a decimal string, exact at any length. */
 export function fiatText(language: Language, amount: string, currency: string): string {
   const [, fraction = ""] = amount.split(".");
@@ -25,6 +36,5 @@ export function fiatText(language: Language, amount: string, currency: string): 
 
 /** A moment in UTC, with the zone's name. */
 export function timeText(language: Language, atMs: number): string {
-  const options = { dateStyle: "medium", timeStyle: "short", timeZone: "UTC" } as const;
-  return `${new Intl.DateTimeFormat(localeOf[language], options).format(atMs)} UTC`;
+  return `${moments[language].format(atMs)} UTC`;
 }

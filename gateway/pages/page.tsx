@@ -86,8 +86,42 @@ function figuresOf(shown: PayerView, language: Language): Figures {
   };
 }
 
-/** The page of one request. */
-export function renderPage(shown: PayerView, { language, version }: PageFrame): string {
+/** So many pages of 9 KiB are kept. */
+const pagesMax = 500;
+const pages = new Map<string, readonly [beforeTime: string, afterTime: string]>();
+
+/**
+ * The page of one request. A page without a script loads itself every few seconds, and little of
+ * it is new: the text is kept by all that it shows, and the server's time alone is put in.
+ */
+export function renderPage(shown: PayerView, frame: PageFrame): string {
+  const key = contentOf(shown, frame);
+  const known = pages.get(key);
+  if (known !== undefined) return known.join(nowAttribute(shown));
+  const text = drawPage(shown, frame);
+  const parts = text.split(nowAttribute(shown));
+  if (pages.size >= pagesMax) pages.delete(pages.keys().next().value as string);
+  pages.set(key, [parts[0] ?? "", parts[1] ?? ""]);
+  return text;
+}
+
+/** No text of a shop holds it, because quotes are escaped. */
+const nowAttribute = ({ nowMs }: PayerView): string => `data-now="${nowMs}"`;
+
+/** All that a page shows but the server's time, of which it shows the minutes left. */
+function contentOf({ linkFor, nowMs, ...shown }: PayerView, frame: PageFrame): string {
+  const view = { linkFor, nowMs, ...shown };
+  const time = [isOver(view), minutesLeft(view)];
+  return JSON.stringify([frame, time, linkFor(dueUnits(view)), shown], (_, value: unknown) =>
+    typeof value === "bigint" ? `${value}` : value,
+  );
+}
+
+const minutesLeft = ({ expiresAt, nowMs }: PayerView): number =>
+  Math.floor((expiresAt - nowMs) / minuteMs);
+
+/** The page of one request, drawn anew. */
+export function drawPage(shown: PayerView, { language, version }: PageFrame): string {
   const state = stateOf(shown);
   const words = wordsIn[language];
   const view: View = { shown, state, figures: figuresOf(shown, language), words, language };
@@ -217,7 +251,7 @@ function withTime(sentence: string, time: string, element: VNode): ComponentChil
 }
 
 function Left({ shown, words }: Pick<View, "shown" | "words">): VNode {
-  const minutes = Math.floor((shown.expiresAt - shown.nowMs) / minuteMs);
+  const minutes = minutesLeft(shown);
   return (
     <p
       class="left"

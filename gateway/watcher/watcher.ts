@@ -123,8 +123,7 @@ export function startWatcher(options: WatcherOptions): Watcher {
     unreadSince: (place) =>
       watches.find((watch) => watch.network === place.network)?.unreadSince(place) ?? null,
     isLate: (network) => watches.find((watch) => watch.network === network)?.isLate ?? false,
-    readAt: (network) =>
-      watches.find((watch) => watch.status().network === network)?.readAt ?? null,
+    readAt: (network) => watches.find((watch) => watch.network === network)?.readAt ?? null,
     ownClock,
     readerOf: (network) => watches.find((watch) => watch.network === network)?.reader,
     close: async () => {

@@ -5,7 +5,7 @@
  */
 import { describe, expect, it } from "vitest";
 import { decimalOf } from "../../gateway/api/payer-view.ts";
-import { renderNotice, renderPage } from "../../gateway/pages/page.tsx";
+import { drawPage, renderNotice, renderPage } from "../../gateway/pages/page.tsx";
 import { groupsOf } from "../../gateway/pages/parts.tsx";
 import type { PayerView } from "../../gateway/pages/payer-view.ts";
 import {
@@ -154,6 +154,39 @@ describe("the payment page", () => {
       }
     });
   }
+
+  it("is the same from memory as drawn anew, at each time of each state", () => {
+    const atEnd = base.expiresAt;
+    const times = [nowMs, nowMs + 1, nowMs + 59_000, nowMs + 60_000, atEnd - 1, atEnd, atEnd + 1];
+    for (const [changed] of Object.values(table))
+      for (const language of ["en", "tr", "en"] as const)
+        for (const version of ["1", "2"])
+          for (const time of times) {
+            const view = { ...base, ...changed, nowMs: time };
+            expect(renderPage(view, { language, version })).toBe(
+              drawPage(view, { language, version }),
+            );
+          }
+  });
+
+  it("that was shown a moment ago is not drawn again", () => {
+    let reads = 0;
+    const network = {
+      ...base.network,
+      get name() {
+        reads += 1;
+        return "Ethereum of this test";
+      },
+    };
+    const readsOf = (time: number): number => {
+      reads = 0;
+      renderPage({ ...base, network, nowMs: time }, { language: "en", version: "1" });
+      return reads;
+    };
+    expect(readsOf(nowMs + 1)).toBeGreaterThan(1);
+    expect(readsOf(nowMs + 500)).toBe(1);
+    expect(readsOf(nowMs + 61_000)).toBeGreaterThan(1);
+  });
 
   it("says that confirmation takes longer while the final block stands, and only then", () => {
     const view = { ...base, seenUnits: base.amountUnits };
