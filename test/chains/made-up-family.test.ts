@@ -72,10 +72,7 @@ const tables: readonly Table[] = [
     file: "chains/presets.ts",
     imports: 'import { madeupChains, madeupCurrencies } from "./madeup/presets.ts";',
     lines: [
-      {
-        from: "...utxoChains, ...xrpChains };",
-        to: "...utxoChains, ...xrpChains, ...madeupChains };",
-      },
+      below("  ...xrpChains,", "  ...madeupChains,"),
       below("  ...xrpCurrencies,", "  ...madeupCurrencies,"),
     ],
   },

@@ -72,6 +72,15 @@ describe("the commands of agent and gateway", () => {
       },
       said,
     );
+  /** The node has the transaction, so that it can be in the next block. */
+  const isSent = (hash = "") =>
+    until(
+      `${hash} is at the node`,
+      waitMs,
+      async () =>
+        (await rpc(kit.anvil.url, "eth_getTransactionByHash", [hash])) ? true : undefined,
+      said,
+    );
 
   beforeAll(async () => {
     kit = await startKit({ inProcess: true, confirmations: 2 });
@@ -197,6 +206,7 @@ describe("the commands of agent and gateway", () => {
       json: { ok: true, plan: { act: "replace" } },
     });
     const [, second] = await hasAttempts(paid, 2);
+    await isSent(second?.txHash);
     await settle(kit.anvil.url, 4);
     expect((await becomes(paid, ({ status }) => status === 1)).txHash).toBe(second?.txHash);
     const cancelled = await ordered("cancelled", "0.5");
@@ -205,7 +215,8 @@ describe("the commands of agent and gateway", () => {
       code: 0,
       json: { ok: true, plan: { act: "cancel" } },
     });
-    await hasAttempts(cancelled, 2);
+    const [, instead] = await hasAttempts(cancelled, 2);
+    await isSent(instead?.txHash);
     await rpc(kit.anvil.url, "evm_setIntervalMining", [1]);
     expect(await becomes(cancelled, ({ status }) => status === 2)).toMatchObject({
       code: "cancelled",
@@ -365,10 +376,9 @@ describe("the commands of agent and gateway", () => {
         ).filter(({ type, state }) => type.startsWith("deposit.") && state === "waiting");
       const [one] = await waiting();
       hook.answer = (response) => void response.writeHead(204).end();
-      expect(await gateway("callbacks", "redeliver", "999999")).toMatchObject({
-        code: 1,
-        json: null,
-      });
+      expect(await gateway("callbacks", "redeliver", "999999")).toEqual(
+        refusal("GATEWAY_UNKNOWN_CALLBACK"),
+      );
       expect(await gateway("callbacks", "redeliver", `${one?.delivery}`)).toMatchObject({
         code: 0,
       });
@@ -456,7 +466,7 @@ describe("the commands of agent and gateway", () => {
       address: deposit.address,
       ordered: [expect.objectContaining({ currency: "eth" })],
     });
-    expect(await gateway("sweeps", "order", "nowhere")).toMatchObject({ code: 1, json: null });
+    expect(await gateway("sweeps", "order", "nowhere")).toEqual(refusal("ADDRESS_FORMAT"));
     await until("a second sweep ends", waitMs, async () =>
       (await list()).filter(({ status }) => status === 1).length > 1 ? true : undefined,
     );
@@ -495,7 +505,7 @@ describe("the commands of agent and gateway", () => {
       "Ayse",
       ...why,
     ];
-    expect(await gateway(...note)).toMatchObject({ code: 1, json: null });
+    expect(await gateway(...note)).toEqual(refusal("GATEWAY_NO_DIFFERENCE"));
     expect((await gateway("reconcile", "--last")).json).toMatchObject({ ok: true });
     expect((await gateway("status")).json).toMatchObject({ ok: true, running: true });
   });

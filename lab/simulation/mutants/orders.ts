@@ -28,8 +28,8 @@ export const orderMutants: readonly Mutant[] = [
     makeJob(database, checked.agent, row, service.run);
     return { order, row, newFor: checked.agent };
   });`,
-    replace: `  const agents: Checked["agent"][] = [];
-  const made = request.write<Made | Answer>((database) => {
+    replace: `  const agents: CheckedOrder["agent"][] = [];
+  const made = request.write<MadeWithdrawal | Answer>((database) => {
     const place = { merchant: request.merchant, operation: "withdraw", orderId: written.orderId } as const;
     const known = recordOfOrder(database, { ...place, renews: written.renew });
     const order = spelled(service, written, known?.network);

@@ -83,7 +83,7 @@ export const sweepMutants: readonly Mutant[] = [
     replace: `    case "confirming":
       if (row.operation === "sweep") {
         const final = { txHash: verdict.txHash, block: verdict.block, feeUnits: 0n };
-        return end(chain, database, row, { status: 1, stage: "completed", code: "", final });
+        return end(chain, applying, row, { status: 1, stage: "completed", code: "", final });
       }
 `,
     invariant: "A sweep in a block that may vanish counts as arrived, and can be paid out (truth).",

@@ -120,7 +120,7 @@ export const waitingSweepMutants: readonly Mutant[] = [
     replace: `    case "confirming":
       if (row.operation === "topup") {
         const final = { txHash: verdict.txHash, block: verdict.block, feeUnits: 0n };
-        return end(chain, database, row, { status: 1, stage: "completed", code: "", final });
+        return end(chain, applying, row, { status: 1, stage: "completed", code: "", final });
       }
 `,
     invariant:

@@ -110,16 +110,16 @@ export async function callAll(baseUrl: string, apiKey: string, orders: Orders): 
 
 // @ts-expect-error neither an amount nor a sum of money
 export const neither: service.DepositOrder = { currency: "eth", orderId: "a" };
-// @ts-expect-error a field that no order has
 export const unknown: service.DepositOrder = {
   currency: "eth",
   amount: "1",
   orderId: "a",
+  // @ts-expect-error a field that no order has
   speed: "fast",
 };
-// @ts-expect-error an amount that is a number
 export const numeric: service.WithdrawalOrder = {
   currency: "eth",
+  // @ts-expect-error an amount that is a number
   amount: 1,
   orderId: "a",
   address: "0x",

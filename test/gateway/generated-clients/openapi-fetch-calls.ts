@@ -121,10 +121,10 @@ type Body = NonNullable<
   paths["/api/v1/createTransactionRequest"]["post"]["requestBody"]
 >["content"]["application/json"];
 
-// @ts-expect-error an amount and a sum of money at once
 export const both: Body = {
   currency: "eth",
   amount: "1",
+  // @ts-expect-error an amount and a sum of money at once
   fiatCurrency: "TRY",
   fiatAmount: "1",
   orderId: "a",
