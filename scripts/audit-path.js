@@ -4,7 +4,8 @@
  *
  * Fails above a limit, and while anything that can lead to a signature stands in no list: a file
  * that the signer's process or the path loads, or a verb of the signer's sockets. Lists name files,
- * so a new file enters none by its folder. An argument names another root, for its test.
+ * so a new file enters none by its folder; the ground is named by folders, each without those
+ * beneath it. An argument names another root, for its test.
  */
 import { existsSync, readFileSync } from "node:fs";
 import { dirname, join, normalize, resolve } from "node:path";
@@ -89,7 +90,7 @@ for (const [name, files] of families) {
 }
 for (const { name, files } of table.beside) tell(`beside it, ${name}`, files);
 
-const isGround = (file) => Object.keys(table.ground).some((folder) => file.startsWith(folder));
+const isGround = (file) => `${dirname(file)}/` in table.ground;
 const reached = new Map(
   [table.process, ...judged.filter(isThere)].map((file) => [file, "the signer's process"]),
 );

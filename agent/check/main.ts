@@ -7,7 +7,7 @@
 import "../../base/no-inspector.ts";
 import { readFileSync } from "node:fs";
 import type { Egress } from "../../base/egress.ts";
-import { useEgress } from "../../outgoing/egress.ts";
+import { useEgress } from "../../base/outgoing/egress.ts";
 import type { AgentSettings } from "../config/settings.ts";
 import { becomeOwner } from "../files/owner.ts";
 import { judgeChains, lookAtChains } from "./chains.ts";

@@ -9,7 +9,7 @@ import {
   type OutgoingClient,
   type Request,
   type Outcome as Sent,
-} from "../../outgoing/exchange.ts";
+} from "../../base/outgoing/exchange.ts";
 
 /** Further headers of each question; null for none. Secrets. @throws AgentError NODE_HEADERS */
 export type FurtherLines = (() => Readonly<Record<string, string>>) | null;

@@ -20,9 +20,9 @@ import { type ChainView, lookAtChains } from "../../agent/check/chains.ts";
 import { egressOf } from "../../agent/config/network.ts";
 import type { AgentSettings } from "../../agent/config/settings.ts";
 import { withCause } from "../../base/connection-words.ts";
+import { useEgress } from "../../base/outgoing/egress.ts";
+import { createOutgoing } from "../../base/outgoing/exchange.ts";
 import { systemEnvironment } from "../../base/system-path.ts";
-import { useEgress } from "../../outgoing/egress.ts";
-import { createOutgoing } from "../../outgoing/exchange.ts";
 import { type Machine, thisMachine } from "../machine.ts";
 
 export interface MachineAccess {

@@ -2,8 +2,8 @@
 import type { Code } from "../../base/codes.ts";
 import { connectionAdvice, withCause } from "../../base/connection-words.ts";
 import { AgentError, invariant } from "../../base/fault.ts";
-import { useEgress } from "../../outgoing/egress.ts";
-import { createOutgoing, type Outcome } from "../../outgoing/exchange.ts";
+import { useEgress } from "../../base/outgoing/egress.ts";
+import { createOutgoing, type Outcome } from "../../base/outgoing/exchange.ts";
 import { privateKeyFromSeed } from "../../protocol/envelope.ts";
 import {
   openGrant,

@@ -9,7 +9,7 @@
 import { Resolver } from "node:dns/promises";
 import { isIP } from "node:net";
 import { isLoopback } from "../../base/loopback.ts";
-import { createOutgoing, type Outcome } from "../../outgoing/exchange.ts";
+import { createOutgoing, type Outcome } from "../../base/outgoing/exchange.ts";
 import type { CallbackSettings } from "../config/callback-settings.ts";
 import { AddressOrder, type Attempt, addressesMax } from "./address-order.ts";
 import { hostOf, mayReach, nameFaults, urlProblem } from "./guard.ts";

@@ -3,7 +3,7 @@
  */
 import { readFileSync } from "node:fs";
 import { AgentError } from "../../base/fault.ts";
-import { createOutgoing } from "../../outgoing/exchange.ts";
+import { createOutgoing } from "../../base/outgoing/exchange.ts";
 import { readGatewayKey } from "../auth/gateway-key.ts";
 import { operatorHeader, operatorProof } from "../auth/operator-view.ts";
 import type { GatewayConfig } from "../config/config.ts";

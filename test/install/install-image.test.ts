@@ -199,7 +199,6 @@ describe.runIf(isRoot)("install --root", () => {
         "gateway",
         "licences.txt",
         "man",
-        "outgoing",
         "protocol",
       ],
     ]);

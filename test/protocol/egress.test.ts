@@ -16,9 +16,9 @@ import { createLink, type LinkDown, type LinkOptions } from "../../agent/courier
 import { connectionAdvice, withCause } from "../../base/connection-words.ts";
 import type { Egress } from "../../base/egress.ts";
 import { codeEnvironment, networkEnvironment } from "../../base/ignored-environment.ts";
+import { isByProxy, useEgress } from "../../base/outgoing/egress.ts";
+import { createOutgoing, type Outcome } from "../../base/outgoing/exchange.ts";
 import { linkRemedy } from "../../cli/status/remedies.ts";
-import { isByProxy, useEgress } from "../../outgoing/egress.ts";
-import { createOutgoing, type Outcome } from "../../outgoing/exchange.ts";
 import { privateKeyFromSeed } from "../../protocol/envelope.ts";
 import { startsTheBuild } from "../support/built.ts";
 import { type ConnectProxy, startConnectProxy } from "../support/connect-proxy.ts";

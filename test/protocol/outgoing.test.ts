@@ -17,11 +17,11 @@ import { join } from "node:path";
 import { promisify } from "node:util";
 import { gzipSync } from "node:zlib";
 import { afterEach, describe, expect, it } from "vitest";
+import { createOutgoing, type Outcome, type Request } from "../../base/outgoing/exchange.ts";
+import { reasonOf } from "../../base/outgoing/reason.ts";
 import { version } from "../../base/version.ts";
 import { projectRoot } from "../../lab/kit/kit.ts";
 import { runtimeBinary } from "../../lab/nodes.ts";
-import { createOutgoing, type Outcome, type Request } from "../../outgoing/exchange.ts";
-import { reasonOf } from "../../outgoing/reason.ts";
 import { startsTheBuild } from "../support/built.ts";
 
 startsTheBuild();
@@ -208,7 +208,7 @@ describe("a name with several addresses", () => {
       const request = { method: "GET", path: "/", bytesMax: 100, timeoutMs: 5000 };
       outgoing.send(request, ({ ok, status, why }) => { console.log(ok ? status : why); outgoing.close(); });
     });`;
-  const module = join(projectRoot, "dist", "outgoing", "exchange.js");
+  const module = join(projectRoot, "dist", "base", "outgoing", "exchange.js");
   const ask = async (binary: string, port: number) =>
     (
       await promisify(execFile)(binary, ["-e", script, module, String(port)], { timeout: 30_000 })

@@ -158,9 +158,11 @@ describe("lists", () => {
     ];
     for (const index of imports.keys())
       write(`signer/act-${index}.ts`, "export const a = () => {};\nexport type A = string;\n");
-    write("base/first.ts", 'import "../signer/act-3.ts";\n');
+    write("base/first.ts", 'import "../signer/act-3.ts";\nimport "./beneath/act-5.ts";\n');
+    write("base/beneath/act-5.ts", "export const a = () => {};\n");
     appendFileSync(join(root, "signer/main.ts"), `${imports.join("\n")}\n`);
     expect([...check().problems].sort()).toEqual([
+      `job to key: base/first.ts loads base/beneath/act-5.ts, which ${tableFile} does not name`,
       `job to key: base/first.ts loads signer/act-3.ts, which ${tableFile} does not name`,
       ...[0, 1, 2].map(
         (index) =>

@@ -123,7 +123,7 @@ it.each([
   ["a module by require", 'require("node:dns");', "imports node:dns"],
   [
     "a room with network",
-    `import ${inProject("outgoing/exchange.ts")};`,
+    `import ${inProject("base/outgoing/exchange.ts")};`,
     "undici/lib/core/connect.js in THIS imports",
   ],
   [

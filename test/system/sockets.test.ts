@@ -13,10 +13,10 @@ import { createLink } from "../../agent/courier/link/link.ts";
 import { listenLines } from "../../agent/signer/sockets/line-server.ts";
 import { createSocketClient } from "../../agent/socket/client.ts";
 import { serveMetrics } from "../../alerts/metrics/server.ts";
+import { useEgress } from "../../base/outgoing/egress.ts";
+import { createOutgoing, type Outcome } from "../../base/outgoing/exchange.ts";
 import { createClient } from "../../client/client.ts";
 import { projectRoot } from "../../lab/kit/kit.ts";
-import { useEgress } from "../../outgoing/egress.ts";
-import { createOutgoing, type Outcome } from "../../outgoing/exchange.ts";
 import { keyPair } from "../support/link-gateway.ts";
 import {
   isEnded,
@@ -72,8 +72,8 @@ const rows: readonly (readonly [file: string, opens: string, test: string, title
     "every listener and client",
   ],
   // clients
-  ["outgoing/exchange.ts", "every HTTP request that leaves", here, "an exchange lets go"],
-  ["outgoing/egress.ts", "the way by a company's proxy", here, "a tunnel lets go"],
+  ["base/outgoing/exchange.ts", "every HTTP request that leaves", here, "an exchange lets go"],
+  ["base/outgoing/egress.ts", "the way by a company's proxy", here, "a tunnel lets go"],
   [
     "chains/providers/rpc-post.ts",
     "questions to nodes, by the exchange",
@@ -140,7 +140,6 @@ const product = [
   "client",
   "examples",
   "gateway",
-  "outgoing",
   "protocol",
 ];
 /** A type is no connection, and a comment neither. */

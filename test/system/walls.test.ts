@@ -166,6 +166,12 @@ const once: readonly (readonly [
     ["network", "node:https"],
   ],
   [
+    "base",
+    "base/once.ts",
+    ["imports", "base/outgoing/exchange.ts"],
+    ["network", "base/outgoing/exchange.ts"],
+  ],
+  [
     "gateway/config",
     "gateway/config/node-keys.ts",
     ["imports", "gateway/answer/body.ts"],
@@ -329,6 +335,7 @@ beforeAll(async () => {
       plant(file, exit);
       expectRefused(room, kind, file, kind === "imports" ? exit : "");
     }
+  expected.push("walls: the-ground-stands-on-itself: base/once.ts → base/outgoing/exchange.ts");
   plantHidden();
   plantKept();
   plantAmbient();

@@ -8,7 +8,7 @@ import WebSocket, { type RawData } from "ws";
 import type { Code } from "../../../base/codes.ts";
 import { withCause } from "../../../base/connection-words.ts";
 import { AgentError } from "../../../base/fault.ts";
-import { isByProxy, openTunnel, trustedAuthorities } from "../../../outgoing/egress.ts";
+import { isByProxy, openTunnel, trustedAuthorities } from "../../../base/outgoing/egress.ts";
 import { agentFrameBytesMax } from "../../../protocol/envelope.ts";
 import type { Head, OpenSlots } from "../../../protocol/messages.ts";
 import { type BackoffLimits, backoffMs } from "./backoff.ts";

@@ -6,8 +6,8 @@
  */
 import { connect as connectPlain, isIP, type Socket } from "node:net";
 import { type ConnectionOptions, connect as connectSecure, rootCertificates } from "node:tls";
-import type { Egress } from "../base/egress.ts";
-import { isLoopback } from "../base/loopback.ts";
+import type { Egress } from "../egress.ts";
+import { isLoopback } from "../loopback.ts";
 
 const noEgress: Egress = { ca: "", proxy: "", direct: [] };
 

@@ -7,7 +7,7 @@
  */
 import type { Dispatcher, Pool as PoolOf } from "undici";
 import Pool from "undici/lib/dispatcher/pool.js";
-import { version } from "../base/version.ts";
+import { version } from "../version.ts";
 import { type AnswerPlace, AnswerRoom } from "./answer-room.ts";
 import { isByProxy, openTunnel, trustedAuthorities } from "./egress.ts";
 import { reasonOf } from "./reason.ts";
