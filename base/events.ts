@@ -1,7 +1,7 @@
 /**
  * Every event that a log line of the agent may name; the gateway's stand in events-gateway.ts. The
  * `event` of a line is one of these names, and its level is the table's. docs/events.md has the
- * same rows. Events for `notify` and `alerts` stand in alerts/queue/table.ts. Pure.
+ * same rows. Events for `notify` and `alerts` stand in base/alerts/queue/table.ts. Pure.
  */
 import { eventTable, nothing } from "./event-row.ts";
 

@@ -6,10 +6,10 @@
  */
 import "../base/no-inspector.ts";
 import { Command, CommanderError, InvalidArgumentError } from "commander";
-import { createServiceManager } from "../alerts/notify/service-manager.ts";
 import { codes, passingOf } from "../base/codes.ts";
 import { AgentError } from "../base/fault.ts";
 import { type CommandGroups, groupedHelp } from "../base/help-groups.ts";
+import { createServiceManager } from "../base/service-manager/service-manager.ts";
 import { swallowedOption } from "../base/swallowed-option.ts";
 import { dropUnread } from "../base/unread-output.ts";
 import { programVersion } from "../base/version.ts";

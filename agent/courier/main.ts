@@ -6,8 +6,8 @@
 import "../../base/no-inspector.ts";
 import { join } from "node:path";
 import pino from "pino";
-import { serveMetrics } from "../../alerts/metrics/server.ts";
-import { createDelivery } from "../../alerts/queue/send.ts";
+import { serveMetrics } from "../../base/alerts/metrics/server.ts";
+import { createDelivery } from "../../base/alerts/queue/send.ts";
 import { passingOf } from "../../base/codes.ts";
 import { agentEvents } from "../../base/events.ts";
 import { AgentError } from "../../base/fault.ts";

@@ -3,9 +3,9 @@
  * Labels come only from config.json. docs/events.md section 3 lists them.
  */
 import { Registry } from "prom-client";
-import { givenCounter, givenGauge, type Rows } from "../../alerts/metrics/given.ts";
-import { givenHistogram } from "../../alerts/metrics/histogram.ts";
-import { outcomesOf } from "../../alerts/queue/alert-queue.ts";
+import { givenCounter, givenGauge, type Rows } from "../../base/alerts/metrics/given.ts";
+import { givenHistogram } from "../../base/alerts/metrics/histogram.ts";
+import { outcomesOf } from "../../base/alerts/queue/alert-queue.ts";
 import { type SignerSummary, syncBucketsMs } from "../socket/summary.ts";
 import type { AlertMonitor } from "./events/alert-monitor.ts";
 import type { Snapshot } from "./events/snapshot.ts";

@@ -2,7 +2,7 @@
  * The counters of one courier process, for its log and for Prometheus, and the durations of
  * withdrawals: to the signature, for `status`, and to each milestone. Pure.
  */
-import type { Buckets } from "../../alerts/metrics/histogram.ts";
+import type { Buckets } from "../../base/alerts/metrics/histogram.ts";
 
 const names = [
   "linkUp",

@@ -95,7 +95,7 @@ export const layouts: Readonly<Record<InstalledPart, Layout>> = {
         holds: "the link's key",
       },
     ],
-    rooms: ["base", "protocol", "alerts", "chains", "agent", "cli", "client"],
+    rooms: ["base", "protocol", "chains", "agent", "cli", "client"],
     files: [
       ...papers,
       "pair.js",
@@ -127,7 +127,7 @@ export const layouts: Readonly<Record<InstalledPart, Layout>> = {
         holds: "its key, configuration and database",
       },
     ],
-    rooms: ["base", "protocol", "alerts", "chains", "gateway"],
+    rooms: ["base", "protocol", "chains", "gateway"],
     files: [...papers, "gateway/gateway.js"],
     helps: [manual("autowithdraw-gateway"), completion("autowithdraw-gateway")],
   },

@@ -1,18 +1,18 @@
 /**
  * Sends alerts to the receiver of `alerts`: agents without a link, locked agents, chains and nodes
  * with problems, the disk and the database's file, the certificate, prices, callbacks, money that
- * does not go on, and alarms. Looks at all of them every few seconds; alerts/queue/due-alerts.ts
- * decides which alerts are due. Reads only the database.
+ * does not go on, and alarms. Looks at all of them every few seconds;
+ * base/alerts/queue/due-alerts.ts decides which alerts are due. Reads only the database.
  */
 
-import type { AlertDelivery, AlertQueueCounts } from "../../alerts/queue/alert-queue.ts";
+import type { AlertDelivery, AlertQueueCounts } from "../../base/alerts/queue/alert-queue.ts";
 import {
   type Condition,
   observeConditions,
   type Standings,
-} from "../../alerts/queue/due-alerts.ts";
-import { createLoggedAlertQueue } from "../../alerts/queue/logged-queue.ts";
-import { type AlertName, alertTable } from "../../alerts/queue/table.ts";
+} from "../../base/alerts/queue/due-alerts.ts";
+import { createLoggedAlertQueue } from "../../base/alerts/queue/logged-queue.ts";
+import { type AlertName, alertTable } from "../../base/alerts/queue/table.ts";
 import { adviceOf, dangerOf, lockedAdvice } from "../../base/causes.ts";
 import type { GatewayLog } from "../../base/log.ts";
 import { momentOf } from "../../base/timestamp.ts";

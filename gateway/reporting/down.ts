@@ -3,13 +3,13 @@
  * run for five minutes again. Runs in a process of its own, which the service manager starts when
  * the gateway has failed. Reads nothing of the database, whose disk may be the reason.
  */
-import type { AlertDelivery } from "../../alerts/queue/alert-queue.ts";
+import type { AlertDelivery } from "../../base/alerts/queue/alert-queue.ts";
 import {
   type Condition,
   observeConditions,
   type Standings,
-} from "../../alerts/queue/due-alerts.ts";
-import { createLoggedAlertQueue } from "../../alerts/queue/logged-queue.ts";
+} from "../../base/alerts/queue/due-alerts.ts";
+import { createLoggedAlertQueue } from "../../base/alerts/queue/logged-queue.ts";
 import { type Code, codes } from "../../base/codes.ts";
 import type { GatewayLog } from "../../base/log.ts";
 

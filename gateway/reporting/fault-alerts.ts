@@ -3,7 +3,7 @@
  * has stood for the time of its domain. An alert that an earlier run sent is not sent again. Reads
  * only the database.
  */
-import type { Condition } from "../../alerts/queue/due-alerts.ts";
+import type { Condition } from "../../base/alerts/queue/due-alerts.ts";
 import { domains } from "../faults/domains.ts";
 import type { Fault } from "../faults/fault.ts";
 import { faultText } from "../faults/words.ts";

@@ -4,9 +4,9 @@
  */
 import type { FastifyInstance } from "fastify";
 import { Counter, Registry } from "prom-client";
-import { givenCounter, givenGauge, type Rows } from "../../alerts/metrics/given.ts";
-import { givenHistogram } from "../../alerts/metrics/histogram.ts";
-import { type AlertQueueCounts, outcomesOf } from "../../alerts/queue/alert-queue.ts";
+import { givenCounter, givenGauge, type Rows } from "../../base/alerts/metrics/given.ts";
+import { givenHistogram } from "../../base/alerts/metrics/histogram.ts";
+import { type AlertQueueCounts, outcomesOf } from "../../base/alerts/queue/alert-queue.ts";
 import { version } from "../../base/version.ts";
 import { booksState } from "../books/state.ts";
 import type { Domain } from "../faults/domains.ts";

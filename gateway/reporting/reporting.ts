@@ -3,8 +3,8 @@
  * them nothing starts.
  */
 import type { FastifyInstance } from "fastify";
-import { serveMetrics } from "../../alerts/metrics/server.ts";
-import { createDelivery } from "../../alerts/queue/send.ts";
+import { serveMetrics } from "../../base/alerts/metrics/server.ts";
+import { createDelivery } from "../../base/alerts/queue/send.ts";
 import { AgentError } from "../../base/fault.ts";
 import type { GatewayLog } from "../../base/log.ts";
 import type { GatewayAlerts, GatewayConfig } from "../config/config.ts";

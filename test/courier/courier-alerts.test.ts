@@ -15,7 +15,7 @@ import type { Snapshot, SnapshotItem } from "../../agent/courier/events/snapshot
 import { createMetrics } from "../../agent/courier/metrics.ts";
 import { createMetricsText } from "../../agent/courier/metrics-text.ts";
 import type { SignerSummary } from "../../agent/socket/summary.ts";
-import { serveMetrics } from "../../alerts/metrics/server.ts";
+import { serveMetrics } from "../../base/alerts/metrics/server.ts";
 import { until } from "../support/until.ts";
 
 const currencies = {

@@ -190,17 +190,7 @@ describe.runIf(isRoot)("install --root", () => {
       "systemd",
     ]);
     expect(readdirSync(at(`${program}/dist`))).toEqual([
-      ...[
-        ".built",
-        "alerts",
-        "base",
-        "chains",
-        "completion",
-        "gateway",
-        "licences.txt",
-        "man",
-        "protocol",
-      ],
+      ...[".built", "base", "chains", "completion", "gateway", "licences.txt", "man", "protocol"],
     ]);
     expect(readdirSync(at("/usr/local/share/man/man1"))).toEqual([
       ...["autowithdraw-gateway.1", "autowithdraw.1", "crypto.1"],

@@ -182,7 +182,7 @@ describe("the archive", () => {
     );
     const outside = files.filter(
       (path) =>
-        !/^(dist\/(base|protocol|alerts|chains|agent|cli|client|gateway)\/.*\.js|dist\/man\/[a-z-]+\.1|dist\/completion\/autowithdraw(-gateway)?|packaging\/monitoring\/[a-z.-]+|docs\/[a-z-]+\.md|docs\/pictures\/[a-z-]+\.(png|svg)|systemd\/[a-z-]+\.[a-z]+)$/.test(
+        !/^(dist\/(base|protocol|chains|agent|cli|client|gateway)\/.*\.js|dist\/man\/[a-z-]+\.1|dist\/completion\/autowithdraw(-gateway)?|packaging\/monitoring\/[a-z.-]+|docs\/[a-z-]+\.md|docs\/pictures\/[a-z-]+\.(png|svg)|systemd\/[a-z-]+\.[a-z]+)$/.test(
           path,
         ),
     );
@@ -231,7 +231,6 @@ describe("the archive", () => {
     for (const room of [
       "base",
       "protocol",
-      "alerts",
       "chains",
       "agent",
       "cli",
@@ -323,7 +322,7 @@ describe("the packages of a release", () => {
     for (const path of namesIn(lockOf(folder)))
       expect(existsSync(join(place, path, "package.json")), path).toBe(true);
     // Every import of the built program is among them.
-    const beneath = ["base", "protocol", "alerts", "chains"];
+    const beneath = ["base", "protocol", "chains"];
     const rooms = [...beneath, ...(folder === "" ? ["agent", "cli", "client"] : ["gateway"])];
     const wanted = rooms.flatMap((room) => importsUnder(join(unpacked, "dist", room)));
     expect(new Set(wanted).size).toBeGreaterThan(4);

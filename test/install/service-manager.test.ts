@@ -8,7 +8,7 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, describe, expect, it } from "vitest";
-import { createServiceManager } from "../../alerts/notify/service-manager.ts";
+import { createServiceManager } from "../../base/service-manager/service-manager.ts";
 import { until } from "../../lab/kit/processes.ts";
 
 const dir = mkdtempSync(join(tmpdir(), "autowithdraw-notify-"));

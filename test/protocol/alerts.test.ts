@@ -8,14 +8,14 @@ import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, describe, expect, it } from "vitest";
-import { type AlertDelivery, createAlertQueue } from "../../alerts/queue/alert-queue.ts";
+import { type AlertDelivery, createAlertQueue } from "../../base/alerts/queue/alert-queue.ts";
 import {
   type Alert,
   type Condition,
   observeConditions,
   type Standings,
-} from "../../alerts/queue/due-alerts.ts";
-import { createDelivery } from "../../alerts/queue/send.ts";
+} from "../../base/alerts/queue/due-alerts.ts";
+import { createDelivery } from "../../base/alerts/queue/send.ts";
 import { until } from "../support/until.ts";
 
 const dayMs = 24 * 3_600_000;

@@ -6,7 +6,7 @@
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
-import { alertTable } from "../../alerts/queue/table.ts";
+import { alertTable } from "../../base/alerts/queue/table.ts";
 import { agentEvents } from "../../base/events.ts";
 import { gatewayEvents } from "../../base/events-gateway.ts";
 import { projectRoot } from "../../lab/kit/kit.ts";
@@ -64,7 +64,7 @@ function callsIn(
 }
 
 /** Logs for both sides. */
-const loggedAlertQueue = "alerts/queue/logged-queue.ts";
+const loggedAlertQueue = "base/alerts/queue/logged-queue.ts";
 const agentSources = [
   ...sourcesUnder("agent/signer"),
   ...sourcesUnder("agent/ledger"),

@@ -6,7 +6,7 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import type { Command } from "commander";
 import { describe, expect, it } from "vitest";
-import { alertTable } from "../../alerts/queue/table.ts";
+import { alertTable } from "../../base/alerts/queue/table.ts";
 import { causes, type Danger, dangerOf } from "../../base/causes.ts";
 import { codes } from "../../base/codes.ts";
 import { commandTree } from "../../cli/main.ts";

@@ -12,7 +12,7 @@ import { linkAddress } from "../../agent/courier/link/address.ts";
 import { createLink } from "../../agent/courier/link/link.ts";
 import { listenLines } from "../../agent/signer/sockets/line-server.ts";
 import { createSocketClient } from "../../agent/socket/client.ts";
-import { serveMetrics } from "../../alerts/metrics/server.ts";
+import { serveMetrics } from "../../base/alerts/metrics/server.ts";
 import { useEgress } from "../../base/outgoing/egress.ts";
 import { createOutgoing, type Outcome } from "../../base/outgoing/exchange.ts";
 import { createClient } from "../../client/client.ts";
@@ -41,7 +41,7 @@ const rows: readonly (readonly [file: string, opens: string, test: string, title
   ["gateway/api/wire.ts", "answers below the framework", silent, "is let go by the gateway"],
   ["gateway/hub/hub.ts", "links of the agents", silent, "is let go by the hub"],
   [
-    "alerts/metrics/server.ts",
+    "base/alerts/metrics/server.ts",
     "metrics of gateway and courier",
     here,
     "the metrics listener lets go",
@@ -87,7 +87,7 @@ const rows: readonly (readonly [file: string, opens: string, test: string, title
     here,
     "an exchange lets go",
   ],
-  ["alerts/queue/send.ts", "alerts and notify, by the exchange", here, "an exchange lets go"],
+  ["base/alerts/queue/send.ts", "alerts and notify, by the exchange", here, "an exchange lets go"],
   [
     "gateway/operator/health.ts",
     "/ready of the own gateway, by the exchange",
@@ -131,17 +131,7 @@ const rows: readonly (readonly [file: string, opens: string, test: string, title
  */
 const opening =
   /import \{[^}]*\b(?:connect|createConnection)\b[^}]*\} from "node:(?:net|tls)"|\b(?:createServer|fetch|fastify|createOutgoing|createSocketClient|listenLines|serveMetrics|openTunnel)(?:<[^>()]*>)?\(|\bnew (?:WebSocket|WebSocketServer|Pool|Resolver|Server|Socket)\(|\.listen\(|from "node:(?:http|https|http2|dgram|dns)"/;
-const product = [
-  "agent",
-  "alerts",
-  "base",
-  "chains",
-  "cli",
-  "client",
-  "examples",
-  "gateway",
-  "protocol",
-];
+const product = ["agent", "base", "chains", "cli", "client", "examples", "gateway", "protocol"];
 /** A type is no connection, and a comment neither. */
 const code = (text: string): string =>
   text.replace(/^import type .*$|\/\*[\s\S]*?\*\/|^export function .*$/gm, "");

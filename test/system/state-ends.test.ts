@@ -129,7 +129,7 @@ describe("the table of states", () => {
   });
 
   it("is the one place of each line to type and of each sentence: no other source writes it", () => {
-    const sources = ["agent", "alerts", "cli", "gateway"].flatMap((folder) =>
+    const sources = ["agent", "base/alerts", "cli", "gateway"].flatMap((folder) =>
       readdirSync(join(projectRoot, folder), { recursive: true, encoding: "utf8" })
         .filter((name) => name.endsWith(".ts") && !/(?:^|\/)state-ends\.ts$/.test(name))
         .map((name) => ({

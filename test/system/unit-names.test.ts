@@ -26,7 +26,6 @@ const named = new RegExp(
 
 const roots = [
   "agent",
-  "alerts",
   "base",
   "chains",
   "cli",

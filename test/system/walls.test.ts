@@ -160,8 +160,8 @@ const once: readonly (readonly [
     ["disk", "node:fs"],
   ],
   [
-    "alerts/notify",
-    "alerts/notify/once.ts",
+    "base/service-manager",
+    "base/service-manager/once.ts",
     ["keys", "agent/keystore/file.ts"],
     ["network", "node:https"],
   ],

@@ -4,9 +4,9 @@
  * here. Clocks and sender are passed in.
  */
 
-import type { AlertDelivery, AlertQueueCounts } from "../../../alerts/queue/alert-queue.ts";
-import { observeConditions, type Standings } from "../../../alerts/queue/due-alerts.ts";
-import { createLoggedAlertQueue } from "../../../alerts/queue/logged-queue.ts";
+import type { AlertDelivery, AlertQueueCounts } from "../../../base/alerts/queue/alert-queue.ts";
+import { observeConditions, type Standings } from "../../../base/alerts/queue/due-alerts.ts";
+import { createLoggedAlertQueue } from "../../../base/alerts/queue/logged-queue.ts";
 import type { AgentLog } from "../../../base/log.ts";
 import type { CourierSettings } from "../../config/settings.ts";
 import type { CourierStatus } from "../../socket/verbs.ts";

@@ -1,6 +1,6 @@
-/** Finds the conditions of alerts/queue/table.ts that hold in the courier's snapshot. Pure. */
-import type { Condition } from "../../../alerts/queue/due-alerts.ts";
-import { type AlertName, alertTable } from "../../../alerts/queue/table.ts";
+/** Finds the conditions of base/alerts/queue/table.ts that hold in the courier's snapshot. Pure. */
+import type { Condition } from "../../../base/alerts/queue/due-alerts.ts";
+import { type AlertName, alertTable } from "../../../base/alerts/queue/table.ts";
 import { adviceOf, dangerOf } from "../../../base/causes.ts";
 import { lineOf } from "../../../base/state-end.ts";
 import { formatAmount, parseAmount } from "../../../protocol/amount.ts";

@@ -4,7 +4,7 @@
  * sd_notify(3), systemd-notify(1).
  */
 import { spawn } from "node:child_process";
-import { systemPath } from "../../base/system-path.ts";
+import { systemPath } from "../system-path.ts";
 
 export interface ServiceManager {
   /**

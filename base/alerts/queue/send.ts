@@ -4,7 +4,7 @@
  * most 4 KiB of output read. Reasons of failure name neither address nor arguments.
  */
 import { spawn } from "node:child_process";
-import { createOutgoing } from "../../base/outgoing/exchange.ts";
+import { createOutgoing } from "../../outgoing/exchange.ts";
 import type { AlertDelivery } from "./alert-queue.ts";
 
 export type Target =

@@ -3,7 +3,7 @@
  * sent after it has lasted long enough, again every 24 hours, and as `-over` at its end. Pure: a
  * function of state and observation, with the time in the observation.
  */
-import type { Level } from "../../base/event-row.ts";
+import type { Level } from "../../event-row.ts";
 import { type AlertName, alertTable } from "./table.ts";
 
 /**

@@ -2,8 +2,8 @@
  * Every event that an agent sends to its `notify` or a gateway to its `alerts`: one frozen table;
  * docs/events.md has the same rows. An event's end is sent under its name with `-over`. Pure.
  */
-import type { Level } from "../../base/event-row.ts";
-import { nameFields } from "../../base/name-fields.ts";
+import type { Level } from "../../event-row.ts";
+import { nameFields } from "../../name-fields.ts";
 
 type Row = readonly [
   sender: string,
