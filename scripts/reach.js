@@ -84,7 +84,7 @@ function keptBreaches({ kept, edgesOf, find, table }, file) {
   if (partOf(table, file) !== "product") return [];
   const targets = new Set(edgesOf(file).map(({ resolved }) => resolved));
   return [...targets]
-    .filter((target) => kept.has(target) && !file.startsWith(`${dirname(target)}/`))
+    .filter((target) => kept.has(target) && dirname(file) !== dirname(target))
     .map((target) => ({ room: find(file).room, kind: "keeps", path: [file, target] }));
 }
 

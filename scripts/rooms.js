@@ -6,8 +6,8 @@
  * A cell is "–" (the room reaches nothing of the kind, through any number of hops), a text (the
  * room is free), or { text, own, by }: the room itself imports the builtin modules of `own` only,
  * and reaches anything else of the kind only through the rooms and packages of `by`. The files of
- * `keeps` are imported by files of their own folder, and beneath it, only. `powers` are the ambient
- * powers of a room's files (scripts/powers.js); "*" leaves the room free.
+ * `keeps` are imported by files of their own folder only. `powers` are the ambient powers of a
+ * room's files (scripts/powers.js); "*" leaves the room free.
  */
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";

@@ -224,6 +224,9 @@ function plantKept(): void {
     plant(file, kept);
     expected.push(`walls: cli: keeps: ${file} → ${kept}`);
   }
+  const beneath = "base/outgoing/planted-kept.ts";
+  plant(beneath, "base/code-row.ts");
+  expected.push(`walls: base/outgoing: keeps: ${beneath} → base/code-row.ts`);
   expected.push("walls: the room base keeps base/none.ts, which is none of its files");
 }
 
