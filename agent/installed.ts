@@ -1,6 +1,6 @@
 /**
- * The paths of an installed agent, which the units of systemd/ name too. `install` creates them,
- * and launcher and commands read them. Pure.
+ * The paths of an installed agent, which the units of packaging/systemd/ name too. `install`
+ * creates them, and launcher and commands read them. Pure.
  */
 
 export const installedConfig = "/etc/autowithdraw/config.json";

@@ -365,7 +365,7 @@ const rows = {
   DOCTOR_NODEJS_END: ["fault", "none", "operator", "this version of Node gets no security updates any more, or not for long", "install a newer Node, then start crypto again"],
   DOCTOR_VERSION_OTHER: ["fault", "none", "operator", "the signer that runs is of another version than this program", "restart crypto, so that it runs what is installed"],
   DOCTOR_UNIT_FAILED: ["fault", "none", "operator", "a unit of the agent has failed or is started again and again", "look at its journal, then start it"],
-  DOCTOR_UNIT_EXPOSED: ["fault", "none", "operator", "a unit is less closed than the one that comes with this program", "compare it and its drop-ins with systemd/ of this version (systemctl cat)"],
+  DOCTOR_UNIT_EXPOSED: ["fault", "none", "operator", "a unit is less closed than the one that comes with this program", "compare it and its drop-ins with packaging/systemd/ of this version (systemctl cat)"],
   DOCTOR_COURIER_AWAY: ["fault", "none", "operator", "the courier does not run, or has been silent", "look at its log, then restart it"],
   DOCTOR_CONFIG_OTHER: ["fault", "none", "operator", "config.json on disk is not what the signer goes by", "reload or restart crypto, so that the limits in the file hold"],
   DOCTOR_CONFIG_COURIER: ["fault", "none", "operator", "signer and courier go by two different config.json", "restart both"],

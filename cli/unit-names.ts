@@ -1,5 +1,5 @@
 /**
- * The service manager's names of the agent's units, as the files of systemd/ have them.
+ * The service manager's names of the agent's units, as the files of packaging/systemd/ have them.
  */
 export const serviceNames = [
   "autowithdraw-signer.service",

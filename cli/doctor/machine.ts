@@ -131,7 +131,7 @@ export const unitsLookedAt = [
   "autowithdraw-signer.socket",
   "autowithdraw-operator.socket",
 ] as const;
-/** The exposure of the units of systemd/, with a margin for other versions of systemd. */
+/** The exposure of the units of packaging/systemd/, with a margin for other versions of systemd. */
 const exposures = [
   ["autowithdraw-signer.service", 0.4],
   ["autowithdraw-courier.service", 1.5],
@@ -172,7 +172,7 @@ export function judgeUnits(
   for (const [name, most] of exposures) {
     const level = exposure(name);
     if (level === null || level <= most) continue;
-    const hint = `systemctl cat ${name}: look for drop-ins, and compare with systemd/${name} of this version`;
+    const hint = `systemctl cat ${name}: look for drop-ins, and compare with packaging/systemd/${name} of this version`;
     findings.push(
       newFinding(
         "DOCTOR_UNIT_EXPOSED",

@@ -1,6 +1,6 @@
 /**
  * The paths of an installation, for the agent and for the gateway: the one list for install,
- * upgrade and uninstall. The units of systemd/ name the same paths. Pure.
+ * upgrade and uninstall. The units of packaging/systemd/ name the same paths. Pure.
  */
 import { installedState } from "../../agent/installed.ts";
 
@@ -43,6 +43,8 @@ export interface Layout {
 /** A new encKey lies here until the operator takes it away. The units cannot see this folder. */
 export const takeAwayFile = "/root/autowithdraw-encKey";
 export const unitFolder = "/etc/systemd/system";
+/** The units in the folder of a checkout, a release or an installed program. */
+export const unitSources = "packaging/systemd";
 export const gatewayState = "/var/lib/autowithdraw-gateway";
 export const gatewayConfig = `${gatewayState}/gateway.config.json`;
 export const gatewayUser = "autowithdraw-gateway";
@@ -133,7 +135,7 @@ export const layouts: Readonly<Record<InstalledPart, Layout>> = {
   },
 };
 
-/** The part to which a file of systemd/ belongs. */
+/** The part to which a file of packaging/systemd/ belongs. */
 export function partOfUnit(name: string): InstalledPart {
   return name.includes("gateway") ? "gateway" : "agent";
 }

@@ -20,7 +20,7 @@ import { dirname, join } from "node:path";
 import { pathToFileURL } from "node:url";
 import { AgentError } from "../../base/fault.ts";
 import { systemPath } from "../../base/system-path.ts";
-import { type InstalledPart, type Layout, partOfUnit } from "./layout.ts";
+import { type InstalledPart, type Layout, partOfUnit, unitSources } from "./layout.ts";
 
 interface Lock {
   readonly packages: Readonly<Record<string, { readonly version: string }>>;
@@ -64,7 +64,7 @@ function programFiles({ part, rooms, files, helps }: Layout, from: string): read
     filesUnder(from, `dist/${room}`).filter((path) => path.endsWith(".js")),
   );
   const docs = filesUnder(from, "docs").filter((path) => path.endsWith(".md"));
-  const units = filesUnder(from, "systemd").filter((path) => partOfUnit(path) === part);
+  const units = filesUnder(from, unitSources).filter((path) => partOfUnit(path) === part);
   return [...files, ...helps.map(({ file }) => file), ...built, ...docs, ...units]
     .filter((path) => existsSync(join(from, path)))
     .sort();

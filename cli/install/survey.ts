@@ -5,7 +5,7 @@ import { existsSync, lstatSync, readdirSync, readFileSync, realpathSync, statSyn
 import { join } from "node:path";
 import { installedConfig, installedCredential, installedState } from "../../agent/installed.ts";
 import { systemEnvironment } from "../../base/system-path.ts";
-import { gatewayConfig, type Layout, partOfUnit, unitFolder } from "./layout.ts";
+import { gatewayConfig, type Layout, partOfUnit, unitFolder, unitSources } from "./layout.ts";
 import type { FolderState, Survey } from "./plan.ts";
 import { isSameProgram, leastNode, npmEnvironment, programVersion } from "./program.ts";
 import { type RemovalSurvey, removalPaths } from "./removal.ts";
@@ -28,9 +28,9 @@ export async function gatherSurvey(layout: Layout, from: string, root: string): 
   const at = (path: string): string => join(root, path);
   const node = nodePath();
   const units = new Map(
-    unitNames(join(from, "systemd"), layout).map((name) => [
+    unitNames(join(from, unitSources), layout).map((name) => [
       name,
-      unitText(readFileSync(join(from, "systemd", name), "utf8"), node, layout),
+      unitText(readFileSync(join(from, unitSources, name), "utf8"), node, layout),
     ]),
   );
   const config = layout.part === "agent" ? installedConfig : gatewayConfig;
@@ -80,7 +80,7 @@ export async function gatherSurvey(layout: Layout, from: string, root: string): 
 /** The facts for uninstalling. `from`: the copy from which the command was started. */
 export function gatherRemovalSurvey(layout: Layout, from: string): RemovalSurvey {
   const ours = new Set(
-    [join(from, "systemd"), join(layout.program, "systemd")].flatMap((folder) =>
+    [join(from, unitSources), join(layout.program, unitSources)].flatMap((folder) =>
       unitNames(folder, layout),
     ),
   );

@@ -2,7 +2,7 @@
 import { installedConfig, installedState } from "../../agent/installed.ts";
 import { gatewayConfig, gatewayState, gatewayUser, type Layout } from "./layout.ts";
 
-/** A unit of systemd/ with the path of this machine's Node and of the part's program. */
+/** A unit of packaging/systemd/ with the path of this machine's Node and of the part's program. */
 export function unitText(text: string, node: string, { part, program }: Layout): string {
   const placed =
     part === "gateway"

@@ -837,7 +837,7 @@ export const repairs: readonly Repair[] = [
   {
     name: "units-tell",
     fault: "The unit started no alert for a failed try.",
-    file: "systemd/autowithdraw-gateway.service",
+    file: "packaging/systemd/autowithdraw-gateway.service",
     find: "success) act=stop ;; *) act=start",
     replace: "success) act=stop ;; *) act=stop",
     test: "test/install/systemd.test.ts",

@@ -58,9 +58,12 @@ export function releaseFiles(root: string): readonly string[] {
     filesUnder(root, `dist/${room}`).filter((path) => /\.(?:js|sql)$/.test(path)),
   );
   const docs = filesUnder(root, "docs").filter((path) => /\.(?:md|png|svg)$/.test(path));
-  const whole = ["systemd", "packaging/monitoring", "dist/man", "dist/completion"].flatMap(
-    (folder) => filesUnder(root, folder),
-  );
+  const whole = [
+    "packaging/systemd",
+    "packaging/monitoring",
+    "dist/man",
+    "dist/completion",
+  ].flatMap((folder) => filesUnder(root, folder));
   return [...launchers, ...beneath, ...papers, ...built, ...docs, ...whole].sort();
 }
 

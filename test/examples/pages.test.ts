@@ -65,7 +65,7 @@ describe("the pages of examples/", () => {
     const units = [...nspawn.matchAll(/systemctl start (\S+)/g)].map(([, unit = ""]) => unit);
     expect(units).toEqual([layouts.gateway.unit, layouts.agent.unit]);
     for (const unit of units)
-      expect(existsSync(join(projectRoot, "systemd", unit)), unit).toBe(true);
+      expect(existsSync(join(projectRoot, "packaging/systemd", unit)), unit).toBe(true);
     expect(nspawn).toContain(
       `-o ${gatewayUser} -g ${gatewayUser} /opt/gateway.config.json ${gatewayConfig}`,
     );

@@ -187,7 +187,7 @@ describe.runIf(isRoot)("install --root", () => {
       "node_modules",
       "package-lock.json",
       "package.json",
-      "systemd",
+      "packaging",
     ]);
     expect(readdirSync(at(`${program}/dist`))).toEqual([
       ...[".built", "base", "chains", "completion", "gateway", "licences.txt", "man", "protocol"],

@@ -86,7 +86,14 @@ describe("the archive", () => {
   it("is the same, byte for byte, from another folder and another umask", async () => {
     const other = join(dir, "elsewhere");
     mkdirSync(other);
-    for (const part of ["dist", "docs", "systemd", "scripts", "cli/launch", "packaging/monitoring"])
+    for (const part of [
+      "dist",
+      "docs",
+      "packaging/systemd",
+      "scripts",
+      "cli/launch",
+      "packaging/monitoring",
+    ])
       cpSync(join(projectRoot, part), join(other, part), { recursive: true });
     mkdirSync(join(other, "gateway"));
     for (const file of ["gateway/gateway.js", "gateway/package.json"])
@@ -182,7 +189,7 @@ describe("the archive", () => {
     );
     const outside = files.filter(
       (path) =>
-        !/^(dist\/(base|protocol|chains|agent|cli|client|gateway)\/.*\.js|dist\/man\/[a-z-]+\.1|dist\/completion\/autowithdraw(-gateway)?|packaging\/monitoring\/[a-z.-]+|docs\/[a-z-]+\.md|docs\/pictures\/[a-z-]+\.(png|svg)|systemd\/[a-z-]+\.[a-z]+)$/.test(
+        !/^(dist\/(base|protocol|chains|agent|cli|client|gateway)\/.*\.js|dist\/man\/[a-z-]+\.1|dist\/completion\/autowithdraw(-gateway)?|packaging\/monitoring\/[a-z.-]+|docs\/[a-z-]+\.md|docs\/pictures\/[a-z-]+\.(png|svg)|packaging\/systemd\/[a-z-]+\.[a-z]+)$/.test(
           path,
         ),
     );
@@ -242,8 +249,8 @@ describe("the archive", () => {
       expect(files.filter((path) => path.startsWith(`dist/${room}/`)).length, room).toBeGreaterThan(
         0,
       );
-    expect(readdirSync(join(unpacked, "systemd"))).toEqual(
-      readdirSync(join(projectRoot, "systemd")),
+    expect(readdirSync(join(unpacked, "packaging/systemd"))).toEqual(
+      readdirSync(join(projectRoot, "packaging/systemd")),
     );
     const listed = execFileSync("tar", ["-tvzf", join(dir, "one", `${name}.tgz`)], {
       encoding: "utf8",

@@ -11,7 +11,7 @@ import { describe, expect, it } from "vitest";
 import { readConfig } from "../../agent/config/config.ts";
 
 const root = fileURLToPath(new URL("../..", import.meta.url));
-const folder = join(root, "systemd");
+const folder = join(root, "packaging/systemd");
 const units = readdirSync(folder).filter((name) => /\.(service|socket|target)$/.test(name));
 const hasSystemd = spawnSync("systemd-analyze", ["--version"], { stdio: "ignore" }).status === 0;
 if (!hasSystemd)

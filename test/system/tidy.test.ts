@@ -66,7 +66,9 @@ describe("the house", () => {
   });
 
   it("ships every unit whose log an operator is told to read", () => {
-    const units = readdirSync(join(root, "systemd")).map((name) => name.replace(/\.\w+$/, ""));
+    const units = readdirSync(join(root, "packaging/systemd")).map((name) =>
+      name.replace(/\.\w+$/, ""),
+    );
     const texts = [...code, ...filesUnder("docs")].map((path) => [path, read(path)] as const);
     const named = texts.flatMap(([path, text]) =>
       [...text.matchAll(/journalctl -[ut] '?([a-z][a-z-]*\*?)/g)].map(([, name = ""]) => ({

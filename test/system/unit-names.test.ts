@@ -1,6 +1,6 @@
 /**
  * Lines to type name units of the service manager. Each must be one that an installation has: a
- * file of systemd/, or a second name in one.
+ * file of packaging/systemd/, or a second name in one.
  */
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
@@ -8,11 +8,13 @@ import { describe, expect, it } from "vitest";
 import { serviceNames } from "../../cli/unit-names.ts";
 import { projectRoot } from "../../lab/kit/kit.ts";
 
-const units = readdirSync(join(projectRoot, "systemd"));
+const units = readdirSync(join(projectRoot, "packaging/systemd"));
 const aliases = units.flatMap((file) =>
-  [...readFileSync(join(projectRoot, "systemd", file), "utf8").matchAll(/^Alias=(\S+)$/gm)].map(
-    ([, name = ""]) => name,
-  ),
+  [
+    ...readFileSync(join(projectRoot, "packaging/systemd", file), "utf8").matchAll(
+      /^Alias=(\S+)$/gm,
+    ),
+  ].map(([, name = ""]) => name),
 );
 const known = new Set(
   [...units, ...aliases].flatMap((name) => [name, name.replace(/\.service$/, "")]),
@@ -32,7 +34,6 @@ const roots = [
   "client",
   "gateway",
   "docs",
-  "systemd",
   "examples",
   "packaging",
 ];
