@@ -57,7 +57,7 @@ try {
     `--max-old-space-size=${compilerHeapMiB}`,
     compiler,
     "-p",
-    join(root, "tsconfig.build.json"),
+    join(root, "scripts", "tsconfig.build.json"),
     "--outDir",
     fresh,
   ];

@@ -1,7 +1,7 @@
 /**
  * The ambient powers of a file: what it reaches by names that Node gives to every file, and by a
  * few names of builtin modules. One walk over the identifiers of a source finds them; the table of
- * rooms (rooms.config.json, `powers`) says which room has which.
+ * rooms (rooms.json, `powers`) says which room has which.
  */
 import ts from "typescript";
 

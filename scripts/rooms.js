@@ -1,6 +1,6 @@
 /**
- * The table of rooms, rooms.config.json: which room a file belongs to, which folders hold code, and
- * the table of docs/architecture.md, section 5, that is made from it. scripts/reach.js holds
+ * The table of rooms, rooms.json: which room a file belongs to, which folders hold code, and the
+ * table of docs/architecture.md, section 5, that is made from it. scripts/reach.js holds
  * imports against it.
  *
  * A cell is "–" (the room reaches nothing of the kind, through any number of hops), a text (the
@@ -17,7 +17,7 @@ export const never = "–";
 
 /** The table; a cell that a row leaves out is "–", a list that it leaves out is empty. */
 export function readRooms(root) {
-  const table = JSON.parse(readFileSync(join(root, "rooms.config.json"), "utf8"));
+  const table = JSON.parse(readFileSync(join(root, "scripts/rooms.json"), "utf8"));
   const cells = Object.fromEntries(kinds.map((kind) => [kind, never]));
   return {
     ...table,

@@ -1,6 +1,6 @@
 /**
  * The walls between the rooms, any number of hops included: imports are held against the table of
- * rooms (rooms.config.json) and a few rules of their own (walls.config.cjs), and section 5 of
+ * rooms (rooms.json) and a few rules of their own (walls.config.cjs), and section 5 of
  * docs/architecture.md against the table; `--write` makes that section again. A cruise that saw
  * fewer modules than there are source files is no proof, so it fails. An argument names another
  * root, for its test.
@@ -16,12 +16,12 @@ import { powerProblems } from "./powers.js";
 import { bareName, breachesOf } from "./reach.js";
 import { filesIn, readRooms, roomFinder, rootsOf, tableProblems, tableText } from "./rooms.js";
 
-const marks = ["<!-- rooms.config.json -->", "<!-- end -->"];
+const marks = ["<!-- scripts/rooms.json -->", "<!-- end -->"];
 const named = process.argv.slice(2).find((argument) => !argument.startsWith("--"));
 const root = resolve(named ?? fileURLToPath(new URL("..", import.meta.url)));
 
 async function modulesOf(roots) {
-  const { options, forbidden } = createRequire(import.meta.url)("../walls.config.cjs");
+  const { options, forbidden } = createRequire(import.meta.url)("./walls.config.cjs");
   const { enhancedResolveOptions, tsConfig, ...others } = options;
   const how = { ...others, baseDir: root, validate: true, ruleSet: { forbidden } };
   const { output } = await cruise(roots, how, enhancedResolveOptions, {

@@ -4,11 +4,13 @@
  */
 import { createHash } from "node:crypto";
 import { readdirSync, readFileSync } from "node:fs";
-import { join } from "node:path";
+import { join, posix } from "node:path";
 import { fileURLToPath } from "node:url";
 
 const root = fileURLToPath(new URL("../..", import.meta.url));
 export const stampFile = join(root, "dist", ".built");
+/** The compiler's settings for a build, whose folders are named from their own. */
+const settings = "scripts/tsconfig.build.json";
 
 /**
  * SHA-256 over every `.ts`, `.tsx`, `.sol` and `.sql` file of the rooms, the settings of compiler
@@ -17,7 +19,7 @@ export const stampFile = join(root, "dist", ".built");
 export function sourceStamp() {
   const hash = createHash("sha256");
   // A release has no sources, and nothing to compare with.
-  const rooms = JSON.parse(readFileSync(join(root, "tsconfig.build.json"), "utf8")).include;
+  const { include } = JSON.parse(readFileSync(join(root, settings), "utf8"));
   const add = (path) =>
     hash
       .update(`${path}\0`)
@@ -33,7 +35,7 @@ export function sourceStamp() {
       else if (entry.isFile() && /\.(tsx?|sol|sql)$/.test(entry.name)) add(path);
     }
   };
-  for (const room of rooms) walk(room);
+  for (const folder of include) walk(posix.join(posix.dirname(settings), folder));
   for (const path of [
     "scripts/bundle.js",
     "scripts/licences.js",
@@ -41,6 +43,6 @@ export function sourceStamp() {
     "tsconfig.json",
   ])
     add(path);
-  add("tsconfig.build.json");
+  add(settings);
   return hash.digest("hex");
 }

@@ -16,7 +16,6 @@ beforeAll(() => {
   for (const path of [
     "package.json",
     "package-lock.json",
-    "tsconfig.build.json",
     "pair.js",
     "crypto.js",
     "crypto.ts",

@@ -58,7 +58,10 @@ beforeAll(async () => {
     cpSync(join(projectRoot, path), join(root, path), { recursive: true });
   mkdirSync(join(root, "rooms"));
   writeFileSync(join(root, "rooms", "one.ts"), "export {};\n");
-  writeFileSync(join(root, "tsconfig.build.json"), JSON.stringify({ include: ["rooms"] }));
+  writeFileSync(
+    join(root, "scripts/tsconfig.build.json"),
+    JSON.stringify({ include: ["../rooms"] }),
+  );
   const write = (path: string, value: object): void =>
     writeFileSync(join(root, path), JSON.stringify(value));
   write("package.json", {

@@ -1,6 +1,6 @@
 /** The check of titles and bodies, on a made-up history. */
 import { execFileSync, spawnSync } from "node:child_process";
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
@@ -40,7 +40,8 @@ beforeEach(() => {
       for: "a test",
     }),
   );
-  writeFileSync(join(root, "rooms.config.json"), JSON.stringify({ rooms }));
+  mkdirSync(join(root, "scripts"));
+  writeFileSync(join(root, "scripts/rooms.json"), JSON.stringify({ rooms }));
   git("init", "-q");
   commit("whatever; an old title");
 });

@@ -31,7 +31,7 @@ type Room = {
   readonly keeps?: readonly string[];
 } & Partial<Record<Kind, Cell>>;
 
-const table = JSON.parse(readFileSync(join(projectRoot, "rooms.config.json"), "utf8")) as {
+const table = JSON.parse(readFileSync(join(projectRoot, "scripts/rooms.json"), "utf8")) as {
   readonly rooms: readonly Room[];
 };
 const roots = rootsOf(projectRoot, "product", "examples", "laboratory");
@@ -316,11 +316,11 @@ beforeAll(async () => {
       recursive: true,
       filter: (path) => !path.endsWith("node_modules") && !path.includes("/vectors"),
     });
-  for (const file of ["docs/architecture.md", "rooms.config.json", "package.json", "tsconfig.json"])
+  for (const file of ["docs/architecture.md", "package.json", "tsconfig.json"])
     cpSync(join(projectRoot, file), join(root, file));
-  const rows = readFileSync(join(root, "rooms.config.json"), "utf8");
+  const rows = readFileSync(join(root, "scripts/rooms.json"), "utf8");
   writeFileSync(
-    join(root, "rooms.config.json"),
+    join(root, "scripts/rooms.json"),
     rows
       .replace('"keeps": ["base/', '"keeps": ["base/none.ts", "base/')
       .replace(
@@ -400,7 +400,7 @@ describe("the list of roots", () => {
 
   it("is the compiler's", () => {
     expect(listed("tsconfig.json")).toEqual([...roots, ...rootsOf(projectRoot, "tests")]);
-    expect(listed("tsconfig.build.json")).toEqual(roots);
+    expect(listed("scripts/tsconfig.build.json")).toEqual(roots.map((folder) => `../${folder}`));
   });
 
   it("is the installer's, over both parts", () => {

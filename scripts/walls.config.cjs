@@ -1,9 +1,12 @@
 /**
- * Rules of the walls that are no column of the table of rooms (rooms.config.json), and how
+ * Rules of the walls that are no column of the table of rooms (rooms.json), and how
  * dependency-cruiser reads the sources. scripts/walls.js runs both.
  */
-const rooms = require("./rooms.config.json");
-const manifest = require("./package.json");
+const { readFileSync } = require("node:fs");
+const { join } = require("node:path");
+const rooms = require("./rooms.json");
+
+const manifest = JSON.parse(readFileSync(join(__dirname, "..", "package.json"), "utf8"));
 
 const product = [...rooms.roots.product, ...rooms.roots.examples].join("|");
 /** Only the laboratory and the build import these; what they bring in turn is nobody's wall. */
