@@ -12,7 +12,7 @@ import { type CommandGroups, groupedHelp } from "../base/help-groups.ts";
 import { swallowedOption } from "../base/swallowed-option.ts";
 import { programVersion } from "../base/version.ts";
 import { jsonText } from "../base/visible.ts";
-import { lifetimeSecondsMax } from "../client/signature-token.ts";
+import { lifetimeSecondsMax } from "../clients/typescript/signature-token.ts";
 import { type AdoptOptions, runAdopt } from "./adopt.ts";
 import { type BackupOptions, runBackup, runRestore } from "./backup-commands.ts";
 import { readDescriptor } from "./command-of.ts";

@@ -7,7 +7,7 @@ import { readPipe } from "../agent/files/inherited-pipe.ts";
 import { readPrivateFile } from "../agent/files/private-file.ts";
 import { exitCodes } from "../agent/launcher/exit-status.ts";
 import { AgentError } from "../base/fault.ts";
-import { createTokenMaker, type TokenFor } from "../client/signature-token.ts";
+import { createTokenMaker, type TokenFor } from "../clients/typescript/signature-token.ts";
 import type { Terminal } from "./terminal.ts";
 
 export interface TokenOptions {

@@ -1,8 +1,8 @@
 /**
- * Makes a package of client/, with types and an entry for each of its files, as `npm install` takes
- * it. Nothing of the gateway is in it, and it depends on no package. Each file is there twice: as
- * a CommonJS module (`.js`) for `require`, for Node 18 and for compilers that know no `exports`,
- * and as an ECMAScript module (`.mjs`).
+ * Makes a package of clients/typescript/, with types and an entry for each of its files, as
+ * `npm install` takes it. Nothing of the gateway is in it, and it depends on no package. Each file
+ * is there twice: as a CommonJS module (`.js`) for `require`, for Node 18 and for compilers that
+ * know no `exports`, and as an ECMAScript module (`.mjs`).
  */
 import { spawnSync } from "node:child_process";
 import {
@@ -29,8 +29,10 @@ function run(program: string, args: readonly string[], cwd: string): string {
   return done.stdout;
 }
 
+const clientIn = (root: string): string => join(root, "clients", "typescript");
+
 const sourcesOf = (root: string): readonly string[] =>
-  readdirSync(join(root, "client")).filter((file) => file.endsWith(".ts"));
+  readdirSync(clientIn(root)).filter((file) => file.endsWith(".ts"));
 
 /**
  * Compiles the sources in a folder of their own, whose package.json decides between the two kinds
@@ -39,7 +41,7 @@ const sourcesOf = (root: string): readonly string[] =>
 function compile(root: string, scratch: string, type: "commonjs" | "module"): string {
   const [source, out] = [join(scratch, type), join(scratch, `${type}-out`)];
   mkdirSync(source);
-  for (const name of sourcesOf(root)) copyFileSync(join(root, "client", name), join(source, name));
+  for (const name of sourcesOf(root)) copyFileSync(join(clientIn(root), name), join(source, name));
   writeFileSync(join(source, "package.json"), JSON.stringify({ type }));
   const compilerOptions = {
     ...{
@@ -86,7 +88,7 @@ function manifestOf(root: string): object {
     };
     return [name === "client" ? "." : `./${name}`, forms] as const;
   });
-  const given = JSON.parse(readFileSync(join(root, "client", "package.json"), "utf8")) as object;
+  const given = JSON.parse(readFileSync(join(clientIn(root), "package.json"), "utf8")) as object;
   const exports = { ...Object.fromEntries(entries), "./package.json": "./package.json" };
   return {
     ...given,
@@ -116,7 +118,7 @@ export function packClient(root: string, out: string): string {
       place(join(modern, `${name}.d.ts`), join(folder, `${name}.d.mts`), ".mjs");
     }
     writeFileSync(join(folder, "package.json"), `${JSON.stringify(manifestOf(root), null, 2)}\n`);
-    copyFileSync(join(root, "client", "README.md"), join(folder, "README.md"));
+    copyFileSync(join(clientIn(root), "README.md"), join(folder, "README.md"));
     copyFileSync(join(root, "LICENSE"), join(folder, "LICENSE"));
     const told = run("npm", ["pack", "--json", "--ignore-scripts", "--loglevel=error"], folder);
     const [packed] = JSON.parse(told) as readonly { readonly filename: string }[];

@@ -16,7 +16,7 @@ const { values } = readCommandLine({
   options: {
     out: { takes: "FOLDER", default: "release", says: "where it is put" },
     types: {
-      says: "makes the types of client/ from the description of the service, and packs nothing",
+      says: "makes the types of clients/typescript/ from the description of the service, and packs nothing",
     },
     generated: {
       says: "makes the clients of test/generated/ by generators that npx fetches, and packs nothing",

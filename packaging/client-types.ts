@@ -1,5 +1,6 @@
 /**
- * Makes the client's types (orders.ts, records.ts, targets.ts, events.ts and codes.ts of `client/`)
+ * Makes the client's types (orders.ts, records.ts, targets.ts, events.ts and codes.ts of
+ * clients/typescript/)
  * from the description that the gateway serves at /openapi.json, so that both have the same fields.
  * A keyword that this file does not know throws, because a type must not be wider than its schema
  * without a decision.
@@ -203,7 +204,7 @@ const isEvent = (name: string): boolean => /Callback$|^UnattributedRecord$|^Even
 /** Answers to the operator's own station, which no shop reads. */
 const isStation = (name: string): boolean => name === "Readiness" || name === "Health";
 
-/** The files of client/ that are made, with their texts. */
+/** The files of clients/typescript/ that are made, with their texts. */
 export function clientTypes(description: Description): Readonly<Record<string, string>> {
   const answers = declarationsOf(
     description,
@@ -236,7 +237,7 @@ export function description(): Description {
 
 /** Writes the types into the tree at `root`; gives the folder's path. */
 export function writeClientTypes(root: string): string {
-  const folder = join(root, "client");
+  const folder = join(root, "clients", "typescript");
   for (const [name, text] of Object.entries(clientTypes(description())))
     writeFileSync(join(folder, name), text);
   return folder;

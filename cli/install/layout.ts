@@ -97,7 +97,7 @@ export const layouts: Readonly<Record<InstalledPart, Layout>> = {
         holds: "the link's key",
       },
     ],
-    rooms: ["base", "protocol", "chains", "agent", "cli", "client"],
+    rooms: ["base", "protocol", "chains", "agent", "cli", "clients"],
     files: [
       ...papers,
       "pair.js",

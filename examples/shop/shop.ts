@@ -18,8 +18,8 @@ import {
 import { createServer, type IncomingMessage } from "node:http";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
-import { type Callback, verifyCallback } from "../../client/callbacks.ts";
-import { createClient, type Result } from "../../client/client.ts";
+import { type Callback, verifyCallback } from "../../clients/typescript/callbacks.ts";
+import { createClient, type Result } from "../../clients/typescript/client.ts";
 
 const { env, stdout, stderr } = process;
 const pauseMs = Number(env.PAUSE_SECONDS ?? "1") * 1000;

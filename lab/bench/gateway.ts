@@ -8,7 +8,7 @@ import { readFileSync } from "node:fs";
 import { Agent } from "node:http";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
-import { createTokenMaker } from "../../client/signature-token.ts";
+import { createTokenMaker } from "../../clients/typescript/signature-token.ts";
 import { verifyToken } from "../../gateway/auth/signature-token.ts";
 import { keepToken } from "../../gateway/store/jtis.ts";
 import { type Started, stop } from "../kit/processes.ts";

@@ -1,6 +1,6 @@
 /** A shop's requests to a gateway over HTTP, as light as they can be. */
 import { Agent, type IncomingMessage, request } from "node:http";
-import { createTokenMaker } from "../../client/signature-token.ts";
+import { createTokenMaker } from "../../clients/typescript/signature-token.ts";
 
 export interface Asked {
   readonly path: string;

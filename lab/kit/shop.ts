@@ -2,9 +2,9 @@
  * A merchant's shop for the scripts: the client with its answers in the few words a script
  * compares.
  */
-import { createClient } from "../../client/client.ts";
-import type { FiatOrder } from "../../client/orders.ts";
-import type { DepositResult } from "../../client/records.ts";
+import { createClient } from "../../clients/typescript/client.ts";
+import type { FiatOrder } from "../../clients/typescript/orders.ts";
+import type { DepositResult } from "../../clients/typescript/records.ts";
 
 /** One withdrawal order as the scripts write it. */
 export interface ShopOrder {

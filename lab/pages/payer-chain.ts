@@ -4,7 +4,7 @@
  * chain id. Only time is moved: chain and gateway go one lifetime ahead together. The chain stands
  * still afterwards, so that a state lasts as long as somebody looks at it.
  */
-import { type Client, createClient } from "../../client/client.ts";
+import { type Client, createClient } from "../../clients/typescript/client.ts";
 import { type PayerState as AnyState, payerStates } from "../../gateway/pages/state.ts";
 import { type Kit, startKit } from "../kit/kit.ts";
 import { stop, until } from "../kit/processes.ts";

@@ -6,7 +6,7 @@ import { randomBytes } from "node:crypto";
 import fc from "fast-check";
 import { Webhook } from "standardwebhooks";
 import { describe, expect, it, vi } from "vitest";
-import { verifyCallback } from "../../client/callbacks.ts";
+import { verifyCallback } from "../../clients/typescript/callbacks.ts";
 import { newSecret, signedHeaders } from "../../gateway/callbacks/signature.ts";
 import { share } from "../../lab/kit/share.ts";
 

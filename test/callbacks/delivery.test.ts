@@ -7,7 +7,7 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { Webhook } from "standardwebhooks";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { verifyCallback } from "../../client/callbacks.ts";
+import { verifyCallback } from "../../clients/typescript/callbacks.ts";
 import { recordOf } from "../../gateway/answer/record.ts";
 import { type Callbacks, startCallbacks } from "../../gateway/callbacks/callbacks.ts";
 import type { EventType } from "../../gateway/callbacks/events.ts";

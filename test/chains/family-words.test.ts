@@ -42,10 +42,10 @@ describe("sentences about families of chains", () => {
   });
 
   it("the client's types have the sentences of the description", () => {
-    const types = flat(read("client/orders.ts"));
+    const types = flat(read("clients/typescript/orders.ts"));
     expect(types.split(familyWords.tag)).toHaveLength(3);
     expect(types.split(familyWords.address)).toHaveLength(3);
-    expect(flat(read("client/records.ts"))).toContain(familyWords.paymentUri);
+    expect(flat(read("clients/typescript/records.ts"))).toContain(familyWords.paymentUri);
   });
 
   it("glossary and operations name every family, and the glossary has the pin", () => {

@@ -79,7 +79,7 @@ const tables: readonly Table[] = [
 ];
 /** The tables that have one entry for each name. */
 const complete = tables.map(({ file }) => file).slice(1, -1);
-const rooms = ["base", "protocol", "chains", "agent", "cli", "client", "gateway"];
+const rooms = ["base", "protocol", "chains", "agent", "cli", "clients", "gateway"];
 
 /** The text with one line more, or one line changed. Throws where it does not fit. */
 function withLine(text: string, { from, to }: Line): string {

@@ -11,7 +11,7 @@ import { join } from "node:path";
 import { Mnemonic } from "ethers";
 import { afterAll, beforeAll, expect, it } from "vitest";
 import { currencyPresets } from "../../chains/presets.ts";
-import { createClient } from "../../client/client.ts";
+import { createClient } from "../../clients/typescript/client.ts";
 import { type Anvil, startAnvil } from "../../lab/kit/anvil.ts";
 import { receiver } from "../../lab/kit/gateway-server.ts";
 import { projectRoot, settle } from "../../lab/kit/kit.ts";

@@ -4,7 +4,7 @@
  */
 import { randomBytes } from "node:crypto";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { type Client, createClient } from "../../client/client.ts";
+import { type Client, createClient } from "../../clients/typescript/client.ts";
 import { recordOf } from "../../gateway/answer/record.ts";
 import { type Callbacks, startCallbacks } from "../../gateway/callbacks/callbacks.ts";
 import { nameFaults } from "../../gateway/callbacks/guard.ts";

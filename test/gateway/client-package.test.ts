@@ -36,7 +36,7 @@ afterAll(async () => {
 });
 
 describe("the client's package", () => {
-  it("installs into an empty folder and works there, with every file of client/ behind an entry of its own", async () => {
+  it("installs into an empty folder and works there, with every file of clients/typescript/ behind an entry of its own", async () => {
     const file = packClient(projectRoot, join(folder, "out"));
     writeFileSync(join(folder, "package.json"), '{"private": true, "type": "module"}');
     const install = [
@@ -55,7 +55,9 @@ describe("the client's package", () => {
     const { exports, dependencies } = JSON.parse(
       readFileSync(join(folder, "node_modules/autowithdraw-client/package.json"), "utf8"),
     );
-    const names = readdirSync(join(projectRoot, "client")).filter((name) => name.endsWith(".ts"));
+    const names = readdirSync(join(projectRoot, "clients/typescript")).filter((name) =>
+      name.endsWith(".ts"),
+    );
     const entries = names.map((name) =>
       name === "client.ts" ? "." : `./${name.slice(0, -".ts".length)}`,
     );

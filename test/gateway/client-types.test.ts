@@ -5,9 +5,9 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import type { Callback } from "../../client/callbacks.ts";
-import type { DepositOrder, WithdrawalOrder } from "../../client/orders.ts";
-import type { ErrorBody, Transaction } from "../../client/records.ts";
+import type { Callback } from "../../clients/typescript/callbacks.ts";
+import type { DepositOrder, WithdrawalOrder } from "../../clients/typescript/orders.ts";
+import type { ErrorBody, Transaction } from "../../clients/typescript/records.ts";
 import { startTestGateway, type TestGateway } from "../../lab/kit/gateway-server.ts";
 import { projectRoot } from "../../lab/kit/kit.ts";
 import { clientTypes, type Description } from "../../packaging/client-types.ts";
@@ -20,7 +20,8 @@ beforeAll(async () => {
 });
 afterAll(() => gateway.close());
 
-const committed = (name: string): string => readFileSync(join(projectRoot, "client", name), "utf8");
+const committed = (name: string): string =>
+  readFileSync(join(projectRoot, "clients/typescript", name), "utf8");
 
 describe("the client's types", () => {
   it("are made from the description that the gateway serves: npm run client -- --types", () => {

@@ -7,8 +7,8 @@ import { createServer, type Server, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 import { decodeProtectedHeader, jwtVerify } from "jose";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { type Client, createClient, type Failure } from "../../client/client.ts";
-import { createTokenMaker } from "../../client/signature-token.ts";
+import { type Client, createClient, type Failure } from "../../clients/typescript/client.ts";
+import { createTokenMaker } from "../../clients/typescript/signature-token.ts";
 import type { KeyRow } from "../../gateway/store/rows.ts";
 import {
   receiver,

@@ -23,7 +23,7 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { pino } from "pino";
 import { afterAll, afterEach, beforeAll, describe, expect, it, onTestFinished } from "vitest";
-import { createTokenMaker } from "../../client/signature-token.ts";
+import { createTokenMaker } from "../../clients/typescript/signature-token.ts";
 import { createGatewayKey } from "../../gateway/auth/gateway-key.ts";
 import { type GatewayConfig, parseConfig } from "../../gateway/config/config.ts";
 import { type Gateway, startGateway } from "../../gateway/gateway.ts";

@@ -5,7 +5,7 @@
 import * as fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { paymentUri } from "../../chains/evm/payment-uri.ts";
-import { createClient } from "../../client/client.ts";
+import { createClient } from "../../clients/typescript/client.ts";
 import type { GatewayCurrency } from "../../gateway/config/config.ts";
 import { readPrice } from "../../gateway/prices/decimal.ts";
 import { createBoard } from "../../gateway/prices/price-cache.ts";

@@ -3,7 +3,7 @@
  * payout run through.
  */
 import { describe, expect, it } from "vitest";
-import { createClient } from "../../client/client.ts";
+import { createClient } from "../../clients/typescript/client.ts";
 import { receiver } from "../../lab/kit/gateway-server.ts";
 import {
   anotherGateway,

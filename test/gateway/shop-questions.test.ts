@@ -4,7 +4,7 @@
  * an address.
  */
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { createClient } from "../../client/client.ts";
+import { createClient } from "../../clients/typescript/client.ts";
 import { recordOf } from "../../gateway/answer/record.ts";
 import { startCallbacks } from "../../gateway/callbacks/callbacks.ts";
 import { tellChanges } from "../../gateway/callbacks/outbox.ts";

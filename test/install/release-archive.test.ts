@@ -189,7 +189,7 @@ describe("the archive", () => {
     );
     const outside = files.filter(
       (path) =>
-        !/^(dist\/(base|protocol|chains|agent|cli|client|gateway)\/.*\.js|dist\/man\/[a-z-]+\.1|dist\/completion\/autowithdraw(-gateway)?|packaging\/monitoring\/[a-z.-]+|docs\/[a-z-]+\.md|docs\/pictures\/[a-z-]+\.(png|svg)|packaging\/systemd\/[a-z-]+\.[a-z]+)$/.test(
+        !/^(dist\/(base|protocol|chains|agent|cli|clients|gateway)\/.*\.js|dist\/man\/[a-z-]+\.1|dist\/completion\/autowithdraw(-gateway)?|packaging\/monitoring\/[a-z.-]+|docs\/[a-z-]+\.md|docs\/pictures\/[a-z-]+\.(png|svg)|packaging\/systemd\/[a-z-]+\.[a-z]+)$/.test(
           path,
         ),
     );
@@ -241,7 +241,7 @@ describe("the archive", () => {
       "chains",
       "agent",
       "cli",
-      "client",
+      "clients",
       "gateway",
       "man",
       "completion",
@@ -330,7 +330,7 @@ describe("the packages of a release", () => {
       expect(existsSync(join(place, path, "package.json")), path).toBe(true);
     // Every import of the built program is among them.
     const beneath = ["base", "protocol", "chains"];
-    const rooms = [...beneath, ...(folder === "" ? ["agent", "cli", "client"] : ["gateway"])];
+    const rooms = [...beneath, ...(folder === "" ? ["agent", "cli", "clients"] : ["gateway"])];
     const wanted = rooms.flatMap((room) => importsUnder(join(unpacked, "dist", room)));
     expect(new Set(wanted).size).toBeGreaterThan(4);
     expect(wanted.filter((one) => !existsSync(join(place, "node_modules", one)))).toEqual([]);

@@ -176,7 +176,7 @@ describe("codes", () => {
   });
 
   it("of errors are all used", () => {
-    const text = ["base", "protocol", "chains", "agent", "cli", "client", "gateway", "packaging"]
+    const text = ["base", "protocol", "chains", "agent", "cli", "clients", "gateway", "packaging"]
       .flatMap(sourcesUnder)
       .map(read)
       .join("\n");

@@ -37,8 +37,8 @@ const bounded: Readonly<Record<string, string>> = {
   "agent/launcher/watched.ts": "a line of a child, at most 65,536 characters",
   "agent/socket/client.ts": "a line of the signer, bounded by agent/socket/line.ts",
   "cli/registering/register.ts": "the gateway's answer to pairing, bounded by its reader",
-  "client/callbacks.ts": "a callback whose signature fits",
-  "client/client.ts": "an answer of the gateway that the shop chose",
+  "clients/typescript/callbacks.ts": "a callback whose signature fits",
+  "clients/typescript/client.ts": "an answer of the gateway that the shop chose",
   "gateway/auth/signature-token.ts": "a token, at most 4,096 characters",
 };
 

@@ -12,7 +12,7 @@ import { assertEncKey } from "../../agent/keystore/enckey.ts";
 import { AgentError } from "../../base/fault.ts";
 import { findInvisible, oddityOf } from "../../base/invisible.ts";
 import { seedOf } from "../../cli/sealing/mnemonic.ts";
-import { createTokenMaker } from "../../client/signature-token.ts";
+import { createTokenMaker } from "../../clients/typescript/signature-token.ts";
 import { parseConfig } from "../../gateway/config/config.ts";
 import { testConfig } from "../../lab/kit/gateway-server.ts";
 import { parseApiKey } from "../../protocol/pairing.ts";

@@ -333,4 +333,9 @@ export const renamedTests: Readonly<
       file: "courier/scheduler-watching",
       name: "watching > the scheduler tells a revert, and that a token transfer moved otherwise, once with an alarm",
     },
+  "gateway/client-package: the client's package > installs into an empty folder and works there, with every file of client/ behind an entry of its own":
+    {
+      file: "gateway/client-package",
+      name: "the client's package > installs into an empty folder and works there, with every file of clients/typescript/ behind an entry of its own",
+    },
 };

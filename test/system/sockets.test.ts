@@ -15,7 +15,7 @@ import { createSocketClient } from "../../agent/socket/client.ts";
 import { serveMetrics } from "../../base/alerts/metrics/server.ts";
 import { useEgress } from "../../base/outgoing/egress.ts";
 import { createOutgoing, type Outcome } from "../../base/outgoing/exchange.ts";
-import { createClient } from "../../client/client.ts";
+import { createClient } from "../../clients/typescript/client.ts";
 import { projectRoot } from "../../lab/kit/kit.ts";
 import { keyPair } from "../support/link-gateway.ts";
 import {
@@ -116,7 +116,7 @@ const rows: readonly (readonly [file: string, opens: string, test: string, title
     "a client of the signer's sockets lets go",
   ],
   ["cli/operator.ts", "the operator's socket", here, "a client of the signer's sockets lets go"],
-  ["client/client.ts", "the shop's requests", here, "the shop's client lets go"],
+  ["clients/typescript/client.ts", "the shop's requests", here, "the shop's client lets go"],
   [
     "gateway/pages/page-script.ts",
     "the payer's browser, with its own limits",
@@ -131,7 +131,7 @@ const rows: readonly (readonly [file: string, opens: string, test: string, title
  */
 const opening =
   /import \{[^}]*\b(?:connect|createConnection)\b[^}]*\} from "node:(?:net|tls)"|\b(?:createServer|fetch|fastify|createOutgoing|createSocketClient|listenLines|serveMetrics|openTunnel)(?:<[^>()]*>)?\(|\bnew (?:WebSocket|WebSocketServer|Pool|Resolver|Server|Socket)\(|\.listen\(|from "node:(?:http|https|http2|dgram|dns)"/;
-const product = ["agent", "base", "chains", "cli", "client", "examples", "gateway", "protocol"];
+const product = ["agent", "base", "chains", "cli", "clients", "examples", "gateway", "protocol"];
 /** A type is no connection, and a comment neither. */
 const code = (text: string): string =>
   text.replace(/^import type .*$|\/\*[\s\S]*?\*\/|^export function .*$/gm, "");

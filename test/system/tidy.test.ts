@@ -207,7 +207,7 @@ describe("the house", () => {
       "agent/courier",
       "agent/socket",
       "cli",
-      "client",
+      "clients/typescript",
       "gateway",
     ]) {
       expect(page).toContain(`\`${room}\``);

@@ -12,7 +12,7 @@ import { DatabaseSync } from "@photostructure/sqlite";
 import { HDKey } from "@scure/bip32";
 import { TronWeb } from "tronweb";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { type Client, createClient } from "../../client/client.ts";
+import { type Client, createClient } from "../../clients/typescript/client.ts";
 import { freePort, type Started, start, stop, until } from "../../lab/kit/processes.ts";
 import { encodeTransfer } from "../../lab/tron-node/contracts.ts";
 import { startTronProcess, type TronProcess } from "../../lab/tron-node/process.ts";

@@ -31,7 +31,7 @@ const roots = [
   "base",
   "chains",
   "cli",
-  "client",
+  "clients",
   "gateway",
   "docs",
   "examples",

@@ -2,7 +2,7 @@
  * Every operation by the client of @hey-api/openapi-ts, as a shop would write the calls. The
  * compiler judges this file by the generated types.
  */
-import { createTokenMaker } from "../../../client/signature-token.ts";
+import { createTokenMaker } from "../../../clients/typescript/signature-token.ts";
 import * as service from "../../generated/hey-api";
 import { createClient } from "../../generated/hey-api/client";
 import type { Called, Orders } from "./called.ts";

@@ -3,7 +3,7 @@
  * calls. The compiler judges this file by the generated types.
  */
 import createClient from "openapi-fetch";
-import { createTokenMaker } from "../../../client/signature-token.ts";
+import { createTokenMaker } from "../../../clients/typescript/signature-token.ts";
 import type { paths } from "../../generated/openapi-fetch.d.ts";
 import type { Called, Orders } from "./called.ts";
 
