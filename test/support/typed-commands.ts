@@ -49,7 +49,7 @@ export function typeAgent(
   return typed("autowithdraw.js", [...words, "--json", "--state", kit.stateDir], kit.dir);
 }
 
-/** The end of a gateway's command that was refused: the code in its answer, the advice on stderr. */
+/** The end of a refused command of the gateway: the code in its answer, the advice on stderr. */
 export const refusal = (code: Code) => ({
   code: 1,
   json: expect.objectContaining({ ok: false, code }),
