@@ -40,6 +40,20 @@ describe("the house", () => {
     expect(code.length).toBeGreaterThan(60);
   });
 
+  it("has these entries at its top level and no other, names with a dot aside", () => {
+    const tracked = execFileSync("git", ["ls-files"], { cwd: root, encoding: "utf8" }).split("\n");
+    const top = new Set(tracked.map((path) => path.split("/")[0] ?? ""));
+    expect([...top].filter((name) => name !== "" && !name.startsWith(".")).sort()).toEqual(
+      [
+        ...["agent", "base", "chains", "cli", "clients", "docs", "examples", "gateway", "lab"],
+        ...["packaging", "protocol", "scripts", "test"],
+        ...["CHANGELOG.md", "CONTRIBUTING.md", "LICENSE", "README.md", "SECURITY.md"],
+        ...["package.json", "package-lock.json", "tsconfig.json", "vitest.config.ts"],
+        ...["autowithdraw.js", "crypto.js", "crypto.ts", "pair.js", "config.example.json"],
+      ].sort(),
+    );
+  });
+
   it("keeps names that say what a file holds", () => {
     const lobby = /(^|\/)(utils?|helpers?|common|misc|index|types|manager)\.(tsx?|js)$/;
     expect(sources.filter((path) => lobby.test(path))).toEqual([]);
