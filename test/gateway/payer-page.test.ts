@@ -155,7 +155,7 @@ describe("the payment page", () => {
     });
   }
 
-  it("is the same from memory as drawn anew, at each time of each state", () => {
+  it("is the same from memory as drawn again, at each time of each state", () => {
     const atEnd = base.expiresAt;
     const times = [nowMs, nowMs + 1, nowMs + 59_000, nowMs + 60_000, atEnd - 1, atEnd, atEnd + 1];
     for (const [changed] of Object.values(table))
