@@ -28,7 +28,7 @@ interface Fate {
 
 export class CoinMoney implements Money {
   readonly foreignNonces: readonly number[] = [];
-  readonly sweeps: MovedMoney = { told: () => {}, open: () => "", ends: () => {} };
+  readonly sweeps: MovedMoney = { gave: () => {}, told: () => {}, open: () => "", ends: () => {} };
   apart = 0;
   readonly #hidden = new Set<string>(); // hashes that no node showed
   readonly #byId = new Map<string, Fate>();

@@ -50,6 +50,8 @@ export interface Money {
 }
 
 export interface MovedMoney {
+  /** A deposit address left: it is the wallet's own, or nothing may move to it. */
+  gave(address: string): void;
   told(books: Books): void;
   open(rows: readonly MovedRow[]): string;
   ends(paid: ReadonlyMap<string, DepositOrder>): void;

@@ -75,7 +75,43 @@ export function derivedAddresses(form: Form): ReadonlySet<string> {
   return made;
 }
 
+/** Places behind the next one that a run's orders can pass over, because nobody can read them. */
+const placesMax = 256;
+
+/** Whether the deposit account has this address, however far orders passed places over. */
+function isOfAccount(address: string): boolean {
+  if (derivedAddresses(asDerived).has(address)) return true;
+  for (let recoveries = 0; recoveries <= recoveriesMax; recoveries += 1)
+    for (let index = indexesMax; index < placesMax; index += 1)
+      if (derivedAddress(recoveries * indexesSkipped + index) === address) return true;
+  return false;
+}
+
+const asDerived: Form = (address) => address;
 const lowerCase: Form = (address) => address.toLowerCase();
+
+/**
+ * The deposit addresses that left in one run, each derived here once more, so that no statement of
+ * the gateway makes an address the wallet's own.
+ */
+export class OwnAddresses {
+  readonly #form: Form;
+  readonly #left = new Set<string>();
+
+  constructor(form: Form) {
+    this.#form = form;
+  }
+
+  /** A shop has this address now. */
+  gave(address: string): void {
+    must(isOfAccount(address), "an address that leaves is the wallet's own", () => address);
+    this.#left.add(this.#form(address));
+  }
+
+  has(address: string): boolean {
+    return this.#left.has(address);
+  }
+}
 
 export class Sweeps {
   readonly #chain: Chain;
@@ -85,6 +121,7 @@ export class Sweeps {
   readonly #topUps = new Map<string, Set<number>>(); // nonces of the hot wallet, by address
   readonly #attempts = new Map<string, SignedTransaction>(); // that left, by hash
   readonly #hotWallet = hotWallet.toLowerCase();
+  readonly #addresses = new OwnAddresses(lowerCase);
   #rows: readonly MovedRow[] = [];
 
   constructor(chain: Chain, expected: readonly DepositOrder[]) {
@@ -95,10 +132,11 @@ export class Sweeps {
   /** Whether these bytes are of a sweep or a top-up, and not of anything that was ordered. */
   isOwn({ from, payment }: SignedTransaction): boolean {
     if (this.#expected.length === 0) return false;
-    return (
-      from !== this.#hotWallet ||
-      (payment !== null && derivedAddresses(lowerCase).has(payment.receiver))
-    );
+    return from !== this.#hotWallet || (payment !== null && this.#addresses.has(payment.receiver));
+  }
+
+  gave(address: string): void {
+    this.#addresses.gave(address);
   }
 
   has(hash: string): boolean {
@@ -114,11 +152,7 @@ export class Sweeps {
 
   #sweep(transaction: SignedTransaction): void {
     const { from, nonce, payment } = transaction;
-    must(
-      derivedAddresses(lowerCase).has(from),
-      "only addresses of the wallet are swept",
-      () => from,
-    );
+    must(this.#addresses.has(from), "only addresses of the wallet are swept", () => from);
     if (isCancel(transaction)) return;
     must(
       payment?.receiver === this.#hotWallet,

@@ -9,7 +9,7 @@ import type { TronBlock, TronChain } from "../world/tron-chain.ts";
 import { addressHex, type SignedTransfer } from "../world/tron-raw.ts";
 import { type Came, creditsAreTrue } from "./credits.ts";
 import type { MovedMoney } from "./money.ts";
-import { type Books, derivedAddresses, type MovedRow, restOf } from "./sweeps.ts";
+import { type Books, type MovedRow, OwnAddresses, restOf } from "./sweeps.ts";
 import { must } from "./violation.ts";
 
 /** The most that a sweep of coins may leave. */
@@ -26,6 +26,7 @@ export class WaitingSweeps implements MovedMoney {
   readonly #moves = new Map<string, Move>(); // by id
   readonly #ownerOf = new Map<string, Move>(); // by hash
   readonly #hotWallet = addressHex(hotWallet);
+  readonly #addresses = new OwnAddresses(addressHex);
   readonly #isExpected: boolean;
   /** The chain's charge for a new account stands in no bytes: it is the courier's word. */
   readonly #isPriced: boolean;
@@ -38,9 +39,11 @@ export class WaitingSweeps implements MovedMoney {
 
   /** Whether these bytes are of a sweep or a top-up, and not of anything that was ordered. */
   isOwn({ owner, receiver }: SignedTransfer): boolean {
-    return (
-      this.#isExpected && (owner !== this.#hotWallet || derivedAddresses(addressHex).has(receiver))
-    );
+    return this.#isExpected && (owner !== this.#hotWallet || this.#addresses.has(receiver));
+  }
+
+  gave(address: string): void {
+    this.#addresses.gave(address);
   }
 
   has(hash: string): boolean {
@@ -60,11 +63,7 @@ export class WaitingSweeps implements MovedMoney {
     const { hash, owner, receiver, contract: token } = transfer;
     const mode = owner === this.#hotWallet ? "topup" : "sweep";
     const [from, to] = mode === "sweep" ? [owner, receiver] : [receiver, owner];
-    must(
-      derivedAddresses(addressHex).has(from),
-      "only addresses of the wallet are swept",
-      () => from,
-    );
+    must(this.#addresses.has(from), "only addresses of the wallet are swept", () => from);
     must(
       to === this.#hotWallet,
       "a sweep goes to the hot wallet address alone",

@@ -72,6 +72,15 @@ export const depositMutants: readonly Mutant[] = [
     world,
   },
   {
+    name: "address-of-another-place",
+    file: "gateway/deposits/deposit-account.ts",
+    find: "      return { addressIndex, address, next: addressIndex + 1 };",
+    replace: `      return { addressIndex, address: family.depositAddress(account, addressIndex + 500), next: addressIndex + 1 };`,
+    invariant:
+      "An address leaves that is not the account's at its index, and no sweep takes what comes there (a deposit address is of the wallet).",
+    world,
+  },
+  {
     name: "final-blocks-by-one-node",
     file: "gateway/watcher/deposits.ts",
     find: "  const blocks = await readRun(chain, cursor.number + 1, last, true);",

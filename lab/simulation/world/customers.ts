@@ -42,6 +42,7 @@ export class Customers {
     if (isAsked && [...this.paid.values(), ...this.#unpaid.values()].includes(order)) return;
     const { currency, amount, orderId } = order;
     gateway.askDeposit(Buffer.from(JSON.stringify({ currency, amount, orderId })), (address) => {
+      this.#world.payments.sweeps.gave(address);
       if (this.paid.has(address)) return;
       if (order.isUnpaid === true) {
         this.#unpaid.set(address, order);
