@@ -2695,5 +2695,15 @@ export const repairs: readonly Repair[] = [
     test: "test/chains/utxo-shares.test.ts",
     title: "of the newest final blocks show the payments in them",
   },
+  {
+    name: "delays-of-a-chain-read",
+    fault:
+      "While a chain had a cause of late payments, the signer refused the courier's whole report, and status showed an old one.",
+    file: "agent/signer/sockets/courier.ts",
+    find: "{ feeMarket, delays: list(text, delaysMax) }",
+    replace: "{ feeMarket }",
+    test: "test/signer/views.test.ts",
+    title: "is taken with every field that it can have",
+  },
   ...matrixRepairs,
 ];

@@ -1,8 +1,10 @@
 /**
  * The two views of a withdrawal: the operator's names the digest that an approval is bound to, the
- * courier's never does, whatever the courier asks and whatever moved the withdrawal.
+ * courier's never does, whatever the courier asks and whatever moved the withdrawal. The courier's
+ * report on itself reaches the operator complete.
  */
 import { describe, expect, it } from "vitest";
+import type { CourierStatus } from "../../agent/socket/courier-status.ts";
 import { Kit, other, shop, txParams } from "../../lab/kit/signer-kit.ts";
 
 /** Fields that only an operator sees. */
@@ -71,5 +73,43 @@ describe("the courier's socket", () => {
       again.approvalDigest,
     );
     expect(again.approvalDigest).toMatch(/^[0-9a-f]{64}$/);
+  });
+});
+
+/** A type with every optional field, so that a new one has to be added to the test below. */
+type Complete<T> = T extends readonly (infer Item)[]
+  ? readonly Complete<Item>[]
+  : T extends object
+    ? { readonly [K in keyof T]-?: Complete<NonNullable<T[K]>> }
+    : T;
+
+const status: Complete<CourierStatus> = {
+  at: 1,
+  link: "up",
+  linkDetail: "",
+  chains: [
+    {
+      ...{ chain: "local", ok: true, isAsking: false, detail: "block 9, 1 s old", block: 9 },
+      ...{ headAtMs: 1_000, nativeBalance: "7", feeMarket: { baseFee: "5" } },
+      nodes: [{ url: "http://node-1", ok: true, detail: "", since: 0 }],
+      delays: ["CHAIN_FINAL_STALE: the final block of local is 3"],
+    },
+  ],
+  waiting: [{ transactionId: "1".repeat(32), why: "fee ceiling" }],
+  durableMedianUs: 3,
+  configDigest: "c0".repeat(32),
+  notify: { ok: true, detail: "" },
+  outOfService: [{ currency: "usdt", why: "has other decimals" }],
+  unbegun: [{ chain: "local", why: "the gateway named no slot" }],
+  lowFunds: [{ currency: "eth", has: "1", wanted: "2" }],
+};
+
+describe("the courier's report on itself", () => {
+  it("is taken with every field that it can have, and shown to the operator", () => {
+    const kit = new Kit().ready();
+    expect(kit.ask("tell", { courier: status })).toMatchObject({ ok: true });
+    expect(kit.operate("status")).toMatchObject({ status: { courier: status } });
+    const odd = { ...status, chains: [{ ...status.chains[0], late: [] }] };
+    expect(kit.ask("tell", { courier: odd })).toMatchObject({ ok: false, code: "JSON_SHAPE" });
   });
 });

@@ -53,6 +53,8 @@ const foreignHash = string({ min: 1, max: 130, pattern: /^[0-9A-Za-z]+$/ });
 const quorum = integer({ min: 1, max: 64 });
 const began = object({ slot, absentMs: integer({ min: 0, max: Number.MAX_SAFE_INTEGER }) });
 const text = string({ max: statusTextMax });
+/** One each for the final block, blocks, an hour's questions, and three parts of a state. */
+const delaysMax = 16;
 const amount = string({ max: 128, pattern: /^[0-9.]*$/ });
 
 /** One complete envelope, as it came before the line. */
@@ -104,7 +106,7 @@ const courierStatus: Reader<CourierRequests["tell"]["courier"]> = object(
             8,
           ),
         },
-        { feeMarket },
+        { feeMarket, delays: list(text, delaysMax) },
       ),
       64,
     ),

@@ -12,6 +12,7 @@ import type {
   Request,
 } from "../../../agent/socket/verbs.ts";
 import { AgentError } from "../../../base/fault.ts";
+import { must } from "../invariants/violation.ts";
 import { kernel, note } from "../kernel/kernel.ts";
 import type { Owner } from "../kernel/scheduler.ts";
 
@@ -37,18 +38,21 @@ export class LocalSocket implements SocketClient<CourierRequests, CourierAnswers
   readonly #signer: ListeningSigner | null;
   readonly #waiting = new Map<number, Waiting>();
   readonly #seen: (message: Answer | PushMessage) => void;
-  readonly #touched: Touched;
+  readonly #touched: Touched | null;
   #onPush: (push: PushMessage) => void = () => {};
   #onClose: (reason: AgentError) => void = () => {};
   #ended: AgentError | null = null;
   #nextId = 1;
 
-  /** `seen` is told of everything that leaves the signer; `touched` says what really goes in. */
+  /**
+   * `seen` is told of everything that leaves the signer; `touched` says what really goes in, null
+   * if the product's own courier does not ask.
+   */
   constructor(
     owner: Owner,
     signer: ListeningSigner | null,
     seen: (message: Answer | PushMessage) => void,
-    touched: Touched = (_, body) => body,
+    touched: Touched | null = null,
   ) {
     this.#owner = owner;
     this.#touched = touched;
@@ -74,9 +78,12 @@ export class LocalSocket implements SocketClient<CourierRequests, CourierAnswers
     note(`asks ${verb}`, id);
     scheduler.after(delayMs, signer.owner, () => {
       note(`hears ${verb}`, id);
-      signer.courierVerbs({ id, verb, ...this.#touched(verb, body) }, (answer) =>
-        this.#answered(signer, answer),
-      );
+      const sent = this.#touched === null ? body : this.#touched(verb, body);
+      const isItsOwn = this.#touched !== null && sent === body;
+      signer.courierVerbs({ id, verb, ...sent }, (answer) => {
+        if (isItsOwn) hasForm(verb, answer);
+        this.#answered(signer, answer);
+      });
     });
     return new Promise((resolve, reject) => this.#waiting.set(id, { resolve, reject }));
   }
@@ -140,6 +147,15 @@ export class LocalSocket implements SocketClient<CourierRequests, CourierAnswers
     this.#waiting.clear();
     this.#onClose(reason);
   }
+}
+
+/** A field that only one of the two processes knows keeps the whole request from the signer. */
+function hasForm(verb: string, answer: Answer): void {
+  must(
+    answer.ok || answer.code !== "JSON_SHAPE",
+    "the signer can read each request of its own courier",
+    () => (answer.ok ? verb : `${verb}: ${answer.detail}`),
+  );
 }
 
 function closedFault(
