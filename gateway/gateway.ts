@@ -152,9 +152,9 @@ function takeMarks(
 /**
  * Accepts deposits again after every chain was read since the database was restored from a backup.
  */
-function endRestored(store: Store, log: GatewayLog, isReadSince: (atMs: number) => boolean): void {
+function endRestored(store: Store, log: GatewayLog, isRead: (wait: number) => boolean): void {
   if (restoredOf(store.database) === null) return;
-  const ended = store.write((database) => endIfCaughtUp(database, isReadSince));
+  const ended = store.write((database) => endIfCaughtUp(database, isRead));
   if (ended)
     log.info(
       { event: "database-caught-up" },
@@ -318,8 +318,8 @@ export async function startGateway(config: GatewayConfig, deps: GatewayDeps): Pr
     books = startBooks({ store, config, log, clock });
     const onPass: typeof sweeps.onPass = async (chain, tip) => {
       try {
-        endRestored(store, log, (atMs) =>
-          networks.every((network) => (chainViews.readAt(network) ?? 0) >= atMs),
+        endRestored(store, log, (wait) =>
+          networks.every((network) => (chainViews.waitsRead(network) ?? -1) >= wait),
         );
         await sweeps.onPass(chain, tip);
         books?.onPass(chain);
@@ -335,7 +335,7 @@ export async function startGateway(config: GatewayConfig, deps: GatewayDeps): Pr
       }
     };
     watcher = startWatcher({ ...common, readSecretFile, onRead, onPass });
-    besides.push(startWatchingSkipped({ store, log, clock }));
+    besides.push(startWatchingSkipped({ store, log }));
     callbacks = callbacksOf(service);
     return { url: urlOf(config, port), store, key, renewCertificate: certificate.renew, close };
   } catch (error) {
@@ -349,6 +349,7 @@ type ChainViews =
   | "confirmations"
   | "outOfService"
   | "readAt"
+  | "waitsRead"
   | "unreadSince"
   | "isLate"
   | "ownClock";
@@ -358,6 +359,7 @@ function chainViewsOf(watcher: () => Watcher | null): Pick<Service, ChainViews> 
     confirmations: (transactionId) => watcher()?.confirmations(transactionId) ?? null,
     outOfService: (currency) => watcher()?.outOfService().get(currency) ?? "",
     readAt: (network) => watcher()?.readAt(network) ?? null,
+    waitsRead: (network) => watcher()?.waitsRead(network) ?? null,
     unreadSince: (place) => watcher()?.unreadSince(place) ?? null,
     isLate: (network) => watcher()?.isLate(network) ?? false,
     ownClock: () => watcher()?.ownClock() ?? rightClock,

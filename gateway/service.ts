@@ -86,6 +86,8 @@ export interface Service {
    * this run.
    */
   readonly readAt: (network: string) => number | null;
+  /** The waits for the chains that had begun when that pass began (store/restored-database.ts). */
+  readonly waitsRead: (network: string) => number | null;
   /**
    * Since when no balance of an address in a currency can be read; null if nothing keeps it from
    * being read. Unix milliseconds.

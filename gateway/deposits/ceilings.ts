@@ -257,7 +257,7 @@ function noteRestored(
       detail: reason,
     });
   }
-  markRestored(database, { at: nowMs, reason }, caughtUpIn);
+  markRestored(database, reason, caughtUpIn);
 }
 
 /**
@@ -270,25 +270,18 @@ function isNews({ caughtUp, awaitsCeiling }: AgentRow, run: string): boolean {
   return caughtUp !== run && awaitsCeiling === 0;
 }
 
-/** The reason of an agent's statement, and the run of the gateway that received it. */
-interface CeilingDoubt {
-  readonly reason: string;
-  readonly run: string;
-  readonly nowMs: number;
-}
-
 /**
  * Marks the database as restored from a backup, because an agent reports an entry that this
- * database has forgotten. Agents that have caught up in this run are not asked again. Runs in the
- * caller's transaction. Harmless to call twice.
+ * database has forgotten. Agents that have caught up in the gateway's run `run` are not asked
+ * again. Runs in the caller's transaction. Harmless to call twice.
  */
 export function doubtDatabase(
   database: Database,
   agentId: string,
-  { reason, run, nowMs }: CeilingDoubt,
+  { reason, run }: { readonly reason: string; readonly run: string },
 ): void {
   const agent = readAgent(database, agentId);
-  if (agent !== undefined && isNews(agent, run)) markRestored(database, { at: nowMs, reason }, run);
+  if (agent !== undefined && isNews(agent, run)) markRestored(database, reason, run);
 }
 
 /**
@@ -299,7 +292,7 @@ export function learnCeiling(
   database: Database,
   agentId: string,
   ceiling: number,
-  { run, nowMs }: Pick<CeilingDoubt, "run" | "nowMs">,
+  { run, nowMs }: { readonly run: string; readonly nowMs: number },
 ): void {
   const agent = readAgent(database, agentId);
   if (agent === undefined) return;
@@ -344,9 +337,9 @@ function knownEnd(agent: AgentRow, marks: AddressMarks): number {
  * and every agent has reported its ceiling. Harmless to call twice.
  * @returns true if it ended now
  */
-export function endIfCaughtUp(database: Database, isReadSince: (atMs: number) => boolean): boolean {
+export function endIfCaughtUp(database: Database, isRead: (wait: number) => boolean): boolean {
   const restored = restoredOf(database);
-  if (restored === null || !isReadSince(restored.at) || countForgottenIndexes(database) > 0)
+  if (restored === null || !isRead(restored.wait) || countForgottenIndexes(database) > 0)
     return false;
   if (
     listAgentsEver(database).some(
@@ -369,7 +362,7 @@ export type Place =
 interface CeilingQuestion {
   readonly marks: AddressMarks;
   readonly firstAddress: string; // first address of the account
-  readonly isRead: (sinceMs: number) => boolean; // true if the chain was read since then
+  readonly isRead: (wait: number) => boolean; // true if the chain was read since that wait began
   readonly nowMs: number;
 }
 
@@ -418,7 +411,7 @@ function placeOf(
   if (agent !== null && (agent.awaitsCeiling === 1 || holder.next >= agent.depositCeiling))
     return { ok: false, reason: "server_away" };
   const isBehind =
-    restored !== null && (!isRead(restored.at) || hasForgottenIndexes(database, holder.merchant));
+    restored !== null && (!isRead(restored.wait) || hasForgottenIndexes(database, holder.merchant));
   if (isBehind) return { ok: false, reason: "catching_up" };
   marks.raise(firstAddress, wantedCeiling(holder.next));
   return { ok: true, index: holder.next };

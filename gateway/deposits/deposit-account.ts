@@ -40,6 +40,7 @@ export interface DepositAddress {
 export interface AddressSources {
   readonly marks: AddressMarks;
   readonly readAt: (network: string) => number | null; // service.ts
+  readonly waitsRead: (network: string) => number | null; // service.ts
   readonly nowMs: number;
   /** Currencies in which an address must have been looked at: the request's own, and the coin. */
   readonly lookedIn: readonly string[];
@@ -87,12 +88,12 @@ export function takeAddress(
 const askedOf = (
   firstAddress: string,
   { network }: GatewayCurrency,
-  { marks, readAt, nowMs }: AddressSources,
+  { marks, waitsRead, nowMs }: AddressSources,
 ) => ({
   marks,
   firstAddress,
   nowMs,
-  isRead: (sinceMs: number) => (readAt(network) ?? 0) >= sinceMs,
+  isRead: (wait: number) => (waitsRead(network) ?? -1) >= wait,
 });
 
 /** Reasons that pass by themselves; docs/api.md explains each. */

@@ -211,9 +211,9 @@ function make(
     if (service.outOfService(amount.currency.id) !== "") {
       return problem("unavailable", { reason: "currency_out_of_service" }, { "Retry-After": "60" });
     }
-    const { addressMarks: marks, readAt, clock } = service;
+    const { addressMarks: marks, readAt, waitsRead, clock } = service;
     const lookedIn = [amount.currency.id, coinOf(service.config, amount.currency).id];
-    const beside = { marks, readAt, nowMs: clock(), lookedIn };
+    const beside = { marks, readAt, waitsRead, nowMs: clock(), lookedIn };
     const depositAddress = takeAddress(database, request.merchant, amount.currency, beside);
     if (isAnswer(depositAddress) || "look" in depositAddress) return depositAddress;
     return {

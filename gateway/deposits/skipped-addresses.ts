@@ -14,7 +14,7 @@ import {
   firstForgottenRange,
   moveForgottenRange,
 } from "../store/forgotten-ranges.ts";
-import { restoredSince, rewindCursors } from "../store/restored-database.ts";
+import { rewindCursors, waitForChains } from "../store/restored-database.ts";
 import type { Database, Store } from "../store/store.ts";
 
 /** About 40 ms of work, and half as much rest for other work. */
@@ -28,7 +28,7 @@ const lookMs = 1_000;
  * Runs in the caller's transaction.
  * @returns the number of remaining indexes
  */
-export function watchSkipped(database: Database, indexesMax: number, nowMs: number): number {
+export function watchSkipped(database: Database, indexesMax: number): number {
   const range = firstForgottenRange(database);
   if (range === undefined) return 0;
   const { id, account, merchant, agent, at, next } = range;
@@ -44,7 +44,7 @@ export function watchSkipped(database: Database, indexesMax: number, nowMs: numb
   const left = countForgottenIndexes(database);
   if (end === range.indexesEnd) {
     rewindCursors(database);
-    restoredSince(database, nowMs);
+    waitForChains(database);
   }
   return left;
 }
@@ -52,20 +52,19 @@ export function watchSkipped(database: Database, indexesMax: number, nowMs: numb
 interface Options {
   readonly store: Store;
   readonly log: GatewayLog;
-  readonly clock: () => number; // milliseconds since 1970
 }
 
 /**
  * Watches skipped addresses while the gateway runs. After a fault of the database the indexes are
  * tried again. `close` is harmless to call twice.
  */
-export function startWatchingSkipped({ store, log, clock }: Options): { close(): void } {
+export function startWatchingSkipped({ store, log }: Options): { close(): void } {
   let timer: NodeJS.Timeout;
   const step = (): void => {
     let left = 0;
     try {
       if (firstForgottenRange(store.database) !== undefined) {
-        left = store.write((database) => watchSkipped(database, placesAtOnce, clock()));
+        left = store.write((database) => watchSkipped(database, placesAtOnce));
         if (left === 0)
           log.info({ event: "skipped-watched" }, "every address that was skipped is watched");
       }

@@ -136,9 +136,8 @@ export class Intake {
     const { code, detail, lock } = halt;
     const isNew = this.note((database) => {
       if (lock) lockAgentUnlessByHub(database, agentId, code);
-      const { run, clock } = this.#rooms;
-      if (code === "HUB_DATABASE_BEHIND")
-        doubtDatabase(database, agentId, { reason: detail, run, nowMs: clock() });
+      const { run } = this.#rooms;
+      if (code === "HUB_DATABASE_BEHIND") doubtDatabase(database, agentId, { reason: detail, run });
       keepNotCaughtUp(database, agentId, code === "HUB_DATABASE_BEHIND");
       const alarm = {
         at: this.#rooms.clock(),

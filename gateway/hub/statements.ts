@@ -274,7 +274,7 @@ function applyEntry(
       rows.flush();
       const isLost = readTransaction(database, transactionOf(entry)) === undefined;
       const reason = `agent ${agent.id} tells of ${transactionOf(entry)} again`;
-      if (isLost) doubtDatabase(database, agent.id, { reason, run: progress.run, nowMs });
+      if (isLost) doubtDatabase(database, agent.id, { reason, run: progress.run });
       const problem = restoreLostJob(database, agent, entry as AskedEntry, progress.isOwn, nowMs);
       if (problem !== "") return halt("HUB_CONTRADICTION", problem);
       noteChanged(progress, transactionOf(entry), false);

@@ -1,13 +1,14 @@
 /**
- * State of a database restored from a backup: the time when the restore was noticed, and the blocks
- * from which the chains are read again. `vouched` are the cursors of the newest time at which every
- * paired agent had stated that this database lacks nothing.
+ * State of a database restored from a backup: the wait until every chain was read since, and the
+ * blocks from which the chains are read again. Waits are counted, because a time by a clock that
+ * was ahead would hold deposits back until the clock has come there. `vouched` are the cursors of
+ * the newest time at which every paired agent had stated that this database lacks nothing.
  */
 import { forgetLooks } from "./address-states.ts";
 import type { Database } from "./store.ts";
 
 export interface RestoreMark {
-  readonly at: number; // when it was noticed, milliseconds
+  readonly wait: number; // a pass of the watcher that begins under it, or a later one, ends it
   readonly reason: string; // for operators
 }
 
@@ -17,19 +18,33 @@ const noRun = "none";
 /** Null unless the database was restored from a backup and has not caught up since. */
 export function restoredOf(database: Database): RestoreMark | null {
   const row = database.get<{ value: string }>("SELECT value FROM meta WHERE name = 'restored'");
-  return row === undefined ? null : (JSON.parse(row.value) as RestoreMark);
+  if (row === undefined) return null;
+  const { reason } = JSON.parse(row.value) as Pick<RestoreMark, "reason">;
+  return { wait: countChainWaits(database), reason };
+}
+
+/** The waits for the chains that ever began here; each ends the ones before. */
+export function countChainWaits(database: Database): number {
+  const sql = "SELECT value FROM meta WHERE name = 'chainWaits'";
+  return Number(database.get<{ value: string }>(sql)?.value ?? "0");
+}
+
+function beginChainWait(database: Database): void {
+  const sql = "INSERT OR REPLACE INTO meta (name, value) VALUES ('chainWaits', ?)";
+  database.run(sql, `${countChainWaits(database) + 1}`);
 }
 
 /**
- * Marks the database as restored. No address leaves until every chain was read after `at`, and
+ * Marks the database as restored. No address leaves until every chain was read from now on, and
  * until the agents have reported the ceilings in their ledgers. Agents that have caught up in the
  * gateway's run `caughtUpIn` are not asked again, because this database lacks nothing of theirs.
  */
-export function markRestored(database: Database, restored: RestoreMark, caughtUpIn = noRun): void {
+export function markRestored(database: Database, reason: string, caughtUpIn = noRun): void {
   database.run(
     "INSERT OR REPLACE INTO meta (name, value) VALUES ('restored', ?)",
-    JSON.stringify(restored),
+    JSON.stringify({ reason }),
   );
+  beginChainWait(database);
   database.run("DELETE FROM meta WHERE name = 'copiedAt'");
   forgetLooks(database);
   database.run(
@@ -39,14 +54,11 @@ export function markRestored(database: Database, restored: RestoreMark, caughtUp
 }
 
 /**
- * Requires that every chain is read again after `atMs`, because new addresses are watched. Does
- * nothing if the database was not restored.
+ * Requires that every chain is read once more, because new addresses are watched. Does nothing if
+ * the database was not restored.
  */
-export function restoredSince(database: Database, atMs: number): void {
-  const restored = restoredOf(database);
-  if (restored === null) return;
-  const sql = "INSERT OR REPLACE INTO meta (name, value) VALUES ('restored', ?)";
-  database.run(sql, JSON.stringify({ ...restored, at: Math.max(restored.at, atMs) }));
+export function waitForChains(database: Database): void {
+  if (restoredOf(database) !== null) beginChainWait(database);
 }
 
 export function endRestored(database: Database): void {

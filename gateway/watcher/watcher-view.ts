@@ -24,6 +24,8 @@ export interface Watcher {
    * the first.
    */
   readAt(network: string): number | null;
+  /** The waits for the chains that had begun when that pass began; null before the first. */
+  waitsRead(network: string): number | null;
   /** The judgement of this machine's clock by the chains that have a preset. */
   ownClock(): ClockState;
   /** The faults of single items that stand, on every chain, oldest first. */

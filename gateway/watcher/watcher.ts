@@ -30,6 +30,7 @@ import {
 } from "../own-clock.ts";
 import { readCursor } from "../store/cursors.ts";
 import { newestDetectedBlock } from "../store/payments.ts";
+import { countChainWaits } from "../store/restored-database.ts";
 import type { Signals } from "../store/signals.ts";
 import type { Store } from "../store/store.ts";
 import { type AheadMemory, askAhead, isShortAhead, lookAhead, newAheadMemory } from "./ahead.ts";
@@ -124,6 +125,7 @@ export function startWatcher(options: WatcherOptions): Watcher {
       watches.find((watch) => watch.network === place.network)?.unreadSince(place) ?? null,
     isLate: (network) => watches.find((watch) => watch.network === network)?.isLate ?? false,
     readAt: (network) => watches.find((watch) => watch.network === network)?.readAt ?? null,
+    waitsRead: (network) => watches.find((watch) => watch.network === network)?.waitsRead ?? null,
     ownClock,
     readerOf: (network) => watches.find((watch) => watch.network === network)?.reader,
     close: async () => {
@@ -158,6 +160,7 @@ export class ChainWatch {
   #code = ""; // code of the last pass's fault
   #completeAt: number | null = null; // the blocks were read to the tip
   #readAt: number | null = null;
+  #waitsRead: number | null = null;
   // Since when the nodes have not answered the question for the tip.
   #askedAt: number | null = null;
   #isAway = false; // a pass failed, and this was logged
@@ -328,6 +331,10 @@ export class ChainWatch {
     return this.#readAt;
   }
 
+  get waitsRead(): number | null {
+    return this.#waitsRead;
+  }
+
   async close(): Promise<void> {
     this.#closed = true;
     this.#stopReceiving();
@@ -366,10 +373,13 @@ export class ChainWatch {
   async passOnce(): Promise<boolean> {
     const troubles: AgentError[] = [];
     const chain = this.#chain;
-    const began = await tryJob(troubles, async () => beginPass(chain, this.#faults));
+    const waits = await tryJob(troubles, async () => {
+      beginPass(chain, this.#faults);
+      return countChainWaits(chain.store.database);
+    });
     const tip = await this.#settled("head", troubles, () => this.#readTip());
     let isAllRead = true;
-    if (tip !== null && began !== null) {
+    if (tip !== null && waits !== null) {
       this.#tip = tip;
       await tryJob(troubles, () => checkTokens(chain));
       await tryJob(troubles, () => askCurrencies(chain, tip.final));
@@ -396,7 +406,10 @@ export class ChainWatch {
     }
     this.#note(troubles[0] ?? null, isAllRead);
     const isSpanRead = tip !== null && isAllRead && this.#detail === "";
-    if (isSpanRead) this.#readAt = tip.askedAt;
+    if (isSpanRead) {
+      this.#readAt = tip.askedAt;
+      this.#waitsRead = waits;
+    }
     // Skipped while blocks wait, because balances are then unknown. Faults of items stay theirs.
     if (isSpanRead && !this.#closed) await this.#onPass(chain, tip);
     return isAllRead;

@@ -288,6 +288,7 @@ export async function startTestGateway(
     isLate: () => false,
     addressMarks: openMarks(marksPathOf(config.database), new Map()),
     readAt: () => clock.nowMs,
+    waitsRead: () => Number.MAX_SAFE_INTEGER,
   };
   callAddressesUnused(service);
   const server = createServer(service);

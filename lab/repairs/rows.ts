@@ -2705,5 +2705,15 @@ export const repairs: readonly Repair[] = [
     test: "test/signer/views.test.ts",
     title: "is taken with every field that it can have",
   },
+  {
+    name: "restore-noticed-by-a-wrong-clock",
+    fault:
+      "A restored database waited for a time: by a clock that was ahead nobody could pay in for a day, by one that was behind it waited for nothing.",
+    file: "gateway/store/restored-database.ts",
+    find: "    JSON.stringify({ reason }),\n  );\n  beginChainWait(database);\n",
+    replace: "    JSON.stringify({ reason }),\n  );\n",
+    test: "test/gateway/deposits-restored.test.ts",
+    title: "before the chain is read since a restore that an agent told of a day behind",
+  },
   ...matrixRepairs,
 ];

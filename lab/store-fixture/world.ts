@@ -43,6 +43,7 @@ import { waitingTargets } from "../../gateway/store/callback-deliveries.ts";
 import { hasChanges } from "../../gateway/store/callback-outbox.ts";
 import { firstForgottenRange } from "../../gateway/store/forgotten-ranges.ts";
 import { ownStore } from "../../gateway/store/owner.ts";
+import { countChainWaits } from "../../gateway/store/restored-database.ts";
 import { createSignals, type Signals } from "../../gateway/store/signals.ts";
 import { createStore, openStore, type Store } from "../../gateway/store/store.ts";
 import { hasCompletions } from "../../gateway/store/transactions.ts";
@@ -125,6 +126,7 @@ export class World {
     (letter: DeliveryRequest) => Omit<DeliveryResult, "durationMs" | "retryAfter">
   >();
   readonly #readAt = new Map<string, number>();
+  readonly #waitsRead = new Map<string, number>();
   #running: Running | null = null;
   #jti = 0;
 
@@ -205,7 +207,8 @@ export class World {
     const readAt = (network: string): number | null => this.#readAt.get(network) ?? null;
     const waiters = createWaiters(signals);
     const own = { key, random: this.random, waiters, prices: board, addressMarks: marks };
-    const service: Service = { ...common, ...views, ...own, readAt };
+    const waitsRead = (network: string): number | null => this.#waitsRead.get(network) ?? null;
+    const service: Service = { ...common, ...views, ...own, readAt, waitsRead };
     const server = createServer(service);
     addOperations(server, service);
     addPayerPages(server, service);
@@ -228,9 +231,10 @@ export class World {
     );
     const release = (): void => ownership.release();
     this.#readAt.clear();
+    this.#waitsRead.clear();
     this.#running = { service, store, marks, server, httpServer, hub, sweeps, watches, release };
     while (firstForgottenRange(store.database) !== undefined)
-      store.write((database) => watchSkipped(database, 200, this.nowMs));
+      store.write((database) => watchSkipped(database, 200));
   }
 
   #watch(
@@ -302,13 +306,14 @@ export class World {
     for (const watch of this.running.watches) {
       for (let isAllRead = false; !isAllRead; ) isAllRead = await this.#passOn(watch);
     }
-    const isRead = (atMs: number): boolean =>
-      Object.values(networks).every((one) => (this.#readAt.get(one) ?? 0) >= atMs);
+    const isRead = (wait: number): boolean =>
+      Object.values(networks).every((one) => (this.#waitsRead.get(one) ?? -1) >= wait);
     this.store.write((database) => endIfCaughtUp(database, isRead));
   }
 
   /** The order of the watcher's own pass. */
   async #passOn({ chain, ahead, balances, deposits, voids, withdrawals }: Watch): Promise<boolean> {
+    const waits = countChainWaits(this.store.database);
     const tip: Tip = {
       head: await chain.reader.tip(),
       final: await chain.reader.finalTip(),
@@ -323,6 +328,7 @@ export class World {
     tellForeign(chain);
     if (!isAllRead) return false;
     this.#readAt.set(chain.network, tip.askedAt);
+    this.#waitsRead.set(chain.network, waits);
     await this.running.sweeps.onPass(chain, tip);
     return true;
   }

@@ -100,7 +100,7 @@ it("a look after a restore of the database says only that an address was used", 
     for (const address of [unused, left]) keepAhead(database, { ...look, address, isUsed: 0 });
     keepAhead(database, { ...look, address: used, isUsed: 1 });
     database.run("UPDATE addressStates SET run = '' WHERE address = ?", left);
-    markRestored(database, { at: 9, reason: "a test" });
+    markRestored(database, "a test");
   });
   const stands = (address: string): boolean =>
     readAddressState(store.database, network, address) !== undefined;

@@ -8,10 +8,13 @@
 import { randomInt } from "node:crypto";
 import { rmSync } from "node:fs";
 import { describe, expect, it, vi } from "vitest";
+import { depositAddressOf } from "../../chains/evm/address.ts";
 import { endIfCaughtUp } from "../../gateway/deposits/ceilings.ts";
 import { watchSkipped } from "../../gateway/deposits/skipped-addresses.ts";
 import { marksPathOf } from "../../gateway/store/address-marks.ts";
 import { countForgottenIndexes } from "../../gateway/store/forgotten-ranges.ts";
+import { markRestored } from "../../gateway/store/restored-database.ts";
+import { depositXpub } from "../../lab/kit/gateway-database.ts";
 import { Seeded, seedsOfRun } from "../../lab/kit/seeded.ts";
 import { shareOf } from "../../lab/kit/share.ts";
 import { RestoredAgentKit } from "../support/restored-agent-kit.ts";
@@ -153,7 +156,7 @@ describe("beside the database", () => {
     expect([countForgottenIndexes(database), forgotten()]).toEqual([30, []]);
     const left = [];
     while (countForgottenIndexes(database) > 7)
-      left.push(kit.store.write((inside) => watchSkipped(inside, 7, kit.nowMs)));
+      left.push(kit.store.write((inside) => watchSkipped(inside, 7)));
     expect(left).toEqual([23, 16, 9, 2]);
     expect(endIfCaughtUp(database, () => true)).toBe(false);
     expect(await kit.order("bora")).toMatchObject({ code: "unavailable", reason: "catching_up" });
@@ -206,6 +209,55 @@ describe("beside the database", () => {
     expect(kit.store.database.get("SELECT count(*) AS n FROM forgottenAddresses")).toEqual({
       n: 0,
     });
+    await kit.remove();
+  });
+});
+
+describe("under a wrong clock", () => {
+  const dayMs = 86_400_000;
+  const firstAddress = depositAddressOf(depositXpub, 0);
+
+  it("a restore that was noticed a day ahead holds nothing back once the clock is right", async () => {
+    kit = new RestoredKit();
+    await kit.begin();
+    await kit.orderSoon("before");
+    kit.keep("copy", "file");
+    await kit.orderSoon("anna");
+    kit.nowMs += dayMs;
+    await kit.restored("copy");
+    expect(kit.reason).not.toBe("");
+    kit.nowMs -= dayMs;
+    for (let read = 0; read < 3; read += 1) await kit.read();
+    expect((await kit.order("bora")).reason).toBe("");
+    await holds();
+    await kit.remove();
+  });
+
+  it("no address leaves before the chain is read since a restore that an agent told of a day behind", async () => {
+    kit = new RestoredKit();
+    await kit.begin();
+    await kit.orderSoon("before");
+    kit.isDeaf = true; // no pass ends from here on
+    kit.nowMs -= dayMs;
+    kit.store.write((inside) => markRestored(inside, "an agent tells of more"));
+    expect(await kit.order("anna")).toMatchObject({ code: "unavailable", reason: "catching_up" });
+    kit.isDeaf = false;
+    await kit.orderSoon("anna");
+    await kit.remove();
+  });
+
+  it("no address leaves before the chain is read since a restore that was noticed a day behind", async () => {
+    kit = new RestoredKit();
+    await kit.begin();
+    await kit.orderSoon("before");
+    kit.isDeaf = true; // no pass ends from here on
+    kit.nowMs -= dayMs;
+    await kit.marks.note(firstAddress, 5);
+    expect(await kit.order("anna")).toMatchObject({ code: "unavailable", reason: "catching_up" });
+    while (kit.store.write((inside) => watchSkipped(inside, 7)) > 0);
+    expect(await kit.order("anna")).toMatchObject({ code: "unavailable", reason: "catching_up" });
+    kit.isDeaf = false;
+    await kit.orderSoon("anna");
     await kit.remove();
   });
 });

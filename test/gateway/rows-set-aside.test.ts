@@ -100,6 +100,7 @@ function serve(currencies: Record<string, unknown>): void {
     ...{
       confirmations: () => null,
       readAt: () => nowMs,
+      waitsRead: () => 0,
       outOfService: () => "",
       ownClock: () => rightClock,
       unreadSince: () => null,

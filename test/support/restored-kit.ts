@@ -98,9 +98,11 @@ export class RestoredKit {
     const { store, run, marks } = this;
     const clock = (): number => this.nowMs;
     const readAt = (of: string): number | null => this.#watcher.readAt(of);
+    const waitsRead = (of: string): number | null => this.#watcher.waitsRead(of);
     const onPass = async (): Promise<void> => {
-      while (store.write((database) => watchSkipped(database, 7, this.nowMs)) > 0);
-      store.write((database) => endIfCaughtUp(database, (atMs) => (readAt(network) ?? 0) >= atMs));
+      while (store.write((database) => watchSkipped(database, 7)) > 0);
+      const isRead = (wait: number): boolean => (waitsRead(network) ?? -1) >= wait;
+      store.write((database) => endIfCaughtUp(database, isRead));
     };
     this.#watcher = startWatcher({
       store,
@@ -120,6 +122,7 @@ export class RestoredKit {
         clock,
         run,
         readAt,
+        waitsRead,
         addressMarks: marks,
         log: silentLog,
         outOfService: () => "",
@@ -223,7 +226,8 @@ export class RestoredKit {
   async read(): Promise<void> {
     this.nowMs += 1;
     const since = this.nowMs;
-    await until(() => (this.service.readAt(network) ?? 0) >= since);
+    // Not one of before, when the clock may have been ahead.
+    await until(() => this.service.readAt(network) === since);
   }
 
   rows(): readonly TransactionRow[] {

@@ -187,8 +187,8 @@ const measured = {
     } as never;
     return { round: () => firstRound(() => startCallbacks(options)) };
   },
-  skipped: ({ db, nowMs }) => {
-    const options = { store: db.store, log: silentLog, clock: () => nowMs };
+  skipped: ({ db }) => {
+    const options = { store: db.store, log: silentLog };
     return { round: () => firstRound(() => startWatchingSkipped(options)) };
   },
 } satisfies Record<string, Timer>;

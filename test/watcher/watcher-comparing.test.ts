@@ -163,6 +163,7 @@ const beside = {
     close: () => {},
   }),
   readAt: () => 0,
+  waitsRead: () => 0,
   nowMs: 0,
   lookedIn: ["eth"],
 };

@@ -261,6 +261,7 @@ export class ItemWorld {
       const beside = {
         marks,
         readAt: () => this.watch.readAt,
+        waitsRead: () => this.watch.waitsRead,
         nowMs: this.nowMs,
         lookedIn: [currency, "coin"],
       };

@@ -296,6 +296,7 @@ export class Gateway {
     const prices = createBoard(config, clock);
     this.service = {
       ...{ addressMarks: marks, readAt: (of: string) => watcher.readAt(of) },
+      waitsRead: (of: string) => watcher.waitsRead(of),
       ...{ config, store, signals, key: gatewayKey, log, clock, random, waiters, run },
       ...{
         confirmations,
@@ -314,7 +315,7 @@ export class Gateway {
   #openMarks(store: Store): AddressMarks {
     const known = this.#marks;
     store.write((database) => compareMarks(database, known, this.clock()));
-    while (store.write((database) => watchSkipped(database, 100, this.clock())) > 0);
+    while (store.write((database) => watchSkipped(database, 100)) > 0);
     const marks = memoryMarks(marksOf(store.database, known));
     this.#marks = marks.kept;
     return marks;
