@@ -11,6 +11,7 @@ import { idIn } from "../faults/fault.ts";
 import type { AddressMarks } from "../store/address-marks.ts";
 import {
   issuedAddress,
+  type LookTimes,
   lookMs,
   readAddressState,
   wasLookedAt,
@@ -106,14 +107,11 @@ type PassingReason =
 export const unavailable = (reason: PassingReason): Answer =>
   problem("unavailable", { reason }, { "Retry-After": retrySeconds });
 
-/**
- * A look at this time or later counts. While no node answers, the chain stands still for this
- * gateway, so the last look still counts.
- */
-export const lookedSince = (
+/** While no node answers, the chain stands still for this gateway: the last look still counts. */
+export const lookTimes = (
   network: string,
   { readAt, nowMs }: Pick<AddressSources, "readAt" | "nowMs">,
-): number => (readAt(network) ?? nowMs) - lookMs;
+): LookTimes => ({ since: (readAt(network) ?? nowMs) - lookMs, nowMs });
 
 function underAgent(
   database: Database,
@@ -172,7 +170,7 @@ function firstUnused(
   beside: AddressSources,
 ): UnusedAddress | NoneYet {
   const family = familyOf(network);
-  const since = lookedSince(network, beside);
+  const times = lookTimes(network, beside);
   const isUnread = (address: string): boolean =>
     beside.lookedIn.some((currency) =>
       hasStoodSince(
@@ -185,7 +183,7 @@ function firstUnused(
   for (let addressIndex = first; addressIndex < first + passedOverMax; addressIndex += 1) {
     const address = family.depositAddress(account, addressIndex);
     if (issuedAddress(database, address) !== undefined || wasUsed(database, address)) continue;
-    const isLooked = wasLookedAt(readAddressState(database, network, address), since);
+    const isLooked = wasLookedAt(readAddressState(database, network, address), times);
     if (
       isLooked &&
       !beside.lookedIn.some((currency) => hasLookGap(database, { network, address, currency }))

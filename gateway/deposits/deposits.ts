@@ -28,7 +28,7 @@ import { checkRenewal, renewalOf } from "../withdrawals/renewal.ts";
 import { askedCeiling } from "./ceilings.ts";
 import {
   type DepositAddress,
-  lookedSince,
+  lookTimes,
   takeAddress,
   type UncheckedAddress,
   unavailable,
@@ -160,7 +160,7 @@ function insert(
     returnUrl: order.returnUrl,
     renews: order.renew,
   });
-  issueAddress(database, address, lookedSince(currency.network, { readAt: service.readAt, nowMs }));
+  issueAddress(database, address, lookTimes(currency.network, { readAt: service.readAt, nowMs }));
   insertDepositAddress(database, { address, agent, addressIndex, transactionId: id });
   return readTransaction(database, id) as TransactionRow;
 }

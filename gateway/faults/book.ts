@@ -152,8 +152,13 @@ export class FaultBook {
 
   /** Takes faults of an earlier run: their age goes on, and they are asked for at once. */
   restore(kept: readonly Fault[]): void {
+    const nowMs = this.#clock();
     for (const fault of kept.slice(0, keptMax))
-      this.#faults.set(keyText(fault), { ...fault, retryAtMs: this.#clock() });
+      this.#faults.set(keyText(fault), {
+        ...fault,
+        sinceMs: begunBy(fault.sinceMs, nowMs),
+        retryAtMs: nowMs,
+      });
   }
 
   #note(key: FaultKey, fault: AgentError, isWaited: boolean): void {
@@ -171,7 +176,8 @@ export class FaultBook {
       isWaited ? waitedRestMaxMs : Number.POSITIVE_INFINITY,
     );
     const restMs = restMsOf(tries, restMaxMs);
-    const times = { sinceMs: before?.sinceMs ?? nowMs, retryAtMs: nowMs + restMs };
+    const sinceMs = begunBy(before?.sinceMs ?? nowMs, nowMs);
+    const times = { sinceMs, retryAtMs: nowMs + restMs };
     this.#faults.set(text, { ...key, ...worded, ...times, tries, count: 1 });
   }
 
@@ -230,6 +236,14 @@ export class FaultBook {
     this.#suspects.set(text, passes);
     if (passes >= suspectPasses) this.#note(key, fault, isWaited);
   }
+}
+
+/**
+ * The beginning of a fault, now at the latest. One that was noted while this machine's clock was
+ * ahead would be young until the clock has come there, and cost nothing and be told to nobody.
+ */
+function begunBy(sinceMs: number, nowMs: number): number {
+  return Math.min(sinceMs, nowMs);
 }
 
 /** The largest number of failures with one code. */

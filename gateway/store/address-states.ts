@@ -103,9 +103,22 @@ export function keepAhead(database: Database, state: AddressStateRow): void {
   );
 }
 
-/** True if a process looked at an address at `since` or later, or it has left. */
-export function wasLookedAt(state: AddressStateRow | undefined, since: number): boolean {
-  return state !== undefined && (state.run === "" || state.comparedAt >= since);
+/**
+ * The times at which a look counts now. One later than now was made while this machine's clock was
+ * ahead: it would count until the clock has come there, however old it is.
+ */
+export interface LookTimes {
+  readonly since: number;
+  readonly nowMs: number;
+}
+
+/** True if a process looked at an address at a time that counts, or it has left. */
+export function wasLookedAt(
+  state: AddressStateRow | undefined,
+  { since, nowMs }: LookTimes,
+): boolean {
+  if (state === undefined) return false;
+  return state.run === "" || (state.comparedAt >= since && state.comparedAt <= nowMs);
 }
 
 /**
@@ -125,11 +138,16 @@ export function wasUsed(database: Database, address: string): boolean {
 }
 
 /**
- * Records that an address leaves. On each network of its family without a look since `since`, its
+ * Records that an address leaves. On each network of its family without a look that counts, its
  * baseline is still to be found. Runs inside the transaction that gives the address out.
  */
-export function issueAddress(database: Database, address: string, since: number): void {
-  database.run("DELETE FROM addressStates WHERE address = ? AND comparedAt < ?", address, since);
+export function issueAddress(
+  database: Database,
+  address: string,
+  { since, nowMs }: LookTimes,
+): void {
+  const sql = "DELETE FROM addressStates WHERE address = ? AND (comparedAt < ? OR comparedAt > ?)";
+  database.run(sql, address, since, nowMs);
   database.run("UPDATE addressStates SET run = '' WHERE address = ?", address);
 }
 

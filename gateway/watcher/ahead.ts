@@ -385,10 +385,12 @@ async function addNext(
   const account = await derive(chain, memory, id, next + at);
   const wanted = { account, merchant, isWaited: waited.has(id), id, place: next + at };
   const state = readAddressState(database, chain.network, account);
+  const nowMs = chain.clock();
   // Nothing that was read can have changed at the same block; the look counts until lookMs.
   const isStill =
-    memory.readAt.get(account) === final.hash && wasLookedAt(state, chain.clock() - lookMs);
-  const isLooked = isStill || wasLookedAt(state, chain.clock() - lookMs / 2);
+    memory.readAt.get(account) === final.hash &&
+    wasLookedAt(state, { since: nowMs - lookMs, nowMs });
+  const isLooked = isStill || wasLookedAt(state, { since: nowMs - lookMs / 2, nowMs });
   const isKnown =
     found.has(account) ||
     seen.has(account) ||

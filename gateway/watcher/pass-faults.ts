@@ -32,7 +32,9 @@ export function beginPass(chain: WatchedChain, memory: FaultMemory): void {
     const rows = listFaults(store.database, network).filter(
       ({ domain, id }) => id !== "" && Object.hasOwn(domains, domain),
     );
-    memory.kept = new Map(rows.map((row) => [`${row.domain} ${network} ${row.id}`, row.code]));
+    memory.kept = new Map(
+      rows.map((row) => [`${row.domain} ${network} ${row.id}`, `${row.code} ${row.since}`]),
+    );
     // A transaction that cannot be read has a row of its own, which is the truth.
     // An address that no request has is asked for again, unless an order passed it over.
     const isGone = ({ domain, id }: (typeof rows)[number]): boolean =>
@@ -118,10 +120,10 @@ async function askNobody(
 }
 
 /** Words of nodes change with each try; those of a gap say what it waits for. */
-const markOf = ({ domain, code, words }: Fault): string =>
-  domain === "history" ? `${code} ${words}` : code;
+const markOf = ({ domain, code, sinceMs, words }: Fault): string =>
+  `${code} ${sinceMs}${domain === "history" ? ` ${words}` : ""}`;
 
-/** Writes only what changed: an item that came or went, or another code. */
+/** Writes only what changed: an item that came or went, another code or another beginning. */
 function keepFaults({ faults, store, network }: WatchedChain, memory: FaultMemory): void {
   // A fault of the chain itself is told by its status.
   const items = faults

@@ -2715,5 +2715,25 @@ export const repairs: readonly Repair[] = [
     test: "test/gateway/deposits-restored.test.ts",
     title: "before the chain is read since a restore that an agent told of a day behind",
   },
+  {
+    name: "look-of-a-clock-that-was-ahead",
+    fault:
+      "A look at an address that was made while the gateway's clock was ahead counted until the clock had come there, and nobody looked again.",
+    file: "gateway/store/address-states.ts",
+    find: "(state.comparedAt >= since && state.comparedAt <= nowMs)",
+    replace: "(state.comparedAt >= since && nowMs > 0)",
+    test: "test/gateway/deposits-looked.test.ts",
+    title: "gives no address once the clock is right",
+  },
+  {
+    name: "fault-of-a-clock-that-was-ahead",
+    fault:
+      "A fault that was noted while the gateway's clock was ahead stayed young until the clock had come there: its address was not passed over, and nobody was told.",
+    file: "gateway/faults/book.ts",
+    find: "return Math.min(sinceMs, nowMs);",
+    replace: "return nowMs > 0 ? sinceMs : nowMs;",
+    test: "test/gateway/faults-book.test.ts",
+    title: "has begun now at the latest",
+  },
   ...matrixRepairs,
 ];

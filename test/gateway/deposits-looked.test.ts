@@ -88,6 +88,37 @@ describe("nodes that do not answer", () => {
   });
 });
 
+describe("a look that was made while the clock was a day ahead", () => {
+  const dayMs = 86_400_000;
+  const lookedAhead = async (): Promise<void> => {
+    kit.nowMs += dayMs;
+    await kit.read();
+    kit.store.database.run("DELETE FROM addressStates");
+    await kit.read();
+    await kit.read();
+    kit.nowMs -= dayMs;
+  };
+
+  it("gives no address once the clock is right", async () => {
+    await lookedAhead();
+    await kit.stop();
+    kit.isDeaf = true;
+    kit.start();
+    expect(await kit.order("anna")).toMatchObject({
+      code: "unavailable",
+      reason: "address_unchecked",
+    });
+  });
+
+  it("is made once more, and finds the address used", async () => {
+    await lookedAhead();
+    kit.pay(addressAt(0));
+    await kit.settle();
+    await kit.read();
+    expect(await kit.orderSoon("anna")).toBe(addressAt(1));
+  });
+});
+
 it("a look after a restore of the database says only that an address was used", () => {
   const { store, remove } = gatewayDatabase();
   const [unused, used, left] = [0, 1, 2].map((index) => addressAt(index)) as [

@@ -67,6 +67,24 @@ describe("the fault of one item", () => {
     expect(book.list()).toEqual([]);
   });
 
+  it("has begun now at the latest, where it was noted while this machine's clock was a day ahead", () => {
+    const day = 86_400_000;
+    pass([[address("a"), refused]]);
+    const since = nowMs;
+    nowMs += day;
+    pass([
+      [address("a"), refused],
+      [address("b"), refused],
+    ]);
+    nowMs -= day - 60_000;
+    const sinceOf = () => book.list().map(({ id, sinceMs }) => `${id} ${sinceMs}`);
+    expect(sinceOf()).toEqual([`a usdt ${since}`, `b usdt ${since + day}`]);
+    pass([[address("b"), refused]]);
+    expect(sinceOf()).toEqual([`a usdt ${since}`, `b usdt ${nowMs}`]);
+    book.restore([{ ...book.list()[0]!, sinceMs: nowMs + day }]);
+    expect(sinceOf()[0]).toBe(`a usdt ${nowMs}`);
+  });
+
   it("rests no longer than it may, where it was noted while this machine's clock was a day ahead", () => {
     const day = 26 * 3_600_000;
     for (const ahead of [0, day]) {

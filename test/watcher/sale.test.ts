@@ -70,9 +70,10 @@ class Shop {
   order(): boolean {
     const { database } = this.db.store;
     const address = family.depositAddress(account, this.left);
-    const isLooked = wasLookedAt(readAddressState(database, network, address), this.nowMs - lookMs);
+    const times = { since: this.nowMs - lookMs, nowMs: this.nowMs };
+    const isLooked = wasLookedAt(readAddressState(database, network, address), times);
     if (isLooked) {
-      issueAddress(database, address, this.nowMs - lookMs);
+      issueAddress(database, address, times);
       this.left += 1;
       moveReceivingKey(database, key, this.left);
     } else askAhead(this.memory, account);

@@ -82,7 +82,7 @@ describe("coins on an address from before it was given out", () => {
     request(2);
     db.store.database.run("UPDATE agents SET currencies = ?", JSON.stringify([paidEth]));
     const taken = db.store.write((database) =>
-      takeAddress(database, "m1", currency("eth", ""), beside),
+      takeAddress(database, "m1", currency("eth", ""), beside()),
     );
     expect(taken).toMatchObject({ addressIndex: 3, address: addresses[3] });
   });
@@ -101,7 +101,7 @@ describe("coins on an address from before it was given out", () => {
     const asked = counts;
     db.store.database.run("UPDATE agents SET currencies = ?", JSON.stringify([paidEth]));
     const take = () =>
-      db.store.write((database) => takeAddress(database, "m1", currency("eth", ""), beside));
+      db.store.write((database) => takeAddress(database, "m1", currency("eth", ""), beside()));
     db.store.database.run("DELETE FROM addressStates WHERE address = ?", addresses[1]!);
     expect(take()).toEqual({ look: { network, account: depositXpub } });
     const isLookedAt = () =>
@@ -147,15 +147,16 @@ describe("coins on an address from before it was given out", () => {
       db.store.database.get("SELECT run FROM addressStates WHERE address = ?", of);
     await until(() => state(address) !== undefined && state(other) !== undefined);
     await watcher?.close();
-    issueAddress(db.store.database, address, clock.nowMs + 1);
+    const { nowMs } = clock;
+    issueAddress(db.store.database, address, { since: nowMs + 1, nowMs });
     expect(state(address)).toBeUndefined();
-    issueAddress(db.store.database, other, clock.nowMs);
+    issueAddress(db.store.database, other, { since: nowMs, nowMs });
     expect(state(other)).toEqual({ run: "" });
   });
 });
 
 /** Nothing is held beside the database, and the chain was read. */
-const beside = {
+const beside = () => ({
   marks: marksOver(new Map(), {
     append: () => {},
     syncNow: () => {},
@@ -164,9 +165,9 @@ const beside = {
   }),
   readAt: () => 0,
   waitsRead: () => 0,
-  nowMs: 0,
+  nowMs: clock.nowMs,
   lookedIn: ["eth"],
-};
+});
 const paidEth = { id: "eth", network, contract: "", decimal: 18, maxFee: "1" };
 
 /** The time of the block that comes next: the chain makes block N at second 1,000 + N. */

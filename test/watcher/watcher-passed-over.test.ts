@@ -18,7 +18,7 @@ const ahead = 40;
 let asked: { readonly account: string; readonly contract: string }[];
 
 /** A world in which the first addresses of A cannot be read. */
-async function worldOf(family: FamilyKey, count: number): Promise<void> {
+async function worldOf(family: FamilyKey, count: number, clockAheadMs = 0): Promise<void> {
   const fault = new AgentError(
     "NODE_ERROR",
     "none",
@@ -40,6 +40,7 @@ async function worldOf(family: FamilyKey, count: number): Promise<void> {
   for (let place = 0; place < count; place += 1)
     world.planted.accounts.add(world.nextOf("A", place));
   world.isPlanted = true;
+  world.nowMs += clockAheadMs;
   world.fund();
   await world.settle();
 }
@@ -65,6 +66,18 @@ describe("an address that leaves next and cannot be read", () => {
       expect(await world.order("A", "coin")).toBe(world.nextOf("A", 2));
     },
   );
+
+  it("is passed over after a minute as well, if the clock was a day ahead when it could not be read", async () => {
+    const dayMs = 86_400_000;
+    await worldOf("evm", 1, dayMs);
+    expect(new Set(faults())).toEqual(new Set(["address of m1"]));
+    world.nowMs -= dayMs;
+    await world.settle();
+    expect(await world.order("A", "coin")).toBe("");
+    world.nowMs += 60_000;
+    await world.settle();
+    expect(await world.order("A", "coin")).toBe(world.nextOf("A", 1));
+  });
 
   it("is no fault of the next process, once it was passed over", async () => {
     await worldOf("evm", 1);

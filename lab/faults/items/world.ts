@@ -287,7 +287,7 @@ export class ItemWorld {
             amountUnits: this.#unitsOf(wanted).toString(),
           },
         });
-        issueAddress(database, place.address, 0);
+        issueAddress(database, place.address, { since: 0, nowMs: this.nowMs });
         insertDepositAddress(database, {
           address: place.address,
           agent: place.agent,
