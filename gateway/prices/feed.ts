@@ -14,7 +14,7 @@ import { priceText } from "./decimal.ts";
 import { createMarketClient, isUnlisted, type Slot } from "./market-client.ts";
 import type { Pair } from "./markets.ts";
 import { type PriceBoard, pairsOf } from "./price-cache.ts";
-import { type JudgeRules, judgePrice, momentOf } from "./price-median.ts";
+import { isOlder, type JudgeRules, judgePrice, momentOf } from "./price-median.ts";
 
 export interface FeedOptions {
   readonly config: Pick<GatewayConfig, "currencies" | "prices">;
@@ -72,7 +72,8 @@ export function createFeed({ config, board, store, ask, log, clock }: FeedOption
     const atOf = new Map(board.agreed().map(({ asset, fiat, atMs }) => [`${asset} ${fiat}`, atMs]));
     for (const pair of pairs) {
       const { asset, fiat } = pair;
-      const isStale = clock() - (atOf.get(`${asset} ${fiat}`) ?? 0) > staleMinutes * minuteMs;
+      const atMs = atOf.get(`${asset} ${fiat}`) ?? 0;
+      const isStale = isOlder(atMs, staleMinutes * minuteMs, clock());
       if (isStale === stale.has(pair)) continue;
       if (isStale) {
         stale.add(pair);

@@ -137,10 +137,10 @@ export function createMarketClient({
     name,
     slots,
     async turn() {
-      if (isBusy || clock() < notBeforeMs) return;
+      if (isBusy || isLeftAlone(notBeforeMs, clock())) return;
       isBusy = true;
       const wanted = [...slots]
-        .filter(([, slot]) => clock() >= slot.notBeforeMs)
+        .filter(([, slot]) => !isLeftAlone(slot.notBeforeMs, clock()))
         .map(([pair]) => pair);
       let goesOn = true;
       for (const question of market.questions(wanted)) {
@@ -166,6 +166,14 @@ function emptySlot(isAsked: boolean): Slot {
     : { ...none, trouble: "does not list it", missing: missingMin };
 }
 
+/**
+ * True until a time. Nothing is left alone for longer than an hour: a time that is further away was
+ * kept while this machine's clock was ahead.
+ */
+function isLeftAlone(notBeforeMs: number, nowMs: number): boolean {
+  return nowMs < notBeforeMs && notBeforeMs - nowMs <= refusedMsMax;
+}
+
 /** The source's own words in an answer that is no price; "" without any. */
 function refusalIn(answer: JsonValue): string {
   return (textAt(answer, "error", "0") || textAt(answer, "message")).slice(0, wordsMax);
@@ -186,6 +194,7 @@ function receive(
   slot.missing = said === null ? slot.missing + 1 : 0;
   slot.trouble = said === null ? `no price in the answer${words === "" ? "" : `: ${words}`}` : "";
   if (said === null) return;
-  const markSinceMs = slot.reading?.mark === said.mark ? slot.reading.markSinceMs : nowMs;
+  const sinceMs = slot.reading?.mark === said.mark ? slot.reading.markSinceMs : nowMs;
+  const markSinceMs = Math.min(sinceMs, nowMs);
   slot.reading = { ...said, source, readAtMs: nowMs, markSinceMs };
 }

@@ -8,6 +8,7 @@ import type { Fiat } from "../config/fiat.ts";
 import type { Price, Prices } from "../service.ts";
 import { readPrice } from "./decimal.ts";
 import { markets, type Pair } from "./markets.ts";
+import { isOlder } from "./price-median.ts";
 
 export interface MarketPrice extends Pair {
   readonly price: bigint;
@@ -49,7 +50,7 @@ export function createBoard(
     return {
       price,
       atMs,
-      isStale: clock() - atMs > settings.manualHoursMax * hourMs,
+      isStale: isOlder(atMs, settings.manualHoursMax * hourMs, clock()),
       origin: "typed",
     };
   }
@@ -60,7 +61,7 @@ export function createBoard(
     return {
       price: one.price,
       atMs: one.atMs,
-      isStale: clock() - one.atMs > settings.staleMinutes * minuteMs,
+      isStale: isOlder(one.atMs, settings.staleMinutes * minuteMs, clock()),
       origin: "markets",
     };
   }

@@ -32,13 +32,21 @@ export interface JudgedPrice {
   readonly leftOut: ReadonlyMap<SourceName, LeftOut>; // "" if it counts
 }
 
+/**
+ * True if a time lies more than `ageMsMax` back. So far ahead as well: it was kept while this
+ * machine's clock was ahead, and nobody knows how old it is.
+ */
+export function isOlder(atMs: number, ageMsMax: number, nowMs: number): boolean {
+  return Math.abs(nowMs - atMs) > ageMsMax;
+}
+
 /** The time that a reading is about: its newest known trade. */
 export function momentOf({ atMs, markSinceMs }: PriceReading): number {
   return Math.min(markSinceMs, atMs ?? markSinceMs);
 }
 
 function fault(reading: PriceReading, rules: JudgeRules, nowMs: number): LeftOut {
-  if (nowMs - reading.readAtMs > rules.readingMsMax) return "silent";
+  if (isOlder(reading.readAtMs, rules.readingMsMax, nowMs)) return "silent";
   return nowMs - momentOf(reading) > rules.stuckMs ? "stuck" : "";
 }
 

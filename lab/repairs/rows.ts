@@ -2735,5 +2735,15 @@ export const repairs: readonly Repair[] = [
     test: "test/gateway/faults-book.test.ts",
     title: "has begun now at the latest",
   },
+  {
+    name: "price-of-a-clock-that-was-ahead",
+    fault:
+      "A price that came while the gateway's clock was ahead counted as fresh until the clock had come there, and a market that failed then was left alone as long.",
+    file: "gateway/prices/price-median.ts",
+    find: "return Math.abs(nowMs - atMs) > ageMsMax;",
+    replace: "return nowMs - atMs > ageMsMax;",
+    test: "test/gateway/gateway-prices.test.ts",
+    title: "takes none for fresh that came while the clock was a day ahead",
+  },
   ...matrixRepairs,
 ];

@@ -524,6 +524,33 @@ describe("the feed", () => {
     ]);
   });
 
+  it("of prices takes none for fresh that came while the clock was a day ahead, and asks again at once", async () => {
+    const dayMs = 86_400_000;
+    const one = await world({ btcturk: "126000", paribu: "126100", binance: "126050" });
+    one.clock.nowMs += dayMs;
+    const { behaves } = marketOf(one, "paribu");
+    marketOf(one, "paribu").behaves = says("", 500);
+    await one.round();
+    expect(one.price("TRY")).toEqual({ price: "126025", isStale: false });
+    marketOf(one, "paribu").behaves = behaves;
+    one.clock.nowMs -= dayMs;
+    expect(one.price("TRY")).toEqual({ price: "126025", isStale: true });
+    await one.round();
+    expect(one.leftOut("TRY")).toEqual({ btcturk: "", paribu: "", binance: "" });
+    expect(one.price("TRY")).toEqual({ price: "126050", isStale: false });
+  });
+
+  it("of prices counts a market's standing price from now on, if it stood while the clock was a day ahead", async () => {
+    const dayMs = 86_400_000;
+    const one = await world({ btcturk: "126000", paribu: "126100", binance: "126050" });
+    marketOf(one, "btcturk").behaves = says(answerOf("btcturk", "126000", start + dayMs, 999));
+    one.clock.nowMs += dayMs;
+    await one.round();
+    one.clock.nowMs -= dayMs;
+    for (let minutes = 0; minutes < 17; minutes += 1) await one.round();
+    expect(one.leftOut("TRY")).toEqual({ btcturk: "stuck", paribu: "", binance: "" });
+  });
+
   it("of prices leaves out a stuck price: no trade, or a clock that stands", async () => {
     const one = await world({ btcturk: "126000", paribu: "126100", binance: "126050" });
     marketOf(one, "binance").behaves = says(answerOf("binance", "126050", start, 1));
