@@ -254,7 +254,8 @@ async function makeWhenLooked(
   for (;;) {
     const made = await make(service, request, order);
     if (!("look" in made)) return made;
-    const leftMs = endMs - service.clock();
+    // A clock that is set back meanwhile makes no wait longer.
+    const leftMs = Math.min(lookWaitMs, endMs - service.clock());
     const isLooked = leftMs > 0 && (await service.waiters.looked(made.look, leftMs));
     if (!isLooked)
       return unavailable(

@@ -112,8 +112,12 @@ export async function findSpan(
   if (blocks.length > 1)
     return findSpan(chain, memory, blocks.slice(0, Math.ceil(blocks.length / 2)));
   const { number = 0, hash = "" } = blocks[0] ?? {};
-  if (memory.stuckAt?.hash !== hash) memory.stuckAt = { hash, since: chain.clock() };
-  const isLong = chain.clock() - memory.stuckAt.since >= gapAfterMs;
+  const nowMs = chain.clock();
+  const knownMs = memory.stuckAt?.hash === hash ? memory.stuckAt.since : nowMs;
+  // A time of a clock that was ahead would keep all later blocks waiting.
+  const since = Math.min(knownMs, nowMs);
+  memory.stuckAt = { hash, since };
+  const isLong = nowMs - since >= gapAfterMs;
   if (!isLong && !endsGap(chain.store.database, chain.network, number - 1)) throw told.fault;
   const nothing = { payments: [], consumptions: [], outgoing: { paid: [], failed: [] } };
   return { read: blocks, missing: new Map([["", told.fault]]), ...nothing };

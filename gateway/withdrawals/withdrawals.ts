@@ -185,7 +185,9 @@ async function awaitAnswer(
   { row, newFor }: MadeWithdrawal,
 ): Promise<TransactionRow> {
   const { store, waiters, config } = service;
-  const leftMs = row.createdAt + config.limits.withdrawalWaitMs - service.clock();
+  const waitMs = config.limits.withdrawalWaitMs;
+  // An order that was made while this machine's clock was ahead would wait until that time.
+  const leftMs = Math.min(waitMs, row.createdAt + waitMs - service.clock());
   if (row.status !== 0 || leftMs <= 0) return row;
   const agent = newFor ?? agentOfJob(store.database, row.id);
   // A locked agent answers no job, even if its link works.

@@ -2745,5 +2745,25 @@ export const repairs: readonly Repair[] = [
     test: "test/gateway/gateway-prices.test.ts",
     title: "takes none for fresh that came while the clock was a day ahead",
   },
+  {
+    name: "block-lost-under-a-clock-that-was-ahead",
+    fault:
+      "A block that could not be read while the gateway's clock was ahead stopped its chain until the clock had come there.",
+    file: "gateway/watcher/search.ts",
+    find: "const since = Math.min(knownMs, nowMs);",
+    replace: "const since = knownMs;",
+    test: "test/watcher/watcher-gaps.test.ts",
+    title: "stops the chain no longer if the clock was a day ahead",
+  },
+  {
+    name: "order-of-a-clock-that-was-ahead",
+    fault:
+      "An order that was made while the gateway's clock was ahead got no answer when it was sent again, because the wait for the agent lasted until that time.",
+    file: "gateway/withdrawals/withdrawals.ts",
+    find: "const leftMs = Math.min(waitMs, row.createdAt + waitMs - service.clock());",
+    replace: "const leftMs = row.createdAt + waitMs - service.clock();",
+    test: "test/gateway/gateway-withdrawals.test.ts",
+    title: "answers as fast as every other once it is right",
+  },
   ...matrixRepairs,
 ];

@@ -112,6 +112,16 @@ describe("autoWithdraw", () => {
     });
   });
 
+  it("an order that was made while the clock was a day ahead answers as fast as every other once it is right", async () => {
+    await ready();
+    online();
+    Object.assign(gateway.service.config.limits, { withdrawalWaitMs: 100 });
+    gateway.clock.nowMs += 86_400_000;
+    const made = await auto();
+    gateway.clock.nowMs -= 86_400_000;
+    expect(await auto()).toMatchObject({ status: made.status, body: made.body });
+  });
+
   it("chains jobs: each names the hash of the one before", async () => {
     await ready();
     for (const orderId of ["a", "b", "c"]) expect((await auto({ orderId })).status).toBe(200);

@@ -84,6 +84,19 @@ async function passes(ms: number, count: number): Promise<void> {
 }
 
 describe.each(["tron", "xrp"] as const)("a block of %s whose content nobody has", (family) => {
+  it("stops the chain no longer if the clock was a day ahead when it was asked for first", async () => {
+    const dayMs = 24 * 60 * minuteMs;
+    worldOf(family);
+    const block = await loseABlock();
+    world.nowMs += dayMs;
+    await passes(minuteMs, 1);
+    world.nowMs -= dayMs;
+    await passes(minuteMs, 9);
+    expect(gaps()).toEqual([]);
+    await passes(minuteMs, 3);
+    expect(gaps()).toMatchObject([{ account: "", fromBlock: block }]);
+  });
+
   it("stops the chain for ten minutes, is then a gap with its alarm, and counts once it is filled", async () => {
     worldOf(family);
     const block = await loseABlock();
