@@ -1,7 +1,7 @@
 /**
  * The simulator's own reckoning of how long limits hold a withdrawal back, beside the moment at
- * which the signer binds it; which payments need an operator, by their bytes and jobs alone; and
- * which withdrawals with a slot may end without a payment.
+ * which the signer binds it; which payments need an operator, by their bytes and jobs alone; which
+ * withdrawals with a slot may end without a payment; and which slots are free again.
  */
 import { HDKey } from "@scure/bip32";
 import { getBytes, hexlify, parseEther, Transaction } from "ethers";
@@ -10,10 +10,14 @@ import type { PolicySettings } from "../../agent/config/settings.ts";
 import type { LedgerRecord } from "../../agent/ledger/records.ts";
 import { begun, Kit, keysOf, settings, txParams } from "../../lab/kit/signer-kit.ts";
 import { fastCurve } from "../../lab/simulation/fakes/curve.ts";
+import { Payments } from "../../lab/simulation/invariants/payments.ts";
 import { RecordInvariants } from "../../lab/simulation/invariants/records.ts";
 import { SignedMoney } from "../../lab/simulation/invariants/signed-money.ts";
-import { receivers } from "../../lab/simulation/world/plan.ts";
-import { network, settle } from "../../lab/simulation/world/setting.ts";
+import { Chain } from "../../lab/simulation/world/chain.ts";
+import { planOf } from "../../lab/simulation/world/draw.ts";
+import { type Order, receivers } from "../../lab/simulation/world/plan.ts";
+import type { SignedTransaction } from "../../lab/simulation/world/raw.ts";
+import { hotWallet, network, settle } from "../../lab/simulation/world/setting.ts";
 import type { Job } from "../../protocol/messages.ts";
 import { accountAt } from "../chains/xrp-values.ts";
 
@@ -319,5 +323,109 @@ describe("a withdrawal with a slot that ends without a payment", () => {
       isFirst(one) ? ({ ...one, approver: "Bob" } as LedgerRecord) : one,
     );
     expect(() => follow(byOne, twoOperators)).toThrow("is ended by two names");
+  });
+});
+
+describe("a slot whose payment ledger and gateway have both forgotten", () => {
+  const seed = 11_000_002_795; // sequences, restored without a recovery
+  const [first, second] = [7, 8];
+  const end = 4;
+
+  /** Two orders, each on a slot by bytes that no block takes after `lastBlock`, and a chain. */
+  function forgotten(lastBlock: number | undefined, known: readonly string[] = []) {
+    settle("xrp");
+    const plan = planOf(seed);
+    const [one, other] = plan.orders as [Order, Order];
+    const chain = new Chain({
+      ...{ account: hotWallet.toLowerCase(), chainId: 0, contract: "", confirmations: 1 },
+      ...{ nonce: first, nativeWei: 10n ** 9n, tokenUnits: 0n, baseFeeWei: 12n, startedAt: begun },
+    });
+    const bytes = new Map<string, SignedTransaction>();
+    const prices = { see: () => {}, left: () => {} };
+    const read = (raw: string): SignedTransaction | null => bytes.get(raw) ?? null;
+    const payments = new Payments(chain, plan, { read, prices });
+    const leaves = ({ units, address, tag }: Order, nonce: number, last?: number): string => {
+      const receiver = (tag ? `${address}:${tag}` : address).toLowerCase();
+      const from = hotWallet.toLowerCase();
+      const hash = `${bytes.size + 1}`;
+      bytes.set(hash, {
+        ...{ hash, from, chainId: 0, nonce, tipWei: 0n, feeMaxWei: 12n, gasLimit: 21_000n },
+        ...{ to: receiver, valueWei: units, data: "0x" },
+        payment: { contract: "", receiver, units },
+        ...(last === undefined ? {} : { lastBlock: last }),
+      });
+      payments.left(hash);
+      return hash;
+    };
+    const made = [leaves(one, first, lastBlock), leaves(other, second, lastBlock)];
+    payments.forget(new Set(known));
+    const mineUntil = (block: number): void => {
+      while (chain.top.number < block) chain.mine();
+    };
+    return { chain, payments, bytes, leaves, made, mineUntil, one, other };
+  }
+
+  it("is another order's, and the order has another slot, when no block can take the bytes", () => {
+    const { leaves, mineUntil, one, other } = forgotten(end);
+    mineUntil(end);
+    leaves(other, first, end + 9);
+    leaves(one, second, end + 9);
+  });
+
+  it("is its order's while a block can take the bytes", () => {
+    const { leaves, mineUntil, one, other } = forgotten(end);
+    mineUntil(end - 1);
+    expect(() => leaves(other, first, end + 9)).toThrow("a slot has one withdrawal");
+    expect(() => leaves(one, second + 1, end + 9)).toThrow("a withdrawal has one slot");
+  });
+
+  it("is its order's for good where bytes have no end", () => {
+    const { leaves, mineUntil, one, other } = forgotten(undefined);
+    mineUntil(end + 90);
+    expect(() => leaves(other, first)).toThrow("a slot has one withdrawal");
+    expect(() => leaves(one, second + 1)).toThrow("a withdrawal has one slot");
+  });
+
+  it("is its order's if a block has the bytes", () => {
+    const { chain, bytes, leaves, made, mineUntil, one, other } = forgotten(end);
+    chain.offer(bytes.get(made[0] ?? "") as SignedTransaction);
+    mineUntil(end);
+    expect(chain.includedIn(made[0] ?? "")).not.toBeNull();
+    expect(() => leaves(other, first, end + 9)).toThrow("a slot has one withdrawal");
+    expect(() => leaves(one, second + 1, end + 9)).toThrow("a withdrawal has one slot");
+  });
+
+  it("is its order's if the gateway's backup knows the bytes", () => {
+    const { leaves, mineUntil, one, other } = forgotten(end, ["1", "2"]);
+    mineUntil(end);
+    expect(() => leaves(other, first, end + 9)).toThrow("a slot has one withdrawal");
+    expect(() => leaves(one, second + 1, end + 9)).toThrow("a withdrawal has one slot");
+  });
+
+  it("is the new order's from then on, though its bytes run out as well", () => {
+    const { leaves, mineUntil, one, other } = forgotten(end);
+    mineUntil(end);
+    leaves(other, first, end + 9);
+    mineUntil(end + 9);
+    expect(() => leaves(one, first, end + 20)).toThrow("a slot has one withdrawal");
+    expect(() => leaves(other, second, end + 20)).toThrow("a withdrawal has one slot");
+  });
+
+  it("is its order's if the same bytes left again", () => {
+    const { payments, leaves, made, mineUntil, other } = forgotten(end);
+    payments.left(made[0] ?? "");
+    mineUntil(end);
+    expect(() => leaves(other, first, end + 9)).toThrow("a slot has one withdrawal");
+  });
+
+  it("is its order's if other bytes of it left since, until these are forgotten too", () => {
+    const { payments, leaves, mineUntil, one, other } = forgotten(end);
+    leaves(one, first, end + 9);
+    mineUntil(end);
+    expect(() => leaves(other, first, end + 9)).toThrow("a slot has one withdrawal");
+    mineUntil(end + 9);
+    expect(() => leaves(other, first, end + 20)).toThrow("a slot has one withdrawal");
+    payments.forget(new Set());
+    leaves(other, first, end + 20);
   });
 });

@@ -68,6 +68,7 @@ export class Payments {
   readonly #mayMeet: boolean;
   readonly #forgotten = new Set<number>(); // nonces of what left and nobody knows of
   readonly #met = new Set<number>(); // those that something new has
+  readonly #lost = new Set<string>(); // hashes of what left and the gateway has forgotten
   readonly #prices: PricesOfChain;
   readonly #read: Reading["read"];
   readonly #cancelled = new Map<number, Fate>(); // by an operator, by nonce
@@ -146,6 +147,7 @@ export class Payments {
     for (const fate of this.#fates.values()) {
       // A shop that orders a failed withdrawal again wants it paid after all.
       fate.hasFailed = false;
+      for (const hash of fate.attempts.keys()) this.#lost[known.has(hash) ? "delete" : "add"](hash);
       if (fate.slot === null || [...fate.attempts.keys()].some((hash) => known.has(hash))) continue;
       fate.isForgotten = true;
       this.#forgotten.add(fate.slot);
@@ -201,13 +203,16 @@ export class Payments {
     const { nonce, hash } = transaction;
     const owner = this.#ownerOf.get(nonce) ?? fate;
     const isMet = this.#mayMeet && this.#forgotten.has(nonce) && !this.#met.has(nonce);
+    const isFree = this.#hasLapsed(this.heldBytes(), nonce);
     must(
-      owner === fate || isMet,
+      owner === fate || isMet || isFree,
       "a slot has one withdrawal",
       () => `nonce ${nonce}: ${owner.order.orderId} and ${fate.order.orderId}`,
     );
     must(
-      (fate.slot ?? nonce) === nonce || this.#isSpent(fate),
+      (fate.slot ?? nonce) === nonce ||
+        this.#isSpent(fate) ||
+        this.#hasLapsed([...fate.attempts.values()], fate.slot),
       "a withdrawal has one slot",
       () => `${fate.order.orderId}: ${fate.slot} and ${nonce}`,
     );
@@ -236,7 +241,9 @@ export class Payments {
       "no nonce is given that the chain never comes to",
       () => `nonce ${nonce}`,
     );
-    if (owner !== fate) this.#met.add(nonce);
+    if (isFree) this.#forgotten.delete(nonce);
+    else if (owner !== fate) this.#met.add(nonce);
+    this.#lost.delete(hash);
     if (fate.slot !== nonce) fate.isForgotten = false;
     this.#ownerOf.set(nonce, fate);
     fate.slot = nonce;
@@ -360,6 +367,17 @@ export class Payments {
    */
   #isSpent(fate: Fate): boolean {
     return this.#mayPayAgain && fate.isForgotten && !this.#canBePaid(fate);
+  }
+
+  /**
+   * The gateway has forgotten all of these that have the nonce, and no block can take one: each has
+   * an end of its own, which is past. The nonce is as if nothing had left with it. A ledger that
+   * still knows one of them is held to it by its own records.
+   */
+  #hasLapsed(all: readonly SignedTransaction[], nonce: number | null): boolean {
+    return all
+      .filter((one) => one.nonce === nonce)
+      .every((one) => this.#lost.has(one.hash) && !this.#chain.canTake(one));
   }
 
   #isPaidBy(hash: string): boolean {

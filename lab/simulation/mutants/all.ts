@@ -2,6 +2,7 @@
 
 import { actorsMutants } from "./actors.ts";
 import { admissionMutants } from "./admission.ts";
+import { bothRestoredMutants } from "./both-restored.ts";
 import { coinMutants } from "./coins.ts";
 import { depositMutants } from "./deposits.ts";
 import { falseChainMutants } from "./false-chain.ts";
@@ -64,4 +65,5 @@ export const mutants: readonly Mutant[] = [
   ...pinMutants,
   ...coinMutants,
   ...faultMutants,
+  ...bothRestoredMutants,
 ];

@@ -186,6 +186,12 @@ export class Chain {
     return lastBlock !== undefined && lastBlock <= this.top.number;
   }
 
+  /** Whether a block has it, or may still take it: always, if it names no last block. */
+  canTake({ hash, lastBlock }: SignedTransaction): boolean {
+    const isPast = lastBlock !== undefined && lastBlock <= this.finalNumber;
+    return !isPast || this.includedIn(hash) !== null;
+  }
+
   /** A transaction reaches the network. */
   offer(transaction: SignedTransaction): PoolAnswer {
     if (transaction.from !== this.options.account)
