@@ -1,7 +1,8 @@
 /**
  * The simulator's own reckoning of how long limits hold a withdrawal back, beside the moment at
  * which the signer binds it; which payments need an operator, by their bytes and jobs alone; which
- * withdrawals with a slot may end without a payment; and which slots are free again.
+ * withdrawals with a slot may end without a payment; which slots are free again; and which tables a
+ * commit has written, because it is compared only with the checks of these.
  */
 import { HDKey } from "@scure/bip32";
 import { getBytes, hexlify, parseEther, Transaction } from "ethers";
@@ -18,6 +19,7 @@ import { planOf } from "../../lab/simulation/world/draw.ts";
 import { type Order, receivers } from "../../lab/simulation/world/plan.ts";
 import type { SignedTransaction } from "../../lab/simulation/world/raw.ts";
 import { hotWallet, network, settle } from "../../lab/simulation/world/setting.ts";
+import { Tables } from "../../lab/simulation/world/tables.ts";
 import type { Job } from "../../protocol/messages.ts";
 import { accountAt } from "../chains/xrp-values.ts";
 
@@ -427,5 +429,25 @@ describe("a slot whose payment ledger and gateway have both forgotten", () => {
     expect(() => leaves(other, first, end + 20)).toThrow("a slot has one withdrawal");
     payments.forget(new Set());
     leaves(other, first, end + 20);
+  });
+});
+
+describe("a statement of the simulated database writes", () => {
+  const tables = new Tables();
+  const ended = "UPDATE transactions SET status = 1 WHERE id = ''";
+
+  it.each([
+    [
+      "its own table and those that triggers write and empty",
+      ended,
+      ["transactions", "completions", "recalls"],
+    ],
+    ["its own table beside a trigger's", "UPDATE agents SET caughtUp = ''", ["agents", "meta"]],
+    ["its own table alone without one", "DELETE FROM networkStops", ["networkStops"]],
+    ["nothing if it reads", "SELECT id FROM transactions", []],
+  ])("%s", (_, sql, written) => {
+    const { writesTo } = tables.prepare(sql);
+    expect(writesTo.filter((name) => written.includes(name)).sort()).toEqual([...written].sort());
+    if (written.length < 2) expect(writesTo).toEqual(written);
   });
 });

@@ -359,7 +359,7 @@ export class Gateway {
           run: (...values: Value[]) => {
             check();
             const done = statement.run(...values);
-            touched.add(statement.writesTo);
+            for (const name of statement.writesTo) touched.add(name);
             if (!tables.isTransaction) said();
             return done;
           },

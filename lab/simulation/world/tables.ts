@@ -28,8 +28,8 @@ const keptMax = 500;
 
 /** One prepared statement, as the store uses it. */
 class Statement {
-  /** The one table it writes to, "" for none. */
-  readonly writesTo: string;
+  /** Names of the tables that it writes, those of its triggers too. */
+  readonly writesTo: readonly string[];
   readonly #raw: ReturnType<Raw["prepare"]>;
   readonly #reads: readonly Table[];
   readonly #writes: readonly Table[];
@@ -44,7 +44,7 @@ class Statement {
     if (this.#columns.length > 0) raw.setReturnArrays(true);
     this.#reads = reads;
     this.#writes = writes;
-    this.writesTo = writes.length === 1 ? (writes[0]?.name ?? "") : "";
+    this.writesTo = writes.map(({ name }) => name);
   }
 
   get(...values: Value[]): unknown {
@@ -107,7 +107,9 @@ export class Tables {
       .prepare("SELECT tbl_name AS name, sql FROM sqlite_schema WHERE type = 'trigger'")
       .all();
     for (const { name, sql } of triggers as { name: string; sql: string }[])
-      for (const [, into = ""] of sql.matchAll(/INSERT(?: OR \w+)? INTO (\w+)/g))
+      for (const [, into = ""] of sql.matchAll(
+        /(?:INSERT(?: OR \w+)? INTO|UPDATE|DELETE FROM) (\w+)/g,
+      ))
         this.#triggered.push({ name, into });
   }
 
