@@ -6,6 +6,7 @@
 import { familyOf } from "../../chains/families.ts";
 import { hasTags, payeeOf } from "../../chains/payees.ts";
 import { formatAmount, parseAmount } from "../../protocol/amount.ts";
+import { transactionIdOf } from "../../protocol/identity.ts";
 import { type Answer, isAnswer, problem } from "../answer/answer.ts";
 import type { Order } from "../answer/body.ts";
 import type { AnswerCode } from "../answer/messages.ts";
@@ -16,6 +17,7 @@ import { agentOfMerchant, type PayingAgent, payingAgentOf } from "../store/agent
 import { currencyHoldOf } from "../store/currency-holds.ts";
 import { isDepositAddressOf } from "../store/deposit-addresses.ts";
 import { undecidedUnits } from "../store/gone-payments.ts";
+import { suspectsOf } from "../store/outgoing-holds.ts";
 import type { AgentRow, ReservedRow } from "../store/rows.ts";
 import type { Database } from "../store/store.ts";
 import { keptUnits, readTransactionOf } from "../store/transactions.ts";
@@ -234,5 +236,24 @@ export function checkWithdrawal(
     amountUnits,
     reserved: reservedBy(database, agent, currency.network),
   };
-  return checkFunds(database, config, checked) ?? checked;
+  const refusal = checkFunds(database, config, checked);
+  return refusal === null || isPaidBefore(database, request, order, checked) ? checked : refusal;
+}
+
+/**
+ * True if the chain shows what the order asks for as paid already. It is held then (holds.ts), so
+ * it needs no funds, and the payment itself may be what the wallet lacks now.
+ */
+function isPaidBefore(
+  database: Database,
+  { merchant }: { readonly merchant: string },
+  { orderId, renew, address, tag }: Order,
+  { agent, currency: { network, contract }, amountUnits }: CheckedOrder,
+): boolean {
+  const asked = {
+    transactionId: transactionIdOf({ merchant, operation: "withdraw", orderId, renews: renew }),
+    ...{ network, account: hotWalletAddressOn(agent, network), receiver: address, tag, contract },
+    units: `${amountUnits}`,
+  };
+  return suspectsOf(database, asked).length > 0;
 }

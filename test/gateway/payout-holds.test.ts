@@ -20,7 +20,7 @@ import { keepOutgoing } from "../../gateway/store/outgoing-transactions.ts";
 import type { JobRow } from "../../gateway/store/rows.ts";
 import { insertSignature } from "../../gateway/store/signatures.ts";
 import { placeWaiting } from "../../gateway/withdrawals/placing.ts";
-import { receiver } from "../../lab/kit/gateway-server.ts";
+import { receiver, usdtContract } from "../../lab/kit/gateway-server.ts";
 import {
   agentRow,
   auto,
@@ -206,6 +206,41 @@ describe("an order", () => {
     expect(row(one)).toMatchObject({ status: 1, txHash: hashOf(1), code: "" });
     expect(countOf("recalls")).toBe(0);
   });
+
+  it.each([
+    ["its amount", { currency: "eth", amount: "1" }, "", `${ether}`],
+    ["the fee of a token", { currency: "usdt", amount: "5" }, usdtContract, "5000000"],
+  ])(
+    "is held when its payment took %s from its wallet, and completed by it; one that differs is refused",
+    async (_, order, contract, units) => {
+      await running();
+      gateway.fund("eth", 1n);
+      const other = { ...order, address: "0x90F79bf6EB2c4f870365E785982E1f101E93b906" };
+      const ask = async (orderId: string, change: object) => {
+        const { status, body } = await auto({ orderId, ...change });
+        return [status, body.code ?? body.stage];
+      };
+      const refused = [400, "balance_insufficient"];
+      expect([await ask("w-1", order), await ask("w-2", other)]).toEqual([refused, refused]);
+      foreign(hashOf(1), { contract, units });
+      expect([await ask("w-1", order), await ask("w-2", other)]).toEqual([
+        [200, "awaiting_operator"],
+        refused,
+      ]);
+      const id = db().get<{ id: string }>("SELECT id FROM transactions")?.id ?? "";
+      expect([isPlaced(id), alarms()]).toEqual([false, [id]]);
+      const seen = { txHash: hashOf(1), slot: "1", block: 9, untold: 0 as const };
+      const outgoing = { network, account: hotWallet(), ...seen };
+      const paid = { receiver, tag: "", contract, units };
+      gateway.service.store.write((database) => keepOutgoing(database, { ...outgoing, ...paid }));
+      const final = { txHash: hashOf(1), block: 9, feeUnits: 21_000n };
+      const named = { txHash: hashOf(1), reason: "paid" };
+      const judge: Judge = async () => ({ kind: "completed", final });
+      await assignPayment(operator(), gateway.service.config, id, named, judge);
+      expect(row(id)).toMatchObject({ status: 1, txHash: hashOf(1) });
+      expect(await ask("w-3", order)).toEqual(refused);
+    },
+  );
 
   it("is released from each payment by itself, once for it alone, and by a payment of no order for all that come", async () => {
     await running();
