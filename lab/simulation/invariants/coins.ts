@@ -31,6 +31,7 @@ export class CoinMoney implements Money {
   readonly sweeps: MovedMoney = { gave: () => {}, told: () => {}, open: () => "", ends: () => {} };
   apart = 0;
   readonly #hidden = new Set<string>(); // hashes that no node showed
+  readonly #lost = new Set<string>(); // hashes of what left and the gateway has forgotten
   readonly #byId = new Map<string, Fate>();
   readonly #byOrder = new Map<string, Fate>();
   readonly #ownerOf = new Map<string, Fate>(); // by pin
@@ -131,6 +132,7 @@ export class CoinMoney implements Money {
   forget(known: ReadonlySet<string>): void {
     for (const fate of this.#byOrder.values()) {
       fate.hasFailed = false;
+      for (const hash of fate.attempts.keys()) this.#lost[known.has(hash) ? "delete" : "add"](hash);
       fate.isForgotten ||=
         fate.attempts.size > 0 && ![...fate.attempts.keys()].some((hash) => known.has(hash));
     }
@@ -209,12 +211,25 @@ export class CoinMoney implements Money {
       "no fee is above its limit, and no amount of a coin is made up",
       () => `${say()}: ${fee}`,
     );
+    const before = this.#byHash.get(hash) ?? fate;
+    must(before === fate || this.#lost.has(hash), "a transaction pays one order", say);
+    this.#lost.delete(hash);
+    if (before !== fate) this.#takes(before, hash);
     this.#ownerOf.set(pin, fate);
     fate.pin = pin;
     fate.attempts.set(hash, transaction);
     this.#byHash.set(hash, fate);
     this.#chain.made.set(hash, transaction);
     return { hash, nonce: pin.slice(0, 12) };
+  }
+
+  /**
+   * The same bytes left again, of an equal order: ledger and gateway have forgotten of which they
+   * were before, and they pay one of the two.
+   */
+  #takes(before: Fate, hash: string): void {
+    before.attempts.delete(hash);
+    if (before.attempts.size === 0) before.pin = "";
   }
 
   added({ transactions }: CoinBlock): void {

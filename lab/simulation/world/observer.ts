@@ -35,7 +35,7 @@ const passesMs = {
 
 export class Observer {
   readonly #world: Scene;
-  /** Bytes that left, raw, by anybody who keeps them. */
+  /** Bytes that left, raw, by anybody who keeps them, and the withdrawal that they left as. */
   readonly #left = new Set<string>();
   readonly #leftBy = new Map<string, string[]>(); // their hashes, by agent
   readonly #places = new Map<string, string>(); // hash of a job, by agent, epoch and sequence
@@ -96,7 +96,7 @@ export class Observer {
   }
 
   #leaves(machine: Machine, raw: string, whose: Whose): void {
-    const key = `${machine.name} ${raw}`;
+    const key = `${machine.name} ${whose.transactionId} ${raw}`;
     if (this.#left.has(key)) return;
     this.#left.add(key);
     this.#world.holds(() => {
