@@ -28,7 +28,7 @@ export const orderMutants: readonly Mutant[] = [
     makeJob(database, checked.agent, row, service.run);
     return { order, row, newFor: checked.agent };
   });`,
-    replace: `  const agents: CheckedOrder["agent"][] = [];
+    replace: `  const agents: PayingAgent[] = [];
   const made = request.write<MadeWithdrawal | Answer>((database) => {
     const place = { merchant: request.merchant, operation: "withdraw", orderId: written.orderId } as const;
     const known = recordOfOrder(database, { ...place, renews: written.renew });
