@@ -252,7 +252,11 @@ function isPaidBefore(
 ): boolean {
   const asked = {
     transactionId: transactionIdOf({ merchant, operation: "withdraw", orderId, renews: renew }),
-    ...{ network, account: hotWalletAddressOn(agent, network), receiver: address, tag, contract },
+    network,
+    account: hotWalletAddressOn(agent, network),
+    receiver: address,
+    tag,
+    contract,
     units: `${amountUnits}`,
   };
   return suspectsOf(database, asked).length > 0;
