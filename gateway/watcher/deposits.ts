@@ -135,7 +135,9 @@ function oldestUnreadAt({ store, network, clock }: WatchedChain): number | null 
  */
 async function lastBefore(chain: WatchedChain, top: number, atMs: number): Promise<number> {
   if ((await chain.reader.timestamp(top)) * 1000 < atMs) return top;
-  const first = valueIn(await firstNotBefore(chain, atMs, { floor: 0, top }));
+  // Too low a block reads some more; too high a one would pass payments over.
+  const search = { floor: 0, top, untold: "notBefore" } as const;
+  const first = valueIn(await firstNotBefore(chain, atMs, search));
   return Math.max(0, first - 1);
 }
 

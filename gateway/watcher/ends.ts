@@ -183,7 +183,7 @@ async function findEnd(
   const floor = Math.min(head.number, Math.max(memory.floors.get(id) ?? 0, kept));
   const isRising = familyOf(chain.network).blockTimes === "rising";
   const block = isRising
-    ? await firstNotBefore(chain, expiresAt, { floor, top: head.number })
+    ? await firstNotBefore(chain, expiresAt, { floor, top: head.number, untold: "before" })
     : good(head.number);
   if (block.ok) memory.ends.set(id, Math.max(floor, block.value));
 }

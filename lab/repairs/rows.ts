@@ -465,9 +465,8 @@ export const repairs: readonly Repair[] = [
     fault:
       "One overdue request whose block's time no node told stopped the deposits of its chain for good.",
     file: "gateway/watcher/block-times.ts",
-    find: "if (time.ok) return time.value * 1000 < atMs;",
-    replace:
-      "if (!time.ok && atMs > 0) throw time.fault;\n    if (time.ok) return time.value * 1000 < atMs;",
+    find: 'if (!time.ok) return "untold";',
+    replace: "if (!time.ok) throw time.fault;",
     test: "test/watcher/watcher-ends.test.ts",
     title: "a block whose time no node tells",
   },

@@ -88,6 +88,19 @@ it("the beginning is thirty days back at most, and at the oldest known time wher
   );
 });
 
+it.each(["tron", "bitcoin", "litecoin"] as const)(
+  "on %s a block whose time no node tells now passes no older block over",
+  async (name) => {
+    for (const back of [1, 3, 7, 127, 194]) {
+      const isKnown = (number: number) => number !== topBlock - back;
+      const block = await beginning(name, nowMs - 2 * dayMs, isKnown);
+      expect(block, `${back}`).toBeLessThanOrEqual(topBlock - 2 * 96 - 2);
+      db.remove();
+      db = gatewayDatabase();
+    }
+  },
+);
+
 it.each(["evm", "xrp"] as const)(
   "on %s it is the newest final block, because counts exclude a second payment",
   async (name) => {

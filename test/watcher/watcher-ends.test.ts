@@ -131,8 +131,11 @@ describe("the first block at or after a time", () => {
   const fault = (code: "NODE_PRUNED" | "NODE_TIMEOUT") => () => {
     throw new AgentError(code, "none", "no header");
   };
-  const find = (known: (number: number) => number, floor = 0) =>
-    firstNotBefore(times(known), 50_000, { floor, top: 100 });
+  const find = (
+    known: (number: number) => number,
+    floor = 0,
+    untold: "before" | "notBefore" = "before",
+  ) => firstNotBefore(times(known), 50_000, { floor, top: 100, untold });
 
   it("is found from any floor", async () => {
     for (const [floor, block] of [
@@ -150,6 +153,15 @@ describe("the first block at or after a time", () => {
       good(70),
     );
     expect(await find(fault("NODE_PRUNED"))).toEqual(good(100));
+  });
+
+  it("is never too low, or never too high, wherever one block's time is not told", async () => {
+    for (let one = 0; one < 100; one += 1) {
+      const known = (number: number) => (number === one ? fault("NODE_PRUNED")() : number);
+      const [late, early] = [await find(known), await find(known, 0, "notBefore")];
+      expect(late.ok && late.value >= 50, `${one}`).toBe(true);
+      expect(early.ok && early.value <= 50, `${one}`).toBe(true);
+    }
   });
 
   it("is asked for again after a failure that passes", async () => {
