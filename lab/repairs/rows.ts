@@ -471,6 +471,16 @@ export const repairs: readonly Repair[] = [
     title: "a block whose time no node tells",
   },
   {
+    name: "untold-time-at-the-beginning",
+    fault:
+      "A block whose time no node told when a chain was opened passed all older blocks over, with the payments in them.",
+    file: "gateway/watcher/block-times.ts",
+    find: 'if (!time.ok) return "untold";',
+    replace: 'if (!time.ok) hasBefore = true;\n    if (!time.ok) return "before";',
+    test: "test/watcher/watcher-beginning.test.ts",
+    title: "passes no older block over",
+  },
+  {
     name: "time-of-the-head-and-level",
     fault:
       "A head whose time no node told kept a chain of Tron from being read to its newest block.",
