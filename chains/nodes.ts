@@ -4,28 +4,98 @@
  * has the agreement of min(2, configured) nodes. All methods reject with AgentErrors NODE_* of
  * effect none, and may be called twice without harm.
  */
-import type { Refusal } from "../base/fault.ts";
+import type { AgentError, Refusal } from "../base/fault.ts";
 import type { Result } from "../base/result.ts";
-import type { BroadcastAnswer } from "./broadcast-answer.ts";
 import type { ChainState, UnusableCoin } from "./chain-state.ts";
 import type { Coin, Payment, TxParams } from "./family.ts";
-import type { ArrivingPayments, Finds } from "./finds.ts";
 import type { NodeStatus } from "./node-view.ts";
 
-export type {
-  BroadcastAnswer,
-  BroadcastMeaning,
-  BroadcastStanding,
-  NodeAnswer,
-} from "./broadcast-answer.ts";
+/* Finds in blocks, beside what could not be read there. Only types. */
+
+/**
+ * A transaction that names one of our accounts, and that a node shows so that it cannot be read.
+ */
+export interface UnreadTransaction {
+  readonly txHash: string; // "" if even the hash cannot be read
+  readonly block: number;
+  readonly account: string; // of ours; "" if it is unknown
+  readonly fault: AgentError;
+}
+
+/** An account of ours whose list of a span of blocks cannot be had, where nodes list by account. */
+export interface MissingHistory {
+  readonly account: string;
+  readonly fault: AgentError;
+}
+
+/** Finds of some blocks, and the things that could not be read there. */
+export interface Finds<T> {
+  readonly found: readonly T[];
+  readonly unread: readonly UnreadTransaction[];
+  /** Accounts of which nothing was found, because their lists cannot be had; without it none. */
+  readonly missing?: readonly MissingHistory[];
+}
+
+/** Payments to one address that no block has, by any node's word. */
+export interface ArrivingPayments {
+  readonly isWhole: boolean; // every node answered, and none may have left some out
+  readonly payments: readonly ArrivingPayment[];
+}
+
+/** One payment in the mempools of nodes. */
+export interface ArrivingPayment {
+  readonly txHash: string;
+  readonly units: bigint;
+  readonly isReplaceable: boolean; // its sender may send its coins elsewhere until a block has it
+  readonly isSure: boolean; // enough nodes show it, at a fee with which blocks take it
+}
+
+/* Answers of nodes to signed bytes. Only types. */
+
+/**
+ * The meaning of a node's words about signed bytes.
+ * - known: the node has them already
+ * - slot-used: this transaction or another has used the slot or the pin
+ * - price: the fee is too low
+ * - funds: the account cannot pay for the transaction
+ * - expired: the attempt's end is past, by the chain time of this node
+ * - node: the node takes nothing now, whatever the bytes are
+ * - bytes: this node takes these bytes at no fee
+ */
+export type BroadcastMeaning =
+  | "known"
+  | "slot-used"
+  | "price"
+  | "funds"
+  | "expired"
+  | "node"
+  | "bytes";
+
+/**
+ * The fate of signed bytes at one node, or at all that were asked.
+ * - taken: the node said that it has them
+ * - doubtful: the node may have them
+ * - refused: the node answered and did not take them
+ * - unsent: surely the node has not received them
+ */
+export type BroadcastStanding = "taken" | "doubtful" | "refused" | "unsent";
+
+/** One node's answer to signed bytes. It decides the fate of no payment. */
+export interface NodeAnswer {
+  readonly node: string; // scheme, host and port
+  readonly standing: BroadcastStanding;
+  readonly meaning: BroadcastMeaning | ""; // "" if no row of the family's table fits
+  readonly text: string; // the node's own words, cut and cleaned, for the operator
+  /** The least price that a refusal names, decimal, in the unit of `LaterOffers.named`. */
+  readonly least?: string;
+}
+
+/** One answer for all nodes that were asked, by chains/standing.ts. */
+export interface BroadcastAnswer extends NodeAnswer {
+  readonly byNode: readonly NodeAnswer[];
+}
+
 export type { ChainState, StatePart, UnusableCoin } from "./chain-state.ts";
-export type {
-  ArrivingPayment,
-  ArrivingPayments,
-  Finds,
-  MissingHistory,
-  UnreadTransaction,
-} from "./finds.ts";
 export type {
   BlockRange,
   HeadView,

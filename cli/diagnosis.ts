@@ -3,7 +3,6 @@
  * the reason, and the line to type. Judges the withdrawal and, if available, the status. Pure: asks
  * no process.
  */
-
 import type { OutgoingView } from "../agent/socket/recovery-plan.ts";
 import type {
   CourierStatus,
@@ -12,21 +11,159 @@ import type {
   SignerStatus,
 } from "../agent/socket/verbs.ts";
 import { agentEnds } from "../agent/state-ends.ts";
-import { codes } from "../base/codes.ts";
-import { effectOf } from "../base/state-end.ts";
+import { type Code, codes } from "../base/codes.ts";
+import { effectOf, lineOf } from "../base/state-end.ts";
 import { expiryExclusionOf } from "../chains/families.ts";
 import { slotWord } from "../chains/several-networks.ts";
+import { parseAmount } from "../protocol/amount.ts";
 import { isInternal } from "../protocol/job-mode.ts";
 import { typedCommand, typedEnd } from "./command-hint.ts";
 import { type Diagnosis, heldDiagnosis, quarantinedDiagnosis } from "./decision-diagnosis.ts";
-import { movedDiagnosis } from "./moved-diagnosis.ts";
-import { namingDiagnosis } from "./naming-diagnosis.ts";
-import { isOperatorsWordGiven, isVoid, nextMakerOf } from "./next-attempt.ts";
-import { afterRevert, orderAgainWords, refusedWords } from "./order-again-hint.ts";
 import { isHolding } from "./outgoing-transactions.ts";
 import { chainWords, declinedIn } from "./status/problems.ts";
 import { codeIn, remedyIn } from "./status/remedies.ts";
 import { momentHere } from "./terminal.ts";
+
+/*
+ * Hints how to pay a withdrawal that ended unpaid. A shop orders a payment again; the gateway
+ * orders sweeps and top-ups itself.
+ */
+
+/** The way to pay it after all. The gateway repeats its own sweeps. */
+function orderAgainWords(one: OperatorView): string {
+  if (isInternal(one.mode)) return sweptAgain(one);
+  if (one.code === "SLOT_UNREACHABLE")
+    return "the shop renews the order, if it should still be paid; no ledger ever takes what was signed of this one";
+  // Its bytes may still be good, and only a renewal has to spend a coin that they spend.
+  if (one.code === "COIN_UNKNOWN")
+    return "the shop renews the order, if it should still be paid: never under another orderId, and never by hand";
+  return "order it again under another orderId, if it should still be paid";
+}
+
+/** The gateway repeats a failed sweep after an hour (gateway/sweeps/sweep-threshold.ts). */
+function sweptAgain(one: OperatorView): string {
+  const whole = `by itself, where it sweeps this currency automatically; else: ${sweepLine(one)}`;
+  if (one.code === "SWEEP_UNREACHABLE" || one.code === "COIN_UNKNOWN")
+    return `the gateway orders another one ${whole}`;
+  return `the gateway orders it again by itself an hour later, where it sweeps this currency automatically; at once: ${sweepLine(one)}`;
+}
+
+function sweepLine({ mode, account, sender, address }: OperatorView): string {
+  const deposit = mode === "sweep" ? account || sender : address;
+  return `autowithdraw-gateway sweeps order ${deposit || "ADDRESS"} at the service`;
+}
+
+function afterRevert(one: OperatorView): string {
+  return isInternal(one.mode)
+    ? `then an operator has the address swept after all: ${sweepLine(one)}`
+    : "to pay after all, order it again under another orderId";
+}
+
+function refusedWords(one: OperatorView): string {
+  const remedy = remedyIn(one.code);
+  if (isInternal(one.mode)) {
+    const first = sweepRemedies[one.code] ?? remedy;
+    return `${first === "" ? "" : `${first}; then `}${sweptAgain(one)}`;
+  }
+  return `order it again under another orderId${remedy === "" ? ", if it should be paid" : `, after this: ${remedy}`}`;
+}
+
+/** A top-up has its own limits of these kinds. */
+const sweepRemedies: Readonly<Record<string, string>> = {
+  POLICY_ABOVE_WITHDRAWAL: "raise sweeps.maxTopUp in config.json and reload",
+  POLICY_ABOVE_DAY: "wait, or raise sweeps.maxTopUpPerDay in config.json and reload",
+};
+
+/*
+ * For chains with exclusion by expiry: says if the attempts of a withdrawal are void, and if the
+ * courier or an operator starts the next one. Touches nothing; the signer judges again itself.
+ */
+
+/** Most attempts that the courier may start, as in agent/socket/limits.ts. */
+const courierAttemptsMax = 14;
+
+/**
+ * The party that starts the next attempt. `above` and `many`: an operator, because the amount is
+ * above manualReplaceAbove or many attempts exist. `unknown`: the courier or an operator, because
+ * the limits are unknown.
+ */
+type NextMaker = "courier" | "above" | "many" | "unknown" | "nobody";
+
+interface NextAttemptSource {
+  readonly one: OperatorView;
+  readonly status: Pick<SignerStatus, "limits"> | null;
+  readonly nowMs: number; // Unix milliseconds
+}
+
+function nextMakerOf({ one, status, nowMs }: NextAttemptSource): NextMaker {
+  if (nowMs > one.expiresAt) return "nobody";
+  if (one.attempts.length >= courierAttemptsMax) return "many";
+  // No amount needs an operator if money only moves inside the wallet.
+  if (isInternal(one.mode)) return "courier";
+  const limit = status?.limits.find(({ currency }) => currency === one.currency);
+  if (limit === undefined || one.amountUnits === "") return "unknown";
+  if (limit.manualReplaceAbove === "") return "courier";
+  const most = parseAmount(limit.manualReplaceAbove, one.decimal);
+  if (!most.ok && most.code !== "AMOUNT_ZERO") return "unknown";
+  return BigInt(one.amountUnits) > (most.ok ? most.units : 0n) ? "above" : "courier";
+}
+
+/** True if something was signed, and both gateway and courier have called all of it void. */
+function isVoid({ attempts }: OperatorView): boolean {
+  return attempts.length > 0 && attempts.every(({ voidBy }) => voidBy === "both");
+}
+
+/** True if an operator has ordered the attempt after the newest one. */
+function isOperatorsWordGiven(history: readonly LedgerLine[]): boolean {
+  const newest = history
+    .filter(({ kind }) => kind === "MANUAL_REPLACEMENT" || kind === "INTENT")
+    .at(-1);
+  return newest?.kind === "MANUAL_REPLACEMENT" && newest.detail.startsWith("replace ");
+}
+
+/*
+ * The diagnosis of a withdrawal that waits for the gateway's word before its first attempt. Pure.
+ */
+
+/**
+ * Waiting for the gateway's word on a coin, a first slot or the order, or for an operator's; else
+ * null.
+ */
+function namingDiagnosis(why: string, { chain }: OperatorView): Diagnosis | null {
+  if (why.includes("the gateway's word on it is asked for"))
+    return {
+      verdict: "goes on",
+      why: "the gateway's nodes are asked about it and what it would spend, which takes seconds",
+      what: "",
+    };
+  const code = /WITHDRAWAL_UNCLEARED|ACCOUNT_(?:PIN_UNNAMED|FIRST_UNNAMED|FIRST_SLOT)/.exec(
+    why,
+  )?.[0] as Code | undefined;
+  if (code === undefined) return null;
+  const told = `${codes[code].meaning} (${code})`;
+  if (code === "ACCOUNT_PIN_UNNAMED" || code === "WITHDRAWAL_UNCLEARED")
+    return { verdict: "waits", why: told, what: remedyIn(code) };
+  const adopt = `compare the count with a block explorer, then ${typedEnd(agentEnds.courier.firstSlot, { CHAIN: chain })}`;
+  if (code === "ACCOUNT_FIRST_SLOT")
+    return { verdict: "waits for an operator", why: told, what: adopt };
+  return {
+    verdict: "waits",
+    why: told,
+    what: `it goes on by itself when the gateway's nodes answer; to end it sooner: ${adopt}`,
+  };
+}
+
+/* The diagnosis of a withdrawal whose final transaction moved something else. Pure. */
+
+/** Stuck until the gateway's operator ends it, and failed from then on. */
+function movedDiagnosis({ transactionId, isOver, currency }: OperatorView): Diagnosis {
+  const why =
+    "its transaction is final and did not move exactly what was asked for: a token may take a fee";
+  const seen = `look the txHash up in a block explorer; first payments in ${currency} wait for ${typedEnd(agentEnds.signer.currencyStopped, { ID: currency })}`;
+  if (isOver) return { verdict: "FAILED", why: `${why}; the gateway has ended it`, what: seen };
+  const what = `${seen}; the gateway's operator ends it: ${lineOf(agentEnds.withdrawals.moved, { ID: transactionId })}`;
+  return { verdict: "STUCK", why, what };
+}
 
 /** A withdrawal, and the facts for its diagnosis. */
 interface DiagnosisSource {

@@ -5,16 +5,20 @@
  */
 import "../base/no-inspector.ts";
 import { Argument, Command, CommanderError, InvalidArgumentError, Option } from "commander";
-import { stateFolder } from "../agent/files/state-folder.ts";
+import { type StateFolder, stateFolder } from "../agent/files/state-folder.ts";
 import { exitCodes, verdictLines, verdictOn } from "../agent/launcher/exit-status.ts";
+import type { FirstSlotView } from "../agent/socket/first-slot.ts";
+import { agentEnds } from "../agent/state-ends.ts";
 import { AgentError } from "../base/fault.ts";
 import { type CommandGroups, groupedHelp } from "../base/help-groups.ts";
 import { swallowedOption } from "../base/swallowed-option.ts";
 import { programVersion } from "../base/version.ts";
 import { jsonText } from "../base/visible.ts";
+import { saySlot } from "../chains/families.ts";
+import { slotWord } from "../chains/several-networks.ts";
 import { lifetimeSecondsMax } from "../clients/typescript/signature-token.ts";
-import { type AdoptOptions, runAdopt } from "./adopt.ts";
 import { type BackupOptions, runBackup, runRestore } from "./backup-commands.ts";
+import { typedEnd } from "./command-hint.ts";
 import { readDescriptor } from "./command-of.ts";
 import { type DecideOptions, runApprove, runRefuse } from "./decide.ts";
 import { type EndOptions, runEnd } from "./end.ts";
@@ -24,14 +28,125 @@ import { type Machine, thisMachine } from "./machine.ts";
 import { completionScript, type Shell, shells } from "./manual/completion.ts";
 import { agentIds } from "./manual/offered-ids.ts";
 import { manualReplacement, type ReplacementOptions } from "./manual-replacement.ts";
+import { askOperator } from "./operator.ts";
 import { pairCommand } from "./pair/command.ts";
 import { type PauseOptions, runPause } from "./pause.ts";
 import { type RecoverOptions, runRecover } from "./recover.ts";
 import { type RekeyOptions, runRekey } from "./rekey.ts";
 import { type CommandRunner, type CommonOptions, onState, withEncKey } from "./state-command.ts";
-import { processTerminal, type Terminal } from "./terminal.ts";
+import { fieldLines, processTerminal, type Terminal } from "./terminal.ts";
 import { printToken, type TokenOptions } from "./token.ts";
 import { transactionIdFrom } from "./withdrawals.ts";
+
+/*
+ * `adopt`: an operator's yes to the first slot of an account whose transactions the chain has
+ * already counted. Shows the nodes' counts and the effect of a yes; the signer begins only if both
+ * give the same number.
+ */
+
+interface AdoptOptions {
+  readonly yes?: string | undefined; // the slot that was shown
+  readonly address?: string | undefined; // for deposits, the address of a sweep
+  readonly json?: boolean | undefined;
+}
+
+/**
+ * @throws AgentError with the signer's code for a no; COMMAND_USAGE, COMMAND_DECLINED,
+ * COMMAND_DAEMON_AWAY
+ */
+async function runAdopt(
+  state: StateFolder,
+  chain: string,
+  options: AdoptOptions,
+  terminal: Terminal,
+): Promise<number> {
+  const of = options.address === undefined ? { chain } : { chain, address: options.address };
+  const { first } = await askOperator(state, "adopt", { ...of, slot: "" });
+  if (options.json !== true) terminal.out(describe(first));
+  if (first.isBegun) return done(first, options, terminal, "nothing to adopt");
+  if (first.counted === "") {
+    throw new AgentError(
+      "ACCOUNT_NOT_ADOPTED",
+      "none",
+      "the nodes have not agreed on a count yet",
+      {
+        hint: "wait until the gateway's link is up and the nodes answer: status",
+      },
+    );
+  }
+  if (first.adopted === first.counted) return done(first, options, terminal, "nothing to adopt");
+  const slot = options.yes ?? first.counted;
+  if (options.yes === undefined) await confirmed(first, terminal);
+  const answer = await askOperator(state, "adopt", { ...of, slot });
+  return done(
+    answer.first,
+    options,
+    terminal,
+    `adopted: the first withdrawal gets ${saySlot(first.network, slot)}`,
+  );
+}
+
+async function confirmed(
+  { chain, network, counted }: FirstSlotView,
+  terminal: Terminal,
+): Promise<void> {
+  if (!terminal.isInteractive) {
+    throw new AgentError(
+      "COMMAND_USAGE",
+      "none",
+      "adopt asks for a yes on a terminal, and this is none",
+      {
+        hint: `when a block explorer counts as many: ${typedEnd(agentEnds.courier.firstSlot, { CHAIN: chain })} --yes ${counted}`,
+      },
+    );
+  }
+  if (!(await terminal.confirm(`begin at ${saySlot(network, counted)}? (yes/no) `)))
+    throw new AgentError("COMMAND_DECLINED", "none", "not answered with yes: nothing was changed");
+}
+
+function describe({
+  chain,
+  network,
+  account,
+  adopted,
+  isBegun,
+  counted,
+  quorum,
+}: FirstSlotView): string {
+  const begins =
+    adopted === ""
+      ? "not known yet"
+      : isBegun
+        ? `${adopted}, and payments were made`
+        : `${adopted}, not used yet`;
+  const says =
+    counted === ""
+      ? "nothing yet"
+      : `${saySlot(network, counted)} next (${quorum} nodes, as the courier says)`;
+  const word = slotWord([network]);
+  const rows = [
+    ["chain", `${chain} (${network})`],
+    ["account", account],
+    [`begins at ${word}`, begins],
+    ["nodes count", says],
+  ] as const;
+  const warning = [
+    `compare the count with a block explorer: a first ${word} above the true count`,
+    "holds up every payment of this account. Where an earlier ledger of this wallet",
+    "exists, or this one was restored from a copy, do not adopt: docs/recovering.md",
+  ];
+  return `${fieldLines(rows)}\n${isBegun ? "" : `\n${warning.join("\n")}\n`}`;
+}
+
+function done(
+  first: FirstSlotView,
+  options: AdoptOptions,
+  terminal: Terminal,
+  text: string,
+): number {
+  terminal.out(options.json === true ? `${jsonText({ ok: true, first })}\n` : `${text}\n`);
+  return exitCodes.fine;
+}
 
 const helpWidth = 80;
 

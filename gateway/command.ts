@@ -13,9 +13,9 @@ import { createServiceManager } from "../base/service-manager/service-manager.ts
 import { swallowedOption } from "../base/swallowed-option.ts";
 import { dropUnread } from "../base/unread-output.ts";
 import { programVersion } from "../base/version.ts";
-import { readConfig, readConfigText } from "./config/config.ts";
+import { type GatewayConfig, readConfig, readConfigText } from "./config/config.ts";
 import { dropInForce, keepInForce, readInForce } from "./config/in-force.ts";
-import { startGateway } from "./gateway.ts";
+import { type Gateway, startGateway } from "./gateway.ts";
 import { addAuditCommands } from "./operator/audit.ts";
 import { addBalancesCommand } from "./operator/balances.ts";
 import { addCallbackCommands } from "./operator/callback-commands.ts";
@@ -54,10 +54,87 @@ import { addSweepCommands } from "./operator/sweeps.ts";
 import { addWithdrawalCommands } from "./operator/withdrawals.ts";
 import { configOption, jsonOption, withAct, withBoth } from "./operator/words.ts";
 import { tellDown } from "./reporting/reporting.ts";
-import { RunningGateway } from "./running.ts";
 import { hasNoRoom } from "./store/disk.ts";
 import { noteLastItem } from "./store/last-item.ts";
 import { rowOfBug } from "./store/set-aside.ts";
+
+/*
+ * The gateway of this process. Takes another configuration by a start within the process: open
+ * requests are answered, links end and agents connect again, as at a restart of the service, and
+ * nothing that is durable changes. If the new configuration does not start, the earlier one does.
+ */
+
+interface RunningOptions {
+  readonly start: (config: GatewayConfig) => Promise<Gateway>;
+  /**
+   * Neither the new configuration starts nor the earlier one: nothing runs, and the process ends.
+   */
+  readonly onLost: (error: AgentError) => void;
+}
+
+class RunningGateway {
+  readonly #options: RunningOptions;
+  #config: GatewayConfig;
+  #gateway: Gateway;
+  #turn: Promise<void> = Promise.resolve();
+  #isClosed = false;
+
+  private constructor(config: GatewayConfig, gateway: Gateway, options: RunningOptions) {
+    this.#config = config;
+    this.#gateway = gateway;
+    this.#options = options;
+  }
+
+  /** Rejects as `start` does; then nothing is left running. */
+  static async begin(config: GatewayConfig, options: RunningOptions): Promise<RunningGateway> {
+    return new RunningGateway(config, await options.start(config), options);
+  }
+
+  /** The listening address, with the real port. */
+  get url(): string {
+    return this.#gateway.url;
+  }
+
+  /** As `Gateway.renewCertificate`. */
+  renewCertificate(): number | null {
+    return this.#gateway.renewCertificate();
+  }
+
+  /**
+   * Ends the gateway and starts it with `next`. Calls wait for each other.
+   * @throws AgentError why `next` does not start; the gateway then runs by the earlier one
+   */
+  take(next: GatewayConfig): Promise<void> {
+    const taken = this.#turn.then(() => (this.#isClosed ? undefined : this.#change(next)));
+    this.#turn = taken.catch(() => undefined);
+    return taken;
+  }
+
+  async #change(next: GatewayConfig): Promise<void> {
+    const { start, onLost } = this.#options;
+    await this.#gateway.close();
+    try {
+      this.#gateway = await start(next);
+      this.#config = next;
+    } catch (error) {
+      if (!(error instanceof AgentError)) throw error;
+      try {
+        this.#gateway = await start(this.#config);
+      } catch (again) {
+        if (!(again instanceof AgentError)) throw again;
+        onLost(again);
+      }
+      throw error;
+    }
+  }
+
+  /** Harmless to call twice. */
+  async close(): Promise<void> {
+    this.#isClosed = true;
+    await this.#turn;
+    await this.#gateway.close();
+  }
+}
 
 async function start(options: ConfigOption): Promise<void> {
   let read = readConfigText(options.config);

@@ -3,13 +3,14 @@
  * folder's lock. Has encKey only for a moment. Another process, which never has it, asks the
  * chains' nodes.
  */
-
 import { spawnSync } from "node:child_process";
+import { statfsSync } from "node:fs";
+import { join } from "node:path";
 import { ReadStream } from "node:tty";
 import { fileURLToPath } from "node:url";
 import { AgentError } from "../../base/fault.ts";
-import type { Finding } from "../../base/finding.ts";
 import {
+  type Finding,
   faultFound,
   findingLine,
   newFinding,
@@ -19,19 +20,108 @@ import {
 import { priorityOf } from "../../base/log.ts";
 import { systemPath } from "../../base/system-path.ts";
 import { jsonText, visibleText } from "../../base/visible.ts";
+import { networkOf } from "../../chains/families.ts";
 import { type Config, readConfig } from "../config/config.ts";
 import { readLinkFile } from "../config/link-file.ts";
 import { encKeyCredential, findConfigFile } from "../config/location.ts";
 import { egressOf } from "../config/network.ts";
 import { chainsOfGateway, nodesOfGatewayWords } from "../config/nodes-of-gateway.ts";
 import type { AgentSettings } from "../config/settings.ts";
-import { stateFolder } from "../files/state-folder.ts";
+import { type StateFolder, stateFolder } from "../files/state-folder.ts";
+import { openKeystoreIn, readKeystore } from "../keystore/file.ts";
+import { readKeystoreHeader, wipeKeystore } from "../keystore/keystore.ts";
+import { namedAccounts } from "../keystore/nodes.ts";
 import { programPath } from "../launcher/child.ts";
 import { findEncKey } from "../launcher/enc-key.ts";
 import { exitCodes } from "../launcher/exit-status.ts";
 import { assertPaired } from "../launcher/paired.ts";
-import { checkDisk } from "./disk.ts";
-import { checkKeys } from "./keys.ts";
+import { isReadOnly } from "../ledger/disk.ts";
+import { roomBytesDefault } from "../ledger/options.ts";
+import { readRules } from "../signer/policy/rules.ts";
+
+/*
+ * Checks that keystore, encKey and config.json fit together, as the signer does at its start. Opens
+ * the keystore and wipes it. Reaches no network and changes nothing.
+ */
+
+/**
+ * Without `encKey` only the readable header of the keystore is checked. The caller wipes `encKey`.
+ */
+function checkKeys(
+  state: StateFolder,
+  settings: AgentSettings,
+  encKey: Uint8Array | null,
+): readonly Finding[] {
+  try {
+    const networks =
+      encKey === null
+        ? readKeystoreHeader(readKeystore(state.signer)).networks
+        : networksInside(state, settings, encKey);
+    return Object.entries(settings.chains).flatMap(([chain, configured]) =>
+      networks.includes(networkOf(configured))
+        ? []
+        : [
+            newFinding(
+              "SIGNER_NETWORK",
+              "error",
+              `chains.${chain} is not among the networks this wallet was paired for`,
+            ),
+          ],
+    );
+  } catch (error) {
+    if (error instanceof AgentError) return [faultFound(error)];
+    throw error;
+  }
+}
+
+/** The networks of the opened keystore. Reads the rules too, which need the accounts inside. */
+function networksInside(
+  state: StateFolder,
+  settings: AgentSettings,
+  encKey: Uint8Array,
+): readonly string[] {
+  const contents = openKeystoreIn(state.signer, encKey);
+  try {
+    readRules(settings, namedAccounts(contents.accounts));
+  } finally {
+    wipeKeystore(contents);
+  }
+  return contents.networks;
+}
+
+/* Checks that the ledger's disk takes writes, which the signer needs. Writes nothing. */
+
+/**
+ * A finding for a file system that is mounted read-only, or has too little room to begin anything.
+ */
+export function checkDisk(
+  { signer }: StateFolder,
+  isClosed: (path: string) => boolean = isReadOnly,
+): readonly Finding[] {
+  const folder = join(signer, "ledger");
+  if (isClosed(folder))
+    return [
+      newFinding(
+        "LEDGER_READ_ONLY",
+        "error",
+        `the disk of ${folder} is read-only: nothing would be signed`,
+      ),
+    ];
+  const free = freeBytesOf(folder);
+  if (free === null || free >= roomBytesDefault) return [];
+  const words = `${Math.floor(free / 1024 / 1024)} MiB are free on the disk of ${folder}: nothing new would be begun`;
+  return [newFinding("LEDGER_DISK_FULL", "error", words)];
+}
+
+/** Null if the system cannot tell, such as for a folder that is not there. */
+function freeBytesOf(folder: string): number | null {
+  try {
+    const { bavail, bsize } = statfsSync(folder);
+    return bavail * bsize;
+  } catch {
+    return null;
+  }
+}
 
 /** The options of `crypto` that affect a start. */
 export interface CheckOptions {

@@ -4,7 +4,8 @@
  * EIP-155, CAIP-2.
  */
 
-import type { JsonValue } from "../../base/json.ts";
+import { isAbsolute } from "node:path";
+import type { JsonObject, JsonValue } from "../../base/json.ts";
 import { isLoopback } from "../../base/loopback.ts";
 import { families, familyNamed, networkOf } from "../../chains/families.ts";
 import {
@@ -16,16 +17,23 @@ import {
 } from "../../chains/family.ts";
 import { mainNetworks } from "../../chains/network-names.ts";
 import { expandPresets } from "../../chains/presets.ts";
+import {
+  type NodeLines,
+  questionsPerHourMax,
+  questionsPerHourMin,
+  serversOf,
+} from "../../chains/server-lines.ts";
 import { namesNetwork } from "../../chains/several-networks.ts";
 import { decimalMax, parseAmount } from "../../protocol/amount.ts";
 import { currencyPattern } from "../../protocol/fields.ts";
 import { readNetwork } from "./network.ts";
-import { readNodes } from "./nodes.ts";
-import { readMetrics, readNotify } from "./notify.ts";
 import type {
   AgentSettings,
   ChainSettings,
   CurrencySettings,
+  MetricsSettings,
+  NotifySettings,
+  NotifyTarget,
   PolicySettings,
   SweepSettings,
 } from "./settings.ts";
@@ -39,6 +47,171 @@ import {
   quoteText,
   requireField,
 } from "./values.ts";
+
+/*
+ * Reads `notify` and `metrics` of config.json: the receiver of events, and the address of the
+ * metrics. Pure. docs/events.md.
+ */
+
+const notifyKeys = ["command", "url", "stuckMinutes", "awayMinutes", "lowFunds"];
+const wordsMax = 32;
+const wordCharactersMax = 4096;
+const minutesMax = 10_080;
+const stuckMinutesDefault = 30;
+const awayMinutesDefault = 10;
+
+/** @throws AgentError CONFIG_* */
+export function readNotify(
+  value: JsonValue,
+  currencies: Readonly<Record<string, CurrencySettings>>,
+): NotifySettings {
+  const notify = asObject(value, "notify", notifyKeys);
+  const minutes = (key: "stuckMinutes" | "awayMinutes", otherwise: number): number =>
+    notify[key] === undefined ? otherwise : asInteger(notify[key], `notify.${key}`, 1, minutesMax);
+  return {
+    target: readTarget(notify),
+    stuckMinutes: minutes("stuckMinutes", stuckMinutesDefault),
+    awayMinutes: minutes("awayMinutes", awayMinutesDefault),
+    lowFunds: notify.lowFunds === undefined ? {} : readLowFunds(notify.lowFunds, currencies),
+  };
+}
+
+function readTarget({ command, url }: JsonObject): NotifyTarget {
+  if ((command === undefined) === (url === undefined))
+    throw configFault("CONFIG_VALUE", "notify needs command or url, and not both");
+  if (url !== undefined) return { kind: "url", url: readUrl(asText(url, "notify.url")) };
+  const words = asList(command as JsonValue, "notify.command", wordsMax).map((word, index) => {
+    const text = asText(word, `notify.command[${index}]`);
+    if (text.length > wordCharactersMax || text.includes("\0"))
+      throw configFault("CONFIG_VALUE", `notify.command[${index}] is too long`);
+    return text;
+  });
+  if (words[0]?.startsWith("/") !== true) {
+    throw configFault(
+      "CONFIG_VALUE",
+      "notify.command must begin with the whole path of a program, such as /usr/local/bin/tell",
+    );
+  }
+  return { kind: "command", command: words };
+}
+
+/** No message shows the URL: its path may be a secret of the receiver. */
+function readUrl(text: string): string {
+  const url = parseUrl(text);
+  if (url === null || url.username !== "" || url.password !== "" || url.hash !== "") {
+    throw configFault("CONFIG_VALUE", "notify.url must be an https address without user name or #");
+  }
+  if (url.protocol !== "https:" && !isLoopback(url.hostname)) {
+    throw configFault(
+      "CONFIG_VALUE",
+      `notify.url is http, and ${url.hostname} is not this machine`,
+    );
+  }
+  return url.href;
+}
+
+function readLowFunds(
+  value: JsonValue,
+  currencies: Readonly<Record<string, CurrencySettings>>,
+): Readonly<Record<string, string>> {
+  const given = asObject(value, "notify.lowFunds", Object.keys(currencies));
+  for (const [id, amount] of Object.entries(given)) {
+    const at = `notify.lowFunds.${id}`;
+    if (typeof amount === "number")
+      throw configFault(
+        "CONFIG_AMOUNT",
+        `${at} is a number; write amounts as text, such as "${amount}"`,
+      );
+    const parsed = parseAmount(asText(amount as JsonValue, at), currencies[id]?.decimal ?? 0);
+    if (!parsed.ok)
+      throw configFault(
+        "CONFIG_AMOUNT",
+        `${at} is not a plain decimal number above 0 such as "1.5"`,
+      );
+  }
+  return given as Readonly<Record<string, string>>;
+}
+
+/** @throws AgentError CONFIG_* */
+export function readMetrics(value: JsonValue): MetricsSettings {
+  const metrics = asObject(value, "metrics", ["listen"]);
+  const listen = asText(requireField(metrics, "listen", "metrics"), "metrics.listen");
+  if (listen === "unix") return { listen: { kind: "unix" } };
+  const [, host = "", port = ""] = /^(127(?:\.\d{1,3}){3}|\[::1\]):(\d{1,5})$/.exec(listen) ?? [];
+  if (host === "" || Number(port) < 1 || Number(port) > 65_535) {
+    throw configFault(
+      "CONFIG_VALUE",
+      'metrics.listen must be "unix", or an address of this machine such as 127.0.0.1:9464',
+    );
+  }
+  return { listen: { kind: "tcp", host: host.replace(/[[\]]/g, ""), port: Number(port) } };
+}
+
+/*
+ * Reads the nodes of a chain in config.json: addresses alone, or addresses with the lines of their
+ * server. Pure.
+ */
+
+const nodesMax = 8;
+const lineNames = ["url", "headersFile", "questionsPerHour"];
+
+/** @throws AgentError CONFIG_* */
+function readNodes(value: JsonValue, path: string): Pick<ChainSettings, "nodes" | "servers"> {
+  const read = asList(value, path, nodesMax).map((node, index) =>
+    readNode(node, `${path}[${index}]`),
+  );
+  const nodes = read.map(({ url }) => url);
+  if (nodes.length === 0)
+    throw configFault(
+      "CONFIG_VALUE",
+      `${path} is empty: write the addresses of your own nodes there, two or more of different providers`,
+    );
+  if (new Set(nodes).size < nodes.length)
+    throw configFault("CONFIG_VALUE", `${path} names one node twice`);
+  return { nodes, ...serversOf(read) };
+}
+
+function readNode(value: JsonValue, path: string): NodeLines {
+  const isAlone = typeof value === "string";
+  const lines = isAlone ? { url: value } : asObject(value, path, lineNames);
+  const url = asText(requireField(lines, "url", path), isAlone ? path : `${path}.url`);
+  const [placeholder] = /<[^<>]*>/.exec(url) ?? [];
+  if (placeholder !== undefined)
+    throw configFault(
+      "CONFIG_PLACEHOLDER",
+      `still to be replaced with your own: ${placeholder} in ${path}`,
+    );
+  if (parseUrl(url) === null)
+    throw configFault("CONFIG_NODE_URL", `${path} is not an http or https address`);
+  const { headersFile, questionsPerHour } = lines;
+  const hour = `${path}.questionsPerHour`;
+  return {
+    url,
+    ...(headersFile === undefined
+      ? {}
+      : { headersFile: asPath(headersFile, `${path}.headersFile`) }),
+    ...(questionsPerHour === undefined
+      ? {}
+      : {
+          questionsPerHour: asInteger(
+            questionsPerHour,
+            hour,
+            questionsPerHourMin,
+            questionsPerHourMax,
+          ),
+        }),
+  };
+}
+
+function asPath(value: JsonValue, path: string): string {
+  const text = asText(value, path);
+  if (!isAbsolute(text))
+    throw configFault(
+      "CONFIG_VALUE",
+      `${path} must be a path from the root, such as /etc/crypto/node.headers`,
+    );
+  return text;
+}
 
 /** The keys of config.json that are secrets. */
 export const secretNames = ["mnemonic", "apiKey", "encKey"] as const;

@@ -5,7 +5,6 @@
  * envelopes, which go as they are before the line (`frames`). Every verb is idempotent: a repeat
  * gets the same answer and changes nothing.
  */
-
 import type { TxParams } from "../../chains/family.ts";
 import type { JobMode } from "../../protocol/job-mode.ts";
 import type { Head } from "../../protocol/messages.ts";
@@ -14,7 +13,6 @@ import type { ConfigRead } from "./config-read.ts";
 import type { CourierStatus, WaitView } from "./courier-status.ts";
 import type { EachAnswers, EachRequest, EachVerb } from "./each.ts";
 import type { CountRequest, FirstSlotView } from "./first-slot.ts";
-import type { LimitView } from "./limit-view.ts";
 import { evidenceFramesMax, type FramedOffer } from "./offered.ts";
 import type { OutgoingView, RecoveryPlan } from "./recovery-plan.ts";
 import type { WithdrawalState } from "./states.ts";
@@ -29,9 +27,69 @@ import type {
 } from "./stuck.ts";
 import type { SignerSummary } from "./summary.ts";
 
+/* The form of a line on either socket, before its verb is read. Only types. */
+
+/** A line from client to signer. */
+export type Request = { readonly id: number; readonly verb: string } & Readonly<
+  Record<string, unknown>
+>;
+/** A line back. `effect` as in base/fault.ts. */
+export type Answer =
+  | ({ readonly id: number; readonly ok: true } & Readonly<Record<string, unknown>>)
+  | {
+      readonly id: number;
+      readonly ok: false;
+      readonly code: string;
+      readonly detail: string;
+      readonly effect: "none" | "done" | "unknown";
+    };
+
+/* The limits in force as operators see them, with the used part of each. Only types. */
+
+/**
+ * The limits of a currency in force and their used parts. Decimal strings of the currency, fees in
+ * the native coin; "" if there is no such limit. Used: the larger sum of approved and assigned
+ * amounts within the last 60 minutes or 24 hours.
+ */
+export interface LimitView {
+  readonly currency: string;
+  readonly network: string; // CAIP-2
+  readonly contract: string; // "" for the native coin
+  readonly maxPerWithdrawal: string;
+  readonly maxPerHour: string;
+  readonly maxPerDay: string;
+  readonly holdAbove: string;
+  readonly twoApproversAbove: string;
+  readonly manualReplaceAbove: string;
+  // 0 for no delay
+  readonly newDestination: { readonly holdAbove: string; readonly delayMinutes: number };
+  readonly maxFee: string;
+  readonly maxFeePerDay: string;
+  readonly maxTip: string;
+  readonly tipUnit: string; // unit of maxTip, such as gwei; "" if the chain has no tip
+  readonly allow: number; // destinations on the list, 0 for no list
+  readonly deny: number;
+  readonly usedInHour: string;
+  readonly usedInDay: string;
+  readonly usedFeesInDay: string;
+  readonly sweeps: SweepLimitView | null; // null if sweeps are not allowed
+}
+
+/**
+ * The limits of a currency's sweeps and their top-ups, with the used parts; decimal strings of the
+ * native coin. The fee ceilings apply to each of the two kinds separately.
+ */
+export interface SweepLimitView {
+  readonly maxFee: string;
+  readonly maxFeePerDay: string;
+  readonly usedFeesInDay: string;
+  readonly maxTopUp: string;
+  readonly maxTopUpPerDay: string;
+  readonly usedTopUpsInDay: string;
+  readonly usedTopUpFeesInDay: string;
+}
+
 export type { CourierStatus, WaitView } from "./courier-status.ts";
-export type { LimitView, SweepLimitView } from "./limit-view.ts";
-export type { Answer, Request } from "./line-forms.ts";
 export type {
   OutgoingView,
   RecoveryAccountView,

@@ -8,9 +8,142 @@
 import type { Dispatcher, Pool as PoolOf } from "undici";
 import Pool from "undici/lib/dispatcher/pool.js";
 import { version } from "../version.ts";
-import { type AnswerPlace, AnswerRoom } from "./answer-room.ts";
 import { isByProxy, openTunnel, trustedAuthorities } from "./egress.ts";
-import { reasonOf } from "./reason.ts";
+
+/* The reason why a connection failed: the system's code, with the address that refused. Pure. */
+
+const addressesMax = 8;
+/** The client library has its own codes for two causes that have a code of the system. */
+const ours: Readonly<Record<string, string>> = {
+  UND_ERR_CONNECT_TIMEOUT: "ETIMEDOUT",
+  UND_ERR_SOCKET: "ECONNRESET",
+};
+
+interface SystemError {
+  readonly code?: unknown;
+  readonly address?: unknown;
+  readonly port?: unknown;
+  readonly errors?: unknown;
+  readonly cause?: unknown;
+}
+
+/**
+ * `text` is for example "ECONNREFUSED (::1 port 8545, 127.0.0.1 port 8545)" or "CERT_HAS_EXPIRED",
+ * `code` only the first word. A name with several addresses has one error for each.
+ */
+export function reasonOf(error: unknown): { readonly code: string; readonly text: string } {
+  const all = flat(error, 0);
+  const codes = [
+    ...new Set(
+      all
+        .map(({ code }) => code)
+        .filter(isCode)
+        .map((code) => ours[code] ?? code),
+    ),
+  ];
+  const places = all.flatMap(({ address, port }) =>
+    typeof address === "string" && typeof port === "number" ? [`${address} port ${port}`] : [],
+  );
+  const where = [...new Set(places)].slice(0, addressesMax).join(", ");
+  const [code = ""] = codes;
+  return {
+    code,
+    text: `${codes.join(", ") || "connection failed"}${where === "" ? "" : ` (${where})`}`,
+  };
+}
+
+const isCode = (code: unknown): code is string =>
+  typeof code === "string" && /^[A-Z0-9_]{1,64}$/.test(code);
+
+/**
+ * The errors of each address, or the error itself. An error without a code is replaced by its
+ * cause.
+ */
+function flat(error: unknown, depth: number): readonly SystemError[] {
+  const { errors, cause, code } = (error ?? {}) as SystemError;
+  if (depth === 4) return [];
+  if (Array.isArray(errors) && errors.length > 0)
+    return errors.flatMap((one) => flat(one, depth + 1));
+  return isCode(code) || cause === undefined
+    ? [(error ?? {}) as SystemError]
+    : flat(cause, depth + 1);
+}
+
+/*
+ * The memory for answers under way, shared by all exchanges of a process. Each answer has a bound
+ * of its own; this bound is for their sum. Above it, only the answer that grew large first is read
+ * further. The others pause until there is room again, each within its own time limit. Touches
+ * nothing.
+ */
+
+/** Bytes of all answers under way. The answer that reads on above it adds its own bound at most. */
+export const answersBytesMax = 64 * 1024 * 1024;
+/** The first bytes of each answer always pass, so small answers never wait. */
+const passingBytes = 64 * 1024;
+
+/** The place of one answer. */
+interface AnswerPlace {
+  /** Counts received bytes. False: nothing more is read until the call to go on. */
+  take(bytes: number): boolean;
+  /** Gives the memory back when the bytes are no longer needed. May be repeated without harm. */
+  leave(): void;
+}
+
+interface Place {
+  bytes: number;
+  isPaused: boolean;
+  readonly goOn: () => void;
+}
+
+export class AnswerRoom {
+  readonly #bytesMax: number;
+  /** Answers above `passingBytes`, with the first that grew so large in front. */
+  readonly #large = new Set<Place>();
+  #bytes = 0;
+
+  constructor(bytesMax: number = answersBytesMax) {
+    this.#bytesMax = bytesMax;
+  }
+
+  /** Bytes of all answers under way. */
+  get bytes(): number {
+    return this.#bytes;
+  }
+
+  /** `goOn` is called after each pause, when there is room. */
+  enter(goOn: () => void): AnswerPlace {
+    const place: Place = { bytes: 0, isPaused: false, goOn };
+    return {
+      take: (bytes) => {
+        place.bytes += bytes;
+        this.#bytes += bytes;
+        if (place.bytes > passingBytes) this.#large.add(place);
+        place.isPaused = !this.#mayGoOn(place);
+        return !place.isPaused;
+      },
+      leave: () => {
+        this.#bytes -= place.bytes;
+        place.bytes = 0;
+        place.isPaused = false;
+        this.#large.delete(place);
+        this.#callOn();
+      },
+    };
+  }
+
+  #mayGoOn(place: Place): boolean {
+    const [first] = this.#large;
+    return this.#bytes <= this.#bytesMax || place.bytes <= passingBytes || place === first;
+  }
+
+  #callOn(): void {
+    for (const place of [...this.#large]) {
+      if (!place.isPaused || !this.#mayGoOn(place)) continue;
+      place.isPaused = false;
+      place.goOn();
+    }
+  }
+}
 
 export interface Request {
   readonly method: "GET" | "HEAD" | "POST";

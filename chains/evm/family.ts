@@ -2,15 +2,35 @@
  * The EVM family behind the offline interface. A slot is the account's nonce, in decimal. Source:
  * docs/architecture.md section 2.
  */
+
+import { invariant } from "../../base/fault.ts";
 import { pathsOf } from "../curve/account-node.ts";
 import { accountsBy } from "../curve/account-proof.ts";
 import { isReservedAddress } from "../curve/reserved.ts";
 import type { Family, Slots } from "../family.ts";
+import type { PaymentLink } from "../payment-link.ts";
 import { addressBytes, addressOfPublicKey, depositAddressOf, parseAddress } from "./address.ts";
 import { feeModels } from "./fee-model.ts";
 import { fees } from "./fees.ts";
 import { namespace, networkOf } from "./network.ts";
-import { paymentUri } from "./payment-uri.ts";
+
+/*
+ * Payment links that wallets open: the network, the receiver and the exact amount. Pure. Source:
+ * EIP-681 (syntax; the transfer of a token), EIP-55 for the addresses' checksum.
+ */
+
+/**
+ * `ethereum:RECEIVER@CHAIN?value=WEI`, or
+ * `ethereum:CONTRACT@CHAIN/transfer?address=RECEIVER&uint256=UNITS` for a token; the payer types
+ * the amount where the link asks for none.
+ */
+export function paymentUri({ network, contract, receiver, units }: PaymentLink): string {
+  const [, chainId] = /^eip155:([1-9][0-9]*)$/.exec(network) ?? [];
+  invariant(chainId !== undefined, "a payment link has an EVM network");
+  if (contract === "")
+    return `ethereum:${receiver}@${chainId}${units === 0n ? "" : `?value=${units}`}`;
+  return `ethereum:${contract}@${chainId}/transfer?address=${receiver}${units === 0n ? "" : `&uint256=${units}`}`;
+}
 
 /** EIP-2681: nonces end at 2^64-2. */
 const nonceForm = /^(?:0|[1-9][0-9]{0,19})$/;

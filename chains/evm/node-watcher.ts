@@ -5,35 +5,398 @@
  * node.ts.
  */
 import { AgentError } from "../../base/fault.ts";
+import { good, type Result } from "../../base/result.ts";
 import type { Payment } from "../family.ts";
+import { inWaves } from "../map-limit.ts";
 import type {
+  BlockId,
+  DetectedPayment,
   Finds,
   Judgement,
   NextSlot,
   NodeLog,
   OutgoingTransaction,
+  SlotCounts,
   WatchedBlock,
   WatcherNodes,
 } from "../nodes.ts";
-import { createIndexes } from "../providers/address-index.ts";
+import { type AddressIndex, createIndexes } from "../providers/address-index.ts";
+import { AnswerSize } from "../providers/ask-smaller.ts";
 import { KeptBlocks } from "../providers/kept-blocks.ts";
 import { agreedAnswer } from "../providers/node-agreement.ts";
 import { PacedWaves } from "../providers/paced-waves.ts";
 import { pacedResults } from "../providers/results.ts";
 import type { ServerAddress } from "../providers/server.ts";
-import { findEach, joinFinds } from "../providers/unread.ts";
-import type { BlockTransaction } from "./answers.ts";
+import { agreedFinds, findEach, isUnreadable, joinFinds } from "../providers/unread.ts";
+import type { BlockTransaction, FoundLog } from "./answers.ts";
 import { decodeTransferCall } from "./erc20.ts";
 import { fees, first } from "./fees.ts";
+import {
+  type AskedBalance,
+  decodeBalances,
+  encodeBalances,
+  multicallAddress,
+} from "./multicall.ts";
 import { createEvmNodes, type EvmNodes } from "./node.ts";
-import { type AgreedBlock, agreedBlock, alikeBlocks, asOutgoing, bytesOf } from "./node-blocks.ts";
-import { createEvidence } from "./node-evidence.ts";
-import { notTogether } from "./node-logs.ts";
-import { createAgreedBalances } from "./node-multicall.ts";
-import { coinPayments, contentOf, createPaymentSource, tokenPayments } from "./node-payments.ts";
+import {
+  type AgreedBlock,
+  agreedBlock,
+  alikeBlocks,
+  asOutgoing,
+  asPayment,
+  asPayout,
+  bytesOf,
+} from "./node-blocks.ts";
+import { createTransfers, notTogether, type Transfers } from "./node-logs.ts";
 import { createComputeLimit } from "./node-sender.ts";
-import { asksForCode, judgeConsumer, judgePayout } from "./outcome.ts";
-import { decimalsCall } from "./token-reads.ts";
+import {
+  type AttemptEvidence,
+  asksForCode,
+  type Evidence,
+  judgeConsumer,
+  judgePayout,
+} from "./outcome.ts";
+import { decimalsCall, readTransferLog } from "./token-reads.ts";
+
+/*
+ * Reads many balances at one block from one node, by one call of a contract if the chain has the
+ * contract at that block. Touches nodes only through node.ts.
+ */
+
+/** The answer stays below the bound of a call's answer. */
+const balancesMax = 250;
+
+/**
+ * From this number of balances on, one call of the contract that returns them together is cheaper.
+ */
+const manyMin = 4;
+
+/**
+ * Null if the node or the chain cannot return so many in one call; then the caller asks for each
+ * balance. Null in the place of a balance that the call does not tell.
+ */
+type ManyBalances = (
+  asked: readonly AskedBalance[],
+  block: number,
+) => Promise<readonly (bigint | null)[] | null>;
+
+function createManyBalances(nodes: Pick<EvmNodes, "code" | "call">): ManyBalances {
+  const size = new AnswerSize(balancesMax);
+
+  async function ask(
+    part: readonly AskedBalance[],
+    block: number,
+  ): Promise<readonly (bigint | null)[]> {
+    const balances = decodeBalances(
+      await nodes.call(multicallAddress, encodeBalances(part), block),
+      part.length,
+    );
+    if (balances !== null) return balances;
+    throw new AgentError(
+      "NODE_ERROR",
+      "none",
+      "the contract for many balances does not tell each",
+      { block },
+    );
+  }
+
+  return async (asked, block) => {
+    try {
+      if ((await nodes.code(multicallAddress, block)) === "0x") return null;
+      return await size.parts(asked, (part) => ask(part, block));
+    } catch (fault) {
+      if (!(fault instanceof AgentError) || fault.code === "NODE_CLOSED") throw fault;
+      return null;
+    }
+  };
+}
+
+/** Asks for each of these balances alone. */
+type OneByOne = (some: readonly AskedBalance[]) => Promise<readonly Result<bigint>[]>;
+
+/**
+ * Balances that min(2, configured) nodes tell alike in one call. Those that the call does not tell
+ * are asked for alone, with the node's own words; all of them if the nodes differ.
+ */
+function createAgreedBalances(
+  each: readonly Pick<EvmNodes, "code" | "call">[],
+): (
+  questions: readonly AskedBalance[],
+  block: number,
+  oneByOne: OneByOne,
+) => Promise<readonly Result<bigint>[]> {
+  const many = each.slice(0, 2).map(createManyBalances);
+  return async (questions, block, oneByOne) => {
+    if (questions.length < manyMin) return oneByOne(questions);
+    const [first, ...others] = await Promise.all(many.map((ask) => ask(questions, block)));
+    const isAlike = first !== undefined && others.every((other) => String(other) === String(first));
+    if (!isAlike || first === null) return oneByOne(questions);
+    const alone = await oneByOne(questions.filter((_, at) => first[at] === null));
+    let next = 0;
+    return first.map((units) => (units === null ? (alone[next++] as Result<bigint>) : good(units)));
+  };
+}
+
+/*
+ * Payments to watched addresses in blocks: coins by transactions of their own, tokens by events. A
+ * transaction that cannot be read is named and costs no other. Touches nodes only through node.ts.
+ */
+
+const questionsAtOnce = 32;
+/** Log index of a payment in the native coin, which leaves no log. */
+const nativeIndex = -1;
+const topicPadding = `0x${"0".repeat(24)}`;
+
+interface Nodes {
+  readonly together: EvmNodes;
+  readonly each: readonly EvmNodes[];
+}
+
+interface PaymentSource extends Nodes {
+  readonly kept: KeptBlocks<AgreedBlock>;
+  readonly seen: Transfers;
+  readonly proven: ReadonlyMap<EvmNodes, Transfers>;
+}
+
+function createPaymentSource(nodes: Nodes, kept: KeptBlocks<AgreedBlock>): PaymentSource {
+  const proven = new Map(nodes.each.map((one) => [one, createTransfers(one)]));
+  return { ...nodes, kept, seen: createTransfers(nodes.together), proven };
+}
+
+interface PaymentQuestion {
+  readonly blocks: readonly WatchedBlock[];
+  readonly contracts: readonly string[]; // "" the native coin
+  readonly index: AddressIndex;
+  readonly isAgreed: boolean;
+}
+
+function contentOf({ content }: WatchedBlock): AgreedBlock {
+  return content as AgreedBlock;
+}
+
+async function coinPayments(
+  { together, kept }: PaymentSource,
+  { blocks, contracts, index, isAgreed }: PaymentQuestion,
+): Promise<Finds<DetectedPayment>> {
+  if (!contracts.includes("")) return { found: [], unread: [] };
+  const addressOf = ({ toKey }: BlockTransaction): string | undefined => index.find(toKey);
+  const paying = blocks.map((block) => {
+    const content = contentOf(block);
+    const ours = alikeBlocks(
+      content,
+      (one) => addressOf(one) !== undefined,
+      asPayment,
+      (one) => addressOf(one) ?? "",
+    );
+    if (ours.unread.length > 0) kept.forget(content);
+    return {
+      unread: ours.unread,
+      found: ours.found.filter(({ valueUnits }) => valueUnits > 0n).map((one) => ({ block, one })),
+    };
+  });
+  const { found, unread } = joinFinds(paying);
+  const finds = await inWaves(
+    found,
+    questionsAtOnce,
+    async ({ block, one }): Promise<Finds<DetectedPayment>> => {
+      const place = { txHash: one.hash, block: block.number };
+      const account = addressOf(one) as string;
+      try {
+        const receipt = await (isAgreed
+          ? together.finalReceipt(one.hash)
+          : together.receipt(one.hash));
+        if (receipt === null || receipt.blockHash !== block.hash)
+          throw notTogether(block.number, "a receipt");
+        if (receipt.status !== 1) return { found: [], unread: [] };
+      } catch (fault) {
+        if (!isUnreadable(fault)) throw fault;
+        return { found: [], unread: [{ ...place, account, fault }] };
+      }
+      const paid = {
+        index: nativeIndex,
+        address: account,
+        contract: "",
+        amountUnits: one.valueUnits,
+      };
+      return { found: [{ ...place, ...paid, blockHash: block.hash }], unread: [] };
+    },
+  );
+  return joinFinds([...finds, { found: [], unread }]);
+}
+
+/** Token payments by one node, or by several: only payments to our addresses are compared. */
+async function tokenPayments(
+  { each, seen, proven }: PaymentSource,
+  { blocks, contracts, index, isAgreed }: PaymentQuestion,
+): Promise<Finds<DetectedPayment>> {
+  const tokens = contracts.filter((contract) => contract !== "");
+  if (tokens.length === 0) return { found: [], unread: [] };
+  if (!isAgreed) return paymentsBy(seen, blocks, tokens, index);
+  const told = new Map<EvmNodes, Promise<Finds<DetectedPayment>>>();
+  const ask = (nodes: EvmNodes): Promise<Finds<DetectedPayment>> => {
+    const finds =
+      told.get(nodes) ?? paymentsBy(proven.get(nodes) as Transfers, blocks, tokens, index);
+    told.set(nodes, finds);
+    return finds;
+  };
+  const answered: Finds<DetectedPayment>[] = [];
+  const keep = async (nodes: EvmNodes): Promise<Finds<DetectedPayment>> => {
+    const finds = await ask(nodes);
+    answered.push(finds);
+    return finds;
+  };
+  return agreedFinds(
+    (keyOf) => agreedAnswer(each, keep, keyOf, transfersOf(blocks)),
+    () => answered,
+    paymentsKey,
+  );
+}
+
+async function paymentsBy(
+  transfers: Transfers,
+  blocks: readonly WatchedBlock[],
+  contracts: readonly string[],
+  index: AddressIndex,
+): Promise<Finds<DetectedPayment>> {
+  const byKey = new Map(contracts.map((contract) => [contract.toLowerCase(), contract]));
+  const logs = (await transfers(blocks.map(contentOf), contracts)).filter(
+    (one) => index.find(receiverKeyOf(one)) !== undefined,
+  );
+  const { found, unread } = findEach(
+    logs,
+    (one) =>
+      paymentsOf(one, byKey.get(one.address) as string, index.find(receiverKeyOf(one)) as string),
+    (one) => ({
+      txHash: one.txKey,
+      block: one.blockNumber,
+      account: index.find(receiverKeyOf(one)) as string,
+    }),
+  );
+  // Some nodes count logs within each transaction, so the name of a payment includes the hash.
+  const byName = new Map(found.map((one) => [`${one.blockHash} ${one.txHash} ${one.index}`, one]));
+  return { found: [...byName.values()], unread };
+}
+
+function paymentsOf(one: FoundLog, contract: string, address: string): readonly DetectedPayment[] {
+  const log = one.read();
+  const transfer = readTransferLog(log);
+  // A transfer of zero is noise that others send to get attention.
+  if (transfer === null || transfer.amountUnits === 0n) return [];
+  const { txHash, logIndex: index, blockNumber: block, blockHash } = log;
+  return [
+    { txHash, index, address, contract, amountUnits: transfer.amountUnits, block, blockHash },
+  ];
+}
+
+/** The receiver of a plain Transfer as its topic has it; "" for another event. */
+function receiverKeyOf({ topics }: FoundLog): string {
+  const to = topics[2] ?? "";
+  return topics.length === 3 && to.startsWith(topicPadding)
+    ? `0x${to.slice(topicPadding.length)}`
+    : "";
+}
+
+function paymentsKey(payments: readonly DetectedPayment[]): string {
+  const fields = payments.map((one) => [
+    one.blockHash,
+    one.txHash,
+    one.index,
+    one.contract,
+    one.address,
+    `${one.amountUnits}`,
+  ]);
+  return JSON.stringify(fields.map((each) => JSON.stringify(each)).sort());
+}
+
+function transfersOf(blocks: readonly WatchedBlock[]): string {
+  return `transfers of blocks ${blocks[0]?.number} to ${blocks.at(-1)?.number}`;
+}
+
+/*
+ * Gathers what the chain shows of payouts in one pass: receipts of their attempts, agreed ones for
+ * those in final blocks, and the accounts' counts. Decides nothing. Touches nodes only through
+ * node.ts.
+ */
+
+/** From this number of payouts in a pass on, the accounts' counts are asked for first. */
+const countedFrom = 4;
+
+type PayoutNodes = Pick<EvmNodes, "receipt" | "finalReceipt" | "slotCounts">;
+type EvidenceOf = (payment: Payment, txHashes: readonly string[]) => Promise<Evidence>;
+
+/**
+ * The find of a reader in the agreed block of a number. A block that cannot be read is asked for
+ * again the next time.
+ */
+type ReadBlock = <T>(number: number, reader: (block: AgreedBlock) => T) => Promise<T>;
+
+/** `payouts`: how many the pass will ask about. */
+function createEvidence(
+  nodes: PayoutNodes,
+  readBlock: ReadBlock,
+  final: BlockId,
+  payouts: number,
+): EvidenceOf {
+  const countsOf = createCounts(nodes);
+
+  const ofAttempt = async (account: string, txHash: string): Promise<AttemptEvidence> => {
+    const receipt = await nodes.receipt(txHash);
+    if (receipt === null) return nowhere(txHash);
+    const unproven = { txHash, includedIn: receipt.blockNumber, final: null };
+    if (receipt.blockNumber > final.number) return unproven;
+    const agreed = await nodes.finalReceipt(txHash);
+    if (agreed === null) return unproven;
+    const transaction = await readBlock(agreed.blockNumber, (holder) => {
+      const { found, unread } = alikeBlocks(
+        holder,
+        ({ hash }) => hash === txHash,
+        asPayout,
+        () => account,
+      );
+      const [one] = found;
+      if (unread[0] !== undefined) throw unread[0].fault;
+      return holder.hash === agreed.blockHash ? one : undefined;
+    });
+    if (transaction === undefined) return unproven;
+    return { txHash, includedIn: agreed.blockNumber, final: { receipt: agreed, transaction } };
+  };
+
+  return async ({ account, slot }, txHashes) => {
+    if (payouts >= countedFrom) {
+      // Most of these payouts are in no block yet. The account's counts show this for all of them.
+      const counts = await countsOf(account);
+      const isUnused =
+        counts !== null && BigInt(slot) >= counts.latest && BigInt(slot) >= counts.final;
+      if (isUnused) return { attempts: txHashes.map(nowhere), finalCount: counts.final };
+    }
+    const attempts = await Promise.all(txHashes.map((txHash) => ofAttempt(account, txHash)));
+    const isSeen = attempts.some((attempt) => attempt.includedIn !== null);
+    return { attempts, finalCount: isSeen ? null : ((await countsOf(account))?.final ?? null) };
+  };
+}
+
+/** The counts of an account, asked for once in a pass; null without agreement. */
+function createCounts(nodes: PayoutNodes): (account: string) => Promise<SlotCounts | null> {
+  const known = new Map<string, Promise<SlotCounts | null>>();
+  const asked = async (account: string): Promise<SlotCounts | null> => {
+    try {
+      return await nodes.slotCounts(account);
+    } catch (error) {
+      // Nodes often differ in their mempools. Without agreement the counts are unknown.
+      if (error instanceof AgentError) return null;
+      throw error;
+    }
+  };
+  return (account) => {
+    const counts = known.get(account) ?? asked(account);
+    known.set(account, counts);
+    return counts;
+  };
+}
+
+function nowhere(txHash: string): AttemptEvidence {
+  return { txHash, includedIn: null, final: null };
+}
 
 /**
  * Nodes answer a window of logs as one text. Blocks with thousands of transactions fit; an endless

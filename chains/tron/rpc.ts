@@ -6,6 +6,8 @@
  * most once. Reaches only that provider. Source: the chain's documentation of its HTTP API; RFC
  * 9110, section 10.2.3 (Retry-After).
  */
+
+import { parseForeign } from "../../base/foreign-json.ts";
 import type { Refusal } from "../providers/node-pool.ts";
 import { quietMsOf, readQuota } from "../providers/node-quota.ts";
 import { wordsInBody } from "../providers/node-words.ts";
@@ -20,7 +22,19 @@ import {
   targetOf,
 } from "../providers/rpc-post.ts";
 import { statusFailure } from "../providers/status-failure.ts";
-import { parseJson } from "./rpc-json.ts";
+
+/*
+ * JSON as Tron's nodes write it: 64-bit integers as bare digits, which JavaScript's own reader
+ * rounds above 2^53. This reader keeps them as digits.
+ */
+
+/**
+ * Integers of sixteen digits and more as text. @throws SyntaxError, or AgentError JSON_ITEMS for an
+ * answer of more values than a full block has
+ */
+export function parseJson(text: string): unknown {
+  return parseForeign(text, "long");
+}
 
 export interface ApiOptions {
   /**

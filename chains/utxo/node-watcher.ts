@@ -9,46 +9,241 @@ import { type Result, resultOf } from "../../base/result.ts";
 import type { FeeMarket, Payment } from "../family.ts";
 import { inWaves } from "../map-limit.ts";
 import type {
+  ArrivingPayment,
+  ArrivingPayments,
   BlockId,
   DetectedPayment,
   Judgement,
   NodeLog,
   OutgoingTransaction,
+  UnconfirmedTransaction,
   UnusableCoin,
   WantedPayment,
   WatchedBlock,
   WatcherNodes,
 } from "../nodes.ts";
 import { createIndexes } from "../providers/address-index.ts";
-import { idOf } from "../providers/chain-blocks.ts";
+import { graceMs, idOf } from "../providers/chain-blocks.ts";
+import { firstFault } from "../providers/node-pool.ts";
 import { resultsInWaves } from "../providers/results.ts";
 import type { ServerAddress } from "../providers/server.ts";
 import { addressOfScript, parseAddress } from "./address.ts";
+import type { AddressTransaction } from "./answers.ts";
+import type { ChainOutput } from "./chain-transaction.ts";
 import {
   accountKeys,
   type FoundPayment,
   outgoingOf,
   outputsTo,
   paymentsIn,
+  receiverOf,
   type ScriptOf,
   scriptKey,
 } from "./found.ts";
 import type { UtxoNetwork } from "./network.ts";
-import { arrivingAt } from "./node-arriving.ts";
 import { balanceAt } from "./node-balance.ts";
-import { createBlocks, depthOf, type NumberedBlock } from "./node-blocks.ts";
-import { areSighted, type CoinQuestion, coinsAtOnce, requireBlock } from "./node-coins.ts";
-import { createHistories } from "./node-history.ts";
+import { type Blocks, createBlocks, depthOf, type NumberedBlock } from "./node-blocks.ts";
+import {
+  addressOf,
+  areSighted,
+  type CoinQuestion,
+  coinsAtOnce,
+  requireBlock,
+  rewardDepth,
+} from "./node-coins.ts";
+import { createHistories, historyLimits } from "./node-history.ts";
 import { createJudge } from "./node-judge.ts";
 import { isMakerShown } from "./node-makers.ts";
 import { createFeeMarket } from "./node-market.ts";
-import { transactionCountQuestion } from "./node-questions.ts";
-import { createRewards } from "./node-rewards.ts";
-import { createScripts, createTransactions } from "./node-transactions.ts";
-import { unconfirmedOf } from "./node-unconfirmed.ts";
+import {
+  poolQuestion,
+  rewardQuestions,
+  spentInPoolQuestion,
+  transactionCountQuestion,
+} from "./node-questions.ts";
+import { createScripts, createTransactions, type KnownTransactions } from "./node-transactions.ts";
 import { createPool, type NodePool, type PoolNode } from "./node-wire.ts";
 import { dustOf, sizeOf } from "./size.ts";
 import { changesMax } from "./tx-params.ts";
+
+/*
+ * Transactions of an account in the mempools of nodes. Any node's word counts, and none proves that
+ * there are no others: nodes forget, and bytes can wait elsewhere. Touches nodes only through
+ * node-wire.ts.
+ */
+
+/** @throws NODE_* if too few nodes answer, or if one shows fewer spent coins than it counts */
+async function unconfirmedOf(
+  pool: NodePool,
+  account: string,
+  network: UtxoNetwork,
+): Promise<readonly UnconfirmedTransaction[]> {
+  const { script } = addressOf(account, network);
+  const settled = await pool.all(
+    (node) => outgoingBy(pool, node, { account, script, network }),
+    graceMs,
+  );
+  const shown = settled.flatMap((one) => (one.ok ? [one.value] : []));
+  if (shown.length < pool.quorumMin) throw firstFault(settled);
+  return [...new Map(shown.flat().map((one) => [one.txHash, one])).values()];
+}
+
+interface AccountScript {
+  readonly account: string;
+  readonly script: string; // hex
+  readonly network: UtxoNetwork;
+}
+
+async function outgoingBy(
+  pool: NodePool,
+  node: PoolNode,
+  asked: AccountScript,
+): Promise<readonly UnconfirmedTransaction[]> {
+  const { account, script, network } = asked;
+  const list = await pool.ask(node, poolQuestion(account));
+  const mine = list.map((one) => ({
+    ...one,
+    own: one.inputs.filter((input) => input.script === script),
+  }));
+  const own = mine.filter((one) => one.own.length > 0 && one.place === null);
+  if (list.length >= historyLimits.pool) {
+    // Anybody can fill the list with payments to the account, so the node's own count decides.
+    const counted = await pool.ask(node, spentInPoolQuestion(account));
+    const listed = own.reduce((sum, one) => sum + one.own.length, 0);
+    if (listed < counted) {
+      const context = { node: node.rpc.origin, listed, counted };
+      throw new AgentError(
+        "NODE_ANSWER_SIZE",
+        "none",
+        "the node's list of the mempool is cut off",
+        context,
+      );
+    }
+  }
+  return own.map(({ txHash, outputs }) => {
+    const made = outputs.map(({ units, script: hex }) => ({
+      units,
+      script: Buffer.from(hex, "hex"),
+    }));
+    return { account, txHash, tag: "", contract: "", ...receiverOf(account, made, network) };
+  });
+}
+
+/*
+ * Payments by the first transaction of a block, the miner's reward. The chain takes its coins only
+ * after 100 blocks, and a reorganisation before that makes them worthless. So such an output counts
+ * as a payment of the block in which a transaction may first spend it, 100 blocks later, and
+ * nothing shows it before. Blocks that were read in this run are kept by their first transaction;
+ * for an earlier one, enough nodes name the transaction. Touches nodes only through node-wire.ts.
+ */
+
+interface Reward {
+  readonly txHash: string;
+  readonly outputs: readonly ChainOutput[];
+}
+
+interface Rewards {
+  /** Keeps the first transaction of an agreed block. */
+  keep(block: NumberedBlock): void;
+  /** The reward that transactions may spend from this agreed block on; null before there is one. */
+  due(number: number): Promise<Reward | null>;
+}
+
+/** Somewhat more blocks than a reward waits. */
+const keptMax = 2 * rewardDepth;
+
+function createRewards(pool: NodePool, blocks: Blocks, transactions: KnownTransactions): Rewards {
+  const kept = new Map<number, Reward>();
+
+  async function ask(number: number): Promise<Reward> {
+    const hash = await blocks.agreedHash(number);
+    const txHash = await pool.agree(
+      (node) => pool.askEither(node, rewardQuestions, hash),
+      String,
+      `reward of block ${number}`,
+    );
+    const transaction = await transactions.get(txHash);
+    if (transaction?.isReward === true) return transaction;
+    throw new AgentError(
+      "NODE_ANSWER",
+      "none",
+      `the first transaction of block ${number} is no reward`,
+    );
+  }
+
+  return {
+    keep: ({ number, transactions: [first] }) => {
+      if (first === undefined) return;
+      // The scripts are views of the whole block.
+      const outputs = first.outputs.map(({ units, script }) => ({
+        units,
+        script: Uint8Array.from(script),
+      }));
+      kept.delete(number);
+      kept.set(number, { txHash: first.txHash, outputs });
+      const oldest = kept.keys().next();
+      if (kept.size > keptMax && oldest.done !== true) kept.delete(oldest.value);
+    },
+    due: async (number) => {
+      const made = number - rewardDepth;
+      return made < 0 ? null : (kept.get(made) ?? ask(made));
+    },
+  };
+}
+
+/*
+ * Payments to an address in the mempools of nodes. Any node's word shows one, and none proves that
+ * a payment will be in a block: this is for people who wait, never for credit. Touches nodes only
+ * through node-wire.ts.
+ */
+
+/**
+ * `satPerKvBMin`: a lower rate makes a payment unsure; null if no rate is known, and then each one
+ * is; asked for only if something arrives. @throws NODE_* if no node answers
+ */
+async function arrivingAt(
+  pool: NodePool,
+  address: string,
+  network: UtxoNetwork,
+  satPerKvBMin: () => Promise<bigint | null>,
+): Promise<ArrivingPayments> {
+  const { script } = addressOf(address, network);
+  const settled = await pool.all((node) => pool.ask(node, poolQuestion(address)), graceMs);
+  const lists = settled.flatMap((one) => (one.ok ? [one.value] : []));
+  if (lists.length === 0) throw firstFault(settled);
+  const isAny = lists.some((list) =>
+    list.some((one) => one.place === null && unitsTo(one, script) > 0n),
+  );
+  const least = isAny ? await satPerKvBMin() : null;
+  const shown = new Map<string, ArrivingPayment[]>();
+  for (const list of lists)
+    for (const one of list) {
+      const units = unitsTo(one, script);
+      if (one.place !== null || units === 0n) continue;
+      const isSure = least !== null && one.satPerKvB !== null && one.satPerKvB >= least;
+      const { txHash, isReplaceable } = one;
+      shown.set(txHash, [...(shown.get(txHash) ?? []), { txHash, units, isReplaceable, isSure }]);
+    }
+  const isWhole =
+    lists.length === settled.length && lists.every((list) => list.length < historyLimits.pool);
+  return { isWhole, payments: [...shown.values()].map((words) => joined(words, pool.quorumMin)) };
+}
+
+/** Several nodes' words on one payment: the least of what they say. */
+function joined(words: readonly ArrivingPayment[], quorumMin: number): ArrivingPayment {
+  const [least] = [...words].sort(
+    (a, b) => Number(a.units > b.units) - Number(a.units < b.units),
+  ) as [ArrivingPayment];
+  return {
+    ...least,
+    isReplaceable: words.some(({ isReplaceable }) => isReplaceable),
+    isSure: words.length >= quorumMin && words.every(({ isSure }) => isSure),
+  };
+}
+
+function unitsTo({ outputs }: AddressTransaction, script: string): bigint {
+  return outputs.reduce((sum, one) => (one.script === script ? sum + one.units : sum), 0n);
+}
 
 export interface WatcherOptions {
   readonly urls: readonly ServerAddress[];

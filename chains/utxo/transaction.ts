@@ -14,20 +14,120 @@ import {
   keyHashOf,
   keyHashOfAddress,
   parseAddress,
+  signedScriptOf,
 } from "./address.ts";
-import { digestsOf, encodeSignature } from "./digest.ts";
-import { hash160 } from "./hash.ts";
+import { ByteReader, joinBytes, uint32, uint64, withLength } from "./bytes.ts";
+import { hash160, sha256Twice } from "./hash.ts";
 import type { UtxoNetwork } from "./network.ts";
 import { refusalOfCoins } from "./previous.ts";
 import {
+  decodeTransaction,
+  encodeOutput,
   encodeTransaction,
+  outpointOf,
   type RawTransaction,
+  readOutput,
   type SegwitStack,
+  type TransactionOutput,
   txHashOf,
 } from "./raw-transaction.ts";
 import { dustOf, dustOfChange, satPerByteMin, sizeOf } from "./size.ts";
 import { amountOf, type Figures, figuresOf, readCoin } from "./tx-params.ts";
-import { decodeUnsigned, encodeUnsigned, type UnsignedTransaction } from "./unsigned.ts";
+
+/*
+ * The unsigned bytes: a PSBT of version 0 with the transaction, and with amount and script of each
+ * coin, because a signature covers both (BIP-143) and the transaction names neither. No other field
+ * is allowed. A PSBT is no larger than a form of our own, and every other program of the chain can
+ * show it. The previous transactions are left out: `build` has checked them. Pure. Source: BIP-174.
+ */
+
+/** A transaction, and the coin of each input. */
+interface UnsignedTransaction {
+  readonly transaction: RawTransaction;
+  readonly coins: readonly TransactionOutput[];
+}
+
+const start = Uint8Array.from(Buffer.from("70736274ff", "hex"));
+/** A key of one byte behind its length, and the end of a map. */
+const key = { transaction: Uint8Array.of(1, 0x00), coin: Uint8Array.of(1, 0x01) } as const;
+const end = Uint8Array.of(0);
+/** The longest that `build` makes has fewer than 6,000 bytes. */
+const bytesMax = 8_192;
+
+function encodeUnsigned({ transaction, coins }: UnsignedTransaction): Uint8Array {
+  return joinBytes([
+    ...[start, key.transaction, withLength(encodeTransaction(transaction)), end],
+    ...coins.flatMap((coin) => [key.coin, withLength(encodeOutput(coin)), end]),
+    ...transaction.outputs.map(() => end),
+  ]);
+}
+
+/** Reads the bytes back; null unless `encodeUnsigned` makes exactly them. */
+function decodeUnsigned(bytes: Uint8Array): UnsignedTransaction | null {
+  if (bytes.length > bytesMax) return null;
+  const reader = new ByteReader(bytes);
+  reader.take(start.length + key.transaction.length);
+  const decoded = decodeTransaction(reader.sized());
+  if (decoded === null) return null;
+  const { transaction } = decoded;
+  const coins = transaction.inputs.map(() => {
+    reader.take(end.length + key.coin.length + 1);
+    return readOutput(reader);
+  });
+  const unsigned = { transaction, coins };
+  return Buffer.compare(encodeUnsigned(unsigned), bytes) === 0 ? unsigned : null;
+}
+
+/*
+ * Digests that get signed for P2WPKH coins, and signatures as the chain writes them. Every
+ * signature covers the whole transaction (SIGHASH_ALL). Pure. Sources: BIP-143; BIP-66 for the
+ * form of a signature.
+ */
+
+const hashTypeAll = 1;
+const der = { sequence: 0x30, integer: 0x02 } as const;
+
+/** The digest (32 bytes) of each P2WPKH coin in the order of the inputs; null for another coin. */
+export function digestsOf({
+  transaction,
+  coins,
+}: UnsignedTransaction): readonly (Uint8Array | null)[] {
+  const { version, inputs, outputs, lockTime } = transaction;
+  const outpoints = sha256Twice(joinBytes(inputs.map(outpointOf)));
+  const sequences = sha256Twice(joinBytes(inputs.map(({ sequence }) => uint32(sequence))));
+  const paid = sha256Twice(joinBytes(outputs.map(encodeOutput)));
+  return inputs.map((input, place) => {
+    const coin = coins[place];
+    const keyHash = coin === undefined ? null : keyHashOf(coin.script);
+    if (coin === undefined || keyHash === null) return null;
+    const script = withLength(signedScriptOf(keyHash));
+    const own = [outpointOf(input), script, uint64(coin.units), uint32(input.sequence)];
+    const parts = [
+      uint32(version),
+      outpoints,
+      sequences,
+      ...own,
+      paid,
+      uint32(lockTime),
+      uint32(hashTypeAll),
+    ];
+    return sha256Twice(joinBytes(parts));
+  });
+}
+
+/** A signature r(32) ‖ s(32) in DER, and behind it the byte of SIGHASH_ALL. */
+export function encodeSignature(pair: Uint8Array): Uint8Array {
+  const integers = joinBytes([integer(pair.subarray(0, 32)), integer(pair.subarray(32, 64))]);
+  return Uint8Array.of(der.sequence, integers.length, ...integers, hashTypeAll);
+}
+
+/** The shortest form; a zero keeps a high first bit from being a sign. */
+function integer(bytes: Uint8Array): Uint8Array {
+  const first = bytes.findIndex((byte) => byte !== 0);
+  const shortest = bytes.subarray(first === -1 ? bytes.length - 1 : first);
+  const padded = (shortest[0] ?? 0) >= 0x80 ? [0, ...shortest] : [...shortest];
+  return Uint8Array.of(der.integer, padded.length, ...padded);
+}
 
 /** Addresses in any spelling that `parseAddress` accepts. A cancel has no destination. */
 export interface Transfer {

@@ -4,22 +4,28 @@
  * Changes nothing; one scratch file is written and removed.
  */
 
-import { join } from "node:path";
+import { readdirSync, statSync } from "node:fs";
+import { basename, dirname, join } from "node:path";
 import { judgeChains } from "../../agent/check/chains.ts";
+import { readConfig } from "../../agent/config/config.ts";
 import { findConfigFile } from "../../agent/config/location.ts";
+import type { AgentSettings } from "../../agent/config/settings.ts";
 import type { StateFolder } from "../../agent/files/state-folder.ts";
 import { exitCodes } from "../../agent/launcher/exit-status.ts";
 import { assertPaired } from "../../agent/launcher/paired.ts";
-import type { SignerStatus } from "../../agent/socket/verbs.ts";
+import type { LimitView, OperatorView, SignerStatus } from "../../agent/socket/verbs.ts";
+import { type Code, codes } from "../../base/codes.ts";
 import { AgentError, reasonOf } from "../../base/fault.ts";
-import { type Finding, faultFound, orFinding } from "../../base/finding.ts";
-import { jsonText } from "../../base/visible.ts";
+import { type Finding, faultFound, newFinding, orFinding } from "../../base/finding.ts";
+import { version } from "../../base/version.ts";
+import { jsonText, shellWord } from "../../base/visible.ts";
+import { parseAmount } from "../../protocol/amount.ts";
+import { isCopyOf, secretsIn } from "../config-copies.ts";
 import { askOperator } from "../operator.ts";
 import { isPast, readProgress } from "../pair/progress.ts";
+import { problemsOf, type StatusContext } from "../status/problems.ts";
 import type { Terminal } from "../terminal.ts";
 import { verifyState } from "../verify.ts";
-import { awayFinding, judgeLimits, judgeStatus } from "./agent.ts";
-import { type ConfigLook, lookAtConfig } from "./config.ts";
 import { judgeTree, readTree } from "./files.ts";
 import {
   judgeClocks,
@@ -33,6 +39,335 @@ import {
 } from "./machine.ts";
 import type { MachineAccess } from "./outside.ts";
 import { type DoctorReport, joinReports, nothing } from "./report.ts";
+
+/*
+ * Examines config.json and its folder: errors in the file, remaining secrets, copies with secrets,
+ * a misplaced encKey.
+ */
+
+interface ConfigLook extends DoctorReport {
+  readonly settings: AgentSettings | null;
+}
+
+const namesMax = 4_096;
+
+interface ConfigContext {
+  readonly isNamed: boolean; // named by an operator, or by the signer that runs with it
+  readonly isPaired: boolean; // true if mnemonic and apiKey must no longer be in the file
+  readonly isUnderUnits: boolean;
+}
+
+/** `settings` is null if the file does not parse. */
+function lookAtConfig(path: string, state: StateFolder, about: ConfigContext): ConfigLook {
+  const { isNamed, isPaired, isUnderUnits } = about;
+  const beside = besideFindings(path, state);
+  try {
+    const { settings, secrets } = readConfig(path, { requireSecrets: [], isNamed });
+    const secretsFound = Object.keys(secrets);
+    for (const secret of Object.values(secrets)) secret.fill(0);
+    const findings = [
+      ...secretFindings(path, secretsFound, isPaired, isUnderUnits),
+      ...policyFindings(settings),
+      ...beside.findings,
+    ];
+    return { settings, findings, unseen: beside.unseen };
+  } catch (error) {
+    if (!(error instanceof AgentError)) throw error;
+    if (error.code !== "CONFIG_UNREADABLE")
+      return {
+        settings: null,
+        findings: [faultFound(error), ...beside.findings],
+        unseen: beside.unseen,
+      };
+    const unseen = [
+      `${path}, and with it the chains' nodes and the gateway's time (this user may not read it)`,
+      ...beside.unseen,
+    ];
+    return { settings: null, findings: [...exposedFindings(path), ...beside.findings], unseen };
+  }
+}
+
+/** A user without the right to read the file can still see its mode. */
+function exposedFindings(path: string): readonly Finding[] {
+  try {
+    if ((statSync(path).mode & 0o077) === 0) return [];
+  } catch {
+    return [];
+  }
+  return [
+    newFinding(
+      "FILE_EXPOSED",
+      "error",
+      `${path} can be reached by others than its owner`,
+      `chmod 600 ${path}`,
+    ),
+  ];
+}
+
+function secretFindings(
+  path: string,
+  secretsFound: readonly string[],
+  isPaired: boolean,
+  isUnderUnits: boolean,
+): readonly Finding[] {
+  const findings: Finding[] = [];
+  const left = secretsFound.filter((name) => name !== "encKey");
+  if (isPaired && left.length > 0) {
+    const hint =
+      "write the mnemonic down, then run pair again and answer yes: it does only what is left";
+    findings.push(
+      newFinding(
+        "PAIRING_SECRETS_KEPT",
+        "error",
+        `${path} still holds ${left.join(" and ")}, though this server is paired`,
+        hint,
+      ),
+    );
+  }
+  if (!secretsFound.includes("encKey")) return findings;
+  const what = `${path} holds encKey, on the same machine as the keystore that it opens`;
+  const code = isUnderUnits ? "CONFIG_SECRET_PRESENT" : "DOCTOR_ENCKEY_BESIDE";
+  findings.push(newFinding(code, isUnderUnits ? "error" : "warning", what));
+  return findings;
+}
+
+function policyFindings({ currencies, policy }: AgentSettings): readonly Finding[] {
+  return Object.keys(currencies)
+    .filter((id) => !Object.hasOwn(policy, id))
+    .map((id) =>
+      newFinding(
+        "POLICY_NONE",
+        "warning",
+        `${id} is in config.json and has no policy: every order of it is refused`,
+        `add policy.${id}, or take ${id} out of currencies`,
+      ),
+    );
+}
+
+/**
+ * Finds copies of config.json in its folder, and encKey next to the keystore or next to its
+ * credential.
+ */
+function besideFindings(path: string, state: StateFolder): DoctorReport {
+  const folder = dirname(path);
+  const unseen: string[] = [];
+  const names = (where: string): readonly string[] => {
+    try {
+      return readdirSync(where).slice(0, namesMax);
+    } catch (error) {
+      const reason = reasonOf(error);
+      if (reason !== "ENOENT" && reason !== "ENOTDIR") unseen.push(`${where} (${reason})`);
+      return [];
+    }
+  };
+  const near = names(folder);
+  const copies = near
+    .filter((name) => isCopyOf(name, basename(path)))
+    .map((name) => copyFinding(join(folder, name)));
+  const plain = near.includes("encKey.cred")
+    ? near.filter(isEncKey).map((name) => plainFinding(join(folder, name)))
+    : [];
+  const inside = [state.root, state.signer].flatMap((where) =>
+    names(where)
+      .filter(isEncKey)
+      .map((name) => join(where, name)),
+  );
+  return { findings: [...copies, ...plain, ...inside.map(besideFinding)], unseen };
+}
+
+const isEncKey = (name: string): boolean =>
+  /^\.?enc[-_]?key(?:\.(?:txt|hex|key|bin))?$/i.test(name);
+
+/** The operator types this line, but another user may have chosen the file's name. */
+function lineFor(path: string, command: string): string {
+  return `${command} ${shellWord(path) ?? "the file named above, by hand"}`;
+}
+
+function copyFinding(path: string): Finding {
+  const secretsFound = secretsIn(path);
+  if (secretsFound === null)
+    return newFinding(
+      "DOCTOR_CONFIG_COPY",
+      "warning",
+      `${path} looks like a copy of config.json, and this user may not read it`,
+      lineFor(path, "ls -l"),
+    );
+  if (secretsFound.length > 0)
+    return newFinding(
+      "DOCTOR_CONFIG_COPY_SECRET",
+      "error",
+      `${path} is a copy of config.json and holds ${secretsFound.join(", ")}`,
+      lineFor(path, "shred -u"),
+    );
+  return newFinding(
+    "DOCTOR_CONFIG_COPY",
+    "warning",
+    `${path} looks like a copy of config.json, without secrets`,
+    lineFor(path, "rm"),
+  );
+}
+
+function plainFinding(path: string): Finding {
+  return newFinding(
+    "DOCTOR_ENCKEY_PLAIN",
+    "error",
+    `${path} is a plain file beside encKey.cred`,
+    `keep a copy elsewhere, then: shred -u ${path}`,
+  );
+}
+
+function besideFinding(path: string): Finding {
+  const hint = "move it away from the state folder: docs/operations.md, section 3";
+  return newFinding(
+    "DOCTOR_ENCKEY_BESIDE",
+    "error",
+    `${path} lies in the state folder, beside the keystore that it opens`,
+    hint,
+  );
+}
+
+/*
+ * Judges the running agent by its own answers: `status`, isolation, version, and limits against
+ * past payments. Pure.
+ */
+
+/** A finding for every problem of `status`, and for isolation and version. */
+function judgeStatus(status: SignerStatus, seen: StatusContext): readonly Finding[] {
+  const problems = problemsOf(status, seen).map(({ code, what, hint, isWarning }) => {
+    const known = (Object.hasOwn(codes, code) ? code : "SOCKET_FORMAT") as Code;
+    return newFinding(
+      known,
+      isWarning ? "warning" : "error",
+      what,
+      hint === "" ? "wait: it is tried again by itself" : hint,
+    );
+  });
+  return [...problems, ...isolationFindings(status, seen), ...versionFindings(status, seen)];
+}
+
+/** A signer that runs as root is a problem of `status` already, so it is no finding here. */
+function isolationFindings(
+  { isolation }: SignerStatus,
+  { isUnderUnits }: StatusContext,
+): readonly Finding[] {
+  if (/^level 0:.*\broot\b/.test(isolation)) return [];
+  if (/^level [2-9]\b/.test(isolation)) return [];
+  if (isUnderUnits)
+    return [
+      newFinding(
+        "DOCTOR_ISOLATION",
+        "error",
+        `the signer's unit gives it less than its own file says: ${isolation}`,
+        "systemctl cat autowithdraw-signer: look for drop-ins",
+      ),
+    ];
+  return [
+    newFinding(
+      "DOCTOR_ISOLATION",
+      "warning",
+      `the signer is not set apart as its units would do it: ${isolation}`,
+    ),
+  ];
+}
+
+function versionFindings(
+  status: SignerStatus,
+  { isUnderUnits }: StatusContext,
+): readonly Finding[] {
+  if (status.version === version) return [];
+  const hint = isUnderUnits
+    ? "systemctl restart autowithdraw.target"
+    : "stop crypto and start it again";
+  return [
+    newFinding(
+      "DOCTOR_VERSION_OTHER",
+      "warning",
+      `the signer that runs is ${status.version}, and this program is ${version}`,
+      hint,
+    ),
+  ];
+}
+
+const dayMs = 86_400_000;
+/** Fewer payments show no habit. */
+const paymentsMin = 10;
+/** A limit this many times the largest payment is wide. */
+const factorMax = 100n;
+
+/**
+ * Finds limits far above all payments. `withdrawals`: the newest ones of the signer's list, in any
+ * state.
+ */
+function judgeLimits(
+  limits: readonly LimitView[],
+  withdrawals: readonly OperatorView[],
+): readonly Finding[] {
+  return limits.flatMap((limit) => {
+    const paid = withdrawals.filter((one) => one.currency === limit.currency && one.slot !== "");
+    const [first] = paid;
+    if (first === undefined || paid.length < paymentsMin) return [];
+    const largest = paid.reduce(
+      (most, one) => (BigInt(one.amountUnits) > most ? BigInt(one.amountUnits) : most),
+      0n,
+    );
+    return [
+      ...wideFindings(limit, "maxPerWithdrawal", first, largest, "the largest payment"),
+      ...wideFindings(limit, "maxPerDay", first, largestDay(paid), "the most in 24 hours"),
+    ];
+  });
+}
+
+/** The largest sum within 24 hours, in base units. */
+function largestDay(paid: readonly OperatorView[]): bigint {
+  const byTime = [...paid].sort((a, b) => a.requestedAt - b.requestedAt);
+  let most = 0n;
+  let sum = 0n;
+  let from = 0;
+  for (const one of byTime) {
+    sum += BigInt(one.amountUnits);
+    for (
+      let first = byTime[from];
+      first !== undefined && one.requestedAt - first.requestedAt > dayMs;
+      first = byTime[from]
+    ) {
+      sum -= BigInt(first.amountUnits);
+      from += 1;
+    }
+    if (sum > most) most = sum;
+  }
+  return most;
+}
+
+function wideFindings(
+  limit: LimitView,
+  key: "maxPerWithdrawal" | "maxPerDay",
+  { decimal }: OperatorView,
+  usedUnits: bigint,
+  usedWords: string,
+): readonly Finding[] {
+  const most = parseAmount(limit[key], decimal);
+  if (!most.ok || usedUnits === 0n) return [];
+  const factor = most.units / usedUnits;
+  if (factor < factorMax) return [];
+  const what = `${key} of ${limit.currency}, ${limit[key]}, is ${factor} times ${usedWords} so far`;
+  return [
+    newFinding(
+      "DOCTOR_LIMIT_WIDE",
+      "warning",
+      what,
+      `lower policy.${limit.currency}.${key} in config.json: an attacker may use all of it`,
+    ),
+  ];
+}
+
+/**
+ * The finding for a signer that is away or silent; null for a missing right, which leaves a part
+ * unseen.
+ */
+function awayFinding(error: unknown): Finding | null {
+  if (!(error instanceof AgentError)) throw error;
+  return error.code === "COMMAND_RIGHT" ? null : faultFound(error);
+}
 
 export interface DoctorOptions {
   readonly config?: string | undefined;

@@ -1,15 +1,71 @@
 /** Gathers the facts of this machine and of the copy to be installed. Changes nothing. */
-
 import { spawnSync } from "node:child_process";
 import { existsSync, lstatSync, readdirSync, readFileSync, realpathSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { installedConfig, installedCredential, installedState } from "../../agent/installed.ts";
 import { systemEnvironment } from "../../base/system-path.ts";
-import { gatewayConfig, type Layout, partOfUnit, unitFolder, unitSources } from "./layout.ts";
+import {
+  gatewayConfig,
+  gatewayState,
+  gatewayUser,
+  type Layout,
+  partOfUnit,
+  unitFolder,
+  unitSources,
+} from "./layout.ts";
 import type { FolderState, Survey } from "./plan.ts";
 import { isSameProgram, leastNode, npmEnvironment, programVersion } from "./program.ts";
 import { type RemovalSurvey, removalPaths } from "./removal.ts";
-import { commandText, unitText } from "./texts.ts";
+
+/* The texts that installing writes: units for this machine, and the short commands. Pure. */
+
+/** A unit of packaging/systemd/ with the path of this machine's Node and of the part's program. */
+export function unitText(text: string, node: string, { part, program }: Layout): string {
+  const placed =
+    part === "gateway"
+      ? text.replaceAll(" /opt/autowithdraw/gateway/", ` ${program}/gateway/`)
+      : text;
+  return placed.replaceAll("/usr/bin/node ", `${node} `);
+}
+
+const head = `#!/bin/sh
+# Made by install, and made again by every upgrade. The environment of anybody who calls decides nothing about what code runs.
+unset NODE_OPTIONS NODE_PATH NODE_EXTRA_CA_CERTS LD_PRELOAD
+`;
+
+/**
+ * The short command, a shell script. If root calls the gateway's command, it runs as the gateway's
+ * user, so no file of root gets into this user's folder.
+ */
+export function commandText(node: string, { part, program, launcher }: Layout): string {
+  const call = `${node} ${program}/${launcher}`;
+  if (part === "agent") {
+    return `${head}AUTOWITHDRAW_STATE=${installedState}
+AUTOWITHDRAW_CONFIG=${installedConfig}
+export AUTOWITHDRAW_STATE AUTOWITHDRAW_CONFIG
+exec ${call} "$@"
+`;
+  }
+  return `${head}case "\${1-}/\${2-}" in
+/* | -* | init/* | help/*) ;;
+*)
+  named=no
+  for word in "$@"; do
+    case "$word" in --config | --config=* | --help | -h) named=yes ;; esac
+  done
+  if [ $named = no ]; then set -- "$@" --config ${gatewayConfig}; fi
+  ;;
+esac
+if [ "$(id -u)" = 0 ]; then
+  # The audit names who typed: the user before sudo, else root, and never the gateway's own user.
+  SUDO_USER="\${SUDO_USER:-root}"
+  export SUDO_USER
+  cd ${gatewayState} || exit 2
+  exec setpriv --reuid=${gatewayUser} --regid=${gatewayUser} --init-groups ${call} "$@"
+fi
+exec ${call} "$@"
+`;
+}
 
 /** The stdout of a program; "" when it fails or takes longer than 30 s. */
 function outputOf(program: string, ...args: readonly string[]): string {

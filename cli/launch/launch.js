@@ -134,7 +134,7 @@ function runQuietly(command, args, failed) {
   stop(`${failed}: ${trouble.why}`, `${trouble.hint}; ${solved}`);
 }
 
-/** The form of every step of pairing (cli/pair/steps.ts). */
+/** The form of every step of pairing (cli/pair/pair.ts). */
 function step(name, text) {
   process.stderr.write(`  ${name.padEnd(13)}${text}\n`);
 }

@@ -4,6 +4,8 @@
  * cut, or found the gateway away, goes on at the same step. Only the sealing process gets the
  * mnemonic, and only the registering one apiKey; both are wiped here at once.
  */
+
+import { randomBytes } from "node:crypto";
 import { existsSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import {
@@ -19,13 +21,22 @@ import { chainsOfGateway, nodesOfGatewayWords } from "../../agent/config/nodes-o
 import { keystoreName } from "../../agent/files/keystore-name.ts";
 import { giveToOwner } from "../../agent/files/owner.ts";
 import { readPrivateFile } from "../../agent/files/private-file.ts";
-import { isThere, type StateFolder, stateFolder } from "../../agent/files/state-folder.ts";
+import { replaceFile } from "../../agent/files/replace-file.ts";
+import {
+  isThere,
+  makePrivateFolder,
+  type StateFolder,
+  stateFolder,
+} from "../../agent/files/state-folder.ts";
+import { readTrusted } from "../../agent/files/trusted.ts";
 import { type EncKey, findEncKey } from "../../agent/launcher/enc-key.ts";
 import { type Lock, lockWaitMs, takeLock } from "../../agent/launcher/lock.ts";
 import { assertWhole } from "../../agent/launcher/paired.ts";
 import { ledgerDisk } from "../../agent/ledger/disk.ts";
 import { AgentError, invariant } from "../../base/fault.ts";
 import { parseAddressOnAny } from "../../chains/address-forms.ts";
+import { privateKeyFromSeed, publicKeyHex } from "../../protocol/envelope.ts";
+import type { PairingTranscript } from "../../protocol/messages.ts";
 import { parseApiKey } from "../../protocol/pairing.ts";
 import { withoutNetwork } from "../child.ts";
 import type { VerifiedGrant } from "../registering/answer.ts";
@@ -33,10 +44,103 @@ import type { SealedWallet, SealingSettings } from "../sealing/answer.ts";
 import type { Terminal } from "../terminal.ts";
 import { beginLedger, proveWallet, registerAgent, sealWallet } from "./children.ts";
 import { isPast, type Progress, readProgress, writeProgress } from "./progress.ts";
-import { linkSeed, readSeed, transcriptOf } from "./request.ts";
 import { scrubFile } from "./scrub.ts";
-import { Steps } from "./steps.ts";
 import { accountsFor, currenciesOf, networksOf } from "./transcript-fields.ts";
+
+/*
+ * Shows the steps of pairing to the operator: one line for each step, its name first, then its
+ * outcome.
+ */
+
+const nameWidth = 13;
+
+/** Lines go to stdout, or to stderr when stdout is for JSON. */
+class Steps {
+  readonly #write: (text: string) => void;
+  readonly #isLive: boolean;
+  #begun = "";
+
+  constructor(terminal: Terminal, isJson: boolean) {
+    this.#write = isJson ? terminal.err : terminal.out;
+    this.#isLive = terminal.isInteractive && !isJson;
+  }
+
+  /** On a terminal the name is shown while the step runs. */
+  begin(name: string): void {
+    this.#begun = name;
+    if (this.#isLive) this.#write(`  ${name.padEnd(nameWidth)}`);
+  }
+
+  end(outcome: string): void {
+    this.#write(this.#isLive ? `${outcome}\n` : `  ${this.#begun.padEnd(nameWidth)}${outcome}\n`);
+    this.#begun = "";
+  }
+
+  /** A failed step leaves its name on the line, so the line is ended before the error. */
+  abandon(): void {
+    if (this.#begun !== "" && this.#isLive) this.#write("\n");
+    this.#begun = "";
+  }
+
+  say(name: string, outcome: string): void {
+    this.begin(name);
+    this.end(outcome);
+  }
+}
+
+/*
+ * Pairing's request to the gateway: the transcript, and the link key's seed, which is kept until
+ * link.json holds it.
+ */
+
+const seedBytes = 32;
+
+/**
+ * Made again for each request, because a gateway refuses a transcript that is not newer than the
+ * last granted one.
+ */
+function transcriptOf(
+  { wallet, networks, currencies }: Progress,
+  apiKey: Uint8Array,
+  linkSeed: Uint8Array,
+): string {
+  const { keyId, fingerprint, secret } = parseApiKey(apiKey);
+  secret.fill(0);
+  const transcript: PairingTranscript = {
+    version: 1,
+    keyId,
+    gatewayFingerprint: fingerprint,
+    signerKey: wallet.signerKey,
+    linkKey: publicKeyHex(privateKeyFromSeed(linkSeed)),
+    wallet: wallet.wallet,
+    networks,
+    accounts: wallet.accounts,
+    currencies,
+    nonce: randomBytes(32).toString("hex"),
+    at: Date.now(),
+  };
+  return JSON.stringify(transcript);
+}
+
+/** Made only once and kept until link.json has it, so a second try registers the same keys. */
+function linkSeed(state: StateFolder): Uint8Array {
+  const path = join(state.courier, "link.seed");
+  if (isThere(path)) return readSeed(path);
+  const seed = randomBytes(seedBytes);
+  makePrivateFolder(state.courier);
+  replaceFile(path, seed, 0o600);
+  return seed;
+}
+
+/**
+ * Reads the seed. The courier owns the folder, and an attacker may control the courier.
+ * @throws AgentError PAIRING_PROGRESS, FILE_*
+ */
+function readSeed(path: string): Uint8Array {
+  const seed = readTrusted(path, seedBytes, { owner: "folder", isSecret: true });
+  if (seed?.length === seedBytes) return seed;
+  throw new AgentError("PAIRING_PROGRESS", "none", `${path} is not the seed that pairing wrote`);
+}
 
 export interface PairOptions {
   readonly config?: string | undefined;

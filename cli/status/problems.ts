@@ -2,7 +2,6 @@
  * Finds the problems that keep a status from "everything works", each with the line to type. Pure:
  * asks no process.
  */
-
 import { nodesOfGatewayWords } from "../../agent/config/nodes-of-gateway.ts";
 import type { CourierStatus, SignerStatus, WithdrawalState } from "../../agent/socket/verbs.ts";
 import { agentEnds } from "../../agent/state-ends.ts";
@@ -11,9 +10,57 @@ import { expiryExclusionOf, saySlot } from "../../chains/families.ts";
 import { typedEnd } from "../command-hint.ts";
 import type { ConfigOnDisk } from "../machine.ts";
 import { momentText } from "../terminal.ts";
-import { namingProblems } from "./naming-problems.ts";
 import { codeIn, linkRemedy, remedyIn } from "./remedies.ts";
 import { stopProblems } from "./stop-problems.ts";
+
+/*
+ * Orders and accounts that wait for the gateway's word on a coin, a first slot or the order itself,
+ * or for an operator's, each with what ends the wait. Pure.
+ */
+
+/** As `Problem` of problems.ts. */
+interface NamingProblem {
+  readonly code: string;
+  readonly what: string;
+  readonly hint: string;
+  readonly isWarning: boolean;
+}
+
+/** Waits of orders for the gateway's word, with what ends them. */
+const orderWaits = [
+  ["ACCOUNT_PIN_UNNAMED", "the gateway's nodes name a coin that they can spend"],
+  ["WITHDRAWAL_UNCLEARED", "the gateway says that nothing on the chain pays them already"],
+] as const;
+
+/** An account for which nothing waits yet is a warning. */
+function namingProblems({
+  waiting,
+  unbegun = [],
+}: Pick<CourierStatus, "waiting" | "unbegun">): readonly NamingProblem[] {
+  const ofOrders = orderWaits.flatMap(([code, until]): readonly NamingProblem[] => {
+    const { length } = waiting.filter(({ why }) => why.includes(code));
+    const what = `${length} wait until ${until} (${code})`;
+    return length === 0 ? [] : [{ code, what, hint: codes[code].advice, isWarning: false }];
+  });
+  const ofAccounts = unbegun.map(({ chain, why }): NamingProblem => {
+    const { length } = waiting.filter((one) => one.why.includes(why));
+    const own = why.startsWith("ACCOUNT_FIRST_SLOT")
+      ? "ACCOUNT_FIRST_SLOT"
+      : "ACCOUNT_FIRST_UNNAMED";
+    const ends =
+      own === "ACCOUNT_FIRST_SLOT"
+        ? "an operator says where it begins"
+        : "the gateway's nodes name its next slot";
+    const what = `the account of ${chain} begins when ${ends}, and ${length} wait for it (${own})`;
+    return {
+      code: own,
+      what,
+      hint: typedEnd(agentEnds.courier.firstSlot, { CHAIN: chain }),
+      isWarning: length === 0,
+    };
+  });
+  return [...ofOrders, ...ofAccounts];
+}
 
 /**
  * `what` is a sentence in lower case; `hint` the line to type, "" if only time helps. A warning

@@ -3,21 +3,27 @@
  * languages, and the routes. Has no rule about money; each route gives its bytes to a module and
  * sends the Answer as a reply. Sources: the interface; docs/api.md, Errors and Limits; RFC 9110.
  */
-import { Readable } from "node:stream";
+
+import { type IncomingMessage, type Server, type ServerResponse, STATUS_CODES } from "node:http";
+import type { Socket } from "node:net";
+import { type Duplex, Readable } from "node:stream";
 import fastify, {
   type FastifyError,
   type FastifyInstance,
   type FastifyReply,
   type FastifyRequest,
 } from "fastify";
+import { closeSoon } from "../../base/close-soon.ts";
 import { passingOf } from "../../base/codes.ts";
 import { AgentError } from "../../base/fault.ts";
 import { visibleText } from "../../base/visible.ts";
 import { linkPath } from "../../protocol/messages.ts";
 import { type Answer, problem, renderAnswer } from "../answer/answer.ts";
 import { type Language, languageOf } from "../answer/language.ts";
-import type { AnswerCode } from "../answer/messages.ts";
-import { addressBlock } from "../auth/rate.ts";
+import { type AnswerCode, answerCodes, messageOf } from "../answer/messages.ts";
+import { PendingConnections } from "../auth/pending-connections.ts";
+import { addressBlock, networkBlock } from "../auth/rate.ts";
+import { addressList } from "../config/address-list.ts";
 import { addressReader, type ClientAddress } from "../config/client-address.ts";
 import type { GatewayConfig } from "../config/config.ts";
 import type { Service } from "../service.ts";
@@ -25,10 +31,188 @@ import { isLinkNetwork } from "../store/agent-state.ts";
 import { isDiskFull } from "../store/disk.ts";
 import { isBusy } from "../store/library-errors.ts";
 import { readPair } from "./certificate.ts";
-import { endConnections } from "./closing.ts";
-import { limitSilentConnections, silentPerBlock } from "./connection-places.ts";
-import { createPeers, type Peers } from "./peers.ts";
-import { answerBelow, answerToNoise, isForHub } from "./wire.ts";
+
+/*
+ * Answers below the framework: to bytes that are no request, to requests that Node would answer
+ * with an empty body, and to unsupported upgrades and tunnels. Every answer has the error body of
+ * the interface, in English, and ends the connection. Sources: RFC 9110 sections 9.3.6 (CONNECT),
+ * 10.1.1 (Expect), 7.2 (Host); docs/api.md, Errors.
+ */
+
+const bodyOf = (code: AnswerCode): string =>
+  JSON.stringify({ message: messageOf(code, "en"), code, requestId: "" });
+
+/** Writes the complete answer and closes the connection, also if the other end does not. */
+function end(socket: Duplex, code: AnswerCode, headers: readonly string[] = []): void {
+  const body = bodyOf(code);
+  const { status } = answerCodes[code];
+  const head = [
+    `HTTP/1.1 ${status} ${STATUS_CODES[status] ?? ""}`,
+    "Content-Type: application/json; charset=utf-8",
+    "Connection: close",
+    ...headers,
+    `Content-Length: ${Buffer.byteLength(body)}`,
+  ];
+  closeSoon(socket, `${head.join("\r\n")}\r\n\r\n${body}`);
+}
+
+/** Answers bytes that are not HTTP, for which the parser has no request. */
+function answerToNoise(error: Error & { readonly code?: string }, socket: Duplex): void {
+  if (error.code === "ECONNRESET") {
+    socket.destroy();
+    return;
+  }
+  const byCode: Readonly<Record<string, AnswerCode>> = {
+    HPE_HEADER_OVERFLOW: "headers_too_large",
+    ERR_HTTP_REQUEST_TIMEOUT: "request_timeout",
+  };
+  end(socket, byCode[error.code ?? ""] ?? "request_invalid");
+}
+
+/** True if an upgrade is for the path of the agents' hub, which answers its own upgrades. */
+function isForHub({ url = "" }: IncomingMessage): boolean {
+  return url.split("?", 1)[0] === linkPath;
+}
+
+/**
+ * Handles the three kinds of request that the framework never sees. `mayComePlain` decides which
+ * connections are answered.
+ */
+function answerBelow(server: Server, mayComePlain: (address: string | undefined) => boolean): void {
+  // Runs before the hub's own listener, which then finds the socket closed.
+  server.prependListener("upgrade", (request: IncomingMessage, socket: Duplex) => {
+    if (!mayComePlain(request.socket.remoteAddress)) socket.destroy();
+    else if (!isForHub(request)) end(socket, "not_found");
+  });
+  server.on("connect", (request: IncomingMessage, socket: Duplex) => {
+    if (!mayComePlain(request.socket.remoteAddress)) socket.destroy();
+    else end(socket, "method_not_allowed", ["Allow: GET, HEAD, POST"]);
+  });
+  server.on("checkExpectation", (_request: IncomingMessage, response: ServerResponse) => {
+    const { status } = answerCodes.expectation_failed;
+    const headers = { "Content-Type": "application/json; charset=utf-8", Connection: "close" };
+    response.writeHead(status, headers).end(bodyOf("expectation_failed"));
+  });
+}
+
+/*
+ * Checks the address at the other end of a socket: whether it is a proxy that the operator named,
+ * and whether it may connect without TLS. With listen.tls no connection comes without TLS.
+ * Otherwise only this machine and the named proxies may.
+ */
+
+/** The checks use the address at the other end of the socket, which no header can change. */
+interface Peers {
+  mayComePlain(address: string | undefined): boolean;
+  isNamedProxy(address: string | undefined): boolean;
+  /** True for an address of this machine. */
+  isHere(address: string | undefined): boolean;
+}
+
+export function createPeers(config: Pick<GatewayConfig, "listen" | "trustProxy">): Peers {
+  const isNamedProxy = addressList(config.trustProxy);
+  const isHere = addressList(["127.0.0.0/8", "::1"]);
+  return {
+    mayComePlain: (address) =>
+      config.listen.tls !== null || isHere(address) || isNamedProxy(address),
+    isNamedProxy,
+    isHere,
+  };
+}
+
+/*
+ * Places of connections at the gateway's listener that have not sent a whole request. An address
+ * block (IPv4 /24, IPv6 /64) has 64 of them; the next newcomer closes its oldest. So one outsider
+ * cannot use up the descriptors of a gateway that ends TLS itself. Without a limit are this
+ * machine, the proxies of `trustProxy`, which bring everybody's connections, and blocks of paired
+ * agents. An agent's upgrade goes on to the places of the hub. Source: docs/api.md, Limits.
+ */
+
+export const silentPerBlock = 64;
+
+interface PlacesOptions {
+  readonly server: Server;
+  /** True for an address without a limit: this machine's own, or a named proxy's. */
+  readonly isUnlimited: (address: string) => boolean;
+  /** True for a block from which a paired agent connects. */
+  readonly isOfAgent: (block: string) => boolean;
+  /** True for an upgrade that the hub takes over, with places of its own. */
+  readonly isForHub: (request: IncomingMessage) => boolean;
+  readonly onCrowded: (block: string) => void; // at each connection that was closed to make room
+}
+
+/**
+ * The same for a TLS connection and the one beneath it. Empty for a connection that has gone
+ * already.
+ */
+function nameOf({ remoteAddress, remotePort, localAddress }: Socket): string {
+  return remoteAddress === undefined ? "" : `${remoteAddress} ${remotePort} ${localAddress}`;
+}
+
+/** Limits the connections from now on. */
+export function limitSilentConnections({
+  server,
+  isUnlimited,
+  isOfAgent,
+  isForHub,
+  onCrowded,
+}: PlacesOptions): void {
+  const pending = new PendingConnections<string>(
+    { perBlock: silentPerBlock, inAll: Number.POSITIVE_INFINITY },
+    isOfAgent,
+  );
+  const open = new Map<string, Socket>();
+  const leave = (name: string): void => {
+    pending.leave(name);
+    open.delete(name);
+  };
+  server.on("connection", (socket: Socket) => {
+    const { remoteAddress = "" } = socket;
+    const name = nameOf(socket);
+    if (name === "" || isUnlimited(remoteAddress)) return;
+    open.set(name, socket);
+    // A later connection may have the same ports, so only this socket's own place goes with it.
+    socket.once("close", () => open.get(name) === socket && leave(name));
+    const block = networkBlock(remoteAddress);
+    const oldest = pending.enter(name, block);
+    if (oldest === null) return;
+    const closed = open.get(oldest);
+    open.delete(oldest);
+    closed?.destroy();
+    onCrowded(block);
+  });
+  server.prependListener("request", (request: IncomingMessage) => {
+    const name = nameOf(request.socket);
+    const { "content-length": length = "0", "transfer-encoding": coding = "" } = request.headers;
+    if (length === "0" && coding === "") leave(name);
+    else request.once("end", () => leave(name));
+  });
+  server.prependListener("upgrade", (request: IncomingMessage) => {
+    if (isForHub(request)) leave(nameOf(request.socket));
+  });
+}
+
+/* Ends the open connections of a server that stops, because Node does not. */
+
+/** Time for a running request to be answered, including its connection. */
+const closingMsMax = 3_000;
+
+/**
+ * Without this, a connection with no request or half a request delays the stop until its own time
+ * limit, and the service manager kills a process that stops too slowly.
+ */
+function endConnections(server: FastifyInstance): void {
+  const open = new Set<Socket>();
+  server.server.on("connection", (socket: Socket) => {
+    open.add(socket);
+    socket.once("close", () => open.delete(socket));
+  });
+  server.addHook("preClose", async () => {
+    setTimeout(() => {
+      for (const socket of open) socket.destroy();
+    }, closingMsMax).unref();
+  });
+}
 
 declare module "fastify" {
   interface FastifyRequest {

@@ -10,7 +10,13 @@
  * library repeats a POST, are counted apart from wrong tokens. Source: docs/api.md, sections on the
  * token and on limits.
  */
+
+import { createHash, createHmac, timingSafeEqual } from "node:crypto";
+import { compactVerify } from "jose";
+import { AgentError } from "../../base/fault.ts";
+import { type JsonObject, type JsonValue, parseJson } from "../../base/json.ts";
 import type { GatewayLog } from "../../base/log.ts";
+import { publicKeyFromHex } from "../../protocol/envelope.ts";
 import { type Answer, isAnswer, problem } from "../answer/answer.ts";
 import type { ClientAddress } from "../config/client-address.ts";
 import type { GatewayConfig } from "../config/config.ts";
@@ -22,7 +28,214 @@ import type { GatewayKey } from "./gateway-key.ts";
 import { findKey, keyHasScope, keyProblem, type Scope } from "./keys.ts";
 import { type Allowance, addressBlock, createBuckets, createFailureCounter } from "./rate.ts";
 import { createSeen, type TokenUse } from "./replay-guard.ts";
-import { kidOf, type TokenRequest, type TokenVerdict, verifyToken } from "./signature-token.ts";
+import { openSecret } from "./secret-box.ts";
+
+/*
+ * The header `signatureToken`: a compact JWT, fully checked before any part of the request is used.
+ * The key determines the algorithm, never the token; the key is looked up by `kid` only in our own
+ * table. Every failure gives the same answer outside; `reason` is for the log. Sources: RFC 7515,
+ * 7519, 8725, 8037; docs/api.md, section on the token.
+ */
+
+/**
+ * The request that the token is checked against. `path` is the request target from /api on, with
+ * the query; `body` has the exact bytes, empty for none.
+ */
+interface TokenRequest {
+  readonly method: string;
+  readonly path: string;
+  readonly body: Uint8Array;
+}
+
+/**
+ * `key` is the row as it is now. A revoked key's valid token verifies, so that the caller can
+ * report the revocation.
+ */
+type TokenVerdict =
+  | { readonly ok: true; readonly key: KeyRow; readonly jti: string; readonly expiresAtMs: number }
+  | { readonly ok: false; readonly reason: string; readonly isTimeAlone?: true }; // isTimeAlone: all else is valid
+
+const tokenCharsMax = 4096;
+const lifetimeSecondsMax = 300;
+const skewSeconds = 30;
+const jtiPattern = /^[\x21-\x7e]{16,128}$/; // 96 random bits are 16 characters of base64
+const headerFields: ReadonlySet<string> = new Set(["alg", "typ", "kid"]);
+const hashOfNothing = createHash("sha256").digest();
+
+const no = (reason: string): { readonly ok: false; readonly reason: string } => ({
+  ok: false,
+  reason,
+});
+
+/** Decodes one part; null unless it is base64url without padding and in its only form. */
+function decodePart(part: string): Uint8Array | null {
+  if (!/^[A-Za-z0-9_-]+$/.test(part)) return null;
+  const bytes = Buffer.from(part, "base64url");
+  return bytes.toString("base64url") === part ? bytes : null;
+}
+
+function parseObject(bytes: Uint8Array): JsonObject | null {
+  let value: JsonValue;
+  try {
+    value = parseJson(bytes, { bytesMax: tokenCharsMax, depthMax: 4 });
+  } catch (error) {
+    if (error instanceof AgentError) return null;
+    throw error;
+  }
+  return typeof value === "object" && value !== null && !Array.isArray(value)
+    ? (value as JsonObject)
+    : null;
+}
+
+interface SplitToken {
+  readonly token: string;
+  readonly kid: string;
+  readonly alg: string;
+  readonly claims: JsonObject;
+}
+
+/**
+ * Splits the token without checking it: three parts in canonical base64url, header and claims
+ * strict JSON objects.
+ */
+function split(value: string | undefined): SplitToken | string {
+  if (value === undefined || value === "") return "no token";
+  const token = value.startsWith("Bearer ") ? value.slice("Bearer ".length) : value;
+  if (token.length > tokenCharsMax) return "too long";
+  const parts = token.split(".");
+  if (parts.length !== 3) return "not three parts";
+  const [head, body, signature] = parts.map(decodePart);
+  if (head == null || body == null || signature == null) return "not base64url";
+  const header = parseObject(head);
+  const claims = parseObject(body);
+  if (header === null || claims === null) return "header or claims are not a JSON object";
+  for (const name in header)
+    if (!headerFields.has(name)) return `header field ${name.slice(0, 20)}`;
+  const { alg, typ, kid } = header;
+  if (typ !== undefined && (typeof typ !== "string" || !/^jwt$/i.test(typ))) return "typ";
+  if (typeof alg !== "string" || typeof kid !== "string") return "alg or kid missing";
+  return { token, kid, alg, claims };
+}
+
+/**
+ * The id of the key that a token names, before the token is verified; null if the token cannot be
+ * split.
+ */
+export function kidOf(value: string | undefined): string | null {
+  const parts = split(value);
+  return typeof parts === "string" ? null : parts.kid;
+}
+
+async function signatureFits(token: string, key: KeyRow, sealingKey: Uint8Array): Promise<boolean> {
+  if (key.secretBox !== null)
+    return macFits(token, key, openSecret(key.secretBox, key.id, sealingKey));
+  try {
+    await compactVerify(token, publicKeyFromHex(key.publicKey ?? ""), { algorithms: [key.alg] });
+    return true;
+  } catch (error) {
+    if (error instanceof AgentError) throw error;
+    return false;
+  }
+}
+
+/** HS256 (RFC 7518 section 3.2) at once, because a library's WebCrypto takes a thread's turn. */
+function macFits(token: string, { alg }: KeyRow, secret: Uint8Array): boolean {
+  try {
+    const end = token.lastIndexOf(".");
+    const mac = createHmac("sha256", secret).update(token.slice(0, end)).digest();
+    const claimed = Buffer.from(token.slice(end + 1), "base64url");
+    return alg === "HS256" && claimed.length === mac.length && timingSafeEqual(claimed, mac);
+  } finally {
+    secret.fill(0);
+  }
+}
+
+/** Integer seconds since 1970 that a date can hold, or null. */
+function seconds(value: JsonValue | undefined): number | null {
+  return typeof value === "number" && value >= 0 && value <= 8.64e12 ? value : null;
+}
+
+function audienceFits(aud: JsonValue | undefined, publicUrl: string): boolean {
+  if (aud === undefined) return true;
+  const names = Array.isArray(aud) ? (aud as readonly JsonValue[]) : [aud];
+  return names.some((name) => typeof name === "string" && name.replace(/\/+$/, "") === publicUrl);
+}
+
+/**
+ * In the compatible profile the hash of an empty body, or no hash, leaves the body unbound. Any
+ * other hash must match in both profiles.
+ */
+function bindingProblem(claims: JsonObject, key: KeyRow, request: TokenRequest): string | null {
+  const strict = key.profile === "strict";
+  const { bodyHash, method, path } = claims;
+  if (method === undefined ? strict : method !== request.method) return "method";
+  if (path === undefined ? strict : path !== request.path) return "path";
+  if (bodyHash === undefined) return strict ? "bodyHash" : null;
+  if (typeof bodyHash !== "string" || !/^[0-9a-fA-F]{64}$/.test(bodyHash)) return "bodyHash";
+  const claimed = Buffer.from(bodyHash, "hex");
+  if (!strict && timingSafeEqual(claimed, hashOfNothing)) return null;
+  return timingSafeEqual(claimed, createHash("sha256").update(request.body).digest())
+    ? null
+    : "bodyHash";
+}
+
+function timesProblem(claims: JsonObject, nowSeconds: number): string | null {
+  const iat = seconds(claims.iat);
+  const exp = seconds(claims.exp);
+  if (iat === null || exp === null) return "iat or exp missing";
+  if (exp <= iat || exp - iat > lifetimeSecondsMax) return "lifetime";
+  if (iat > nowSeconds + skewSeconds) return "issued in the future";
+  if (exp <= nowSeconds - skewSeconds) return "expired";
+  if (claims.nbf === undefined) return null;
+  const nbf = seconds(claims.nbf);
+  if (nbf === null) return "nbf";
+  return nbf > nowSeconds + skewSeconds ? "not valid yet" : null;
+}
+
+/** The reasons that another time on this machine's clock would take away. */
+const clockReasons: ReadonlySet<string> = new Set([
+  "issued in the future",
+  "expired",
+  "not valid yet",
+]);
+
+/**
+ * Verifies a token for one request, or for no particular request if it is null. Does not check
+ * whether its jti was used before (replay-guard.ts). Reasons never include the token or a secret.
+ * @throws AgentError GATEWAY_SECRET_SEALED if the key's own row does not open.
+ */
+export async function verifyToken(
+  value: string | undefined,
+  request: TokenRequest | null,
+  at: {
+    readonly store: Store;
+    readonly sealingKey: Uint8Array;
+    readonly publicUrl: string;
+    readonly nowMs: number;
+  },
+): Promise<TokenVerdict> {
+  const parts = split(value);
+  if (typeof parts === "string") return no(parts);
+  const { claims, kid } = parts;
+  const key = findKey(at.store, kid);
+  if (key === undefined) return no("unknown key");
+  if (parts.alg !== key.alg) return no("another algorithm than the key's");
+  if (!(await signatureFits(parts.token, key, at.sealingKey))) return no("signature");
+  if (claims.sub !== kid) return no("sub");
+  const times = timesProblem(claims, Math.floor(at.nowMs / 1000));
+  if (times !== null && !clockReasons.has(times)) return no(times);
+  if (typeof claims.jti !== "string" || !jtiPattern.test(claims.jti)) return no("jti");
+  if (!audienceFits(claims.aud, at.publicUrl)) return no("aud");
+  const binding = request === null ? null : bindingProblem(claims, key, request);
+  if (binding !== null) return no(binding);
+  if (times !== null) return { ok: false, reason: times, isTimeAlone: true };
+  return {
+    ok: true,
+    key,
+    jti: claims.jti,
+    expiresAtMs: ((claims.exp as number) + skewSeconds) * 1000,
+  };
+}
 
 export interface Caller {
   readonly key: KeyRow;

@@ -4,8 +4,21 @@
  * from which it exists. Entries, differences and the closing's own row are written in one
  * transaction at the end, so an interrupted closing writes nothing.
  */
-import type { BookEntryRow, ClosingRow, DifferenceRow } from "../store/books.ts";
-import { listDifferences, readClosing, readDifference } from "../store/books.ts";
+
+import { AgentError } from "../../base/fault.ts";
+import { valuesIn } from "../../base/result.ts";
+import { listUnended } from "../store/book-moves.ts";
+import {
+  type BookEntryRow,
+  type ClosingRow,
+  type DifferenceRow,
+  listDifferences,
+  listForeignOutgoing,
+  readClosing,
+  readDifference,
+} from "../store/books.ts";
+import type { OutgoingRow } from "../store/rows.ts";
+import type { Database } from "../store/store.ts";
 import {
   type Account,
   countDepositAccounts,
@@ -20,8 +33,139 @@ import {
   type UncomparedBalances,
 } from "./compare.ts";
 import { type ClosingResult, keepClosed } from "./keeping.ts";
-import { sinceBlock } from "./since.ts";
-import { type Verdict, verdictOf } from "./verdict.ts";
+
+/*
+ * Judges a balance that was compared. It fits, or a hot wallet's books begin with it. Money that
+ * came to a hot wallet from outside, or that an owner took from an address without a key here,
+ * becomes an entry and is no fault. The account may be moving at the moment. Any other result is a
+ * difference that an operator must check. Reads the tables, writes nothing.
+ */
+
+/** The verdict on one balance. */
+type Verdict =
+  | { readonly kind: "fits" }
+  | { readonly kind: "moving" }
+  | { readonly kind: "opening" | "outside" | "owner"; readonly units: bigint }
+  | { readonly kind: "difference"; readonly detail: string; readonly foreignAt: number | null };
+
+const namedMax = 3; // transactions named in one sentence
+const unendedMax = 200;
+
+/** Harmless to call twice. */
+function verdictOf(database: Database, network: string, one: ComparedBalance): Verdict {
+  const { account, currency, foundUnits, expectedUnits, isFit, isExact, sheet } = one;
+  if (account.kind === "hot" && sheet.openedAt(currency.id) === null)
+    return isExact ? { kind: "opening", units: foundUnits } : { kind: "moving" };
+  const foreign = account.kind === "hot" ? foreignOutgoing(database, network, one) : [];
+  const took = foreign.filter(
+    ({ contract, units }) => contract === currency.contract && units !== "0",
+  );
+  if (isFit && took.length === 0) return { kind: "fits" };
+  const unended = listUnended(database, network, account.address, unendedMax);
+  const rest = foundUnits - expectedUnits;
+  if (foreign.length === 0) {
+    if (unended.some((row) => isOnItsWay(row, account.kind, rest))) return { kind: "moving" };
+    if (account.kind === "hot" && rest > 0n) return { kind: "outside", units: rest };
+    if (!account.isOurs && rest < 0n) return { kind: "owner", units: rest };
+  }
+  const words = [
+    ...foreign
+      .slice(0, namedMax)
+      .map(({ txHash, block }) => `${txHash} in block ${block} was ordered by nobody here`),
+    ...unended
+      .slice(0, namedMax)
+      .map(({ id, operation, stage }) => `${operation} ${id} is ${stage}`),
+  ];
+  return { kind: "difference", detail: words.join("; "), foreignAt: foreign[0]?.block ?? null };
+}
+
+/**
+ * True if a final block may hold the transaction, though its row does not say so yet. The watcher
+ * does not keep the outgoing transactions of deposit addresses on every chain, so a signed sweep
+ * may be final. A stuck transaction waits for an operator, as the difference does. A hot wallet
+ * does not count a stuck sweep's money as from outside.
+ */
+function isOnItsWay(
+  { stage, operation, isFinal }: ReturnType<typeof listUnended>[number],
+  kind: ComparedBalance["account"]["kind"],
+  rest: bigint,
+): boolean {
+  const mayHaveCome = operation === "sweep" && rest > 0n;
+  if (stage === "stuck") return kind === "hot" && mayHaveCome;
+  return kind === "deposit" || isFinal === 1 || (mayHaveCome && stage === "confirming");
+}
+
+/**
+ * Unexplained outgoing transactions since the books began, or since an operator's newest note. For
+ * the native coin all of them, because each costs a fee.
+ */
+function foreignOutgoing(
+  database: Database,
+  network: string,
+  { account, currency, block, sheet }: ComparedBalance,
+): readonly OutgoingRow[] {
+  const after = Math.max(sheet.openedAt(currency.id) ?? -1, sheet.settledAt(currency.id));
+  const outgoing = listForeignOutgoing(
+    database,
+    { network, account: account.address },
+    { after, last: block, most: 100 },
+  );
+  return outgoing.filter(
+    ({ contract }) => currency.contract === "" || contract === currency.contract,
+  );
+}
+
+/*
+ * Finds the block from which a difference exists, by binary search over past final blocks. Reads
+ * about as many balances as the block count has binary digits. Reads only.
+ */
+
+/** A block, or the reason why it is unknown. */
+type FirstBlock = { readonly block: number } | { readonly block: null; readonly why: string };
+
+const restMs = 5;
+
+/**
+ * The first block at whose end the account differed from the database by the same amount as at the
+ * end of the difference's own block.
+ * @param floor the last block before the account's books began, -1 for the first of the chain
+ * @param even a block whose closing had no difference; tested first
+ */
+async function sinceBlock(
+  options: ClosingOptions,
+  difference: ComparedBalance,
+  { floor, even }: { readonly floor: number; readonly even: number | null },
+): Promise<FirstBlock> {
+  const { reader, rest } = options;
+  const { account, currency, block, foundUnits, expectedUnits, sheet } = difference;
+  if (reader.tellsNewestBalances === true)
+    return { block: null, why: "the nodes tell of their newest final block alone" };
+  const isThere = async (at: number): Promise<boolean> => {
+    const [units = 0n] = valuesIn(
+      await reader.balances([{ account: account.address, contract: currency.contract }], at),
+    );
+    await rest(restMs);
+    return units - sheet.at(currency.id, at) === foundUnits - expectedUnits;
+  };
+  let [before, from] = [floor, block];
+  try {
+    if (even !== null) [before, from] = (await isThere(even)) ? [floor, even] : [even, block];
+    while (from - before > 1) {
+      const middle = before + Math.floor((from - before) / 2);
+      if (await isThere(middle)) from = middle;
+      else before = middle;
+    }
+  } catch (error) {
+    if (
+      !(error instanceof AgentError) ||
+      error.code === "NODE_CLOSED" ||
+      !error.code.startsWith("NODE_")
+    )
+      throw error;
+    return { block: null, why: `the nodes keep no old state: ${error.code}` };
+  }
+  return { block: from };
+}
 
 const looksMax = 3;
 const lookRestMs = 4_000;

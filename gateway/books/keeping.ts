@@ -120,8 +120,8 @@ export function keepFailed(database: Database, network: string, code: string, no
 }
 
 /**
- * The cause of a difference. Money that only came to a hot wallet is an entry and no difference
- * (verdict.ts), so from a hot wallet with a difference money left, whatever came in since.
+ * The cause of a difference. Money that only came to a hot wallet is an entry and no difference,
+ * so from a hot wallet with a difference money left, whatever came in since.
  */
 export function causeOf({
   kind,

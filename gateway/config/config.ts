@@ -7,12 +7,24 @@ import { closeSync, fstatSync, openSync, readFileSync } from "node:fs";
 import { dirname, resolve } from "node:path";
 import { AgentError, reasonOf } from "../../base/fault.ts";
 import { assertVisible, markLength } from "../../base/invisible.ts";
-import { parseJson } from "../../base/json.ts";
+import { type JsonObject, type JsonValue, parseJson } from "../../base/json.ts";
 import { isLoopback } from "../../base/loopback.ts";
 import { families, networkOf } from "../../chains/families.ts";
-import type { ChainId, FamilyName, ServerLines } from "../../chains/family.ts";
-import { findCurrencyPreset } from "../../chains/presets.ts";
-import { decimalMax } from "../../protocol/amount.ts";
+import {
+  type ChainId,
+  type ConfiguredChain,
+  type FamilyName,
+  familyNames,
+  type ServerLines,
+} from "../../chains/family.ts";
+import { expandPresets, findCurrencyPreset } from "../../chains/presets.ts";
+import {
+  type NodeLines,
+  questionsPerHourMax,
+  questionsPerHourMin,
+  serversOf,
+} from "../../chains/server-lines.ts";
+import { decimalMax, formatAmount, parseAmount } from "../../protocol/amount.ts";
 import { currencyPattern } from "../../protocol/fields.ts";
 import {
   boolean,
@@ -26,11 +38,8 @@ import {
   string,
 } from "../../protocol/shape.ts";
 import { isAddressOrNetwork } from "./address-list.ts";
-import { amountIn, toleranceIn } from "./amount-settings.ts";
 import { bareUrl } from "./bare-url.ts";
 import { type CallbackSettings, callbackSettings, callbacksShape } from "./callback-settings.ts";
-import { expandChainPresets, type PresetOf } from "./chain-presets.ts";
-import { chainIdOf, chainShape, nodesIn, positiveReader, urlReader } from "./chain-settings.ts";
 import { withoutNodeKey } from "./node-keys.ts";
 import { type PriceSettings, priceSection, priceSettings } from "./price-settings.ts";
 import {
@@ -40,6 +49,163 @@ import {
   sweepsAtOnce,
   sweepsAtOnceDefault,
 } from "./sweep-settings.ts";
+
+/*
+ * Reads the settings of a chain in gateway.config.json and runs the checks of the chain's family.
+ */
+
+const urlReader: Reader<string> = (value, path) => {
+  const text = string({ min: 1, max: 2048 })(value, path);
+  let parsed: URL;
+  try {
+    parsed = new URL(text);
+  } catch {
+    throw shapeFault(path, "must be a URL");
+  }
+  if (parsed.protocol !== "http:" && parsed.protocol !== "https:")
+    throw shapeFault(path, "must begin with http:// or https://");
+  return text;
+};
+
+const positiveReader = (max: number): Reader<number> => integer({ min: 1, max });
+
+/** The family decides which kind of id a chain has. */
+const chainId: Reader<ChainId> = (value, path) =>
+  typeof value === "string"
+    ? string({ min: 1, max: 64 })(value, path)
+    : integer({ min: 0 })(value, path);
+
+/** An address alone, or one with the lines of its server. */
+const node: Reader<NodeLines> = (value, path) =>
+  typeof value === "string" ? { url: urlReader(value, path) } : nodeObject(value, path);
+
+const nodeObject = object(
+  { url: urlReader },
+  {
+    headersFile: string({ min: 1, max: 4096 }),
+    questionsPerHour: integer({ min: questionsPerHourMin, max: questionsPerHourMax }),
+  },
+);
+
+const chainShape = object(
+  {
+    family: oneOf(...familyNames),
+    chainId,
+    nodes: list(node, 8),
+    confirmations: (value, path) =>
+      (value === "finalized" ? "finalized" : positiveReader(10_000)(value, path)) as
+        | number
+        | "finalized",
+  },
+  { agentNodes: list(urlReader, 8), feeModel: string({ max: 32 }), explorer: urlReader },
+);
+
+/** The chain's id in its one spelling. Also checks the other settings that the family needs. */
+function chainIdOf(
+  { family: name, chainId, feeModel, confirmations }: ReturnType<typeof chainShape>,
+  path: string,
+): ChainId {
+  const family = families[name];
+  const id = family.readChainId(chainId);
+  if (id === null)
+    throw shapeFault(`${path}.chainId`, `is the id of no chain of the family ${name}`);
+  if (feeModel !== undefined && !family.feeModels.includes(feeModel)) {
+    const { feeModels } = family;
+    throw shapeFault(
+      `${path}.feeModel`,
+      feeModels.length === 0 ? "is not for this family" : `must be one of ${feeModels.join(", ")}`,
+    );
+  }
+  if (confirmations !== "finalized" && !family.countsConfirmations)
+    throw shapeFault(
+      `${path}.confirmations`,
+      'must be "finalized": this chain says by itself which blocks are final',
+    );
+  return id;
+}
+
+/** Addresses and further lines of a chain's nodes. `base` is the folder of relative paths. */
+function nodesIn(
+  { nodes }: Pick<ReturnType<typeof chainShape>, "nodes">,
+  path: string,
+  base: string,
+): Pick<ConfiguredChain, "servers"> & { readonly nodes: readonly string[] } {
+  const urls = nodes.map((one) => one.url);
+  if (urls.length === 0) throw shapeFault(`${path}.nodes`, "must name at least one node");
+  const lines = nodes.map(({ headersFile, ...one }) =>
+    headersFile === undefined ? one : { ...one, headersFile: resolve(base, headersFile) },
+  );
+  return { nodes: urls, ...serversOf(lines) };
+}
+
+/*
+ * Chains and currencies by name in gateway.config.json: each preset is expanded before the file is
+ * read, which is then checked as strictly as a file without presets. Source: docs/chains.md,
+ * section 1.
+ */
+
+/** The preset of each chain or currency, by the chain's name or currency's id. */
+type PresetOf = ReadonlyMap<string, string>;
+
+const chainLines = ["family", "chainId", "confirmations", "feeModel", "explorer"];
+const currencyLines = ["decimal", "name", "symbol", "minPaymentAmount", "contract", "market"];
+
+/** The file with each preset expanded. The reader reports a value that is no object. */
+function expandChainPresets(value: JsonValue): {
+  readonly value: JsonValue;
+  readonly chainPreset: PresetOf;
+  readonly currencyPreset: PresetOf;
+} {
+  const none = {
+    value,
+    chainPreset: new Map<string, string>(),
+    currencyPreset: new Map<string, string>(),
+  };
+  if (!isObject(value) || value.chains === undefined || value.currencies === undefined) return none;
+  if (!isObject(value.chains) || !isObject(value.currencies)) return none;
+  const { chains, currencies, ...presets } = expandPresets(value.chains, value.currencies, {
+    chainLines,
+    currencyLines,
+    wrong: (path, problem, known) =>
+      shapeFault(
+        `config.${path}`,
+        known.length === 0 ? problem : `${problem}; known are ${known.join(", ")}`,
+      ),
+  });
+  return { value: { ...value, chains, currencies }, ...presets };
+}
+
+function isObject(value: JsonValue): value is JsonObject {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
+}
+
+/* Amounts of a currency in the configuration: decimal strings in one spelling. */
+
+/**
+ * @throws AgentError JSON_SHAPE unless the text is an amount above zero in the currency's decimals
+ */
+function amountIn(text: string, decimal: number, path: string): string {
+  const amount = parseAmount(text, decimal);
+  if (!amount.ok)
+    throw shapeFault(path, `must be an amount above zero with at most ${decimal} decimals`);
+  return formatAmount(amount.units, decimal);
+}
+
+/**
+ * The amount that may be missing from a deposit: zero, or below the smallest deposit, so that a
+ * payment of nothing completes no deposit.
+ * @throws AgentError JSON_SHAPE
+ */
+function toleranceIn(text: string, least: string, decimal: number, path: string): string {
+  if (text === "0") return text;
+  const [tolerance, floor] = [
+    parseAmount(amountIn(text, decimal, path), decimal),
+    parseAmount(least, decimal),
+  ];
+  if (!tolerance.ok || !floor.ok || tolerance.units >= floor.units)
+    throw shapeFault(path, "must be below minPaymentAmount");
+  return formatAmount(tolerance.units, decimal);
+}
 
 export interface GatewayChain {
   readonly family: FamilyName;

@@ -5,38 +5,237 @@
  * Holds no state that the database does not have, except how far jobs were sent on this connection.
  * Sources: docs/protocol.md sections 4 to 7.
  */
+
 import { randomBytes } from "node:crypto";
 import type { WebSocket } from "ws";
 import { AgentError } from "../../base/fault.ts";
 import * as envelope from "../../protocol/envelope.ts";
-import type {
-  Ack,
-  EnvelopeKind,
-  Head,
-  Heartbeat,
-  Hello,
-  OpenSlots,
+import { frameKind, gatewayFrameBytesMax, openEnvelope } from "../../protocol/envelope.ts";
+import { zeroHash } from "../../protocol/identity.ts";
+import {
+  type Ack,
+  type Challenge,
+  type EnvelopeKind,
+  type Head,
+  type Heartbeat,
+  type Hello,
+  type Jobs,
+  kindsKnown,
+  type OpenSlots,
+  type Statement,
+  type Welcome,
 } from "../../protocol/messages.ts";
-import { jobsPerFrameMax, parseHello } from "../../protocol/payloads.ts";
+import {
+  endedPerAckMax,
+  jobsPerFrameMax,
+  parseHeartbeat,
+  parseHello,
+  parseStatement,
+  voidPerAckMax,
+} from "../../protocol/payloads.ts";
 import type { Recovery } from "../../protocol/recovery.ts";
-import { clearedMax, type Question, type Sightings } from "../../protocol/sightings.ts";
+import {
+  clearedMax,
+  parseQuestion,
+  type Question,
+  type Sightings,
+} from "../../protocol/sightings.ts";
 import { askedCeiling } from "../deposits/ceilings.ts";
 import { endedIds, recoveryOffer } from "../recovery/offer.ts";
 import { awaitsRecovery, recoveryOf } from "../recovery/recovery.ts";
 import { type LinkedAgent, readAgent, readLinkedAgent } from "../store/agents.ts";
+import { listForeign } from "../store/foreign.ts";
 import { listMovedEnded } from "../store/moved-payments.ts";
+import { listRecalled } from "../store/recalls.ts";
 import type { AgentRow } from "../store/rows.ts";
+import type { Database } from "../store/store.ts";
+import { listUnknownCoins } from "../store/unknown-coins.ts";
+import { isAnyNamed, listUnreachable } from "../store/unreachable.ts";
 import { listEndedVoidInRange, listVoidHashes } from "../store/void-attempts.ts";
-import { claimedAgent, helloBytesMax } from "./claimed.ts";
-import { challengeOf, isOutdated, jobsOf, readFrame, welcomeOf } from "./link-frames.ts";
 import { type CloseReason, closeCodes, closeWords } from "./link-limits.ts";
-import { namedOf } from "./named.ts";
-import { answeredUpTo, fillEnvelope, jobsAfter } from "./outbox.ts";
+import { answeredUpTo, fillEnvelope, jobsAfter, type PendingJob } from "./outbox.ts";
 import type { LiveAgent, SessionRooms } from "./session-rooms.ts";
 import { type JobSigner, jobSigner } from "./sign-job.ts";
 import { headOf } from "./standing.ts";
 import { behindAgent, outdatedAgent } from "./statements.ts";
-import { UnreportedEnds } from "./untold.ts";
+
+/*
+ * The news for the next acknowledgements of one connection: withdrawals that have ended, and
+ * void attempts. An acknowledgement can be lost on an open connection, so each ended one is told
+ * twice; the next handshake tells all again. Holds nothing that the database does not have.
+ */
+
+class UnreportedEnds {
+  readonly #ended = new Set<string>();
+  #told: string[] = []; // only once so far
+  readonly #repeated = new Set<string>(); // to be told a second time
+  readonly #commanded = new Set<string>(); // added already
+  readonly #voided = new Set<string>(); // hashes
+
+  get hasMore(): boolean {
+    return this.#ended.size + this.#voided.size > 0;
+  }
+
+  addEnded(ids: Iterable<string>): void {
+    for (const id of ids) this.#ended.add(id);
+  }
+
+  /** Those that an operator ended by a command, so by another process; each once a connection. */
+  addCommanded(ids: Iterable<string>): void {
+    for (const id of ids) {
+      if (!this.#commanded.has(id)) this.#ended.add(id);
+      this.#commanded.add(id);
+    }
+  }
+
+  addVoid(hashes: Iterable<string>): void {
+    for (const txHash of hashes) this.#voided.add(txHash);
+  }
+
+  /** The part of the next acknowledgement, which counts as told from now on. */
+  take(): Pick<Ack, "ended" | "void"> {
+    const ended = [...this.#ended].slice(0, endedPerAckMax);
+    for (const id of ended) {
+      this.#ended.delete(id);
+      if (!this.#repeated.delete(id)) this.#told.push(id);
+    }
+    const hashes = [...this.#voided].slice(0, voidPerAckMax);
+    for (const txHash of hashes) this.#voided.delete(txHash);
+    return { ended, ...(hashes.length === 0 ? {} : { void: hashes }) };
+  }
+
+  /** The ended ones that were told once come a second time. */
+  repeat(): void {
+    const again = this.#told;
+    this.#told = [];
+    for (const id of again) this.#repeated.add(id);
+    this.addEnded(again);
+  }
+}
+
+/*
+ * Withdrawals and transactions that each acknowledgement names, as the database has them: those
+ * that no block takes, those of them that may be ended, recalls, and transactions that nothing
+ * here signed. Sources: docs/protocol.md sections 6.6, 6.7 and 6.9.
+ */
+
+/**
+ * The lists of an agent; one that would be empty is left out. A database restored from a backup may
+ * lack signatures until the agent has caught up in this `run`, so nothing is foreign before.
+ */
+export function namedOf(
+  database: Database,
+  agent: Pick<LinkedAgent, "id" | "caughtUp" | "accounts" | "networks">,
+  run: string,
+): Pick<Ack, "unreachable" | "endable" | "recalled" | "foreign"> {
+  const isAny = isAnyNamed(database);
+  const unreachable = isAny ? listUnreachable(database, agent.id) : [];
+  const endable = unreachable.length === 0 ? [] : listUnknownCoins(database, agent.id, true);
+  const recalled = isAny ? listRecalled(database, agent.id) : [];
+  const foreign = agent.caughtUp === run ? listForeign(database, agent) : [];
+  return {
+    ...(unreachable.length === 0 ? {} : { unreachable }),
+    ...(endable.length === 0 ? {} : { endable }),
+    ...(recalled.length === 0 ? {} : { recalled }),
+    ...(foreign.length === 0 ? {} : { foreign }),
+  };
+}
+
+/*
+ * The welcome of an agent, and the frames of one whose hello was accepted: each is verified under
+ * the key of its kind, read, and belongs to this agent and epoch. Source: docs/protocol.md sections
+ * 2 and 4.1.
+ */
+
+type AgentFrame =
+  | { readonly kind: "statement"; readonly message: Statement }
+  | { readonly kind: "heartbeat"; readonly message: Heartbeat }
+  | { readonly kind: "question"; readonly message: Question };
+
+const kinds = ["statement", "heartbeat", "question"] as const;
+
+/**
+ * The message of a frame, or the reason to end the link.
+ * @throws AgentError ENVELOPE_*, JSON_*
+ */
+function readFrame(live: LiveAgent, frame: Uint8Array): AgentFrame | CloseReason {
+  const publicKey = frameKind(frame) === "statement" ? live.signerKey : live.linkKey;
+  const { kind, payload } = openEnvelope(frame, {
+    kinds,
+    publicKey,
+    bytesMax: gatewayFrameBytesMax,
+  });
+  if (kind === "heartbeat") {
+    const message = parseHeartbeat(payload);
+    return message.agent === live.id ? { kind, message } : "protocol";
+  }
+  const read: AgentFrame =
+    kind === "question"
+      ? { kind, message: parseQuestion(payload) }
+      : { kind: "statement", message: parseStatement(payload) };
+  if (read.message.agent !== live.id) return "protocol";
+  return read.message.ledgerEpoch === live.ledgerEpoch ? read : "ledgerEpoch";
+}
+
+/** The welcome for the agent's run that gave `answers`, with what this database holds of it. */
+function welcomeOf(agent: AgentRow, answers: string, challenge: string, at: number): Welcome {
+  return {
+    agent: agent.id,
+    wallet: agent.wallet,
+    ledgerEpoch: agent.ledgerEpoch,
+    challenge,
+    answers,
+    gatewayHead: headOf(agent),
+    jobs: { sequence: agent.jobSequence, hash: agent.jobSequence === 0 ? zeroHash : agent.jobHash },
+    at,
+  };
+}
+
+/** An envelope of jobs, each under the gateway's own signature. */
+function jobsOf(
+  agent: Pick<AgentRow, "id" | "wallet" | "headSeq" | "headHash">,
+  ledgerEpoch: number,
+  batch: readonly PendingJob[],
+  sign: JobSigner,
+  at: number,
+): Jobs {
+  return {
+    agent: agent.id,
+    wallet: agent.wallet,
+    ledgerEpoch,
+    gatewayHead: headOf(agent),
+    at,
+    jobs: batch.map((job) => job.text),
+    signatures: batch.map((job) => sign(job.text)),
+  };
+}
+
+/** A program that names no kinds refuses a challenge with a field that it does not know. */
+function challengeOf(nonce: string, isNaming: boolean, at: number): Challenge {
+  return isNaming ? { nonce, kinds: kindsKnown, at } : { nonce, at };
+}
+
+/** True for the hello of an agent whose program knows fewer kinds than this one. */
+function isOutdated({ kinds = 0 }: Hello): boolean {
+  return kinds < kindsKnown;
+}
+
+/*
+ * The claimed sender of a hello, read before the hello is parsed. Source: docs/protocol.md section
+ * 4.1.
+ */
+
+/** Largest size of a hello's frame. */
+const helloBytesMax = 4096;
+
+/**
+ * Returns the agent that a hello claims to come from, found without parsing. Use it only to choose
+ * the key that must have signed the hello.
+ */
+function claimedAgent(frame: Uint8Array): string {
+  if (frame.length > helloBytesMax) return "";
+  return /"agent":\s*"([0-9a-f]{16})"/.exec(Buffer.from(frame).toString("latin1"))?.[1] ?? "";
+}
 
 /** How long an ended withdrawal may wait for others, so that they share an acknowledgement. */
 const endedMs = 20;

@@ -138,7 +138,7 @@ const responses: Json = {
   },
 };
 
-const idOf = (name: string): string =>
+const webhookIdOf = (name: string): string =>
   name.replace(/[._]([a-z])/g, (_, letter: string) => letter.toUpperCase());
 
 function bodyOf(name: Type): Json {
@@ -162,7 +162,7 @@ export const webhooks: Json = Object.fromEntries(
     name,
     {
       post: {
-        operationId: idOf(name),
+        operationId: webhookIdOf(name),
         summary: moments[name],
         tags: ["Callbacks"],
         security: [],

@@ -4,9 +4,16 @@
  * Completed. An operator types it with a reason, which stays in the audit table.
  */
 import type { Command } from "commander";
-import { type Refusal, refuse } from "../../base/fault.ts";
-import { payeeOf } from "../../chains/payees.ts";
-import type { GatewayConfig } from "../config/config.ts";
+import { AgentError, type Refusal, refuse } from "../../base/fault.ts";
+import { lineOf } from "../../base/state-end.ts";
+import { openWatcher } from "../../chains/connect.ts";
+import { familyOf } from "../../chains/families.ts";
+import type { WatcherNodes } from "../../chains/nodes.ts";
+import { hasTags, payeeOf } from "../../chains/payees.ts";
+import type { GatewayChain, GatewayConfig } from "../config/config.ts";
+import { readSecretFile } from "../config/secret-file.ts";
+import { FaultBook } from "../faults/book.ts";
+import { rightClock } from "../own-clock.ts";
 import { type AuditAct, listActsOn, recordAct } from "../store/audit.ts";
 import {
   type LeftPayment,
@@ -15,8 +22,11 @@ import {
   listUnattributed,
 } from "../store/credits.ts";
 import { isUnattributed } from "../store/forgotten-addresses.ts";
+import { endHoldsOf, isHeldByGap } from "../store/gap-holds.ts";
 import { type GonePayment, listGoneOf } from "../store/gone-payments.ts";
+import { listFinalOf } from "../store/payments.ts";
 import type { PaymentRow, TransactionRow } from "../store/rows.ts";
+import { createSignals } from "../store/signals.ts";
 import type { Database } from "../store/store.ts";
 import { listStrayTotals, type StrayTotal } from "../store/stray-sums.ts";
 import { listSweepNotes } from "../store/sweeps.ts";
@@ -28,19 +38,22 @@ import {
   type TransactionQuery,
 } from "../store/transaction-lists.ts";
 import { askReread, type UnreadRow } from "../store/unread-transactions.ts";
+import { currenciesOf, type WatchedChain } from "../watcher/chain.ts";
+import { nodeLog } from "../watcher/node-log.ts";
+import { proveByHash } from "../watcher/proven.ts";
 import { dateOf, type Operator } from "./accounts.ts";
 import {
   asOperator,
   type JsonOption,
+  makeLog,
   printJson,
   printList,
   printText,
+  readClock,
   requireAllowed,
 } from "./command.ts";
 import { creditDeposit, creditNamed, paymentName } from "./crediting.ts";
-import { addRelease, heldLines } from "./gap-releasing.ts";
 import { areKnown } from "./named.ts";
-import { openNodes, provePayments } from "./proving.ts";
 import {
   amountText,
   describeActs,
@@ -55,7 +68,174 @@ import {
   withFilters,
 } from "./records.ts";
 import { addDecisions, goneLines, listedGone } from "./revoking.ts";
+import { gatewayEnds } from "./state-ends.ts";
 import { csvTable, nextLook, readRemark, rowCount, withAct, withBoth } from "./words.ts";
+
+/*
+ * `deposits credit ID --payment HASH` for a payment that the database does not have, on a chain
+ * whose payments differ by tags: the gateway's own nodes prove it, and it is kept as the running
+ * gateway would have kept it. Works while the gateway runs.
+ */
+
+/** Opens the questions to the nodes of a chain of the configuration, by its name there. */
+type OpenNodes = (name: string, chain: GatewayChain) => Pick<WatcherNodes, "paymentBy" | "close">;
+
+const openNodes: OpenNodes = (name, chain) =>
+  openWatcher({ chain, readSecretFile, log: nodeLog(makeLog("error"), name) });
+
+/**
+ * Keeps the payments by these hashes to the account of a deposit, those alone that the database
+ * does not have. Other chains have balances, which tell what came: nothing is asked there. Harmless
+ * to call twice. Refuses GATEWAY_UNKNOWN_RECORD, and GATEWAY_PAYMENT_UNPROVEN for one that the
+ * nodes do not prove.
+ */
+export async function provePayments(
+  by: Operator,
+  {
+    config,
+    open,
+  }: { readonly config: Pick<GatewayConfig, "chains" | "currencies">; readonly open: OpenNodes },
+  id: string,
+  { payments, reason }: { readonly payments: readonly string[]; readonly reason: string },
+): Promise<{ readonly ok: true } | Refusal> {
+  const { database } = by.store;
+  const row = namedTransaction(database, "deposit", id);
+  if (row === undefined) return refuse("GATEWAY_UNKNOWN_RECORD");
+  if (!hasTags(row.network)) return { ok: true };
+  const hashes = [...new Set(payments.map((name) => name.replace(/:-?\d+$/, "").toUpperCase()))];
+  const unknown = hashes.filter(
+    (one) =>
+      familyOf(row.network).isTxHash(one) && listFinalOf(database, row.network, one).length === 0,
+  );
+  if (unknown.length === 0) return { ok: true };
+  const named = Object.entries(config.chains).find(([, one]) => one.network === row.network);
+  if (named === undefined)
+    return refuse("GATEWAY_PAYMENT_UNPROVEN", `no chain of the configuration is ${row.network}`);
+  const reader = open(...named);
+  try {
+    const chain = chainOf(by, config.currencies, named, reader as WatcherNodes);
+    for (const txHash of unknown) {
+      const proven = await proveByHash(
+        chain,
+        { txHash, depositAddress: row.depositAddress },
+        (inside) =>
+          recordAct(inside, {
+            at: by.nowMs,
+            actor: by.actor,
+            act: "payment proven",
+            subject: id,
+            detail: `${txHash}: ${reason}`,
+          }),
+      );
+      if ("problem" in proven) return refuse("GATEWAY_PAYMENT_UNPROVEN", proven.problem);
+    }
+    return { ok: true };
+  } catch (error) {
+    if (!(error instanceof AgentError) || !error.code.startsWith("NODE_")) throw error;
+    return refuse("GATEWAY_PAYMENT_UNPROVEN", `${error.code}: ${error.message}`);
+  } finally {
+    reader.close();
+  }
+}
+
+function chainOf(
+  { store, run }: Operator,
+  currencies: GatewayConfig["currencies"],
+  [name, chain]: readonly [name: string, chain: GatewayChain],
+  reader: WatcherNodes,
+): WatchedChain {
+  // The native coin is paid alone, and no token is asked.
+  const tokens = { confirmed: new Set<string>(), out: new Map<string, string>(), askedAt: null };
+  const served = {
+    network: chain.network,
+    reader,
+    currencies: currenciesOf(chain, currencies),
+    tokens,
+  };
+  const told = {
+    faults: new FaultBook(readClock),
+    signals: createSignals(),
+    log: makeLog("error"),
+  };
+  return {
+    ...served,
+    ...told,
+    name,
+    store,
+    clock: readClock,
+    hasLongBlocks: false,
+    ownClock: () => rightClock,
+    confirmingMs: 0,
+    run: run ?? "",
+  };
+}
+
+/*
+ * `deposits release`: ends the hold of a request that lived in blocks which were given up. Where
+ * tags tell payments apart nothing but an operator's word ends it, other than its payment.
+ */
+
+/**
+ * Lets a request go that a gap holds which was given up: it expires like each other one. Refuses
+ * GATEWAY_UNKNOWN_RECORD, and GATEWAY_DEPOSIT_NOT_HELD for one that no gap holds, also at a second
+ * call.
+ */
+export function releaseDeposit(
+  by: Operator,
+  id: string,
+  reason: string,
+): { readonly ok: true } | Refusal {
+  return by.store.writeIfOk((database): { readonly ok: true } | Refusal => {
+    if (namedTransaction(database, "deposit", id) === undefined)
+      return refuse("GATEWAY_UNKNOWN_RECORD");
+    if (!endHoldsOf(database, id)) return refuse("GATEWAY_DEPOSIT_NOT_HELD");
+    recordAct(database, {
+      at: by.nowMs,
+      actor: by.actor,
+      act: "deposit released",
+      subject: id,
+      detail: reason,
+    });
+    return { ok: true };
+  });
+}
+
+/** Lines about a request that a gap holds, with the lines to type. */
+function heldLines({ store }: Operator, { id, network }: NamedTransaction): readonly string[] {
+  if (!isHeldByGap(store.database, id)) return [];
+  const held = "  held: it lived in blocks that were given up, and may have been paid in them";
+  if (!hasTags(network)) return [`${held}; it goes on once its balance was compared`];
+  return [
+    held,
+    `  do: look for payments with its tag in a block explorer`,
+    `      for each that there is: ${lineOf(gatewayEnds.deposits.late, { ID: `${id} --payment HASH` })}`,
+    `      if there is none:       ${lineOf(gatewayEnds.gaps.held, { ID: id })}`,
+  ];
+}
+
+function release(
+  id: string,
+  { reason, ...options }: JsonOption & { readonly reason: string },
+): void {
+  asOperator(options, (by) => {
+    if (!requireAllowed(releaseDeposit(by, id, reason))) return;
+    if (options.json === true) printJson({ transactionId: id, released: true });
+    else printText(`Released ${id}: it expires at its end, like each other one.`);
+  });
+}
+
+function addRelease(deposits: Command): void {
+  withAct(
+    deposits
+      .command("release")
+      .description(
+        "let one go that lived in blocks which were given up: no payment came for it in them",
+      )
+      .argument("<transactionId>"),
+  )
+    .requiredOption("--reason <text>", "why, for anybody who looks later", readRemark)
+    .action(release);
+}
 
 export function listDeposits(
   { store }: Operator,

@@ -5,12 +5,10 @@
  */
 import type { ComponentChildren, VNode } from "preact";
 import { renderToStaticMarkup } from "preact-render-to-string";
+import { encode } from "uqr";
 import { formatAmount } from "../../protocol/amount.ts";
 import type { Language } from "../answer/language.ts";
-import { fiatText, timeText } from "./format.ts";
-import { AddressGroups, ContactLine, CopyButton, NoticeSign, type NoticeTone } from "./parts.tsx";
 import type { PayerView } from "./payer-view.ts";
-import { QrCode } from "./qr.tsx";
 import {
   asksForMoney,
   dueUnits,
@@ -22,6 +20,193 @@ import {
   sumUnits,
 } from "./state.ts";
 import { type Figures, type Words, wordsIn } from "./words.ts";
+
+/*
+ * A QR code as inline SVG: one path of strokes, always dark on white, with the quiet zone of four
+ * modules that scanners need. Source: ISO/IEC 18004.
+ */
+
+const quiet = 4;
+
+/** The dark runs of each row, each a stroke through the middle of the row. */
+function strokes(rows: readonly (readonly boolean[])[]): string {
+  let path = "";
+  for (const [y, row] of rows.entries()) {
+    for (let x = 0; x < row.length; x += 1) {
+      if (row[x] !== true) continue;
+      const from = x;
+      while (row[x + 1] === true) x += 1;
+      path += `M${from} ${y}.5h${x + 1 - from}`;
+    }
+  }
+  return path;
+}
+
+interface QrDrawing {
+  readonly size: number; // modules of a side, with the quiet zone
+  readonly ink: string;
+}
+
+/** A page that waits asks for the same code every few seconds, and to draw it costs most. */
+const drawingsMax = 2_000;
+const drawings = new Map<string, QrDrawing>();
+
+function drawingOf(text: string): QrDrawing {
+  const known = drawings.get(text);
+  if (known !== undefined) return known;
+  const { data, size } = encode(text, { ecc: "M", border: quiet });
+  const drawing = { size, ink: strokes(data) };
+  if (drawings.size >= drawingsMax) drawings.delete(drawings.keys().next().value as string);
+  drawings.set(text, drawing);
+  return drawing;
+}
+
+function QrCode({ text, label }: { readonly text: string; readonly label: string }): VNode {
+  const { size, ink } = drawingOf(text);
+  return (
+    <svg class="qr" viewBox={`0 0 ${size} ${size}`} role="img" aria-label={label}>
+      <path class="qr-paper" d={`M0 0h${size}v${size}H0z`} />
+      <path class="qr-ink" d={ink} />
+    </svg>
+  );
+}
+
+/* Small parts of the payment page, each used in more than one place of it. */
+
+/** A zero and a letter that no hexadecimal digit is: the mark before the digits of an address. */
+const prefixForm = /^0[g-z]/;
+
+/** Prefix and groups of four, which a person can compare. Nothing stands between them in a copy. */
+export function groupsOf(address: string): readonly string[] {
+  const [prefix = ""] = prefixForm.exec(address) ?? [];
+  return [
+    ...(prefix === "" ? [] : [prefix]),
+    ...(address.slice(prefix.length).match(/.{1,4}/g) ?? []),
+  ];
+}
+
+/** The first and the last four characters at least, by which people compare addresses. */
+function isMarked(groups: readonly string[], at: number): boolean {
+  const isShort = (groups.at(-1)?.length ?? 0) < 4;
+  return (
+    at === (prefixForm.test(groups[0] ?? "") ? 1 : 0) || at >= groups.length - (isShort ? 2 : 1)
+  );
+}
+
+function AddressGroups({ address, id }: { readonly address: string; readonly id: string }): VNode {
+  const groups = groupsOf(address);
+  return (
+    <code class="groups" id={id}>
+      {groups.map((group, at) => (
+        <>
+          {at === 0 ? null : <wbr />}
+          {isMarked(groups, at) ? <b>{group}</b> : <span>{group}</span>}
+        </>
+      ))}
+    </code>
+  );
+}
+
+/** Hidden until the script runs, because it does nothing without. */
+function CopyButton({
+  of,
+  label,
+  words,
+}: {
+  readonly of: string;
+  readonly label: string;
+  readonly words: Words;
+}): VNode {
+  return (
+    <button type="button" class="copy" data-copy={of} data-copied={words.copied} hidden>
+      {label}
+    </button>
+  );
+}
+
+const shapes = {
+  wait: "M12 7v5l3.5 2",
+  good: "M7.5 12.5l3 3 6-6.5",
+  care: "M12 7v6M12 16.5v.1",
+  stop: "M8.5 8.5l7 7M15.5 8.5l-7 7",
+} as const;
+type NoticeTone = keyof typeof shapes;
+
+/** A sign beside a title, which says the same. */
+function NoticeSign({ tone }: { readonly tone: NoticeTone }): VNode {
+  return (
+    <svg class="sign" viewBox="0 0 24 24" aria-hidden="true">
+      <circle cx="12" cy="12" r="10" />
+      <path d={shapes[tone]} />
+    </svg>
+  );
+}
+
+const isMail = (contact: string): boolean => !contact.includes("://");
+
+/** A page is shown without its scheme. */
+function ContactLine({
+  contact,
+  orderId,
+}: {
+  readonly contact: string;
+  readonly orderId: string;
+}): VNode {
+  if (!isMail(contact)) {
+    return (
+      <a href={contact} target="_top" rel="noopener">
+        {contact.replace(/^https?:\/\//, "").replace(/\/$/, "")}
+      </a>
+    );
+  }
+  return (
+    <a
+      href={`mailto:${encodeURIComponent(contact).replace("%40", "@")}?subject=${encodeURIComponent(orderId)}`}
+    >
+      {contact}
+    </a>
+  );
+}
+
+/*
+ * Money and times as a reader of the page's language writes them. Amounts of coins stay as a wallet
+ * takes them, with a point, because a customer copies them.
+ */
+
+const localeOf: Readonly<Record<Language, string>> = { en: "en-GB", tr: "tr-TR" };
+const priceDigitsMax = 8;
+
+/** A format costs some hundred times more to make than to use, and a page uses three. */
+const moments: Readonly<Record<Language, Intl.DateTimeFormat>> = {
+  en: momentFormat("en"),
+  tr: momentFormat("tr"),
+};
+
+function momentFormat(language: Language): Intl.DateTimeFormat {
+  const options = { dateStyle: "medium", timeStyle: "short", timeZone: "UTC" } as const;
+  return new Intl.DateTimeFormat(localeOf[language], options);
+}
+
+/** A sum of fiat money by a decimal string, exact at any length. */
+function fiatText(language: Language, amount: string, currency: string): string {
+  const [, fraction = ""] = amount.split(".");
+  const digits = Math.min(priceDigitsMax, Math.max(2, fraction.length));
+  const options = {
+    style: "currency",
+    currency,
+    minimumFractionDigits: 2,
+    maximumFractionDigits: digits,
+  } as const;
+  const format = new Intl.NumberFormat(localeOf[language], options) as unknown as {
+    format(value: string): string;
+  };
+  return format.format(amount);
+}
+
+/** A moment in UTC, with the zone's name. */
+function timeText(language: Language, atMs: number): string {
+  return `${moments[language].format(atMs)} UTC`;
+}
 
 export interface PageFrame {
   readonly language: Language;

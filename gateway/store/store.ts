@@ -8,19 +8,322 @@
  */
 import { closeSync, existsSync, openSync, statSync } from "node:fs";
 import { DatabaseSync } from "@photostructure/sqlite";
-import { AgentError } from "../../base/fault.ts";
+import { AgentError, Bug, invariant } from "../../base/fault.ts";
 import type { GatewayLog } from "../../base/log.ts";
-import { unusableStore, walBytesMax } from "./disk.ts";
+import { isDiskFull, unusableStore, walBytesMax } from "./disk.ts";
 import { createTogether } from "./group-commit.ts";
-import { isBusy } from "./library-errors.ts";
+import { isBusy, isUncommitted } from "./library-errors.ts";
 import { schemaDigest, schemaVersion } from "./migrations.ts";
 import { readMeta } from "./read-meta.ts";
-import { changesRemembered, RowMemory } from "./row-memory.ts";
 import { schema } from "./schema.ts";
 import { requireNewest } from "./schema-check.ts";
 import type { Statements, Value } from "./statements.ts";
-import type { Trouble } from "./trouble.ts";
-import { Writer } from "./writer.ts";
+
+/*
+ * Remembers that the database takes no writes now, and asks again. A file that another process
+ * holds costs one wait of the busy time-out; after it every write is refused at once, because a
+ * wait blocks the whole process, and a probe each 250 ms finds the end. On a full disk each write
+ * is tried, which costs nothing, and a probe finds the end when no write comes. Source:
+ * sqlite.org/rescode.html (SQLITE_BUSY, SQLITE_FULL).
+ */
+
+/** Why nothing can be written now; "" if nothing is known to stand against it. */
+type Trouble = "" | "held" | "full";
+
+/** The connection's own part. */
+interface Connection {
+  /** Writes something that changes nothing, and takes note here of how it went. */
+  probe(): void;
+  /** Sets how long a statement waits for a file that another process holds. */
+  waitFor(ms: number): void;
+}
+
+const probeMs = 250;
+
+class WriteTrouble {
+  readonly #connection: Connection;
+  readonly #busyMs: number;
+  readonly #monotonic: () => number;
+  #trouble: Trouble = "";
+  #askedAt = 0;
+
+  /** `busyMs` is the connection's own wait, to which it goes back; `monotonic` in milliseconds. */
+  constructor(connection: Connection, busyMs: number, monotonic: () => number) {
+    this.#connection = connection;
+    this.#busyMs = busyMs;
+    this.#monotonic = monotonic;
+  }
+
+  /** Takes note of a write that failed. */
+  begin(trouble: "held" | "full"): void {
+    if (trouble === "full") this.endHeld();
+    else if (this.#trouble !== "held") this.#connection.waitFor(0);
+    this.#trouble = trouble;
+    this.#askedAt = this.#monotonic();
+  }
+
+  /** Takes note of a write that is durable. */
+  end(): void {
+    this.endHeld();
+    this.#trouble = "";
+  }
+
+  /** Takes note that the file could be had. */
+  endHeld(): void {
+    if (this.#trouble !== "held") return;
+    this.#connection.waitFor(this.#busyMs);
+    this.#trouble = "";
+  }
+
+  /** True if another process held the file at the last try. */
+  get isHeld(): boolean {
+    return this.#trouble === "held";
+  }
+
+  /** The trouble of now, asked again if the last answer is 250 ms old. */
+  now(): Trouble {
+    if (this.#trouble === "" || this.#monotonic() - this.#askedAt < probeMs) return this.#trouble;
+    this.#askedAt = this.#monotonic();
+    this.#connection.probe();
+    return this.#trouble;
+  }
+}
+
+/*
+ * The transactions of a store: one at a time on its one connection, each durable when it returns.
+ * Tells refused writes, of which nothing stays, from a commit with an unknown outcome. Source:
+ * sqlite.org/lang_transaction.html, "Response To Errors Within A Transaction".
+ */
+
+interface WriterOptions {
+  readonly raw: InstanceType<typeof DatabaseSync>;
+  readonly database: Statements; // the same connection
+  readonly path: string; // for messages
+  readonly log: GatewayLog;
+  readonly busyTimeoutMs: number;
+  readonly monotonic: () => number; // milliseconds
+}
+
+class Writer {
+  readonly #options: WriterOptions;
+  readonly #listeners: (() => void)[] = [];
+  readonly trouble: WriteTrouble;
+  #isPoisoned = false;
+  #isWriting = false;
+
+  constructor(options: WriterOptions) {
+    const { raw, busyTimeoutMs, monotonic } = options;
+    this.#options = options;
+    const waitFor = (ms: number): void => raw.exec(`PRAGMA busy_timeout = ${ms}`);
+    this.trouble = new WriteTrouble(
+      { probe: () => this.#probe(), waitFor },
+      busyTimeoutMs,
+      monotonic,
+    );
+  }
+
+  /** True after a commit with an unknown outcome. */
+  get isPoisoned(): boolean {
+    return this.#isPoisoned;
+  }
+
+  onPoisoned(listener: () => void): void {
+    this.#listeners.push(listener);
+  }
+
+  /** Runs `fn` in one transaction, which is rolled back unless its result `stays`. */
+  run<T>(fn: (database: Statements) => T, stays: (result: T) => boolean): T {
+    if (this.trouble.isHeld && this.trouble.now() === "held") throw this.#held();
+    return this.#transact(fn, stays);
+  }
+
+  #transact<T>(fn: (database: Statements) => T, stays: (result: T) => boolean): T {
+    const { raw, database, path } = this.#options;
+    if (this.#isPoisoned)
+      throw new AgentError(
+        "GATEWAY_STORE_POISONED",
+        "unknown",
+        `the database ${path} failed earlier`,
+        { path },
+      );
+    invariant(!this.#isWriting, "a database transaction inside another one");
+    this.#begin();
+    this.#isWriting = true;
+    try {
+      const result = fn(database);
+      if (result instanceof Promise) throw new Bug("a database transaction must not wait");
+      if (stays(result)) this.#commit();
+      else raw.exec("ROLLBACK");
+      return result;
+    } catch (error) {
+      this.#rollBack();
+      throw this.#refused(error);
+    } finally {
+      this.#isWriting = false;
+    }
+  }
+
+  #begin(): void {
+    try {
+      this.#options.raw.exec("BEGIN IMMEDIATE");
+    } catch (error) {
+      if (!isBusy(error)) throw this.#refused(error);
+      this.trouble.begin("held");
+      throw this.#held(error);
+    }
+    this.trouble.endHeld();
+  }
+
+  #commit(): void {
+    try {
+      this.#options.raw.exec("COMMIT");
+    } catch (error) {
+      throw isUncommitted(error) ? error : this.#poison(error);
+    }
+    this.trouble.end();
+  }
+
+  /** SQLite rolls back by itself after some errors, such as a full disk; its autocommit tells. */
+  #rollBack(): void {
+    const { raw } = this.#options;
+    if (!raw.isTransaction) return;
+    try {
+      raw.exec("ROLLBACK");
+    } catch (error) {
+      throw this.#poison(error);
+    }
+  }
+
+  /** Writes the file's own number again, which is a page of the file and no row of a table. */
+  #probe(): void {
+    if (this.#isWriting || this.#isPoisoned) return;
+    const { raw } = this.#options;
+    try {
+      this.#transact(
+        () => {
+          const row = raw.prepare("PRAGMA user_version").get() as { readonly user_version: number };
+          raw.exec(`PRAGMA user_version = ${row.user_version}`);
+        },
+        () => true,
+      );
+    } catch (error) {
+      if (!(error instanceof AgentError)) throw error;
+    }
+  }
+
+  #held(cause?: unknown): AgentError {
+    const { path } = this.#options;
+    return new AgentError(
+      "GATEWAY_STORE_BUSY",
+      "none",
+      `${path} is held by another process`,
+      { path },
+      { cause },
+    );
+  }
+
+  /** The fault of a write of which nothing stays; every other error is returned unchanged. */
+  #refused(error: unknown): unknown {
+    if (!isDiskFull(error)) return error;
+    this.trouble.begin("full");
+    const { path } = this.#options;
+    return new AgentError(
+      "GATEWAY_DISK_FULL",
+      "none",
+      `the disk of ${path} is full`,
+      { path },
+      { cause: error },
+    );
+  }
+
+  #poison(cause: unknown): AgentError {
+    const { path, log } = this.#options;
+    if (!this.#isPoisoned) {
+      this.#isPoisoned = true;
+      log.error(
+        { event: "store-failed", err: cause, path },
+        "the database failed while committing; nothing more is written",
+      );
+      for (const listener of this.#listeners) listener();
+    }
+    return new AgentError(
+      "GATEWAY_STORE_POISONED",
+      "unknown",
+      `the database ${path} failed while committing`,
+      { path },
+      { cause },
+    );
+  }
+}
+
+/*
+ * Rows that every request reads and that hardly ever change, kept in memory. A change by this
+ * process is seen at once, one by another process in the next turn of the event loop. Nothing is
+ * kept of what a transaction reads, since it may be rolled back, nor of rows that are not there,
+ * since an outsider can name any. Source: sqlite.org/pragma.html#pragma_data_version.
+ */
+
+/** Rows of one statement that are kept. */
+const rowsMax = 4_096;
+const changesThem = /^\s*(?:INSERT (?:OR [A-Z]+ )?INTO|UPDATE|DELETE FROM)\s+(?:keys|merchants)\b/;
+
+/** True if a statement changes a table whose rows are kept. */
+function changesRemembered(sql: string): boolean {
+  return changesThem.test(sql);
+}
+
+interface RowSource {
+  get<Row>(sql: string, ...values: readonly Value[]): Row | undefined;
+  /** A number that each commit of another connection changes. */
+  readonly version: () => number;
+  readonly isInTransaction: () => boolean;
+}
+
+class RowMemory {
+  readonly #source: RowSource;
+  readonly #rows = new Map<string, Map<string, unknown>>(); // by statement, then by id
+  #version: number | null = null;
+  #isChecked = false; // in this turn of the event loop
+
+  constructor(source: RowSource) {
+    this.#source = source;
+  }
+
+  /**
+   * The row of `keys` or `merchants` that `sql` selects by its id, as the database has it;
+   * undefined if there is none. The object is frozen.
+   */
+  read<Row>(sql: string, id: string): Row | undefined {
+    const { get, isInTransaction } = this.#source;
+    if (isInTransaction()) return get<Row>(sql, id);
+    this.#check();
+    const rows = this.#rows.get(sql) ?? new Map<string, unknown>();
+    const known = rows.get(id);
+    if (known !== undefined) return known as Row;
+    const row = get<Row>(sql, id);
+    if (row === undefined) return undefined;
+    if (rows.size >= rowsMax) rows.clear();
+    rows.set(id, Object.freeze(row));
+    this.#rows.set(sql, rows);
+    return row;
+  }
+
+  /** This process has changed a row, or may have. */
+  forget(): void {
+    this.#rows.clear();
+  }
+
+  #check(): void {
+    if (this.#isChecked) return;
+    this.#isChecked = true;
+    setImmediate(() => {
+      this.#isChecked = false;
+    });
+    const version = this.#source.version();
+    if (version !== this.#version) this.#rows.clear();
+    this.#version = version;
+  }
+}
 
 export type { Value } from "./statements.ts";
 
@@ -66,7 +369,7 @@ export interface Store {
 
 /**
  * No longer, because it blocks the whole process; and only for the first write that meets a held
- * file (trouble.ts).
+ * file.
  */
 const busyTimeoutMs = 1_000;
 /**

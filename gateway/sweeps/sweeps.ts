@@ -5,13 +5,12 @@
  * keeps the reason for each address that is not swept. Sources: docs/api.md, Sweeps;
  * docs/architecture.md, section 8.
  */
-
 import { AgentError } from "../../base/fault.ts";
 import type { GatewayLog } from "../../base/log.ts";
 import { resultOf } from "../../base/result.ts";
 import { momentOf } from "../../base/timestamp.ts";
-import { isFeeInside } from "../../chains/families.ts";
-import type { UnusableCoin } from "../../chains/nodes.ts";
+import { familyOf, isFeeInside } from "../../chains/families.ts";
+import type { SlotCounts, UnusableCoin } from "../../chains/nodes.ts";
 import { fundsOf, maxFeeUnits, nativeOf, pairedCurrencies } from "../balance/funds.ts";
 import type { GatewayConfig, GatewayCurrency } from "../config/config.ts";
 import { fiats } from "../config/fiat.ts";
@@ -25,8 +24,8 @@ import { readBalanceRow } from "../store/balances.ts";
 import { currencyHoldOf } from "../store/currency-holds.ts";
 import type { AgentRow } from "../store/rows.ts";
 import type { Signals } from "../store/signals.ts";
-import { unreachableCode } from "../store/slots.ts";
-import type { Store } from "../store/store.ts";
+import { highestUsed, pendingSlotOwner, unreachableCode } from "../store/slots.ts";
+import type { Database, Store } from "../store/store.ts";
 import {
   changedAtOnce,
   countOpenSweeps,
@@ -41,13 +40,17 @@ import {
   sweepPlacesFrom,
   turnAtOnce,
 } from "../store/sweeps.ts";
-import { listAssignedSweeps } from "../store/unreachable.ts";
-import type { Tip, WatchedChain } from "../watcher/chain.ts";
+import {
+  type AssignedSweep,
+  listAssignedSweeps,
+  listEndedUnreached,
+} from "../store/unreachable.ts";
+import { takeExpiry } from "../store/void-attempts.ts";
+import { updateWithdrawal } from "../store/withdrawals.ts";
+import { raiseAlarm, type Tip, type WatchedChain } from "../watcher/chain.ts";
 import { keyOn } from "../watcher/items.ts";
 import { canPay } from "../withdrawals/checks.ts";
 import { goOn, orderSweep } from "./orders.ts";
-import { checkReach, type ReachMemory, reopenPassed } from "./reach.ts";
-import { type NextSlot, nextSlotOf } from "./slots.ts";
 import {
   belowFee,
   type FiatWorth,
@@ -59,6 +62,203 @@ import {
   smallerOf,
 } from "./sweep-threshold.ts";
 import { type CoinMemory, checkUnknownCoins } from "./unknown-coins.ts";
+
+/*
+ * Slots of deposit addresses, from this gateway's own nodes. A sweep's job carries the next slot
+ * under the gateway's signature. A database restored from a backup knows too few slots, so a higher
+ * final count of the chain is used. If the chain's count is lower the sweep waits, because the
+ * database has final transactions that these nodes do not show. Reads only. Source:
+ * docs/protocol.md section 5.1.
+ */
+
+/** The next slot of an address; "" if the chain counts none. */
+interface NextSlot {
+  readonly ok: true;
+  readonly next: string;
+}
+
+/**
+ * Returns the next slot of an address. Final block, newest block and mempool must agree; otherwise
+ * a transaction of the address is on its way that nobody here ordered.
+ * @throws AgentError NODE_*
+ */
+async function nextSlotOf(
+  database: Database,
+  { network, reader }: WatchedChain,
+  address: string,
+): Promise<NextSlot | SweepRefusal> {
+  const { slots } = familyOf(network);
+  if (!slots.isCounted || reader.closed === undefined) return { ok: true, next: "" };
+  const slotCounts = await reader.closed(address);
+  const { final, latest, pending } = slotCounts;
+  if (!isQuiet(slotCounts))
+    return no("slot_moving", `final ${final}, newest ${latest}, with the pool ${pending}`);
+  const used = highestUsed(database, network, address);
+  const known = used === undefined ? slots.least : slots.next(used);
+  const next = `${final}`;
+  if (slots.compare(next, known) < 0)
+    return no("slot_behind", `the nodes count ${next}, the database ${known}`);
+  const ended = listEndedUnreached(database, network, address).find(({ slot }) => slot === next);
+  if (ended !== undefined) return no("slot_ended", `slot ${next} is of ${ended.id}`);
+  return { ok: true, next };
+}
+
+/**
+ * True if no block can take the slot of a sweep: the chain's count is below it, and no open sweep
+ * has the next slot. False if the nodes do not agree, or a transaction is on its way.
+ */
+function isBeyond(
+  database: Database,
+  { network, account, slot }: AssignedSweep,
+  slotCounts: SlotCounts,
+): boolean {
+  const count = `${slotCounts.final}`;
+  if (!isQuiet(slotCounts) || familyOf(network).slots.compare(count, slot) >= 0) return false;
+  return pendingSlotOwner(database, { network, account, slot: count }) === undefined;
+}
+
+function isQuiet({ final, latest, pending, isSame }: SlotCounts): boolean {
+  return isSame && latest === final && pending === final;
+}
+
+function no(reason: SweepRefusal["reason"], detail: string): SweepRefusal {
+  return { ok: false, reason, detail };
+}
+
+/*
+ * Checks open sweeps that do not advance: whether the chain's final count can reach their slot. A
+ * sweep with an unreachable slot is stuck, does not count against the limit of open sweeps, and is
+ * reported to its agent, whose operator may end the sweep. An ended sweep stays ended unless the
+ * chain passes its slot later. Then the sweep is open again, and the watcher decides how it ended.
+ * A pass asks a limited number of questions.
+ */
+
+/** A sweep with a later change is still on its way. */
+const stillMs = 600_000;
+const againMs = 300_000;
+/** Few sweeps are ever ended, each by an operator. */
+const endedAgainMs = 3_600_000;
+const reachedPerPassMax = 16;
+
+/** When each sweep was last checked. */
+type ReachMemory = Map<string, number>;
+
+/**
+ * Runs one pass. A node's fault leaves the other sweeps for the next pass.
+ * @returns the ids of the rows that changed
+ */
+async function checkReach(chain: WatchedChain, memory: ReachMemory): Promise<readonly string[]> {
+  const { network, reader, store } = chain;
+  if (!familyOf(network).slots.isCounted || reader.closed === undefined) return [];
+  const nowMs = chain.clock();
+  const open = listAssignedSweeps(store.database, network).filter(
+    ({ changedAt }) => Math.abs(nowMs - changedAt) >= stillMs,
+  );
+  const ended = listEndedUnreached(store.database, network, null);
+  const known = new Set([...open, ...ended].map(({ id }) => id));
+  for (const id of memory.keys()) if (!known.has(id)) memory.delete(id);
+  // A clock that was ahead for a while keeps nothing from being asked for.
+  const since = ({ id }: AssignedSweep): number =>
+    Math.abs(nowMs - (memory.get(id) ?? Number.NEGATIVE_INFINITY));
+  const due = [
+    ...open.filter((one) => since(one) >= againMs),
+    ...ended.filter((one) => since(one) >= endedAgainMs),
+  ];
+  const changed: string[] = [];
+  for (const sweep of due.slice(0, reachedPerPassMax)) {
+    memory.set(sweep.id, nowMs);
+    try {
+      const slotCounts = await reader.closed(sweep.account);
+      changed.push(...store.write((database) => judge(chain, database, sweep, slotCounts)));
+    } catch (error) {
+      if (!(error instanceof AgentError)) throw error;
+    }
+  }
+  return changed;
+}
+
+/** Returns the ids of the rows that changed. */
+function judge(
+  chain: WatchedChain,
+  database: Database,
+  sweep: AssignedSweep,
+  slotCounts: SlotCounts,
+): readonly string[] {
+  const count = `${slotCounts.final}`;
+  if (listEndedUnreached(database, chain.network, sweep.account).some(({ id }) => id === sweep.id))
+    return slotCounts.isSame ? reopenPassed(chain, database, sweep.account, count) : [];
+  const isChanged = isBeyond(database, sweep, slotCounts)
+    ? strand(chain, database, sweep, count)
+    : free(chain, database, sweep);
+  return isChanged ? [sweep.id] : [];
+}
+
+/**
+ * Strands only a sweep that is still open, because the row may have changed while the nodes were
+ * asked.
+ */
+function strand(
+  chain: WatchedChain,
+  database: Database,
+  sweep: AssignedSweep,
+  count: string,
+): boolean {
+  const { id, account, network, currency, slot } = sweep;
+  const now = listAssignedSweeps(database, network).find((one) => one.id === id);
+  if (now === undefined || now.stage === "confirming") return false;
+  // The agent has already reported the end.
+  if (takeExpiry(database, id) !== undefined)
+    return updateWithdrawal(
+      database,
+      id,
+      { status: 2, stage: "expired", code: unreachableCode },
+      chain.clock(),
+    );
+  if (now.code === unreachableCode && now.stage === "stuck") return false;
+  const detail = `slot ${slot} of ${account}, the chain counts ${count}: end ${id} at the agent`;
+  raiseAlarm(chain, database, { code: unreachableCode, subject: id, detail });
+  keepSweepNote(database, {
+    address: account,
+    network,
+    currency,
+    reason: "slot_unreachable",
+    detail,
+    at: chain.clock(),
+  });
+  return updateWithdrawal(database, id, { stage: "stuck", code: unreachableCode }, chain.clock());
+}
+
+/** Frees a sweep, because the chain has come so far or another transaction fills the gap. */
+function free(
+  chain: WatchedChain,
+  database: Database,
+  { id, account, network, currency }: AssignedSweep,
+): boolean {
+  const now = listAssignedSweeps(database, network).find((one) => one.id === id);
+  if (now === undefined || now.code !== unreachableCode) return false;
+  dropSweepNote(database, { address: account, network, currency });
+  return updateWithdrawal(database, id, { stage: "broadcast", code: "" }, chain.clock());
+}
+
+/**
+ * Reopens sweeps that were ended for their slot and whose slot the chain has passed since. Their
+ * own bytes, or others, used the slot, and the watcher judges which.
+ * @returns the ids of the rows that changed
+ */
+function reopenPassed(
+  chain: WatchedChain,
+  database: Database,
+  address: string,
+  count: string,
+): readonly string[] {
+  const { slots } = familyOf(chain.network);
+  const passed = listEndedUnreached(database, chain.network, address).filter(
+    ({ slot }) => slots.compare(slot, count) < 0,
+  );
+  for (const { id } of passed)
+    updateWithdrawal(database, id, { status: 0, stage: "broadcast", code: "" }, chain.clock());
+  return passed.map(({ id }) => id);
+}
 
 /** Addresses for which one pass asks the chain; the others come in the next passes. */
 const askedPerPassMax = 16;

@@ -33,7 +33,7 @@ const againMs = 600_000;
 /** Few are ever ended, each by an operator. */
 const endedAgainMs = 3_600_000;
 const stuckAfterMs = 3_600_000;
-const askedPerPassMax = 8;
+const comparedPerPassMax = 8;
 
 /** When each withdrawal was last checked, by its id. */
 export type CoinMemory = Map<string, number>;
@@ -62,7 +62,7 @@ export async function checkUnknownCoins(
   const isDue = ({ id, code, changedAt }: PinnedWithdrawal): boolean =>
     sinceMs(memory.get(id) ?? Number.NEGATIVE_INFINITY) >= againMs &&
     (code !== "" || sinceMs(changedAt) >= stillMs);
-  const due = open.filter(isDue).slice(0, askedPerPassMax);
+  const due = open.filter(isDue).slice(0, comparedPerPassMax);
   const changed = await lookAtEnded(chain, ended, memory);
   if (due.length === 0) return changed;
   const chainMs = await chainTime(chain, tip);
@@ -88,7 +88,7 @@ async function lookAtEnded(
   const isDue = ({ id }: EndedOnCoin): boolean =>
     Math.abs(nowMs - (memory.get(id) ?? Number.NEGATIVE_INFINITY)) >= endedAgainMs;
   const opened: string[] = [];
-  for (const one of ended.filter(isDue).slice(0, askedPerPassMax)) {
+  for (const one of ended.filter(isDue).slice(0, comparedPerPassMax)) {
     memory.set(one.id, nowMs);
     if ((await settled(() => reader.isCoinShown?.(coinOf(one)))) !== true) continue;
     if (store.write((database) => open(chain, database, one, nowMs))) opened.push(one.id);

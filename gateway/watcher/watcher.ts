@@ -5,20 +5,20 @@
  * a fault of one part does not delay the others. But no attempt is marked void while blocks wait to
  * be read. Sources: docs/architecture.md sections 2 and 8.
  */
-
-import type { AgentError } from "../../base/fault.ts";
+import { AgentError } from "../../base/fault.ts";
 import type { GatewayLog } from "../../base/log.ts";
-import { resultOf } from "../../base/result.ts";
+import { good, type Result, resultOf } from "../../base/result.ts";
 import { openWatcher } from "../../chains/connect.ts";
-import { familyOf } from "../../chains/families.ts";
+import { expiryExclusionOf, familyOf } from "../../chains/families.ts";
 import { type ChainPace, paceOf } from "../../chains/final-times.ts";
 import { healthOf } from "../../chains/health.ts";
 import { lookPauseMs } from "../../chains/look-pause.ts";
+import { inWaves } from "../../chains/map-limit.ts";
 import type { WatcherNodes } from "../../chains/nodes.ts";
 import type { GatewayChain, GatewayConfig } from "../config/config.ts";
 import { FaultBook } from "../faults/book.ts";
 import { unreadPrefix } from "../faults/domains.ts";
-import { idIn } from "../faults/fault.ts";
+import { type Fault, idIn } from "../faults/fault.ts";
 import {
   boundsOf,
   type ChainClock,
@@ -28,23 +28,28 @@ import {
   noteHead,
   unseenClock,
 } from "../own-clock.ts";
+import { agentsVersion, listAccountsNow } from "../store/agents.ts";
 import { readCursor } from "../store/cursors.ts";
+import { gapOver } from "../store/gaps.ts";
+import { isLevel, keepLevel, keepLevelTrouble, levelTrouble } from "../store/levels.ts";
 import { newestDetectedBlock } from "../store/payments.ts";
 import { countChainWaits } from "../store/restored-database.ts";
 import type { Signals } from "../store/signals.ts";
 import type { Store } from "../store/store.ts";
+import { isUnread } from "../store/unread-transactions.ts";
 import { type AheadMemory, askAhead, isShortAhead, lookAhead, newAheadMemory } from "./ahead.ts";
 import { type ArrivingMemory, newArrivingMemory, watchArriving } from "./arriving.ts";
 import { type BalanceMemory, newBalanceMemory, readBalances } from "./balances.ts";
+import { timeOfHead } from "./block-times.ts";
 import { currenciesOf, type Tip, type WatchedChain } from "./chain.ts";
 import { type ChainStatus, nodesOf, whyNot } from "./chain-status.ts";
 import { newTokenMemory } from "./decimals.ts";
 import { type DepositMemory, newDepositMemory } from "./deposit-memory.ts";
 import { checkTokens, scanDeposits } from "./deposits.ts";
+import { blocksOf } from "./gaps.ts";
 import { keyOn } from "./items.ts";
-import { keepLevels, type LevelMemory, newLevelMemory } from "./level.ts";
 import { faultWords, nodeLog } from "./node-log.ts";
-import { tellForeign } from "./outgoing-transactions.ts";
+import { keepSeenOutgoing, tellForeign } from "./outgoing-transactions.ts";
 import {
   askCurrencies,
   beginPass,
@@ -54,8 +59,167 @@ import {
   tryJob,
 } from "./pass-faults.ts";
 import { checkVoid, newVoidMemory, type VoidMemory } from "./void-attempts.ts";
-import type { Watcher } from "./watcher-view.ts";
 import { checkWithdrawals, newWithdrawalMemory, type WithdrawalMemory } from "./withdrawals.ts";
+
+/* The watcher as other rooms see it. Only types. */
+
+/** The loops of all chains, and their view for other rooms. */
+export interface Watcher {
+  /** True after every chain was read, and while none is stale. */
+  ready(): boolean;
+  chainStatus(): readonly ChainStatus[];
+  /**
+   * For a payment in a block that is not final yet: the number of blocks from its own to the head;
+   * null if unknown.
+   */
+  confirmations(transactionId: string): number | null;
+  /**
+   * The reasons why currencies are out of service, by their ids: their contracts do not confirm
+   * their decimals, or no balance in them can be read.
+   */
+  outOfService(): ReadonlyMap<string, string>;
+  /**
+   * When the newest pass that read a network's blocks to the tip had asked for the tip; null before
+   * the first.
+   */
+  readAt(network: string): number | null;
+  /** The waits for the chains that had begun when that pass began; null before the first. */
+  waitsRead(network: string): number | null;
+  /** The judgement of this machine's clock by the chains that have a preset. */
+  ownClock(): ClockState;
+  /** The faults of single items that stand, on every chain, oldest first. */
+  faults(): readonly Fault[];
+  /**
+   * Since when a currency cannot be read, or an address in it; null if both can. Unix milliseconds.
+   */
+  unreadSince(place: {
+    readonly network: string;
+    readonly currency: string;
+    readonly address: string;
+  }): number | null;
+  /** True while a network's final block is much older than usual, and new blocks come. */
+  isLate(network: string): boolean;
+  /** The nodes of a network, for questions beside the passes; undefined for another network. */
+  readerOf(network: string): WatcherNodes | undefined;
+  /** Ends the loops; resolves when nothing more is written. Harmless to call again. */
+  close(): Promise<void>;
+}
+
+/*
+ * Says of which hot wallets the chain was read far enough in this run, so that their jobs may get
+ * places: every block up to a head that was asked for after the start, the ones that are not final
+ * included. A node may have bytes beside its blocks: where nodes show these, the wallet's are read;
+ * where they do not, and only expiry excludes a second payment, blocks are read for as long as the
+ * chain needs to take such bytes. A payment leaves the mempool for a block at any moment, so the
+ * blocks are read once more after the mempool, up to a head that was asked for after it. Bytes that
+ * no node shows stay unknown. Source:
+ * docs/threat-model.md, section 4.
+ */
+
+const questionsAtOnce = 16;
+
+/** State that is not in the tables, because a run begins with none. */
+interface LevelMemory {
+  firstMs: number | null; // own time of the first head that was asked for; null before it, or if it does not count
+  allAt: number | null; // the list of agents whose wallets all are level in this run; null for none
+  /** Accounts whose mempool was read before the head of the next pass is asked for. */
+  readonly beside: Set<string>;
+}
+
+export function newLevelMemory(): LevelMemory {
+  return { firstMs: null, allAt: null, beside: new Set() };
+}
+
+/**
+ * Makes hot wallets level whose chain was read up to this tip. `isReached`: all blocks up to its
+ * head were read and kept in this pass, but those of the accounts in `unseen`.
+ * @returns true if a wallet only waits for another pass
+ * @throws AgentError NODE_CLOSED; then nothing changes
+ */
+export async function keepLevels(
+  chain: WatchedChain,
+  tip: Tip,
+  memory: LevelMemory,
+  isReached: boolean,
+  unseen: ReadonlySet<string> = new Set(),
+): Promise<boolean> {
+  const { store, network, run, reader } = chain;
+  const version = agentsVersion(store.database);
+  if (memory.allAt === version) return false;
+  const open = listAccountsNow(store.database, network).filter(
+    (account) => !isLevel(store.database, { network, account }, run),
+  );
+  memory.allAt = open.length === 0 ? version : null;
+  if (open.length === 0) return false;
+  const past = await isPastUnseen(chain, tip, memory);
+  if (past.ok && !(isReached && past.value)) return false;
+  const whyNot = async (account: string): Promise<string> =>
+    unseen.has(account)
+      ? "its newest transactions cannot be read, or are more than can be kept"
+      : troubleOf(chain, account);
+  const troubles = past.ok
+    ? await inWaves(open, questionsAtOnce, whyNot)
+    : open.map(
+        () =>
+          `the time of block ${tip.head.number} cannot be read: ${past.fault.code}: ${past.fault.message}`,
+      );
+  store.write((database) => {
+    for (const [at, account] of open.entries()) {
+      const trouble = troubles[at] ?? "";
+      const wallet = { network, account };
+      const isSeen = reader.unconfirmed === undefined || memory.beside.has(account);
+      if (trouble === "" && isSeen) keepLevel(database, wallet, run);
+      else if (levelTrouble(database, wallet) !== trouble)
+        keepLevelTrouble(database, wallet, trouble);
+    }
+  });
+  const read = open.filter((account, at) => troubles[at] === "" && !memory.beside.has(account));
+  for (const account of read) memory.beside.add(account);
+  return reader.unconfirmed !== undefined && read.length > 0;
+}
+
+/**
+ * True if blocks were made for so long since the first head of this run that they hold what nodes
+ * do not show.
+ */
+async function isPastUnseen(
+  chain: WatchedChain,
+  { head }: Tip,
+  memory: LevelMemory,
+): Promise<Result<boolean>> {
+  const exclusion = expiryExclusionOf(chain.network);
+  if (exclusion === null) return good(true);
+  const time = await timeOfHead(chain, head.number);
+  if (!time.ok) return time;
+  memory.firstMs ??= time.value;
+  return good(time.value >= memory.firstMs + exclusion.unseenMs);
+}
+
+/**
+ * Reads what nodes show of a wallet beside blocks. Returns why that cannot be; "" if it was read.
+ */
+async function troubleOf(chain: WatchedChain, account: string): Promise<string> {
+  const { reader } = chain;
+  // It may be the payment that both sides have forgotten.
+  if (isUnread(chain.store.database, chain.network, account))
+    return "a transaction of the wallet is in a block and cannot be read";
+  const gap = gapOver(chain.store.database, chain.network, [account]);
+  if (gap !== undefined) return `${blocksOf(gap)} could not be read`;
+  if (reader.unconfirmed === undefined) return "";
+  try {
+    const waiting = await reader.unconfirmed(account);
+    const crowded = keepSeenOutgoing(
+      chain,
+      waiting.map((one) => ({ ...one, block: null })),
+    );
+    return crowded.has(account)
+      ? "the mempool has more of its transactions that nothing explains than can be kept"
+      : "";
+  } catch (error) {
+    if (!(error instanceof AgentError) || error.code === "NODE_CLOSED") throw error;
+    return `the mempool of ${account} cannot be read: ${error.code}: ${error.message}`;
+  }
+}
 
 /** A pass that due work wakes comes no sooner after the one before. */
 const wakeMsMin = 1_000;
@@ -87,8 +251,6 @@ export interface WatcherOptions {
   /** Called and awaited at the end of each pass that could read the tip; rejects only for bugs. */
   readonly onPass?: (chain: WatchedChain, tip: Tip) => Promise<void>;
 }
-
-export type { Watcher } from "./watcher-view.ts";
 
 /** Starts a loop for every configured chain. */
 export function startWatcher(options: WatcherOptions): Watcher {

@@ -4,18 +4,20 @@
  * of questions; the remaining withdrawals come in the next passes. A withdrawal that is no longer
  * pending is never changed again. Sources: docs/architecture.md sections 2 and 8.
  */
-
 import type { CodeWithCause } from "../../base/causes.ts";
 import { resultOf } from "../../base/result.ts";
 import { familyOf, isFeeInside } from "../../chains/families.ts";
 import type { Payment } from "../../chains/family.ts";
 import { inWaves } from "../../chains/map-limit.ts";
-import type { EndingTransaction, Judgement } from "../../chains/nodes.ts";
+import type { EndingTransaction, Judgement, MovedOtherwise } from "../../chains/nodes.ts";
 import { attemptsMax } from "../../protocol/payloads.ts";
 import type { FaultKey } from "../faults/fault.ts";
 import { MerchantTurns, type PassTurn } from "../faults/turns.ts";
-import { isBelow } from "../store/below-beginning.ts";
+import { belowCode, belowEndedCode, isBelow, markBelow } from "../store/below-beginning.ts";
+import { holdCurrency } from "../store/currency-holds.ts";
+import { keepMoved } from "../store/moved-payments.ts";
 import { ReservedChanges } from "../store/reserved.ts";
+import type { TransactionRow } from "../store/rows.ts";
 import {
   isAttemptOfAnother,
   type JudgedRow,
@@ -23,14 +25,84 @@ import {
   type SignedWithdrawal,
 } from "../store/signatures.ts";
 import type { Database } from "../store/store.ts";
-import { hasExpiries } from "../store/void-attempts.ts";
-import { endWithdrawal, moveWithdrawal } from "../store/withdrawals.ts";
-import { isProven, strandBelow } from "./below-beginning.ts";
+import { hasExpiries, takeExpiry } from "../store/void-attempts.ts";
+import { endWithdrawal, moveWithdrawal, updateWithdrawal } from "../store/withdrawals.ts";
 import { contractOf, raiseAlarm, type Tip, type WatchedChain } from "./chain.ts";
 import { judgeUsed } from "./findings.ts";
 import { keyOn } from "./items.ts";
-import { noteMoved } from "./moved.ts";
 import { checkIncluded } from "./void-attempts.ts";
+
+/*
+ * A final attempt that moved something else than its order says: it is kept for the operator who
+ * ends the order, and its currency is held after the first. The contract's own doing holds it for
+ * all merchants; an agent that asked for something else holds it for its merchant alone, so that no
+ * merchant's server can stop the others' payouts.
+ */
+
+/**
+ * Runs inside the caller's transaction. A repeat holds nothing, so that a currency which an
+ * operator has resumed is held again by another payout alone.
+ */
+function noteMoved(
+  chain: WatchedChain,
+  database: Database,
+  { id, currency, merchant }: Pick<TransactionRow, "id" | "currency" | "merchant">,
+  { final, isContracts }: MovedOtherwise,
+): void {
+  if (final === null) return;
+  const { txHash, block } = final;
+  const at = chain.clock();
+  if (!keepMoved(database, { transactionId: id, txHash, block, feeUnits: `${final.feeUnits}`, at }))
+    return;
+  const held = isContracts ? "" : merchant;
+  if (!holdCurrency(database, { currency, merchant: held, at, transactionId: id, txHash })) return;
+  const whose = isContracts ? "of every merchant" : `of merchant ${merchant}`;
+  const detail = `${currency}: ${txHash} moved something else than ${id} asks for; payouts and sweeps ${whose} wait`;
+  raiseAlarm(chain, database, { code: "CURRENCY_MOVES_OTHERWISE", subject: id, detail });
+}
+
+/*
+ * A withdrawal with a slot below the first that its account ever had. This gateway's own nodes
+ * agree that the account did not exist when the order was made, in a final block with a number
+ * above the slot: an account begins at the number of its block, so no block takes the slot from it,
+ * and no earlier block can hold bytes that were signed later. The withdrawal is stuck from then on,
+ * named to its agent, and takes the place of no other; its agent's operator ends it.
+ */
+
+type UnreachableJudgement = Extract<Judgement, { readonly kind: "unreachable" }>;
+
+/**
+ * True if the account did not exist yet when the order was made. Otherwise an account of before,
+ * which was deleted, may have paid it.
+ */
+function isProven(
+  { createdAt }: Pick<TransactionRow, "createdAt">,
+  { absentMs }: UnreachableJudgement,
+): boolean {
+  return absentMs < createdAt;
+}
+
+/** Strands the withdrawal, or ends it if its agent has said so already. True if the row changed. */
+function strandBelow(
+  chain: WatchedChain,
+  database: Database,
+  { id }: Pick<TransactionRow, "id">,
+  { detail }: UnreachableJudgement,
+): boolean {
+  const nowMs = chain.clock();
+  const mark = markBelow(database, id, nowMs);
+  if (mark === "over") return false;
+  if (takeExpiry(database, id) !== undefined)
+    return updateWithdrawal(
+      database,
+      id,
+      { status: 2, stage: "expired", code: belowEndedCode },
+      nowMs,
+    );
+  if (mark === "known") return false;
+  raiseAlarm(chain, database, { code: belowCode, subject: id, detail });
+  return updateWithdrawal(database, id, { stage: "stuck", code: belowCode }, nowMs);
+}
 
 interface OpenWithdrawal {
   readonly id: string;

@@ -231,7 +231,7 @@ function modeOf({ operation, mode }: TransactionRow): JobMode {
 
 /**
  * The deposit address of a sweep or a top-up; the agent gets no other destination. The next slot is
- * the nodes' count when the sweep was ordered (gateway/sweeps/slots.ts). A row without a slot is
+ * the nodes' count when the sweep was ordered (gateway/sweeps/sweeps.ts). A row without a slot is
  * from an earlier attempt or was resent, and then the slot after those known here is used.
  */
 function placeOf(

@@ -9,7 +9,7 @@ import { Agent } from "node:http";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { createTokenMaker } from "../../clients/typescript/signature-token.ts";
-import { verifyToken } from "../../gateway/auth/signature-token.ts";
+import { verifyToken } from "../../gateway/auth/authenticate.ts";
 import { keepToken } from "../../gateway/store/jtis.ts";
 import { type Started, stop } from "../kit/processes.ts";
 import { cpuUsOf } from "./cpu.ts";

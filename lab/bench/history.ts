@@ -13,7 +13,7 @@ import type { LedgerRecord, RecordBody } from "../../agent/ledger/records.ts";
 import type { Row } from "../../agent/ledger/sorted-file.ts";
 import { readRules } from "../../agent/signer/policy/rules.ts";
 import { Core } from "../../agent/signer/state/core.ts";
-import { rowOfEnded } from "../../agent/signer/state/ended.ts";
+import { rowOfEnded } from "../../agent/signer/state/withdrawals.ts";
 import { publicKeyHex } from "../../protocol/envelope.ts";
 import { jobHashOf, transactionIdOf, zeroHash } from "../../protocol/identity.ts";
 import { makeSignerFolder, type SignerFolder, startSigner } from "../faults/signer-folder.ts";

@@ -148,7 +148,7 @@ export const repairs: readonly Repair[] = [
     name: "hour-without-end",
     fault:
       "A server was asked as often as the work wanted, whatever its provider allows in an hour.",
-    file: "chains/providers/node-gate.ts",
+    file: "chains/providers/node-pool.ts",
     find: 'if (use === "read") refuseAboveHour(node);',
     replace: 'if (use === "write") refuseAboveHour(node);',
     test: "test/chains/node-servers.test.ts",
@@ -484,7 +484,7 @@ export const repairs: readonly Repair[] = [
     name: "time-of-the-head-and-level",
     fault:
       "A head whose time no node told kept a chain of Tron from being read to its newest block.",
-    file: "gateway/watcher/level.ts",
+    file: "gateway/watcher/watcher.ts",
     find: "if (!time.ok) return time;",
     replace: "if (!time.ok) throw time.fault;",
     test: "test/watcher/payout-level.test.ts",
@@ -523,7 +523,7 @@ export const repairs: readonly Repair[] = [
   {
     name: "odd-item-blames-nobody",
     fault: "One odd transaction of an outsider put every server of its chain out of use.",
-    file: "chains/providers/unread-answers.ts",
+    file: "chains/providers/node-pool.ts",
     find: "if (isOfOthers) this.#unread.set(error, node);",
     replace: "if (isOfOthers && error.code === undefined) this.#unread.set(error, node);",
     test: "test/chains/ask-smaller.test.ts",
@@ -634,7 +634,7 @@ export const repairs: readonly Repair[] = [
   {
     name: "bare-words-refused",
     fault: "A server's bare words with a good status were an acceptance in doubt.",
-    file: "chains/utxo/node-refusals.ts",
+    file: "chains/utxo/node-sender.ts",
     find: "const isRefusal = (!told.ok && told.status < 500) ||",
     replace: "const isRefusal =",
     test: "test/chains/refusals.test.ts",
@@ -652,7 +652,7 @@ export const repairs: readonly Repair[] = [
   {
     name: "known-after-refused-tron",
     fault: "A Tron node that called its own refusal known counted as one that has the bytes.",
-    file: "chains/tron/node-refusals.ts",
+    file: "chains/tron/node-sender.ts",
     find: 'return heard?.kind === "taken" ? reply : (heard ?? { ...reply, kind: "doubtful" });',
     replace: "return heard === undefined ? reply : reply;",
     test: "test/chains/refusals.test.ts",
@@ -662,7 +662,7 @@ export const repairs: readonly Repair[] = [
     name: "flags-of-xrp-read",
     fault:
       "Bytes that a node of the XRP Ledger dropped without a known code were told as broadcast.",
-    file: "chains/xrp/node-refusals.ts",
+    file: "chains/xrp/node-sender.ts",
     find: "const isOpen = /^te[cr]/.test(result) && kept === null;",
     replace: "const isOpen = true;",
     test: "test/chains/refusals.test.ts",
@@ -719,7 +719,7 @@ export const repairs: readonly Repair[] = [
     name: "silent-connections-bounded",
     fault:
       "One address block could hold every descriptor of the gateway without one whole request.",
-    file: "gateway/api/connection-places.ts",
+    file: "gateway/api/server.ts",
     find: "closed?.destroy();",
     replace: "closed?.resume();",
     test: "test/gateway/silent-connections.test.ts",
@@ -801,7 +801,7 @@ export const repairs: readonly Repair[] = [
   {
     name: "held-file-remembered",
     fault: "Each write waited a second of its own for a database that another program held.",
-    file: "gateway/store/writer.ts",
+    file: "gateway/store/store.ts",
     find: 'if (this.trouble.isHeld && this.trouble.now() === "held") throw',
     replace: "if (this.trouble.isHeld && this.#isPoisoned) throw",
     test: "test/gateway/passing-faults.test.ts",
@@ -876,7 +876,7 @@ export const repairs: readonly Repair[] = [
     name: "blocks-with-unread-payments-are-forgotten",
     fault:
       "A block with a payment that the nodes showed oddly for a moment was kept, and the payment was never read.",
-    file: "chains/evm/node-payments.ts",
+    file: "chains/evm/node-watcher.ts",
     find: "if (ours.unread.length > 0) kept.forget(content);",
     replace: "if (ours.unread.length < 0) kept.forget(content);",
     test: "test/watcher/watcher-odd-blocks.test.ts",
@@ -896,7 +896,7 @@ export const repairs: readonly Repair[] = [
     name: "payouts-are-read-whole-in-their-block",
     fault:
       "The sender of a payout was read after its block counted as read, so the block stayed in the memory.",
-    file: "chains/evm/node-evidence.ts",
+    file: "chains/evm/node-watcher.ts",
     find: "        asPayout,",
     replace: "        (one) => (asPayout === undefined ? [] : [one.hash]),",
     test: "test/watcher/watcher-odd-blocks.test.ts",
@@ -915,7 +915,7 @@ export const repairs: readonly Repair[] = [
   {
     name: "a-taken-coin-by-its-outpoint",
     fault: "After a recovery with a false amount, one coin was in two open withdrawals.",
-    file: "agent/signer/handlers/pins.ts",
+    file: "agent/signer/handlers/intent.ts",
     find: "outpointOf(each) === outpointOf(coin)",
     replace: "each === coin || outpointOf === undefined",
     test: "test/signer/pins.test.ts",
@@ -1194,7 +1194,7 @@ export const repairs: readonly Repair[] = [
     name: "links-without-amount",
     fault:
       "A payment link of an EVM record without an amount was a broken invariant, and the outbox met it at each start.",
-    file: "chains/evm/payment-uri.ts",
+    file: "chains/evm/family.ts",
     find: `invariant(chainId !== undefined, "a payment link has an EVM network");`,
     replace: `invariant(chainId !== undefined && units > 0n, "a payment link has an EVM network");`,
     test: "test/gateway/rows-set-aside.test.ts",
@@ -1416,7 +1416,7 @@ export const repairs: readonly Repair[] = [
     name: "mempool-read-before-orders",
     fault:
       "A payment that both sides forgot and that only a mempool had was paid a second time from another coin.",
-    file: "gateway/watcher/level.ts",
+    file: "gateway/watcher/watcher.ts",
     find: '  if (reader.unconfirmed === undefined) return "";',
     replace:
       '  if (reader.unconfirmed === undefined || reader.unconfirmed !== undefined) return "";',
@@ -1427,7 +1427,7 @@ export const repairs: readonly Repair[] = [
     name: "blocks-after-the-mempool",
     fault:
       "A payment that both sides forgot, and that went from the mempool into a block while the gateway began to read, was paid again.",
-    file: "gateway/watcher/level.ts",
+    file: "gateway/watcher/watcher.ts",
     find: "const isSeen = reader.unconfirmed === undefined || memory.beside.has(account);",
     replace: "const isSeen = reader.unconfirmed === undefined || memory.beside !== undefined;",
     test: "test/watcher/payout-level.test.ts",
@@ -1437,7 +1437,7 @@ export const repairs: readonly Repair[] = [
     name: "minute-of-blocks-before-orders",
     fault:
       "Nodes of Tron show no transaction before a block has it, so one that both sides forgot was paid again at once.",
-    file: "gateway/watcher/level.ts",
+    file: "gateway/watcher/watcher.ts",
     find: "  return good(time.value >= memory.firstMs + exclusion.unseenMs);",
     replace: "  return good(time.value + exclusion.unseenMs >= memory.firstMs);",
     test: "test/watcher/payout-level.test.ts",
@@ -1466,7 +1466,7 @@ export const repairs: readonly Repair[] = [
     name: "mempool-list-not-cut",
     fault:
       "Outsiders who filled a node's list of the mempool hid the wallet's own transactions in it.",
-    file: "chains/utxo/node-unconfirmed.ts",
+    file: "chains/utxo/node-watcher.ts",
     find: "    if (listed < counted) {",
     replace: "    if (listed < 0 && counted > 0) {",
     test: "test/chains/utxo-unconfirmed.test.ts",
@@ -1505,7 +1505,7 @@ export const repairs: readonly Repair[] = [
   {
     name: "pin-that-the-gateway-named",
     fault: "A courier alone bound withdrawals to coins that no block has, and nothing ended them.",
-    file: "agent/signer/handlers/pins.ts",
+    file: "agent/signer/handlers/intent.ts",
     find: "if (isFirst && !run.sightings.names(account, coins[0]))",
     replace: 'if (isFirst && !run.sightings.names(account, coins[0]) && run.runId === "")',
     test: "test/signer/pins.test.ts",
@@ -1621,7 +1621,7 @@ export const repairs: readonly Repair[] = [
     name: "one-merchant-stops-no-other",
     fault:
       "The server of one merchant signed less than its order said, and stopped the currency of all merchants.",
-    file: "gateway/watcher/moved.ts",
+    file: "gateway/watcher/withdrawals.ts",
     find: 'const held = isContracts ? "" : merchant;',
     replace: 'const held = "";',
     test: "test/watcher/watcher-moved.test.ts",
@@ -1631,7 +1631,7 @@ export const repairs: readonly Repair[] = [
     name: "moved-holds-once",
     fault:
       "A currency that an operator had resumed was held again in the next pass, by the payment that was explained.",
-    file: "gateway/watcher/moved.ts",
+    file: "gateway/watcher/withdrawals.ts",
     find: "at })) return;",
     replace: "at })) chain.clock();",
     test: "test/watcher/watcher-moved.test.ts",
@@ -1680,7 +1680,7 @@ export const repairs: readonly Repair[] = [
   {
     name: "foreign-is-named-to-the-agent",
     fault: "The gateway knew of a theft from a wallet of coins, and its agent was never told.",
-    file: "gateway/hub/named.ts",
+    file: "gateway/hub/session.ts",
     find: "const foreign = agent.caughtUp === run ? listForeign(database, agent) : [];",
     replace: "const foreign = agent.caughtUp === run ? [] : listForeign(database, agent);",
     test: "test/hub/hub-foreign.test.ts",
@@ -1719,7 +1719,7 @@ export const repairs: readonly Repair[] = [
     name: "earlier-agent-is-refused",
     fault:
       "An agent of an earlier program would have been served, though it asks for no word on coins.",
-    file: "gateway/hub/link-frames.ts",
+    file: "gateway/hub/session.ts",
     find: "return kinds < kindsKnown;",
     replace: "return kinds < 0;",
     test: "test/hub/hub-link.test.ts",
@@ -1728,7 +1728,7 @@ export const repairs: readonly Repair[] = [
   {
     name: "earlier-gateway-is-told",
     fault: "An agent knew a gateway of an earlier program only by a link that never came up.",
-    file: "agent/courier/link/session.ts",
+    file: "agent/courier/link/link.ts",
     find: "if ((challenge.kinds ?? 0) < kindsKnown)",
     replace: "if ((challenge.kinds ?? 0) < 0)",
     test: "test/courier/link.test.ts",
@@ -1766,7 +1766,7 @@ export const repairs: readonly Repair[] = [
     name: "lists-against-balances",
     fault:
       "A payment that two servers left out at a border of a page was never credited, and nobody was told.",
-    file: "chains/xrp/node-sums.ts",
+    file: "chains/xrp/node-history.ts",
     find: "if (isWhole(list)) return keep(list);",
     replace: "if (isWhole(list) || !isWhole(list)) return keep(list);",
     test: "test/chains/xrp-sums.test.ts",
@@ -1848,7 +1848,7 @@ export const repairs: readonly Repair[] = [
     name: "recovery-before-a-count",
     fault:
       "A recovery right after a start of crypto began below the chain's count, and locked again, each time.",
-    file: "agent/signer/state/recovered-accounts.ts",
+    file: "agent/signer/state/recovered-ledger.ts",
     find: "  if (awaited.length > 0) return",
     replace: "  if (awaited.length > 99) return",
     test: "test/signer/recovered-count.test.ts",
@@ -2240,7 +2240,7 @@ export const repairs: readonly Repair[] = [
     name: "beginning-shown-by-the-gateway-alone",
     fault:
       "An operator could have ended a payment below a sequence of which the courier's own nodes had shown nothing.",
-    file: "agent/signer/handlers/below-end.ts",
+    file: "agent/signer/handlers/end.ts",
     find: '  if (began === undefined) return reachable("the courier\'s nodes have not shown where its account began");\n',
     replace: "  if (began === undefined) return { ok: true, plan: { slot, counted } };\n",
     test: "test/signer/below-end.test.ts",
@@ -2250,7 +2250,7 @@ export const repairs: readonly Repair[] = [
     name: "beginning-shown-by-the-courier-alone",
     fault:
       "An operator could have ended a payment by what a lying courier said of its account's beginning.",
-    file: "agent/signer/handlers/below-end.ts",
+    file: "agent/signer/handlers/end.ts",
     find: '  if (!run.unreachable.has(transactionId) && !isEnded) return reachable("the gateway has not said so in this run");\n',
     replace: "",
     test: "test/signer/below-end.test.ts",
@@ -2259,7 +2259,7 @@ export const repairs: readonly Repair[] = [
   {
     name: "beginning-after-the-order",
     fault: "A payment could have been ended that an account of before, deleted since, had paid.",
-    file: "agent/signer/handlers/below-end.ts",
+    file: "agent/signer/handlers/end.ts",
     find: "  if (began.absentMs >= job.issuedAt) return",
     replace: "  if (began.absentMs < 0) return",
     test: "test/signer/below-end.test.ts",
@@ -2269,7 +2269,7 @@ export const repairs: readonly Repair[] = [
     name: "beginning-after-the-order-at-the-gateway",
     fault:
       "The gateway would have named a payment as one that no ledger takes which a deleted account may have paid.",
-    file: "gateway/watcher/below-beginning.ts",
+    file: "gateway/watcher/withdrawals.ts",
     find: "  return absentMs < createdAt;",
     replace: "  return createdAt > 0 && absentMs > 0;",
     test: "test/gateway/below-beginning.test.ts",
@@ -2328,7 +2328,7 @@ export const repairs: readonly Repair[] = [
     name: "coin-missed-by-the-gateway-alone",
     fault:
       "An operator could have ended a payment that the courier's own nodes had not missed for a day.",
-    file: "agent/signer/handlers/coin-end.ts",
+    file: "agent/signer/handlers/end.ts",
     find: '  if (shown !== null) return refuse("REPLACEMENT_REACHABLE", shown);\n',
     replace: "",
     test: "test/signer/coin-end.test.ts",
@@ -2358,7 +2358,7 @@ export const repairs: readonly Repair[] = [
     name: "tron-head-made-up-by-one-node",
     fault:
       "One node of Tron that made up the hash of its newest head kept every new payout from being asked about.",
-    file: "chains/tron/node-newest.ts",
+    file: "chains/tron/node-watcher.ts",
     find: "top === undefined || !isReadOn ||",
     replace: "top === undefined ||",
     test: "test/chains/tron-newest.test.ts",
@@ -2367,7 +2367,7 @@ export const repairs: readonly Repair[] = [
   {
     name: "tron-node-that-stands-still",
     fault: "One node of Tron that stood still kept every new payout from being asked about.",
-    file: "chains/tron/node-newest.ts",
+    file: "chains/tron/node-watcher.ts",
     find: " || top.number <= final) return false;",
     replace: ") return false;",
     test: "test/chains/tron-newest.test.ts",
@@ -2376,7 +2376,7 @@ export const repairs: readonly Repair[] = [
   {
     name: "tron-place-far-above-the-final-block",
     fault: "One node of Tron that named a block far ahead held a payout at confirming for good.",
-    file: "chains/tron/node-newest.ts",
+    file: "chains/tron/node-watcher.ts",
     find: "const number = numbers.length === 0 ? null : Math.min(...numbers);",
     replace: "const number = numbers[0] ?? null;",
     test: "test/chains/tron-newest.test.ts",
@@ -2395,7 +2395,7 @@ export const repairs: readonly Repair[] = [
     name: "claimed-end-of-a-missing-coin",
     fault:
       "A payment on a coin that does not exist stayed open for good once a courier had made up an end of it.",
-    file: "agent/signer/handlers/coin-end.ts",
+    file: "agent/signer/handlers/end.ts",
     find: "  if (!isInNoBlock(withdrawal)) return",
     replace: '  if (!isInNoBlock(withdrawal) || withdrawal.observed?.stage === "final") return',
     test: "test/signer/coin-end.test.ts",
@@ -2415,7 +2415,7 @@ export const repairs: readonly Repair[] = [
     name: "claimed-end-below-the-first-sequence",
     fault:
       "A payment of XRP below its account's first sequence stayed open for good once a courier had called it paid.",
-    file: "agent/signer/handlers/below-end.ts",
+    file: "agent/signer/handlers/end.ts",
     find: "  if (!isInNoBlock(withdrawal)) return",
     replace: '  if (!isInNoBlock(withdrawal) || withdrawal.state === "paid") return',
     test: "test/signer/below-end.test.ts",
@@ -2425,7 +2425,7 @@ export const repairs: readonly Repair[] = [
     name: "coin-missed-by-the-courier-alone",
     fault:
       "An operator could have ended a payment that the gateway's nodes had missed for an hour only.",
-    file: "agent/signer/handlers/coin-end.ts",
+    file: "agent/signer/handlers/end.ts",
     find: "if (!run.endable.has(transactionId) &&",
     replace: "if (!run.unreachable.has(transactionId) &&",
     test: "test/signer/coin-end.test.ts",
@@ -2435,7 +2435,7 @@ export const repairs: readonly Repair[] = [
     name: "renewal-owes-no-coin",
     fault:
       "The renewal of an ended payment could have been paid beside it, from other coins of the wallet.",
-    file: "agent/signer/handlers/pins.ts",
+    file: "agent/signer/handlers/intent.ts",
     find: '  if (left !== undefined) return refuse("ACCOUNT_COIN_OWED", left);\n',
     replace: "  if (left === coins[0]) return null;\n",
     test: "test/signer/coin-end.test.ts",
@@ -2558,7 +2558,7 @@ export const repairs: readonly Repair[] = [
     name: "tron-attempt-asked-at-each-head",
     fault:
       "The gateway asked for each attempt on Tron at each head, beside the blocks that it read.",
-    file: "chains/tron/node-newest.ts",
+    file: "chains/tron/node-watcher.ts",
     find: "return askedAt !== null && top.number < askedAt;",
     replace: "return askedAt === 0;",
     test: "test/chains/tron-node-shares.test.ts",
@@ -2567,7 +2567,7 @@ export const repairs: readonly Repair[] = [
   {
     name: "tron-late-statement-never-asked",
     fault: "A statement that comes late would have been looked for in new blocks alone.",
-    file: "chains/tron/node-newest.ts",
+    file: "chains/tron/node-watcher.ts",
     find: "return askedAt !== null && top.number < askedAt;",
     replace: "return askedAt !== 0;",
     test: "test/chains/tron-node-shares.test.ts",
@@ -2577,7 +2577,7 @@ export const repairs: readonly Repair[] = [
     name: "tron-run-over-a-reorganisation",
     fault:
       "Blocks that left the chain would have shown a payout as included for as long as they were kept.",
-    file: "chains/tron/node-newest.ts",
+    file: "chains/tron/node-watcher.ts",
     find: "if (!isNear || read[0]?.parentHash !== top?.hash) beginAgain();",
     replace: "if (read.length === 0) beginAgain();",
     test: "test/chains/tron-node-shares.test.ts",

@@ -35,7 +35,7 @@ const fakes: readonly Fake[] = [
   { from: "node:crypto", to: "lab/simulation/fakes/crypto.ts" },
   { file: "chains/curve/recover.ts", from: "./fast-curve.ts", to: "lab/simulation/fakes/curve.ts" },
   {
-    file: "agent/keystore/bip32.ts",
+    file: "agent/keystore/nodes.ts",
     from: "../../chains/curve/fast-curve.ts",
     to: "lab/simulation/fakes/curve.ts",
   },

@@ -4,7 +4,7 @@
  * named, unless a reason stands here.
  */
 import { eventTypes } from "../../gateway/callbacks/events.ts";
-import { flows, type Stage } from "../../gateway/openapi/stages.ts";
+import { flows, type Stage } from "../../gateway/openapi/page.ts";
 import type { DeliveryState } from "../../gateway/store/callback-deliveries.ts";
 import type { Operation } from "../../protocol/identity.ts";
 import type { JobMode } from "../../protocol/job-mode.ts";

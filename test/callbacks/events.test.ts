@@ -6,10 +6,11 @@ import { describe, expect, it } from "vitest";
 import {
   DeliveryConcurrency,
   type DeliveryTarget,
+  nextTry,
   permitsMax,
-} from "../../gateway/callbacks/delivery-concurrency.ts";
+  retryAfterOf,
+} from "../../gateway/callbacks/callbacks.ts";
 import { eventsOf } from "../../gateway/callbacks/events.ts";
-import { nextTry, retryAfterOf } from "../../gateway/callbacks/schedule.ts";
 import { callbackSettings } from "../../gateway/config/callback-settings.ts";
 import type { RecordSnapshot } from "../../gateway/store/callback-outbox.ts";
 import type { TransactionRow } from "../../gateway/store/rows.ts";

@@ -9,7 +9,7 @@ import { families, titlesOf } from "../../chains/families.ts";
 import { familyNames } from "../../chains/family.ts";
 import { operations } from "../../gateway/api/routes.ts";
 import { createDocument } from "../../gateway/openapi/document.ts";
-import { familyWords } from "../../gateway/openapi/family-words.ts";
+import { familyWords } from "../../gateway/openapi/records.ts";
 import { projectRoot } from "../../lab/kit/kit.ts";
 
 const read = (path: string): string => readFileSync(join(projectRoot, path), "utf8");

@@ -14,7 +14,7 @@ import {
   pointOf,
   signatureByNoble,
   signatureOf,
-} from "../../agent/keystore/bip32.ts";
+} from "../../agent/keystore/nodes.ts";
 import { signByNoble, signDigest } from "../../agent/signer/vault/curve.ts";
 import { childKeyOf, childPointOf } from "../../chains/curve/account-node.ts";
 import { fastCurve } from "../../chains/curve/fast-curve.ts";
@@ -121,7 +121,7 @@ describe("a runtime without WebAssembly", () => {
     const file = (path: string): string => JSON.stringify(join(projectRoot, "dist", path));
     const program = `
       const { signDigest } = await import(${file("agent/signer/vault/curve.js")});
-      const { pointOf, signatureOf } = await import(${file("agent/keystore/bip32.js")});
+      const { pointOf, signatureOf } = await import(${file("agent/keystore/nodes.js")});
       const { recoverPublicKey } = await import(${file("chains/curve/recover.js")});
       const { keccak256 } = await import(${file("chains/curve/keccak.js")});
       const [digest, key] = [Buffer.alloc(32, 3), Buffer.alloc(32, 5)];

@@ -4,7 +4,7 @@
  */
 import { describe, expect, it } from "vitest";
 import { AgentError } from "../../base/fault.ts";
-import { refusals as evm, isRevert } from "../../chains/evm/node-refusals.ts";
+import { refusals as evm, isRevert } from "../../chains/evm/node.ts";
 import type { NodeAnswer } from "../../chains/nodes.ts";
 import {
   answerOf,
@@ -15,13 +15,9 @@ import {
   taken,
 } from "../../chains/providers/broadcasts.ts";
 import { bestAnswer, isCurable } from "../../chains/standing.ts";
-import {
-  Replies,
-  readReply as readTron,
-  refusals as tron,
-} from "../../chains/tron/node-refusals.ts";
-import { readReply as readUtxo, refusals as utxo } from "../../chains/utxo/node-refusals.ts";
-import { readReply as readXrp, refusals as xrp } from "../../chains/xrp/node-refusals.ts";
+import { Replies, readReply as readTron, refusals as tron } from "../../chains/tron/node-sender.ts";
+import { readReply as readUtxo, refusals as utxo } from "../../chains/utxo/node-sender.ts";
+import { readReply as readXrp, refusals as xrp } from "../../chains/xrp/node-sender.ts";
 import { vectors } from "../support/evm-values.ts";
 
 const id = "ab".repeat(32);

@@ -12,7 +12,7 @@ import {
 } from "../../chains/tron/answers.ts";
 import { transfersOf } from "../../chains/tron/events.ts";
 import { type AttemptEvidence, judgePayout } from "../../chains/tron/outcome.ts";
-import { parseJson } from "../../chains/tron/rpc-json.ts";
+import { parseJson } from "../../chains/tron/rpc.ts";
 import { inhabitant, usdt } from "../support/tron-network.ts";
 
 const sender = inhabitant("sender");

@@ -5,7 +5,7 @@
 import { describe, expect, it } from "vitest";
 import type { Block, BlockHead } from "../../chains/tron/answers.ts";
 import type { Blocks } from "../../chains/tron/node-blocks.ts";
-import { createNewestBlocks } from "../../chains/tron/node-newest.ts";
+import { createNewestBlocks } from "../../chains/tron/node-watcher.ts";
 
 const txHash = "ab".repeat(32);
 const hashOf = (number: number, by = "a"): string =>

@@ -7,8 +7,8 @@ import * as scure from "@scure/btc-signer";
 import { mnemonicToSeedSync } from "bip39";
 import { describe, expect, it } from "vitest";
 import { families, findFamily } from "../../chains/families.ts";
-import { depositAddressOf, readAccount } from "../../chains/utxo/account.ts";
 import { addressOfPublicKey, addressOfScript, parseAddress } from "../../chains/utxo/address.ts";
+import { depositAddressOf, readAccount } from "../../chains/utxo/family.ts";
 
 import { bitcoin, litecoin, networkOf, type UtxoNetwork } from "../../chains/utxo/network.ts";
 import { seed } from "../support/evm-values.ts";

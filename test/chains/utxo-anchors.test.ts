@@ -6,7 +6,7 @@
  * run. The second part is skipped, with the command that brings the daemon, where it is not there.
  */
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { type Offer, pinRefusal } from "../../agent/signer/handlers/pins.ts";
+import { type Offer, pinRefusal } from "../../agent/signer/handlers/intent.ts";
 import type { Coin, PricedAttempt, TxParams } from "../../chains/family.ts";
 import { bitcoin, litecoin, type NativeCoin, type UtxoNetwork } from "../../chains/utxo/network.ts";
 import { feesOf } from "../../chains/utxo/offers.ts";

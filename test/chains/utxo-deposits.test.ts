@@ -6,9 +6,9 @@
 import { secp256k1 } from "@noble/curves/secp256k1";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { DetectedPayment, WatchedBlock } from "../../chains/nodes.ts";
-import { digestsOf, encodeSignature } from "../../chains/utxo/digest.ts";
 import { createUtxoWatcher } from "../../chains/utxo/node-watcher.ts";
 import { encodeTransaction, txHashOf } from "../../chains/utxo/raw-transaction.ts";
+import { digestsOf, encodeSignature } from "../../chains/utxo/transaction.ts";
 import { missing } from "../../lab/utxo-node/daemon.ts";
 import { type Account, scriptOf, signAll } from "./utxo-values.ts";
 import { openWallet, type Wallet } from "./utxo-wallet.ts";

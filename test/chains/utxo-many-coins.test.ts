@@ -7,13 +7,13 @@
 import { secp256k1 } from "@noble/curves/secp256k1";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { Coin } from "../../chains/family.ts";
-import { digestsOf, encodeSignature } from "../../chains/utxo/digest.ts";
 import { merging } from "../../chains/utxo/fees.ts";
 import {
   encodeTransaction,
   type TransactionOutput,
   txHashOf,
 } from "../../chains/utxo/raw-transaction.ts";
+import { digestsOf, encodeSignature } from "../../chains/utxo/transaction.ts";
 import { figuresOf } from "../../chains/utxo/tx-params.ts";
 import { missing } from "../../lab/utxo-node/daemon.ts";
 import { type Account, scriptOf, signAll } from "./utxo-values.ts";

@@ -5,10 +5,10 @@
 import { setImmediate as pause } from "node:timers/promises";
 import { expect, describe as group, it } from "vitest";
 import { keyHashOf } from "../../chains/utxo/address.ts";
-import { digestsOf, encodeSignature } from "../../chains/utxo/digest.ts";
 import { first, replacement } from "../../chains/utxo/fees.ts";
 import { bitcoin, litecoin, type NativeCoin } from "../../chains/utxo/network.ts";
 import { decodeTransaction, encodeTransaction } from "../../chains/utxo/raw-transaction.ts";
+import { digestsOf, encodeSignature } from "../../chains/utxo/transaction.ts";
 import { utxoTransactions } from "../../chains/utxo/transactions.ts";
 import { figuresOf, most, txParamsOf } from "../../chains/utxo/tx-params.ts";
 import { share } from "../../lab/kit/share.ts";

@@ -7,8 +7,12 @@ import { beforeEach, describe, expect, it } from "vitest";
 import { signDigest } from "../../agent/signer/vault/curve.ts";
 import type { Payment, TxParams } from "../../chains/family.ts";
 import { hashOfAddress } from "../../chains/xrp/address.ts";
-import { decodeFields, encodeFields, type Fields } from "../../chains/xrp/serialized.ts";
-import { xrpTransactions } from "../../chains/xrp/transactions.ts";
+import {
+  decodeFields,
+  encodeFields,
+  type Fields,
+  xrpTransactions,
+} from "../../chains/xrp/transactions.ts";
 import { codeOf } from "../support/evm-values.ts";
 import { places, strideOfRun } from "../support/stride.ts";
 import { findJudges } from "./xrp-judges.ts";

@@ -3,7 +3,7 @@
  * each way of being wrong beside one that is right.
  */
 import { describe, expect, it } from "vitest";
-import { readMetrics, readNotify } from "../../agent/config/notify.ts";
+import { readMetrics, readNotify } from "../../agent/config/shape.ts";
 import type { JsonValue } from "../../base/json.ts";
 import { parseConfig } from "../../gateway/config/config.ts";
 import { testConfig } from "../../lab/kit/gateway-server.ts";

@@ -9,8 +9,11 @@ import { join } from "node:path";
 import pino from "pino";
 import { describe, expect, it } from "vitest";
 import type { NotifySettings } from "../../agent/config/settings.ts";
-import { createAlertMonitor } from "../../agent/courier/events/alert-monitor.ts";
-import { conditionsOf, lowFundsOf } from "../../agent/courier/events/conditions.ts";
+import {
+  conditionsOf,
+  createAlertMonitor,
+  lowFundsOf,
+} from "../../agent/courier/events/alert-monitor.ts";
 import type { Snapshot, SnapshotItem } from "../../agent/courier/events/snapshot.ts";
 import { createMetrics } from "../../agent/courier/metrics.ts";
 import { createMetricsText } from "../../agent/courier/metrics-text.ts";

@@ -1,9 +1,8 @@
 /** The courier's reaction to an acknowledgement that the signer does not take. */
 import { describe, expect, it } from "vitest";
-import { releaseRecords } from "../../agent/courier/gateway-link.ts";
 import { createMetrics } from "../../agent/courier/metrics.ts";
+import { checkSkewed, releaseRecords } from "../../agent/courier/run.ts";
 import type { RunContext } from "../../agent/courier/run-state.ts";
-import { checkSkewed } from "../../agent/courier/skew.ts";
 
 /** A courier whose link stands, beside a signer that answers each acknowledgement with `code`. */
 function standing(code: string) {

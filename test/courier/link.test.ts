@@ -6,8 +6,8 @@ import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { afterEach, describe, expect, it } from "vitest";
 import { linkAddress } from "../../agent/courier/link/address.ts";
-import { backoffMs } from "../../agent/courier/link/backoff.ts";
 import {
+  backoffMs,
   createLink,
   type Link,
   type LinkDown,

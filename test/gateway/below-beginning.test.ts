@@ -6,7 +6,7 @@
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { FaultBook } from "../../gateway/faults/book.ts";
 import { type EntryContext, effectOf } from "../../gateway/hub/effect.ts";
-import { namedOf } from "../../gateway/hub/named.ts";
+import { namedOf } from "../../gateway/hub/session.ts";
 import { belowCode, belowEndedCode } from "../../gateway/store/below-beginning.ts";
 import { createSignals } from "../../gateway/store/signals.ts";
 import { insertSignature } from "../../gateway/store/signatures.ts";

@@ -17,8 +17,8 @@ import {
   tokenScript,
   verifyScript,
 } from "../../gateway/openapi/examples.ts";
+import { flows } from "../../gateway/openapi/page.ts";
 import { pageWords } from "../../gateway/openapi/page-words.ts";
-import { flows } from "../../gateway/openapi/stages.ts";
 import { startTestGateway, type TestGateway } from "../../lab/kit/gateway-server.ts";
 import { projectRoot } from "../../lab/kit/kit.ts";
 import {

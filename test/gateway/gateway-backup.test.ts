@@ -20,7 +20,7 @@ import { DatabaseSync } from "@photostructure/sqlite";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { AgentError } from "../../base/fault.ts";
 import { listAgents, revokeMerchantKey } from "../../gateway/operator/accounts.ts";
-import { backUp, checkBackup } from "../../gateway/operator/backup.ts";
+import { backUp, checkBackup } from "../../gateway/operator/command.ts";
 import { describeKey, listKeys } from "../../gateway/operator/key-list.ts";
 import { checkCopy } from "../../gateway/store/copy.ts";
 import { inspectStore } from "../../gateway/store/inspect.ts";

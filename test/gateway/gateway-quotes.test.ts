@@ -4,7 +4,7 @@
  */
 import * as fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { paymentUri } from "../../chains/evm/payment-uri.ts";
+import { paymentUri } from "../../chains/evm/family.ts";
 import { createClient } from "../../clients/typescript/client.ts";
 import type { GatewayCurrency } from "../../gateway/config/config.ts";
 import { readPrice } from "../../gateway/prices/decimal.ts";

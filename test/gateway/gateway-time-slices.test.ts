@@ -3,7 +3,7 @@
  * leaves room between its parts.
  */
 import { describe, expect, it } from "vitest";
-import { createTimeSlices } from "../../gateway/api/time-slices.ts";
+import { createTimeSlices } from "../../gateway/api/routes.ts";
 
 /** A clock that only work moves. */
 function world() {

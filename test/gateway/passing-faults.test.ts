@@ -12,7 +12,7 @@ import type { AddressInfo } from "node:net";
 import { join } from "node:path";
 import { DatabaseSync } from "@photostructure/sqlite";
 import { describe, expect, it, onTestFinished } from "vitest";
-import { checkDisk } from "../../agent/check/disk.ts";
+import { checkDisk } from "../../agent/check/check.ts";
 import { makeSocketPaths, stateFolder } from "../../agent/files/state-folder.ts";
 import { verdictOn } from "../../agent/launcher/exit-status.ts";
 import { takeLock } from "../../agent/launcher/lock.ts";

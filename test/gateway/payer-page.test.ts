@@ -4,9 +4,8 @@
  * 4303 and 7212 (customers with an expired invoice do not learn whom to ask).
  */
 import { describe, expect, it } from "vitest";
-import { decimalOf } from "../../gateway/api/payer-view.ts";
-import { drawPage, renderNotice, renderPage } from "../../gateway/pages/page.tsx";
-import { groupsOf } from "../../gateway/pages/parts.tsx";
+import { decimalOf } from "../../gateway/api/payer.ts";
+import { drawPage, groupsOf, renderNotice, renderPage } from "../../gateway/pages/page.tsx";
 import type { PayerView } from "../../gateway/pages/payer-view.ts";
 import {
   asksForMoney,

@@ -14,7 +14,7 @@ import { mainNetworks } from "../../chains/network-names.ts";
 import { tableForPrograms } from "../../gateway/answer/csv-cell.ts";
 import { recordOf, writeRecord } from "../../gateway/answer/record.ts";
 import { csvLine } from "../../gateway/api/csv.ts";
-import { payerView } from "../../gateway/api/payer-view.ts";
+import { payerView } from "../../gateway/api/payer.ts";
 import { listTransactions } from "../../gateway/api/transactions.ts";
 import { type Callbacks, startCallbacks } from "../../gateway/callbacks/callbacks.ts";
 import { tellChanges } from "../../gateway/callbacks/outbox.ts";

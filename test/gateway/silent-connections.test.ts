@@ -15,7 +15,7 @@ import { connect as connectSecure } from "node:tls";
 import { pino } from "pino";
 import { afterEach, describe, expect, it } from "vitest";
 import { closeSoonMs } from "../../base/close-soon.ts";
-import { limitSilentConnections, silentPerBlock } from "../../gateway/api/connection-places.ts";
+import { limitSilentConnections, silentPerBlock } from "../../gateway/api/server.ts";
 import { networkBlock } from "../../gateway/auth/rate.ts";
 import { startHub } from "../../gateway/hub/hub.ts";
 import { isLinkNetwork } from "../../gateway/store/agent-state.ts";

@@ -20,7 +20,7 @@ import { insertSlot, listSlotsAfter, newestSlotPlace } from "../../gateway/store
 import type { Database } from "../../gateway/store/store.ts";
 import { listToppingUp, sweepingUnits, toppedUnitsAfter } from "../../gateway/store/sweeps.ts";
 import { listAssignedSweeps, listEndedUnreached } from "../../gateway/store/unreachable.ts";
-import { SenderList } from "../../gateway/watcher/senders.ts";
+import { SenderList } from "../../gateway/watcher/deposit-memory.ts";
 import {
   askWithdrawal,
   type GatewayDatabase,

@@ -4,7 +4,7 @@
  */
 import { describe, expect, it } from "vitest";
 import { type EntryContext, effectOf } from "../../gateway/hub/effect.ts";
-import { namedOf } from "../../gateway/hub/named.ts";
+import { namedOf } from "../../gateway/hub/session.ts";
 import { insertSignature } from "../../gateway/store/signatures.ts";
 import { keepUnknownCoin } from "../../gateway/store/unknown-coins.ts";
 import { updateWithdrawal } from "../../gateway/store/withdrawals.ts";

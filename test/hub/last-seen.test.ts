@@ -1,6 +1,6 @@
 /** An agent's last sight is written when its link opens, and at most once a minute after it. */
 import { afterEach, beforeEach, expect, it, vi } from "vitest";
-import { createLastSeen } from "../../gateway/hub/last-seen.ts";
+import { createLastSeen } from "../../gateway/hub/hub.ts";
 import { linkLimits } from "../../gateway/hub/link-limits.ts";
 import {
   type GatewayDatabase,

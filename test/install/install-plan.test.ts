@@ -21,7 +21,7 @@ import {
   type Survey,
 } from "../../cli/install/plan.ts";
 import { leftBehind, planRemoval, removalPaths } from "../../cli/install/removal.ts";
-import { commandText, unitText } from "../../cli/install/texts.ts";
+import { commandText, unitText } from "../../cli/install/survey.ts";
 import { projectRoot } from "../../lab/kit/kit.ts";
 import { treeVersion, versionTrouble } from "../../packaging/release/contents.ts";
 import { outcomeOf } from "../support/outcome.ts";

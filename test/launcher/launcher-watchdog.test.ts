@@ -4,8 +4,12 @@
  */
 import { spawn } from "node:child_process";
 import { describe, expect, it } from "vitest";
-import { type SupervisorOptions, superviseChildren } from "../../agent/launcher/supervisor.ts";
-import { lookMs, Watchdog } from "../../agent/launcher/watchdog.ts";
+import {
+  lookMs,
+  type SupervisorOptions,
+  superviseChildren,
+  Watchdog,
+} from "../../agent/launcher/supervisor.ts";
 
 const limits = { beforeFirstMs: 60_000, afterMs: 20_000 };
 

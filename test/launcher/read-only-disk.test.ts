@@ -9,7 +9,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { afterAll, describe, expect, it } from "vitest";
-import { checkDisk } from "../../agent/check/disk.ts";
+import { checkDisk } from "../../agent/check/check.ts";
 import { stateFolder } from "../../agent/files/state-folder.ts";
 import { isReadOnly } from "../../agent/ledger/disk.ts";
 import { AgentError } from "../../base/fault.ts";

@@ -6,8 +6,12 @@
 import { createServer, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 import { afterEach, describe, expect, it } from "vitest";
-import { AnswerRoom, answersBytesMax } from "../../base/outgoing/answer-room.ts";
-import { createOutgoing, type Outcome } from "../../base/outgoing/exchange.ts";
+import {
+  AnswerRoom,
+  answersBytesMax,
+  createOutgoing,
+  type Outcome,
+} from "../../base/outgoing/exchange.ts";
 import { until } from "../support/until.ts";
 
 const closers: (() => unknown)[] = [];

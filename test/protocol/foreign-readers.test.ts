@@ -16,13 +16,12 @@ const foreign: Readonly<Record<string, string>> = {
   "agent/signer/sockets/line-server.ts": "a message of a courier",
   "chains/evm/rpc-envelope.ts": "an answer of an EVM node",
   "chains/providers/node-words.ts": "a page or an error of a node",
-  "chains/tron/rpc-json.ts": "an answer of a Tron node",
   "chains/tron/rpc.ts": "an answer of a Tron node",
   "chains/utxo/answers.ts": "an answer of an Esplora server",
   "chains/xrp/rpc.ts": "an answer of a rippled or Clio server",
   "gateway/answer/body.ts": "an order of a shop",
   "gateway/prices/exact-json.ts": "an answer of a market",
-  "gateway/prices/market-client.ts": "an answer of a market",
+  "gateway/prices/prices.ts": "an answer of a market",
   "base/foreign-json.ts": "an answer of a Tron node",
   "protocol/grant.ts": "a server that pairs, and the answer to it",
   "base/json.ts": "a frame, a file or a configuration",
@@ -34,12 +33,12 @@ const foreign: Readonly<Record<string, string>> = {
 
 /** By the strict reader or the runtime's own, of a text that is bounded before: the bound. */
 const bounded: Readonly<Record<string, string>> = {
-  "agent/launcher/watched.ts": "a line of a child, at most 65,536 characters",
+  "agent/launcher/supervisor.ts": "a line of a child, at most 65,536 characters",
   "agent/socket/client.ts": "a line of the signer, bounded by agent/socket/line.ts",
   "cli/registering/register.ts": "the gateway's answer to pairing, bounded by its reader",
   "clients/typescript/callbacks.ts": "a callback whose signature fits",
   "clients/typescript/client.ts": "an answer of the gateway that the shop chose",
-  "gateway/auth/signature-token.ts": "a token, at most 4,096 characters",
+  "gateway/auth/authenticate.ts": "a token, at most 4,096 characters",
 };
 
 /** Written by this program, or by the operator who starts it. */
@@ -85,9 +84,9 @@ const own: readonly string[] = [
   ...[
     "gateway/answer/interface-fields.ts",
     "gateway/answer/record.ts",
-    "gateway/api/payer-view.ts",
+    "gateway/api/payer.ts",
     "gateway/config/config.ts",
-    "gateway/deposits/deposit-account.ts",
+    "gateway/deposits/deposits.ts",
     "gateway/sightings/sightings.ts",
   ],
   ...[

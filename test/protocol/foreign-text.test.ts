@@ -18,7 +18,7 @@ import { quietMsOf, quotaFault } from "../../chains/providers/node-quota.ts";
 import { wordsInBody } from "../../chains/providers/node-words.ts";
 import { parseAddress as parseTronAddress } from "../../chains/tron/address.ts";
 import { wordsOf } from "../../chains/tron/answers.ts";
-import { parseJson as parseTron } from "../../chains/tron/rpc-json.ts";
+import { parseJson as parseTron } from "../../chains/tron/rpc.ts";
 import {
   readHash,
   readHead,
@@ -45,8 +45,8 @@ import { readOrder, readOrders } from "../../gateway/answer/body.ts";
 import { csvCell } from "../../gateway/answer/csv-cell.ts";
 import { languageOf } from "../../gateway/answer/language.ts";
 import { csvTableOf } from "../../gateway/api/csv.ts";
-import { kidOf } from "../../gateway/auth/signature-token.ts";
-import { retryAfterOf as retryAfterOfShop } from "../../gateway/callbacks/schedule.ts";
+import { kidOf } from "../../gateway/auth/authenticate.ts";
+import { retryAfterOf as retryAfterOfShop } from "../../gateway/callbacks/callbacks.ts";
 import { receivedOf } from "../../gateway/callbacks/send.ts";
 import { addressReader } from "../../gateway/config/client-address.ts";
 import { readPrice } from "../../gateway/prices/decimal.ts";

@@ -17,8 +17,12 @@ import { join } from "node:path";
 import { promisify } from "node:util";
 import { gzipSync } from "node:zlib";
 import { afterEach, describe, expect, it } from "vitest";
-import { createOutgoing, type Outcome, type Request } from "../../base/outgoing/exchange.ts";
-import { reasonOf } from "../../base/outgoing/reason.ts";
+import {
+  createOutgoing,
+  type Outcome,
+  type Request,
+  reasonOf,
+} from "../../base/outgoing/exchange.ts";
 import { version } from "../../base/version.ts";
 import { projectRoot } from "../../lab/kit/kit.ts";
 import { runtimeBinary } from "../../lab/nodes.ts";

@@ -5,7 +5,7 @@
  */
 import { createCipheriv, createHash } from "node:crypto";
 import { describe, expect, it } from "vitest";
-import { verifyToken } from "../../gateway/auth/signature-token.ts";
+import { verifyToken } from "../../gateway/auth/authenticate.ts";
 import { gateway, knock, path } from "../support/one-gateway.ts";
 import { places, strideOfRun } from "../support/stride.ts";
 import {

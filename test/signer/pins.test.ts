@@ -1,6 +1,6 @@
 /** Exclusion by the pin: no two attempts of a withdrawal can both be paid. */
 import { describe, expect, it } from "vitest";
-import { type Offer, pinRefusal } from "../../agent/signer/handlers/pins.ts";
+import { type Offer, pinRefusal } from "../../agent/signer/handlers/intent.ts";
 import { OwedCoins } from "../../agent/signer/state/owed-coins.ts";
 import type { TxParams } from "../../chains/family.ts";
 import { decodeTransaction } from "../../chains/utxo/raw-transaction.ts";

@@ -6,8 +6,7 @@
 import { describe, expect, it } from "vitest";
 import { noPast } from "../../agent/ledger/archive.ts";
 import { readRules } from "../../agent/signer/policy/rules.ts";
-import { spendUnsigned } from "../../agent/signer/state/attempt-sums.ts";
-import { Core } from "../../agent/signer/state/core.ts";
+import { Core, spendUnsigned } from "../../agent/signer/state/core.ts";
 import { hotWallet, Kit, own, settings, txParams } from "../../lab/kit/signer-kit.ts";
 import { signJob } from "../../protocol/envelope.ts";
 import { type Contents, databaseOf, recovered } from "../support/recovery-offer.ts";

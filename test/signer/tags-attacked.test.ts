@@ -6,7 +6,7 @@ import { describe, expect, it } from "vitest";
 import type { PolicySettings, SignerSettings } from "../../agent/config/settings.ts";
 import { families } from "../../chains/families.ts";
 import { joinAddress } from "../../chains/xrp/address.ts";
-import { decodeFields } from "../../chains/xrp/serialized.ts";
+import { decodeFields } from "../../chains/xrp/transactions.ts";
 import { Kit, type KitOptions, keysOf, settings } from "../../lab/kit/signer-kit.ts";
 import type { Job } from "../../protocol/messages.ts";
 import { accountAt, network } from "../chains/xrp-values.ts";

@@ -33,12 +33,11 @@ const rows: readonly (readonly [file: string, opens: string, test: string, title
   // listeners
   [
     "gateway/api/server.ts",
-    "the gateway's API, pages, pairing, /ready",
+    "the gateway's API, pages, pairing, /ready, and answers below the framework",
     silent,
     "is let go by the gateway",
   ],
   ["gateway/gateway.ts", "the same, with its port", silent, "is let go by the gateway"],
-  ["gateway/api/wire.ts", "answers below the framework", silent, "is let go by the gateway"],
   ["gateway/hub/hub.ts", "links of the agents", silent, "is let go by the hub"],
   [
     "base/alerts/metrics/server.ts",

@@ -11,7 +11,7 @@ import { agentEnds, endedStates, statesOfCourier, statesOfSigner } from "../../a
 import { endTables, endWords, type StateEnd, type StateEnds } from "../../base/state-end.ts";
 import { commandTree } from "../../cli/main.ts";
 import { gatewayCommands as gatewayTree } from "../../gateway/command.ts";
-import { flows } from "../../gateway/openapi/stages.ts";
+import { flows } from "../../gateway/openapi/page.ts";
 import { countedStates, gatewayEnds, statesOfTables } from "../../gateway/operator/state-ends.ts";
 import { gatewayDatabase } from "../../lab/kit/gateway-database.ts";
 import { projectRoot } from "../../lab/kit/kit.ts";
@@ -163,7 +163,7 @@ describe("the table of states", () => {
       return sources.filter(({ text }) => line.test(text)).map(({ name }) => `${stem}: ${name}`);
     });
     // The agent cannot read the table of the other program.
-    expect(written).toEqual(["sweeps order: cli/order-again-hint.ts"]);
+    expect(written).toEqual(["sweeps order: cli/diagnosis.ts"]);
     const sentences = all
       .map(([, [, , , , effect]]) => effect)
       .filter((text) => text.split(" ").length >= 5);

@@ -3,8 +3,8 @@
  * report says happens, and what happens here.
  */
 import { afterEach, describe, expect, it } from "vitest";
-import { backoffMs } from "../../agent/courier/link/backoff.ts";
-import { refusals } from "../../chains/evm/node-refusals.ts";
+import { backoffMs } from "../../agent/courier/link/link.ts";
+import { refusals } from "../../chains/evm/node.ts";
 import type { DetectedPayment } from "../../chains/nodes.ts";
 import { meaningOf } from "../../chains/providers/broadcasts.ts";
 import { createSender as createTronSender } from "../../chains/tron/node-sender.ts";

@@ -9,7 +9,7 @@ import { failed, good } from "../../base/result.ts";
 import { listAccountsEver } from "../../gateway/store/agents.ts";
 import { unreserveAmount } from "../../gateway/store/reserved.ts";
 import { newBalanceMemory, readBalances } from "../../gateway/watcher/balances.ts";
-import { SenderList } from "../../gateway/watcher/senders.ts";
+import { SenderList } from "../../gateway/watcher/deposit-memory.ts";
 import { HotWallets } from "../../gateway/watcher/wallets.ts";
 import {
   askWithdrawal,

@@ -8,7 +8,7 @@ import type { UnconfirmedTransaction, WatcherNodes } from "../../chains/nodes.ts
 import { FaultBook } from "../../gateway/faults/book.ts";
 import { isLevel, levelTrouble } from "../../gateway/store/levels.ts";
 import type { Tip, WatchedChain } from "../../gateway/watcher/chain.ts";
-import { keepLevels, newLevelMemory } from "../../gateway/watcher/level.ts";
+import { keepLevels, newLevelMemory } from "../../gateway/watcher/watcher.ts";
 import {
   type GatewayDatabase,
   gatewayDatabase,

@@ -16,7 +16,7 @@ import type { GatewayChain, GatewayCurrency } from "../../gateway/config/config.
 import { rightClock } from "../../gateway/own-clock.ts";
 import { createSignals, type Signals } from "../../gateway/store/signals.ts";
 import { insertSignature } from "../../gateway/store/signatures.ts";
-import { DepositAccounts } from "../../gateway/watcher/deposit-accounts.ts";
+import { DepositAccounts } from "../../gateway/watcher/ahead.ts";
 import { ChainWatch } from "../../gateway/watcher/watcher.ts";
 import {
   askWithdrawal,

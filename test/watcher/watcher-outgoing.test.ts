@@ -12,8 +12,8 @@ import { keepOutgoing } from "../../gateway/store/outgoing-transactions.ts";
 import type { OutgoingRow } from "../../gateway/store/rows.ts";
 import { insertSignature } from "../../gateway/store/signatures.ts";
 import type { WatchedChain } from "../../gateway/watcher/chain.ts";
+import { SenderList } from "../../gateway/watcher/deposit-memory.ts";
 import { findOutgoing } from "../../gateway/watcher/outgoing-transactions.ts";
-import { SenderList } from "../../gateway/watcher/senders.ts";
 import {
   askWithdrawal,
   gatewayDatabase,

@@ -5,7 +5,7 @@
  */
 import { afterEach, describe, expect, it, vi } from "vitest";
 import type { WatcherNodes } from "../../chains/nodes.ts";
-import { DepositAccounts } from "../../gateway/watcher/deposit-accounts.ts";
+import { DepositAccounts } from "../../gateway/watcher/ahead.ts";
 import type { Plant } from "../../lab/faults/items/plant-makers.ts";
 import { ItemWorld } from "../../lab/faults/items/world.ts";
 

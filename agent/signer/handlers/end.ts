@@ -1,23 +1,157 @@
 /**
  * An operator ends a withdrawal that no block takes: a sweep whose slot the chain's final count
- * cannot reach, a payment below its account's first slot (below-end.ts), or a payment or sweep
- * whose pin no node shows (coin-end.ts). Two sides must confirm that. For a slot, the courier's
+ * cannot reach, a payment below its account's first slot, or a payment or sweep whose pin no
+ * node shows. Two sides must confirm that. For a slot, the courier's
  * nodes count below it, and no withdrawal here fills the gap; the gateway, with its own nodes, has
  * named the sweep in this run, or has reported its end. The slot belongs to the withdrawal
  * permanently, because the signed bytes may still use it. A sweep's bytes pay the hot wallet.
  * Touches nothing; records go through the `RequestContext`.
  */
-
 import { type Refusal, refuse } from "../../../base/fault.ts";
 import { beginsLate, familyOf, pinExclusionOf, saySlot } from "../../../chains/families.ts";
 import { isInternal, limitGroupOf } from "../../../protocol/job-mode.ts";
 import type { EndPlan } from "../../socket/stuck.ts";
+import { owedMax } from "../state/owed-coins.ts";
 import { unitsOf } from "../state/view.ts";
-import { isEndedByOperator, isOver, type Withdrawal } from "../state/withdrawal.ts";
+import {
+  isEndedByOperator,
+  isInNoBlock,
+  isOver,
+  pinOf,
+  type Withdrawal,
+} from "../state/withdrawal.ts";
 import { isSameName } from "./approve.ts";
-import { planBelowEnd } from "./below-end.ts";
-import { planCoinEnd } from "./coin-end.ts";
+import { shownReason } from "./coin-looks.ts";
 import { closedGate, countKey, type RequestContext } from "./context.ts";
+
+/*
+ * The end of a withdrawal whose pin no node shows. Gateway and courier must both have seen nothing
+ * of the transaction that made it for a day of chain time, in blocks and mempools. The signed bytes
+ * stay good if that coin appears after all. An attempt of a payment that spends it alone could then
+ * pay only money that is not in the wallet today; where an attempt has coins beside it, the renewal
+ * has to spend one of each such attempt, named by the gateway in this run (`OwedCoins`). Touches
+ * nothing.
+ */
+
+/** Returns the plan, or why the withdrawal may still be paid. */
+function planCoinEnd(
+  context: RequestContext,
+  withdrawal: Withdrawal,
+): { readonly ok: true; readonly plan: EndPlan } | Refusal {
+  const { run, core } = context;
+  const { transactionId, slot } = withdrawal;
+  if (!isInNoBlock(withdrawal))
+    return refuse("REPLACEMENT_REACHABLE", "the courier's nodes show it in a block");
+  // A ledger restored from a backup may have forgotten an end that the gateway holds.
+  if (!run.endable.has(transactionId) && !withdrawal.isEnded)
+    return refuse(
+      "REPLACEMENT_REACHABLE",
+      "the gateway's nodes have not missed its coin for 24 hours",
+    );
+  const shown = shownReason(context, withdrawal);
+  if (shown !== null) return refuse("REPLACEMENT_REACHABLE", shown);
+  const owed = isInternal(withdrawal.job.mode)
+    ? { ok: true as const, coins: [] }
+    : owedBy(context, withdrawal);
+  if (!owed.ok) return owed;
+  if (core.owed.size >= owedMax)
+    return refuse(
+      "REPLACEMENT_REACHABLE",
+      `${owedMax} renewals of such payments are to come first`,
+    );
+  return { ok: true, plan: { slot, counted: "", pin: pinOf(withdrawal), owed: owed.coins } };
+}
+
+/**
+ * The coins that the renewal has to spend: one of each attempt that spends others beside the pin,
+ * the fewest found. The chain shows whether a named one is spent, and none else is known to exist.
+ */
+function owedBy(
+  { run }: RequestContext,
+  { job, account, attempts }: Withdrawal,
+): { readonly ok: true; readonly coins: readonly string[] } | Refusal {
+  const exclusion = pinExclusionOf(job.network);
+  const coins: string[] = [];
+  const paying = attempts.filter(({ txHash, isCancel }) => txHash !== "" && !isCancel);
+  for (const { attempt, txParams } of paying) {
+    if (txParams === null)
+      return refuse(
+        "REPLACEMENT_REACHABLE",
+        `the coins of attempt ${attempt} are not known since the recovery`,
+      );
+    const [, ...others] = exclusion?.coins(txParams) ?? [];
+    if (others.length === 0 || others.some((coin) => coins.includes(coin))) continue;
+    const named = others.filter((coin) =>
+      run.sightings.names({ network: job.network, account }, coin),
+    );
+    const found =
+      named.find((coin) => paying.every((one) => isIn(one.txParams, coin, job.network))) ??
+      named[0];
+    if (found === undefined)
+      return refuse(
+        "REPLACEMENT_REACHABLE",
+        `the gateway has named none of the coins beside it in attempt ${attempt} in this run`,
+      );
+    coins.push(found);
+  }
+  return { ok: true, coins };
+}
+
+/** True if an attempt spends the coin, or no other coin than the pin. */
+function isIn(
+  txParams: Withdrawal["attempts"][number]["txParams"],
+  coin: string,
+  network: string,
+): boolean {
+  const [, ...others] =
+    txParams === null ? [""] : (pinExclusionOf(network)?.coins(txParams) ?? [""]);
+  return others.length === 0 || others.includes(coin);
+}
+
+/*
+ * The end of a payment with a slot below the first that its account ever had, on a chain whose
+ * accounts begin late. No ledger takes such a payment, now or later, so its renewal owes nothing:
+ *
+ * - An account begins at the number of the ledger in which it was made, and its sequence only rises
+ *   from there. A ledger takes a transaction at the account's sequence alone (tefPAST_SEQ below
+ *   it). One that is deleted and made again begins at a later ledger's number, which is higher.
+ * - No ledger from before the account has the payment either: the account did not exist in a ledger
+ *   that closed before the order was made.
+ *
+ * Both sides' nodes must show that by themselves: the courier's with its newest count in this run,
+ * and the gateway's, which then names the payment. Touches nothing. Sources: xrpl.org, amendment
+ * DeletableAccounts; tef codes.
+ */
+
+/** Returns the plan, or why the payment may still be paid. */
+function planBelowEnd(
+  context: RequestContext,
+  withdrawal: Withdrawal,
+): { readonly ok: true; readonly plan: EndPlan } | Refusal {
+  const { run } = context;
+  const { transactionId, slot, job, account, isEnded } = withdrawal;
+  const { compare } = familyOf(job.network).slots;
+  // A courier that does not know the beginning calls the slot used by another transaction.
+  if (!isInNoBlock(withdrawal)) return reachable("the courier's nodes show it in a ledger");
+  const key = countKey(context, job.network, account);
+  const [counted, began] = [run.counts.get(key), run.began.get(key)];
+  if (counted === undefined)
+    return reachable("the courier's nodes have not agreed on a count in this run");
+  if (compare(counted, slot) <= 0)
+    return reachable(`the nodes count ${counted}, it has ${saySlot(job.network, slot)}`);
+  if (began === undefined)
+    return reachable("the courier's nodes have not shown where its account began");
+  if (compare(began.slot, slot) <= 0)
+    return reachable(`its account began at ${began.slot}, it has ${saySlot(job.network, slot)}`);
+  if (began.absentMs >= job.issuedAt)
+    return reachable("its account was made after the order: an earlier one may have paid it");
+  // A ledger restored from a backup may have forgotten an end that the gateway holds.
+  if (!run.unreachable.has(transactionId) && !isEnded)
+    return reachable("the gateway has not said so in this run");
+  return { ok: true, plan: { slot, counted, began: began.slot } };
+}
+
+const reachable = (detail: string): Refusal => refuse("REPLACEMENT_REACHABLE", detail);
 
 type EndResult =
   | { readonly ok: true; readonly withdrawal: Withdrawal; readonly plan: EndPlan }

@@ -4,16 +4,15 @@
  * crash or repeat loosens a limit. Pure: state and question in, answer out. Sources:
  * docs/architecture.md sections 2 and 3.
  */
-
 import type { Code } from "../../../base/codes.ts";
 import { type Refusal, refuse } from "../../../base/fault.ts";
-import { expiryExclusionOf } from "../../../chains/families.ts";
+import { expiryExclusionOf, familyOf } from "../../../chains/families.ts";
+import type { Description } from "../../../chains/family.ts";
 import { limitGroupOf } from "../../../protocol/job-mode.ts";
 import type { Job } from "../../../protocol/messages.ts";
 import { type ArchiveLookup, noPast } from "../../ledger/archive.ts";
 import type { LedgerRecord, RecordBody } from "../../ledger/records.ts";
 import { type Approval, makeApproval } from "./approval.ts";
-import { aboveTip, belowFloor, refuseUnbounded } from "./ceilings.ts";
 import {
   type BuiltCancel,
   type BuiltTransaction,
@@ -23,13 +22,14 @@ import {
 } from "./comparison.ts";
 import { Destinations, type PaidEntries } from "./destinations.ts";
 import { holdReason, isAbove } from "./holds.ts";
-import type { Question, Sender } from "./job-terms.ts";
 import {
   assetOf,
   destinationOf,
   isElsewhere,
   outsiderAt,
+  type Question,
   readQuestion,
+  type Sender,
   senderOf,
 } from "./job-terms.ts";
 import type { Asset, Limits, Rules } from "./rules.ts";
@@ -41,6 +41,48 @@ import {
   Sums,
   type SumsEntries,
 } from "./sums.ts";
+
+/*
+ * Compares an attempt's fee offer with the merchant's ceilings and the chain's floor. Touches
+ * nothing.
+ */
+
+/**
+ * Refuses with POLICY_FEE_BELOW_FLOOR: an attempt with a lower fee would fail on chain, or never be
+ * included.
+ */
+function belowFloor(description: Description): Refusal | null {
+  const why = familyOf(description.network).fees.tooLittle(description);
+  return why === null ? null : refuse("POLICY_FEE_BELOW_FLOOR", why);
+}
+
+/**
+ * Refuses with POLICY_FEE_UNBOUNDED if the chain charges something that no field of the attempt
+ * bounds, and with POLICY_NONE without an asset.
+ */
+function refuseUnbounded(
+  asset: Asset | undefined,
+  { network, txParams }: Description,
+): Refusal | null {
+  if (asset === undefined) return refuse("POLICY_NONE");
+  const why = familyOf(network).fees.unbounded(asset.chainSettings, txParams);
+  return why === null ? null : refuse("POLICY_FEE_UNBOUNDED", why);
+}
+
+/**
+ * Refuses with POLICY_TIP_ABOVE_MAX, unless so much is allowed above the ceiling
+ * (`BuiltTransaction`).
+ */
+function aboveTip(
+  { maxTipUnits }: Limits,
+  { network, txParams }: Description,
+  tipAllowedUnits = 0n,
+): Refusal | null {
+  const tip = familyOf(network).fees.tipOf(txParams);
+  return tip > maxTipUnits && tip > tipAllowedUnits
+    ? refuse("POLICY_TIP_ABOVE_MAX", `${tip} units`)
+    : null;
+}
 
 type ApprovedBody = Extract<RecordBody, { kind: "APPROVED" }>;
 

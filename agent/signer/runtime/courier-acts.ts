@@ -3,7 +3,8 @@
  * disk, at once or with a later sync. Touches nothing but through `Signer`.
  */
 import { type Refusal, refuse } from "../../../base/fault.ts";
-import { networkOf } from "../../../chains/families.ts";
+import { familyOf, networkOf } from "../../../chains/families.ts";
+import type { ConfiguredChain } from "../../../chains/family.ts";
 import type { CourierOffer, FramedOffer } from "../../socket/offered.ts";
 import { placeOfStop, stopKey } from "../../socket/stops.ts";
 import type {
@@ -29,7 +30,21 @@ import { isOver } from "../state/withdrawal.ts";
 import { sweptAccounts } from "./accounts.ts";
 import { heldThere, lockCode } from "./ledger-continuity.ts";
 import type { Signer } from "./signer.ts";
-import { slotOn } from "./slots.ts";
+
+/* Reads a slot and a chain as the courier names them. Touches nothing. */
+
+/** Refuses an unknown chain, and a slot that is not in canonical spelling. */
+function slotOn(
+  chain: ConfiguredChain | undefined,
+  name: string,
+  slot: string,
+): { readonly ok: true; readonly chain: ConfiguredChain & { readonly name: string } } | Refusal {
+  if (chain === undefined) return refuse("ACCOUNT_NOT_ADOPTED", name);
+  const { read, compare, last } = familyOf(networkOf(chain)).slots;
+  if (read(slot) === null || compare(slot, last) > 0)
+    return refuse("ACCOUNT_FIRST_SLOT", "no account comes so far");
+  return { ok: true, chain: { ...chain, name } };
+}
 
 type CourierActs = {
   readonly [V in Exclude<CourierVerb, "each" | "tell">]: (

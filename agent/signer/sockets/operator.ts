@@ -2,11 +2,11 @@
  * The operator's verbs: views and decisions. Requests are read strictly as well, because a user of
  * this socket is trusted with decisions but not with the process.
  */
-
 import { AgentError, type Refusal, refuse } from "../../../base/fault.ts";
 import { version } from "../../../base/version.ts";
 import { networkOf } from "../../../chains/families.ts";
 import { type FeeMarketTexts, readFeeMarket } from "../../../chains/fee-market.ts";
+import { limitGroupOf } from "../../../protocol/job-mode.ts";
 import { attemptsMax } from "../../../protocol/payloads.ts";
 import {
   boolean,
@@ -21,15 +21,18 @@ import {
   string,
 } from "../../../protocol/shape.ts";
 import { txParamLengthMax, txParamName, txParamsMax } from "../../socket/limits.ts";
+import { placeOfStop, stopKey } from "../../socket/stops.ts";
 import {
   type Answer,
   approverMax,
   type ListFilter,
+  type OperatorAnswers,
   type OperatorRequests,
   type OperatorVerb,
   type OperatorView,
   type Request,
   type SignerStatus,
+  type WaitView,
   type WithdrawalState,
   withdrawalsListMax,
 } from "../../socket/verbs.ts";
@@ -38,26 +41,173 @@ import { approveWithdrawal } from "../handlers/approve.ts";
 import { countKey } from "../handlers/context.ts";
 import { endUnreachable, planEnd } from "../handlers/end.ts";
 import { planReplacement } from "../handlers/manual-replacement.ts";
-import { finishRecovery } from "../handlers/recovery/recover.ts";
+import { acceptRecovery, finishRecovery, showRecovery } from "../handlers/recovery/recover.ts";
 import { refuseByOperator } from "../handlers/refuse.ts";
+import type { Policy } from "../policy/policy.ts";
 import { lockCode } from "../runtime/ledger-continuity.ts";
 import type { Signer } from "../runtime/signer.ts";
 import { isBegun } from "../state/accounts.ts";
 import { canonicalLimits, limitsDigest, listLoosened } from "../state/canonical.ts";
 import { canonicalAddress } from "../state/content.ts";
-import { approvalDigestOf } from "../state/digest.ts";
-import { limitsInForce, nodesOfGateway } from "../state/in-force.ts";
+import { approvalDigestOf, confirmationOf } from "../state/digest.ts";
+import { limitsInForce, nodesOfGateway, regardConfig } from "../state/in-force.ts";
 import { aheadOfBlocksMs } from "../state/ledger-time.ts";
 import { isFinal, states } from "../state/machine.ts";
 import { outOfReachCode } from "../state/out-of-reach.ts";
 import { outgoingLike, outgoingWithoutOrder } from "../state/outgoing-transactions.ts";
-import { unitsOf } from "../state/view.ts";
+import { courierViewOf, unitsOf } from "../state/view.ts";
 import { isOver, type Withdrawal } from "../state/withdrawal.ts";
 import { carryOut, type Outcome, type Verb, verbOf } from "./answers.ts";
-import { operatorViewOf, waitOf } from "./operator-view.ts";
-import { recoverLedger } from "./recoveries.ts";
-import { pauseSigner, stoppedOf } from "./stops.ts";
 import { leftOf, manualReplaceOf, noRoomOf, stuckOf, unreachableOf } from "./stuck.ts";
+
+/* The operator's verb `pause`, and the stopped networks for `status`. Touches nothing. */
+
+type Reply = (outcome: ({ readonly ok: true } & OperatorAnswers["pause"]) | Refusal) => void;
+
+/**
+ * Stops or allows new signatures, or first attempts on the named chain. Refuses CHAIN_UNKNOWN for
+ * a name that config.json does not have.
+ */
+function pauseSigner(signer: Signer, body: OperatorRequests["pause"], reply: Reply): void {
+  const { paused, approver, network: name, currency } = body;
+  if (currency !== undefined) {
+    const answer = resumeCurrency(signer, body, currency);
+    signer.whenDurable(() => reply(answer));
+    return;
+  }
+  const network = name === undefined ? undefined : networkNamed(signer, name);
+  const where = network === undefined || network === null ? {} : { network };
+  const done =
+    network === null ? refuse("CHAIN_UNKNOWN", name) : signer.pause(paused, approver, where);
+  const answer = done.ok && name !== undefined ? { ...done, network: name } : done;
+  signer.whenDurable(() => reply(answer));
+}
+
+/**
+ * Lets first attempts in a currency go on, which the signer alone stops. Harmless for one that is
+ * not stopped. Refuses POLICY_CURRENCY_UNKNOWN for one that is not known here either.
+ */
+function resumeCurrency(
+  signer: Signer,
+  { paused, approver }: OperatorRequests["pause"],
+  currency: string,
+): Parameters<Reply>[0] {
+  const stop = signer.core.stops.networks().find((one) => one.currency === currency);
+  if (stop === undefined && signer.core.policy.asset(currency) === undefined)
+    return refuse("POLICY_CURRENCY_UNKNOWN", currency);
+  if (paused) return refuse("SOCKET_VERB", "an operator only resumes a currency");
+  if (stop === undefined) return { ok: true, paused, currency };
+  const done = signer.pause(false, approver, placeOfStop(stopKey(stop)));
+  return done.ok ? { ...done, currency } : done;
+}
+
+/** The network of a chain's name, or of a stopped network that config.json has no more. */
+function networkNamed(signer: Signer, name: string): string | null {
+  const chain = signer.chain(name);
+  if (chain !== undefined) return networkOf(chain);
+  return signer.core.stops.on(name) === null ? null : name;
+}
+
+/** The networks on which no first attempt is signed. */
+function stoppedOf(signer: Signer): Pick<SignerStatus, "stopped"> {
+  const stopped = signer.core.stops.networks();
+  if (stopped.length === 0) return {};
+  const chains = new Map(signer.accounts().map(({ chain, network }) => [network, chain]));
+  return { stopped: stopped.map((one) => ({ ...one, chain: chains.get(one.network) ?? "" })) };
+}
+
+/* The operator's verb of a recovery: the plan, and the ledger that it begins. */
+
+/**
+ * Shows or carries out a recovery from durable records; the answer follows when its record is on
+ * disk.
+ */
+function recoverLedger(
+  signer: Signer,
+  { digest, bothRestored, uncounted = [] }: OperatorRequests["recover"],
+  reply: (outcome: Outcome) => void,
+): void {
+  signer.whenDurable(() => {
+    // Other requests may have added records since.
+    if (signer.core.heads.head.seq > signer.ledger.durableHead.seq) {
+      recoverLedger(signer, { digest, bothRestored, uncounted }, reply);
+      return;
+    }
+    try {
+      const done =
+        digest === ""
+          ? showPlan(signer, bothRestored, uncounted)
+          : acceptRecovery(signer.context(), digest);
+      const answer: Outcome = done.ok ? { ok: true, plan: done.plan, done: digest !== "" } : done;
+      signer.whenDurable(() => {
+        reply(answer);
+        if (done.ok && digest !== "") signer.restarted();
+      });
+    } catch (cause) {
+      if (!(cause instanceof AgentError)) throw cause;
+      reply(cause);
+    }
+  });
+}
+
+/** Refuses as `showRecovery`, and with CHAIN_UNKNOWN for a name that is not in the settings. */
+function showPlan(
+  signer: Signer,
+  bothRestored: boolean,
+  names: readonly string[],
+): ReturnType<typeof showRecovery> {
+  const networks = new Set<string>();
+  for (const name of names) {
+    const chain = signer.chain(name);
+    if (chain === undefined) return refuse("CHAIN_UNKNOWN", name);
+    networks.add(networkOf(chain));
+  }
+  return showRecovery(signer.context(), bothRestored, networks);
+}
+
+/*
+ * Withdrawals as operators see them: the courier's view, and with it the order, its times and the
+ * digest that an approval names. The runtime, which answers the courier, does not import this
+ * module. Touches nothing.
+ */
+
+/** Returns one withdrawal. `approvalDigest` is "" unless an operator must decide. */
+export function operatorViewOf(withdrawal: Withdrawal, policy: Policy): OperatorView {
+  const { job, requestedAt, ordered } = withdrawal;
+  const { awaited: _awaited, ...view } = courierViewOf(withdrawal, policy);
+  const isWaiting = view.state === "held" || view.state === "quarantined";
+  return {
+    ...view,
+    orderId: job.orderId,
+    decimal: policy.asset(limitGroupOf(job))?.decimal ?? 0,
+    requestedAt,
+    expiresAt: job.expiresAt,
+    ...(ordered?.act === "cancel" ? { isCancelling: true } : {}),
+    approvalDigest: isWaiting ? approvalDigestOf(withdrawal, view.amountUnits) : "",
+  };
+}
+
+/**
+ * Returns the facts for the operator who decides; null if no decision is needed. `address` is the
+ * destination that the operator would give to a withdrawal without one.
+ */
+function waitOf(withdrawal: Withdrawal, policy: Policy, address = ""): WaitView | null {
+  const { state, code, job, requestedAt } = withdrawal;
+  if (state !== "held" && state !== "quarantined") return null;
+  const first = confirmationOf(
+    withdrawal,
+    approvalDigestOf(withdrawal, unitsOf(withdrawal, policy)),
+  );
+  const destination =
+    withdrawal.address || first?.address || canonicalAddress(job.network, address);
+  return {
+    until:
+      code === "POLICY_NEW_DESTINATION_DELAY" ? policy.delayEndsAt(job.currency, requestedAt) : 0,
+    ...regardConfig(policy, job, destination),
+    confirmed:
+      first === null ? null : { approver: first.approver, address: first.address, at: first.at },
+  };
+}
 
 const transactionId = hex(16);
 const optionalDigest = string({ max: 64, pattern: /^(?:|[0-9a-f]{64})$/ });

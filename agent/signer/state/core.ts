@@ -7,28 +7,223 @@ import type { KeyObject } from "node:crypto";
 import { invariant } from "../../../base/fault.ts";
 import { expiryExclusionOf, familyOf } from "../../../chains/families.ts";
 import { publicKeyFromHex } from "../../../protocol/envelope.ts";
+import { zeroHash } from "../../../protocol/identity.ts";
 import { isInternal, limitGroupOf } from "../../../protocol/job-mode.ts";
-import type { Job } from "../../../protocol/messages.ts";
+import type { Head, Job } from "../../../protocol/messages.ts";
 import { parseJob } from "../../../protocol/payloads.ts";
 import type { RecoveryOutgoing } from "../../../protocol/recovery.ts";
 import type { ArchivedRows, ArchiveLookup } from "../../ledger/archive.ts";
 import type { LedgerRecord, RecordBody } from "../../ledger/records.ts";
 import { Policy, type PolicySnapshot } from "../policy/policy.ts";
 import type { Rules } from "../policy/rules.ts";
-import { attemptKey } from "../policy/sums.ts";
+import { attemptKey, largerOf, type Sums } from "../policy/sums.ts";
 import type { AmountStanding } from "../policy/window.ts";
 import { type AccountEntries, Accounts, type EndedSlots } from "./accounts.ts";
-import { countAttempt, spendUnsigned } from "./attempt-sums.ts";
 import { canonicalAddress } from "./content.ts";
 import { Outbox, stopEntries } from "./entries.ts";
-import { Heads, type HeadsSnapshot } from "./heads.ts";
-import { type ChainSnapshot, JobSequence } from "./jobs.ts";
 import { OwedCoins, type OwedEntries, spentBy } from "./owed-coins.ts";
 import { policySnapshot, settleSums } from "./policy-state.ts";
 import { type PauseState, Stops, type StopsSnapshot } from "./stops.ts";
 import { unitsOf } from "./view.ts";
 import { isEndedByOperator, isOver, standingOf, type Withdrawal } from "./withdrawal.ts";
 import { Book, type BookSnapshot } from "./withdrawals.ts";
+
+/*
+ * Our end of the jobs, which are linked by hash: the newest job and the hashes of earlier ones, to
+ * tell a repeat from a fork. Built from REQUESTED and REPEATED records; a recovered ledger begins
+ * at another job. Touches nothing. Source: docs/protocol.md section 5.
+ */
+
+/**
+ * The number of jobs back in which a repeat is recognised; an older one is refused without a
+ * record.
+ */
+const rememberedMax = 4_096;
+
+/** A job in the sequence. */
+interface Link {
+  readonly hash: string;
+  readonly transactionId: string; // "" for the job after which a recovered ledger continues
+}
+
+interface ChainSnapshot {
+  readonly sequence: number;
+  readonly hash: string;
+  readonly links: readonly (readonly [number, string, string])[];
+}
+
+/** The jobs as far as the ledger has them. Only `apply` and `restart` change it, from records. */
+class JobSequence {
+  #sequence: number;
+  #hash: string;
+  readonly #links = new Map<number, Link>();
+
+  constructor(snapshot?: ChainSnapshot) {
+    this.#sequence = snapshot?.sequence ?? 0;
+    this.#hash = snapshot?.hash ?? zeroHash;
+    for (const [sequence, hash, transactionId] of snapshot?.links ?? [])
+      this.#links.set(sequence, { hash, transactionId });
+  }
+
+  /** The newest job's number, 0 before the first. */
+  get sequence(): number {
+    return this.#sequence;
+  }
+
+  /** The newest job's hash, zeros before the first. */
+  get hash(): string {
+    return this.#hash;
+  }
+
+  /** Returns a recorded job; undefined if it is too old or still to come. */
+  at(sequence: number): Link | undefined {
+    return this.#links.get(sequence);
+  }
+
+  apply(record: {
+    readonly sequence: number;
+    readonly jobHash: string;
+    readonly transactionId: string;
+  }): void {
+    invariant(record.sequence === this.#sequence + 1, "jobs are recorded in order, without gaps");
+    this.#sequence = record.sequence;
+    this.#hash = record.jobHash;
+    this.#links.set(record.sequence, { hash: record.jobHash, transactionId: record.transactionId });
+    this.#links.delete(record.sequence - rememberedMax);
+  }
+
+  /** Starts the numbers again for another agent id. */
+  restart(): void {
+    this.#sequence = 0;
+    this.#hash = zeroHash;
+    this.#links.clear();
+  }
+
+  snapshot(): ChainSnapshot {
+    return {
+      sequence: this.#sequence,
+      hash: this.#hash,
+      links: [...this.#links].map(([sequence, link]) => [sequence, link.hash, link.transactionId]),
+    };
+  }
+}
+
+/*
+ * The ledger's head, and the hashes from the newest acknowledged record on, with which the
+ * gateway's heads are compared. Built from records. Touches nothing.
+ */
+
+/** `from` is the seq of the first hash. */
+interface HeadsSnapshot {
+  readonly acked: Head;
+  readonly from: number;
+  readonly hashes: readonly string[];
+  readonly at: number;
+}
+
+/** Our head, and the newest head that the gateway has acknowledged. */
+class Heads {
+  #acked: Head;
+  #from: number;
+  #first = 0;
+  #hashes: string[];
+  #at: number;
+
+  constructor(snapshot?: HeadsSnapshot) {
+    this.#acked = snapshot?.acked ?? { seq: 0, hash: zeroHash };
+    this.#from = snapshot?.from ?? 1;
+    this.#hashes = [...(snapshot?.hashes ?? [])];
+    this.#at = snapshot?.at ?? 0;
+  }
+
+  /** The newest record, durable or about to be. Seq 0 before the first. */
+  get head(): Head {
+    const last = this.#hashes.length - 1;
+    return last < this.#first
+      ? this.#acked
+      : { seq: this.#from + last - this.#first, hash: this.#hashes[last] as string };
+  }
+
+  /** The newest head that the gateway has acknowledged. */
+  get acked(): Head {
+    return this.#acked;
+  }
+
+  /** Ledger time: the time of the newest record. */
+  get at(): number {
+    return this.#at;
+  }
+
+  /** Returns the hash of a record; null if it is in the future or before the acknowledged one. */
+  hashAt(seq: number): string | null {
+    if (seq === this.#acked.seq) return this.#acked.hash;
+    return seq < this.#from ? null : (this.#hashes[this.#first + seq - this.#from] ?? null);
+  }
+
+  apply(record: { readonly seq: number; readonly hash: string; readonly at: number }): void {
+    if (this.#hashes.length === this.#first) this.#from = record.seq;
+    this.#hashes.push(record.hash);
+    this.#at = record.at;
+  }
+
+  acknowledge(acked: Head): void {
+    this.#acked = acked;
+    const known = this.#hashes.length - this.#first;
+    const gone = Math.min(Math.max(acked.seq + 1 - this.#from, 0), known);
+    this.#first += gone;
+    this.#from += gone;
+    if (this.#first > 1024 && this.#first * 2 > this.#hashes.length) {
+      this.#hashes = this.#hashes.slice(this.#first);
+      this.#first = 0;
+    }
+  }
+
+  snapshot(): HeadsSnapshot {
+    return {
+      acked: this.#acked,
+      from: this.#from,
+      hashes: this.#hashes.slice(this.#first),
+      at: this.#at,
+    };
+  }
+}
+
+/*
+ * The times from which an attempt counts against the limits on a chain with nonces. Nobody can pay
+ * bytes without a signature, so the window begins with SIGNED. From INTENT until then the attempt
+ * counts however long that takes, because a restart, a closed gate or a recovery can lie between
+ * the two. So the amounts that count are at no moment below those that this ledger signed within
+ * the window. Touches nothing.
+ */
+
+/**
+ * Counts an attempt's INTENT or SIGNED, after `Sums.apply`; other records change nothing. The
+ * amount counts with the first attempt whose bytes this ledger has, the fee with each.
+ */
+function countAttempt(sums: Sums, withdrawal: Withdrawal, record: LedgerRecord): void {
+  if (record.kind !== "INTENT" && record.kind !== "SIGNED") return;
+  const { transactionId: id, job, attempts, amountUnits } = withdrawal;
+  const made = attempts[record.attempt - 1];
+  if (made === undefined || expiryExclusionOf(job.network) !== null) return;
+  const { hourAssigned, dayAssigned, fees } = sums.of(limitGroupOf(job));
+  const isFirst = !made.isCancel && attempts.every((one) => one === made || one.raw === "");
+  for (const window of isFirst ? [hourAssigned, dayAssigned, fees] : [fees]) {
+    const units = window === fees ? BigInt(made.feeMax) : BigInt(amountUnits);
+    if (record.kind === "INTENT") window.stand(id, "payable", { atMs: record.at, units });
+    else window.replace(id, record.at, largerOf(units, window.unitsOf(id, record.at)));
+  }
+}
+
+/**
+ * Has an intent that is never signed count no longer than the window. A repeat is harmless, and so
+ * is a withdrawal whose bytes are all signed.
+ */
+export function spendUnsigned(sums: Sums, { transactionId, job }: Withdrawal): void {
+  if (expiryExclusionOf(job.network) !== null) return;
+  const { hourAssigned, dayAssigned, fees } = sums.of(limitGroupOf(job));
+  for (const window of [hourAssigned, dayAssigned, fees])
+    window.stand(transactionId, "spent", { atMs: 0, units: 0n });
+}
 
 type PairedBody = Extract<RecordBody, { kind: "PAIRED" }>;
 

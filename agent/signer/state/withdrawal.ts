@@ -3,16 +3,14 @@
  * (machine.ts) is the machine; `apply` applies a record to a withdrawal. Touches nothing. A record
  * that does not fit is a bug, because every writer asks the machine first.
  */
-
 import { invariant } from "../../../base/fault.ts";
-import { expiryExclusionOf, pinExclusionOf } from "../../../chains/families.ts";
+import { expiryExclusionOf, familyOf, pinExclusionOf } from "../../../chains/families.ts";
+import type { TxParams } from "../../../chains/family.ts";
 import type { Job } from "../../../protocol/messages.ts";
 import { isCancel, type LedgerRecord } from "../../ledger/records.ts";
 import type { LedgerLine } from "../../socket/verbs.ts";
 import type { AmountStanding } from "../policy/window.ts";
-import type { Attempt, Confirmation } from "./attempt.ts";
 import { canonicalAddress } from "./content.ts";
-import { lineOf } from "./history.ts";
 import {
   ended,
   nextState,
@@ -24,7 +22,97 @@ import {
 } from "./machine.ts";
 import { outOfReachCode } from "./out-of-reach.ts";
 
-export type { Attempt, Confirmation, VoidSide } from "./attempt.ts";
+/* Records as lines for an operator: `show` prints these about one withdrawal. Touches nothing. */
+
+/** Returns one record in words, without bytes that mean nothing to an operator. */
+function lineOf(record: LedgerRecord): LedgerLine {
+  return { seq: record.seq, at: record.at, kind: record.kind, detail: detailOf(record) };
+}
+
+function detailOf(record: LedgerRecord): string {
+  switch (record.kind) {
+    case "REQUESTED":
+      return `job ${record.sequence}`;
+    case "REPEATED":
+      return record.code === ""
+        ? `job ${record.sequence} again`
+        : `job ${record.sequence}: ${record.code}`;
+    case "APPROVED":
+      return `${byWords(record)}: ${record.amountUnits} base units to ${record.address} on ${record.network}`;
+    case "HELD":
+      return record.code;
+    case "CONFIRMED":
+      return `the first yes of two, ${byWords(record)}, to ${record.address}`;
+    case "REFUSED":
+      return `${byWords(record)}: ${record.code}`;
+    case "INTENT": {
+      const family = familyOf(record.network);
+      return (
+        `attempt ${record.attempt}${isCancel(record) ? ", a cancel" : ""}, ${family.slots.say(record.slot)} of ${record.account}, ` +
+        family.fees.say(record.txParams)
+      );
+    }
+    case "MANUAL_REPLACEMENT":
+      return `${record.isFirstYes === true ? "the first yes of two to " : ""}${record.act} ${byWords(record)}`;
+    case "UNSEEN":
+      return record.chainMs === 0
+        ? "the courier's nodes show its coin again"
+        : `the courier's nodes have not shown its coin for ${Math.floor(record.watchedMs / 3_600_000)} hours of chain time`;
+    case "SIGNED":
+      return `attempt ${record.attempt}, ${record.txHash}`;
+    case "RELEASED":
+      return `the gateway holds the ledger up to ${record.acked.seq}`;
+    case "OBSERVED": {
+      if (record.stage === "void")
+        return `void: no block up to ${record.block} has ${record.txHash}, and none takes it any more`;
+      const where = record.block === 0 ? "" : ` in block ${record.block}`;
+      return `${record.outcome === "" ? record.stage : `final, ${record.outcome}`}${where}${record.txHash === "" ? "" : ` ${record.txHash}`}`;
+    }
+    default:
+      return "";
+  }
+}
+
+/** Names an operator as the request did. Node cannot ask a socket who is at its other end. */
+function byWords(said: { readonly by?: string; readonly approver: string }): string {
+  return said.approver === ""
+    ? `by ${said.by}`
+    : `by ${said.approver} (claimed: the socket does not prove names)`;
+}
+
+/* Types of a withdrawal's parts: its attempts and the first yes of two. */
+
+/**
+ * One attempt; all attempts of a withdrawal have the same slot. Numbers are decimal strings, bytes
+ * 0x hex.
+ */
+export interface Attempt {
+  readonly attempt: number;
+  readonly intentSeq: number;
+  readonly digest: string;
+  readonly unsigned: string;
+  readonly txParams: TxParams | null; // null for one that the gateway reported
+  readonly pin?: string; // as `SignedEntry.pin`
+  readonly feeMax: string; // the highest cost, in units of the fee coin
+  readonly txHash: string; // "" until signed
+  readonly raw: string; // "" until signed
+  readonly signedAt: number;
+  readonly released: boolean;
+  readonly isCancel: boolean; // pays nothing, to the account itself
+  readonly validUntilMs?: number; // end of validity in chain time, milliseconds, with exclusion by expiry
+  readonly voidBy?: VoidSide; // the sides that have stated it
+}
+
+/** The sides that have stated that an attempt is void. */
+export type VoidSide = "gateway" | "courier" | "both";
+
+/** The first yes of two. */
+export interface Confirmation {
+  readonly approver: string;
+  readonly digest: string; // digest of the operator's view
+  readonly address: string; // EIP-55
+  readonly at: number;
+}
 
 /**
  * True if nothing will ever happen to this withdrawal again, because of an unsigned end or an end

@@ -5,7 +5,7 @@
  */
 import { createHash } from "node:crypto";
 import { recordOf } from "../../../gateway/answer/record.ts";
-import { payerView } from "../../../gateway/api/payer-view.ts";
+import { payerView } from "../../../gateway/api/payer.ts";
 import { listTransactions } from "../../../gateway/api/transactions.ts";
 import { tellChanges } from "../../../gateway/callbacks/outbox.ts";
 import type { GatewayConfig } from "../../../gateway/config/config.ts";

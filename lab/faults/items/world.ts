@@ -11,7 +11,7 @@ import { hasTags } from "../../../chains/payees.ts";
 import { findChainPreset } from "../../../chains/presets.ts";
 import { isAnswer } from "../../../gateway/answer/answer.ts";
 import type { GatewayChain, GatewayCurrency } from "../../../gateway/config/config.ts";
-import { takeAddress } from "../../../gateway/deposits/deposit-account.ts";
+import { takeAddress } from "../../../gateway/deposits/deposits.ts";
 import type { Fault } from "../../../gateway/faults/fault.ts";
 import { rightClock } from "../../../gateway/own-clock.ts";
 import { marksOver } from "../../../gateway/store/address-marks.ts";

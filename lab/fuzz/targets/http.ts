@@ -5,7 +5,7 @@
  */
 import { createHmac } from "node:crypto";
 import { answerCodes } from "../../../gateway/answer/messages.ts";
-import { verifyToken } from "../../../gateway/auth/signature-token.ts";
+import { verifyToken } from "../../../gateway/auth/authenticate.ts";
 import { parseApiKey } from "../../../protocol/pairing.ts";
 import {
   encode,

@@ -7,7 +7,7 @@
 import { EventEmitter } from "node:events";
 import { DatabaseSync } from "@photostructure/sqlite";
 import type { WebSocket } from "ws";
-import { Intake } from "../../../gateway/hub/intake.ts";
+import { Intake } from "../../../gateway/hub/hub.ts";
 import { closeCodes, linkLimits } from "../../../gateway/hub/link-limits.ts";
 import { Session } from "../../../gateway/hub/session.ts";
 import { schema } from "../../../gateway/store/schema.ts";

@@ -4,7 +4,7 @@
  */
 import type { Mutant } from "./mutant.ts";
 
-const jobs = "agent/signer/handlers/jobs.ts";
+const jobs = "agent/signer/handlers/admit.ts";
 
 export const admissionMutants: readonly Mutant[] = [
   {

@@ -49,7 +49,7 @@ export const bothRestoredMutants: readonly Mutant[] = [
   },
   {
     name: "mempool-not-asked",
-    file: "gateway/watcher/level.ts",
+    file: "gateway/watcher/watcher.ts",
     find: '  if (reader.unconfirmed === undefined) return "";',
     replace: '  if (reader.unconfirmed === undefined || account !== "") return "";',
     invariant:

@@ -2,7 +2,7 @@
 import type { Mutant } from "./mutant.ts";
 
 const world = "coins";
-const pins = "agent/signer/handlers/pins.ts";
+const pins = "agent/signer/handlers/intent.ts";
 const previous = "chains/utxo/previous.ts";
 const when: Mutant["when"] = ({ rates }) => rates.hostileCourier > 0;
 

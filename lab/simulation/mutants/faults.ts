@@ -93,7 +93,7 @@ export const faultMutants: readonly Mutant[] = [
   },
   {
     name: "below-end-never-endable",
-    file: "agent/signer/handlers/below-end.ts",
+    file: "agent/signer/handlers/end.ts",
     find: "if (compare(began.slot, slot) <= 0)",
     replace: "if (compare(began.slot, slot) !== 0)",
     invariant:
@@ -103,7 +103,7 @@ export const faultMutants: readonly Mutant[] = [
   },
   {
     name: "missing-coin-never-endable",
-    file: "gateway/hub/named.ts",
+    file: "gateway/hub/session.ts",
     find: "listUnknownCoins(database, agent.id, true);",
     replace: "listUnknownCoins(database, agent.id, true).slice(1);",
     invariant: "A payment whose coin no chain has waits for good (nothing waits for good).",

@@ -5,7 +5,7 @@
 import type { Mutant } from "./mutant.ts";
 import { isTaken } from "./plans.ts";
 
-const intake = "gateway/hub/intake.ts";
+const intake = "gateway/hub/hub.ts";
 const statements = "gateway/hub/statements.ts";
 const effect = "gateway/hub/effect.ts";
 const session = "gateway/hub/session.ts";

@@ -165,7 +165,7 @@ export const ledgerMutants: readonly Mutant[] = [
   },
   {
     name: "stated-before-the-sync",
-    file: "agent/signer/runtime/statements.ts",
+    file: "agent/signer/runtime/signer.ts",
     find: "core.outbox.batches(after, ledger.durableHead, (seq)",
     replace: "core.outbox.batches(after, core.heads.head, (seq)",
     invariant:

@@ -25,7 +25,7 @@ export const manualReplacementMutants: readonly Mutant[] = [
   },
   {
     name: "last-word-never-said",
-    file: "gateway/hub/untold.ts",
+    file: "gateway/hub/session.ts",
     find: "    const ended = [...this.#ended].slice(0, endedPerAckMax);",
     replace: "    const ended = [...this.#ended].slice(0, 0);",
     invariant:

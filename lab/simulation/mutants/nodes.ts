@@ -5,7 +5,7 @@
  */
 import type { Mutant } from "./mutant.ts";
 
-const quorumFile = "chains/evm/node-quorum.ts";
+const quorumFile = "chains/evm/node.ts";
 const world = "lying-node";
 
 export const nodeMutants: readonly Mutant[] = [
@@ -77,7 +77,7 @@ export const nodeMutants: readonly Mutant[] = [
   },
   {
     name: "no-ceiling-for-the-tip",
-    file: "agent/signer/policy/ceilings.ts",
+    file: "agent/signer/policy/policy.ts",
     find: "return tip > maxTipUnits && tip > tipAllowedUnits ?",
     replace: "return tip > maxTipUnits && tip < 0n ?",
     invariant: "A courier names any tip below the fee ceiling, and the merchant pays it (prices).",

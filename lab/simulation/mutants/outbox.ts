@@ -60,7 +60,7 @@ export const outboxMutants: readonly Mutant[] = [
   },
   {
     name: "said-once-is-said",
-    file: "agent/signer/runtime/statements.ts",
+    file: "agent/signer/runtime/signer.ts",
     find: "    const from = Math.max(after, core.heads.acked.seq);",
     replace: "    const from = Math.max(after, core.heads.acked.seq, this.#statedSeq);",
     invariant:
@@ -68,7 +68,7 @@ export const outboxMutants: readonly Mutant[] = [
   },
   {
     name: "resumes-from-the-newest",
-    file: "agent/courier/gateway-link.ts",
+    file: "agent/courier/run.ts",
     find: "  reporter.resume(hello.acked);",
     replace: "  reporter.resume(hello.head.seq);",
     invariant:

@@ -6,7 +6,7 @@ const world = "coins";
 export const pinMutants: readonly Mutant[] = [
   {
     name: "replacement-with-another-pin",
-    file: "agent/signer/handlers/pins.ts",
+    file: "agent/signer/handlers/intent.ts",
     find: "  if (!isFirst && pinOf(withdrawal) !== coins[0])",
     replace: '  if (!isFirst && pinOf(withdrawal) === "")',
     invariant:
@@ -16,7 +16,7 @@ export const pinMutants: readonly Mutant[] = [
   },
   {
     name: "unnamed-pin-is-signed",
-    file: "agent/signer/handlers/pins.ts",
+    file: "agent/signer/handlers/intent.ts",
     find: "  if (isFirst && !run.sightings.names(account, coins[0]))",
     replace: "  if (isFirst && account.pending < 0)",
     invariant:

@@ -6,7 +6,7 @@ import type { Mutant } from "./mutant.ts";
 import { agentRolledBack, isCompared, isOfSent, isRescued } from "./plans.ts";
 
 const input = "agent/signer/state/recovered-ledger.ts";
-const recoveredAccounts = "agent/signer/state/recovered-accounts.ts";
+const recoveredAccounts = "agent/signer/state/recovered-ledger.ts";
 const bindings = "agent/signer/state/slot-assignments.ts";
 
 export const recoveryMutants: readonly Mutant[] = [

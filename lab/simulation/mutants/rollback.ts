@@ -97,7 +97,7 @@ export const rollbackMutants: readonly Mutant[] = [
   },
   {
     name: "waiting-jobs-stay-waiting",
-    file: "gateway/hub/intake.ts",
+    file: "gateway/hub/hub.ts",
     find: "    return { ...done, standing, ...numberJobs(database, agentId, nowMs) };",
     replace: "    return { ...done, standing, placed: 0, refused: [], moved: [] };",
     invariant:

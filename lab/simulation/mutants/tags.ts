@@ -52,7 +52,7 @@ export const tagMutants: readonly Mutant[] = [
   },
   {
     name: "tag-zero-is-none",
-    file: "chains/xrp/serialized.ts",
+    file: "chains/xrp/transactions.ts",
     find: "...(paid === null || paid.tag === null ? []",
     replace: "...(paid === null || !paid.tag ? []",
     invariant:

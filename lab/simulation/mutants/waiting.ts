@@ -186,7 +186,7 @@ export const waitingMutants: readonly Mutant[] = [
   },
   {
     name: "void-never-told",
-    file: "gateway/hub/untold.ts",
+    file: "gateway/hub/session.ts",
     find: "    return { ended, ...(hashes.length === 0 ? {} : { void: hashes }) };",
     replace: "    return { ended };",
     invariant:

@@ -5,7 +5,7 @@
 import type { Mutant } from "./mutant.ts";
 
 const withdrawals = "gateway/watcher/withdrawals.ts";
-const evidence = "chains/evm/node-evidence.ts";
+const evidence = "chains/evm/node-watcher.ts";
 const verdict = "chains/evm/outcome.ts";
 const finality = "chains/evm/node-finality.ts";
 const chainBlocks = "chains/providers/chain-blocks.ts";

@@ -6,7 +6,7 @@ import { renameSync, rmSync } from "node:fs";
 import { deriveAccounts, namedAccounts } from "../../../agent/keystore/nodes.ts";
 import { familyNamed, familyOf } from "../../../chains/families.ts";
 import { createReceiver } from "../../../gateway/operator/accounts.ts";
-import { backUp } from "../../../gateway/operator/backup.ts";
+import { backUp } from "../../../gateway/operator/command.ts";
 import { creditPayments } from "../../../gateway/operator/crediting.ts";
 import { fixedSeed, networks } from "../setting.ts";
 import type { Deposit, Shop, Story } from "../story.ts";
