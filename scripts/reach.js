@@ -4,7 +4,7 @@
  */
 import { builtinModules } from "node:module";
 import { dirname } from "node:path";
-import { kinds, never, partOf, roomFinder } from "./rooms.js";
+import { exportNameOf, isExport, kinds, never, partOf, roomFinder } from "./rooms.js";
 
 /** The builtin modules that lead out of a process, by what they reach. */
 const builtins = {
@@ -62,11 +62,9 @@ export function breachesOf(table, modules, texts) {
       );
     return values.get(file);
   };
-  const kept = new Set(table.rooms.flatMap(({ keeps }) => keeps));
   const tools = {
     table,
     find,
-    kept,
     edgesOf,
     valuesOf,
     packageReach: packageReach(table, valuesOf),
@@ -74,18 +72,39 @@ export function breachesOf(table, modules, texts) {
   };
   const imports = files.flatMap((file) => [
     ...importBreaches(tools, file),
-    ...keptBreaches(tools, file),
+    ...privateBreaches(tools, file),
   ]);
-  return [...imports, ...kinds.flatMap((kind) => reachBreaches(tools, files, kind))];
+  return [
+    ...imports,
+    ...unusedExports(tools, files),
+    ...kinds.flatMap((kind) => reachBreaches(tools, files, kind)),
+  ];
 }
 
-/** Imports of a file that its room keeps to itself, from outside the file's folder. */
-function keptBreaches({ kept, edgesOf, find, table }, file) {
+/** The product's files that a file of the product imports from another folder than its own. */
+function foreignTargets({ table, edgesOf }, file) {
   if (partOf(table, file) !== "product") return [];
   const targets = new Set(edgesOf(file).map(({ resolved }) => resolved));
-  return [...targets]
-    .filter((target) => kept.has(target) && dirname(file) !== dirname(target))
-    .map((target) => ({ room: find(file).room, kind: "keeps", path: [file, target] }));
+  return [...targets].filter(
+    (target) => partOf(table, target) === "product" && dirname(file) !== dirname(target),
+  );
+}
+
+/** Imports of a file that its room does not export, from outside the file's folder. */
+function privateBreaches(tools, file) {
+  const { find } = tools;
+  return foreignTargets(tools, file)
+    .filter((target) => find(target) !== null && !isExport(find(target), target))
+    .map((target) => ({ room: find(file).room, kind: "private", path: [file, target] }));
+}
+
+/** Exports that no other folder uses: what is private must not stand open. */
+function unusedExports(tools, files) {
+  const used = new Set(files.flatMap((file) => foreignTargets(tools, file)));
+  return files
+    .map((file) => ({ file, room: tools.find(file) }))
+    .filter(({ file, room }) => room.exports.includes(exportNameOf(room, file)) && !used.has(file))
+    .map(({ file, room }) => ({ room: room.room, kind: "unused export", path: [file] }));
 }
 
 /** Imports of one file, types included, that the room's row does not name. */

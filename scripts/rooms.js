@@ -5,9 +5,10 @@
  *
  * A cell is "–" (the room reaches nothing of the kind, through any number of hops), a text (the
  * room is free), or { text, own, by }: the room itself imports the builtin modules of `own` only,
- * and reaches anything else of the kind only through the rooms and packages of `by`. The files of
- * `keeps` are imported by files of their own folder only. `powers` are the ambient powers of a
- * room's files (scripts/powers.js); "*" leaves the room free.
+ * and reaches anything else of the kind only through the rooms and packages of `by`. A file of the
+ * product is private to its folder, unless the `exports` of its room list it, or a row names it as
+ * its place. `powers` are the ambient powers of a room's files (scripts/powers.js); "*" leaves
+ * the room free.
  */
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
@@ -25,7 +26,7 @@ export function readRooms(root) {
       ...cells,
       imports: [],
       outside: [],
-      keeps: [],
+      exports: [],
       powers: [],
       ...room,
     })),
@@ -87,6 +88,19 @@ export function roomFinder(table) {
   };
 }
 
+/** The name of a file in the exports of its room: its place below the room's folder, no ending. */
+export function exportNameOf({ room }, file) {
+  const [folder] = room.split(" ");
+  return file.startsWith(`${folder}/`)
+    ? file.slice(folder.length + 1).replace(/\.[jt]sx?$/, "")
+    : null;
+}
+
+/** True for a file that other folders may import: an export, or a file that its row names. */
+export function isExport(room, file) {
+  return placesOf(room).includes(file) || room.exports.includes(exportNameOf(room, file));
+}
+
 /**
  * Mistakes of the table itself: rows without a file, files without a row, names of no room,
  * circles.
@@ -99,10 +113,12 @@ export function tableProblems(table, files) {
   const namedBy = (room) => [...room.imports, ...kinds.flatMap((kind) => room[kind].by ?? [])];
   return [
     ...files.filter((file) => find(file) === null).map((file) => `${file} belongs to no room`),
-    ...table.rooms.flatMap(({ room, keeps }) =>
-      keeps
-        .filter((file) => !files.includes(file) || find(file).room !== room)
-        .map((file) => `the room ${room} keeps ${file}, which is none of its files`),
+    ...table.rooms.flatMap((room) =>
+      room.exports
+        .filter(
+          (name) => !files.some((file) => find(file) === room && exportNameOf(room, file) === name),
+        )
+        .map((name) => `the room ${room.room} exports ${name}, which is none of its files`),
     ),
     ...table.rooms
       .filter((room) => !used.has(room))
