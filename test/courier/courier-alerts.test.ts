@@ -14,7 +14,7 @@ import {
   createAlertMonitor,
   lowFundsOf,
 } from "../../agent/courier/events/alert-monitor.ts";
-import type { Snapshot, SnapshotItem } from "../../agent/courier/events/snapshot.ts";
+import type { Snapshot, WithdrawalSnapshot } from "../../agent/courier/events/snapshot.ts";
 import { createMetrics } from "../../agent/courier/metrics.ts";
 import { createMetricsText } from "../../agent/courier/metrics-text.ts";
 import type { SignerSummary } from "../../agent/socket/summary.ts";
@@ -93,7 +93,7 @@ const well: Snapshot = {
   items: [],
   summary,
 };
-const item: SnapshotItem = {
+const item: WithdrawalSnapshot = {
   ...{
     transactionId: "t1",
     state: "approved",
@@ -162,7 +162,7 @@ describe("conditions", () => {
 
   it("the alert of a withdrawal that waits for an operator has its order, amount, end and the lines to type", () => {
     const awaited = { order: "A-17", endsAtMs: Date.parse("2026-11-24T04:00:00Z") };
-    const ofItem = (change: Partial<SnapshotItem>) =>
+    const ofItem = (change: Partial<WithdrawalSnapshot>) =>
       conditionsOf({ ...well, items: [{ ...item, state: "held", ...change }] }, notify, currencies)
         .conditions[0];
     expect(ofItem({ awaited })).toMatchObject({

@@ -18,7 +18,7 @@ import { formatAmount, parseAmount } from "../../../protocol/amount.ts";
 import type { CourierSettings, NotifySettings } from "../../config/settings.ts";
 import type { CourierStatus, WithdrawalState } from "../../socket/verbs.ts";
 import { agentEnds } from "../../state-ends.ts";
-import type { Snapshot, SnapshotChain, SnapshotItem } from "./snapshot.ts";
+import type { Snapshot, SnapshotChain, WithdrawalSnapshot } from "./snapshot.ts";
 
 /* Finds the conditions of base/alerts/queue/table.ts that hold in the courier's snapshot. Pure. */
 
@@ -181,7 +181,7 @@ function heldCurrency(currency: string): Condition {
   };
 }
 
-function withdrawalConditions(item: SnapshotItem, stuckMs: number): readonly Condition[] {
+function withdrawalConditions(item: WithdrawalSnapshot, stuckMs: number): readonly Condition[] {
   const { transactionId, state, code, currency, amount, why } = item;
   const context = { state, code, currency, amount };
   if (state === "held" || state === "quarantined") return [heldCondition(item, context)];
@@ -195,7 +195,7 @@ function withdrawalConditions(item: SnapshotItem, stuckMs: number): readonly Con
 
 /** An alert that an operator can act on: the order, the amount, the end, and the lines to type. */
 function heldCondition(
-  { transactionId, currency, amount, awaited }: SnapshotItem,
+  { transactionId, currency, amount, awaited }: WithdrawalSnapshot,
   context: Condition["context"],
 ): Condition {
   const names = { ID: transactionId };
@@ -217,7 +217,7 @@ function heldCondition(
   };
 }
 
-function feeConditions(items: readonly SnapshotItem[]): readonly Condition[] {
+function feeConditions(items: readonly WithdrawalSnapshot[]): readonly Condition[] {
   const chains = new Map<string, number>();
   for (const { chain, why } of items)
     if (why.startsWith("fee ")) chains.set(chain, (chains.get(chain) ?? 0) + 1);
@@ -229,7 +229,7 @@ function feeConditions(items: readonly SnapshotItem[]): readonly Condition[] {
 /**
  * Orders that wait for the gateway's word on a coin, a first slot or the order, or for an operator.
  */
-function namingConditions(items: readonly SnapshotItem[]): readonly Condition[] {
+function namingConditions(items: readonly WithdrawalSnapshot[]): readonly Condition[] {
   const waitingFor = (code: RegExp): ReadonlyMap<string, number> => {
     const chains = new Map<string, number>();
     for (const { chain, why } of items)
@@ -253,7 +253,7 @@ function namingConditions(items: readonly SnapshotItem[]): readonly Condition[] 
 }
 
 /** A paused token, or a blocked hot wallet, is one trouble, whatever the number of withdrawals. */
-function refusedConditions(items: readonly SnapshotItem[]): readonly Condition[] {
+function refusedConditions(items: readonly WithdrawalSnapshot[]): readonly Condition[] {
   const currencies = new Map<string, number>();
   for (const { currency, why } of items)
     if (why === "COURIER_TOKEN_REFUSES")

@@ -21,7 +21,7 @@ export interface SnapshotChain {
 }
 
 /** One withdrawal that is not final. */
-export interface SnapshotItem {
+export interface WithdrawalSnapshot {
   readonly transactionId: string;
   readonly state: WithdrawalState;
   readonly code: string;
@@ -38,6 +38,6 @@ export interface Snapshot {
   readonly link: "up" | "down";
   readonly linkDetail: string;
   readonly chains: readonly SnapshotChain[];
-  readonly items: readonly SnapshotItem[];
+  readonly items: readonly WithdrawalSnapshot[];
   readonly summary: SignerSummary | null; // null before the first answer to `tell`
 }

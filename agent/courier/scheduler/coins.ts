@@ -5,7 +5,7 @@
  */
 import { isFeeInside } from "../../../chains/families.ts";
 import type { Coin, FeeMarket, Market, PaymentTerms, TxParams } from "../../../chains/family.ts";
-import type { Account, HeldCoins, Item, OwnCoins } from "./item.ts";
+import type { Account, HeldCoins, OwnCoins, ScheduledWithdrawal } from "./item.ts";
 
 /** Before the first list of an account's coins. */
 export const newOwnCoins = (): OwnCoins => ({ listed: new Set(), gone: new Map() });
@@ -22,7 +22,11 @@ export const newHeldCoins = (): HeldCoins => ({
  * The basis of an offer for a withdrawal: the account's final coins that no other withdrawal may
  * spend. The withdrawal's own coins are among them.
  */
-export function marketOf(item: Item, feeMarket: FeeMarket, computeLimit: bigint): Market {
+export function marketOf(
+  item: ScheduledWithdrawal,
+  feeMarket: FeeMarket,
+  computeLimit: bigint,
+): Market {
   const coins = freeCoins(item);
   const { owed = [] } = item.view;
   const isOwed = ({ id }: Coin): boolean => owed.some((coin) => coin.startsWith(`${id}:`));
@@ -35,12 +39,12 @@ export function marketOf(item: Item, feeMarket: FeeMarket, computeLimit: bigint)
 }
 
 /** True if a coin that the withdrawal has to spend is spent, or held by another payment. */
-export function lacksOwed({ view: { owed = [] } }: Item, market: Market): boolean {
+export function lacksOwed({ view: { owed = [] } }: ScheduledWithdrawal, market: Market): boolean {
   return owed.length > (market.owed?.length ?? 0);
 }
 
 /** The payment without its sender. */
-export function wantedOf({ view, amountUnits }: Item): PaymentTerms {
+export function wantedOf({ view, amountUnits }: ScheduledWithdrawal): PaymentTerms {
   const { network, mode, contract, address: destination, tag } = view;
   return {
     network,
@@ -52,7 +56,7 @@ export function wantedOf({ view, amountUnits }: Item): PaymentTerms {
   };
 }
 
-function freeCoins(item: Item): readonly Coin[] {
+function freeCoins(item: ScheduledWithdrawal): readonly Coin[] {
   const { chainState, held, pinExclusion } = item.account;
   if (pinExclusion === null) return [];
   const listed = chainState?.coins ?? [];
@@ -76,7 +80,7 @@ function textOf({ id, units }: Coin): string {
  * Counts the coins of a withdrawal, or counts them out once it has left `flight`. Called after each
  * change of its attempts, its request and its state.
  */
-export function holdCoins(item: Item): void {
+export function holdCoins(item: ScheduledWithdrawal): void {
   const { account } = item;
   const { held, flight, pinExclusion } = account;
   if (pinExclusion === null) return;
@@ -97,7 +101,10 @@ export function holdCoins(item: Item): void {
 }
 
 /** The coins of all attempts, and of the request under way. */
-function coinsOf({ pinExclusion }: Account, { view, asked }: Item): readonly string[] {
+function coinsOf(
+  { pinExclusion }: Account,
+  { view, asked }: ScheduledWithdrawal,
+): readonly string[] {
   const ofParams = (txParams: TxParams): readonly string[] => pinExclusion?.coins(txParams) ?? [];
   const signed = view.attempts.flatMap(({ txParams, pin = "" }) =>
     txParams === null ? [pin] : ofParams(txParams),

@@ -12,7 +12,7 @@ import type { AttemptView, WithdrawalStep } from "../../socket/verbs.ts";
 import { namesOfAccount, unreadPart } from "./accounts.ts";
 import { marketOf, wantedOf } from "./coins.ts";
 import type { SchedulerEffect, VoidFound, VoidWanted } from "./events.ts";
-import type { Account, Book, Item } from "./item.ts";
+import type { Account, Book, ScheduledWithdrawal } from "./item.ts";
 import { isPastEnd } from "./offers.ts";
 import { askGas, feesOf, gasOf } from "./signing.ts";
 import {
@@ -41,12 +41,12 @@ const forGateway = "waits for the gateway's word that no block takes it any more
 const fundsForAnother = "funds for another attempt";
 
 /** True if nodes or gateway called the attempt void; then none of its bytes are sent any more. */
-function isCalledVoid({ voidFound }: Item, attempt: AttemptView): boolean {
+function isCalledVoid({ voidFound }: ScheduledWithdrawal, attempt: AttemptView): boolean {
   return attempt.voidBy !== undefined || voidFound.has(attempt.txHash);
 }
 
 /** True if sending it cannot succeed any more. Always false if a slot excludes. */
-export function isPastSending(item: Item, attempt: AttemptView): boolean {
+export function isPastSending(item: ScheduledWithdrawal, attempt: AttemptView): boolean {
   const { account, offer } = item;
   if (account.expiryExclusion === null) return false;
   if (isCalledVoid(item, attempt) || (offer?.txHash === attempt.txHash && isPastEnd(offer)))
@@ -59,7 +59,10 @@ export function isPastSending(item: Item, attempt: AttemptView): boolean {
 /**
  * The withdrawal that was sent, or looked for, longest ago comes first, because none blocks others.
  */
-export function byPatience(items: Iterable<Item>, atMsOf: (item: Item) => number): Item[] {
+export function byPatience(
+  items: Iterable<ScheduledWithdrawal>,
+  atMsOf: (item: ScheduledWithdrawal) => number,
+): ScheduledWithdrawal[] {
   return [...items].sort((a, b) => atMsOf(a) - atMsOf(b) || a.view.sequence - b.view.sequence);
 }
 
@@ -69,7 +72,7 @@ export function askVoid(account: Account, nowMs: number, out: SchedulerEffect[])
   if (expiryExclusion === null || chainState?.chainMs === undefined) return;
   const { chainMs } = chainState;
   const due: {
-    readonly item: Item;
+    readonly item: ScheduledWithdrawal;
     readonly attempts: readonly VoidQuestion[];
     readonly validUntilMs: number;
   }[] = [];
@@ -95,7 +98,7 @@ export function askVoid(account: Account, nowMs: number, out: SchedulerEffect[])
   out.push({ kind: "void", ...namesOfAccount(account), wanted });
 }
 
-function isOver(item: Item): boolean {
+function isOver(item: ScheduledWithdrawal): boolean {
   return isSeen(item) || isToldOver(item.view);
 }
 
@@ -104,12 +107,12 @@ function isOver(item: Item): boolean {
  * recorded and no node shows does not count: such an attempt is looked for like any other, and may
  * be void.
  */
-function isSeen({ chainOutcome, stopped, location, isDoubtful }: Item): boolean {
+function isSeen({ chainOutcome, stopped, location, isDoubtful }: ScheduledWithdrawal): boolean {
   return chainOutcome !== null || stopped !== "" || location !== null || isDoubtful;
 }
 
 /** Released attempts that our own nodes have not called void. */
-function notVoid({ view, voidFound }: Item): VoidQuestion[] {
+function notVoid({ view, voidFound }: ScheduledWithdrawal): VoidQuestion[] {
   return releasedAttempts(view).flatMap(({ txHash, validUntilMs, voidBy: said }) =>
     validUntilMs === undefined || voidFound.has(txHash) || isTold(said)
       ? []
@@ -122,7 +125,7 @@ function isTold(said: AttemptView["voidBy"]): boolean {
 }
 
 /** Sets the text of `status` for a withdrawal that stays in no block. */
-function describeWait(item: Item, chainMs: number, nowMs: number): void {
+function describeWait(item: ScheduledWithdrawal, chainMs: number, nowMs: number): void {
   const { account, offer, view } = item;
   const newest = releasedVersions(view).at(-1) ?? releasedAttempts(view).at(-1);
   if (
@@ -157,7 +160,7 @@ export function takeVoid(
   book: Book,
   account: Account,
   found: readonly VoidFound[],
-): readonly Item[] {
+): readonly ScheduledWithdrawal[] {
   account.askingVoid = null;
   return found.flatMap((one) => {
     const item = book.items.get(one.transactionId);
@@ -166,7 +169,7 @@ export function takeVoid(
   });
 }
 
-function takeVoidOf(item: Item, { txHashes, answer }: VoidFound): void {
+function takeVoidOf(item: ScheduledWithdrawal, { txHashes, answer }: VoidFound): void {
   // An inclusion that appeared meanwhile counts more than the answer.
   if (isSeen(item)) return;
   item.voidTrouble = answer.ok ? "" : answer.code;
@@ -176,7 +179,7 @@ function takeVoidOf(item: Item, { txHashes, answer }: VoidFound): void {
 }
 
 /** The void attempt that the signer must still record, null when there is none. */
-export function voidReport({ view, voidFound, location, isAbsent }: Item) {
+export function voidReport({ view, voidFound, location, isAbsent }: ScheduledWithdrawal) {
   if (location !== null) return null;
   const newest = releasedAttempts(view).at(-1);
   // The attempt was called void, then a late answer showed a block with it, and now no block has
@@ -201,7 +204,11 @@ export function isRecorded({ attempts }: Pick<WithdrawalStep, "attempts">, key: 
 }
 
 /** A block has an attempt that was called void. The block counts, and an operator must look. */
-export function dropExpiryClaim(item: Item, txHash: string, out: SchedulerEffect[]): void {
+export function dropExpiryClaim(
+  item: ScheduledWithdrawal,
+  txHash: string,
+  out: SchedulerEffect[],
+): void {
   const attempt = item.view.attempts.find((one) => one.txHash === txHash);
   if (attempt === undefined || !isCalledVoid(item, attempt)) return;
   item.voidFound.delete(txHash);
@@ -237,7 +244,7 @@ export function requestNewAttempts(account: Account, nowMs: number, out: Schedul
 }
 
 function askAnother(
-  item: Item,
+  item: ScheduledWithdrawal,
   newest: AttemptView,
   feeMarket: FeeMarket,
   nowMs: number,

@@ -33,7 +33,7 @@ export interface PendingRequest {
 }
 
 /** One open withdrawal. */
-export interface Item {
+export interface ScheduledWithdrawal {
   view: CourierView;
   readonly account: Account;
   readonly amountUnits: bigint;
@@ -65,7 +65,7 @@ export interface Item {
   confirmed: LastQuestion; // last question for its finality; the block is the final one
   isDoubtful: boolean; // some node shows a receipt, but too few nodes show the same one
   misses: number; // number of look-ups in a row without its last inclusion
-  chainOutcome: Final | null;
+  chainOutcome: FinalOutcome | null;
   foreign: { count: number; firstAtMs: number };
   told: string; // the last observation the signer accepted
   /** Attempts that the nodes have called void, by hash, with their evidence. */
@@ -78,7 +78,7 @@ export interface Item {
 }
 
 /** The end of the withdrawal on which the nodes agree. */
-export interface Final {
+export interface FinalOutcome {
   readonly outcome: "paid" | "reverted" | "conflicted" | "cancelled" | "moved";
   readonly txHash: string;
   readonly block: number; // 0 when conflicted
@@ -118,16 +118,16 @@ export interface Account {
   away: string; // code of the nodes' fault, "" when they answer
   busyAtMs: number; // when a withdrawal was last open or expected
   /** Approved and waiting for `sign`, by limit group, in order of sequence. */
-  readonly queues: Map<string, Item[]>;
+  readonly queues: Map<string, ScheduledWithdrawal[]>;
   /** Withdrawals with a slot, or about to get one. */
-  readonly flight: Set<Item>;
+  readonly flight: Set<ScheduledWithdrawal>;
   /** Withdrawals of `flight` in no block, as far as this scheduler has seen. */
-  readonly pending: Set<Item>;
+  readonly pending: Set<ScheduledWithdrawal>;
   /**
    * Withdrawals of `flight` in no block, as reported to the signer, which applies a limit to their
    * number.
    */
-  readonly unincluded: Set<Item>;
+  readonly unincluded: Set<ScheduledWithdrawal>;
   /**
    * Tokens whose contract refused a transfer of this account to itself, with the time until which
    * nothing of them is asked for.
@@ -151,7 +151,7 @@ export interface Account {
 /** The coins that withdrawals of `flight` may spend; none on chains without coins. */
 export interface HeldCoins {
   /** Each withdrawal's coins, none twice. */
-  readonly byItem: Map<Item, ReadonlySet<string>>;
+  readonly byItem: Map<ScheduledWithdrawal, ReadonlySet<string>>;
   /** The number of withdrawals by coin. */
   readonly counts: Map<string, number>;
   version: number; // rises with each change
@@ -166,10 +166,10 @@ export interface HeldCoins {
 /** An offer that waits, and all that it was made of. While that is the same, so is the answer. */
 export interface WaitingOffer {
   readonly answer: "unnamed" | null;
-  readonly item: Item;
-  readonly view: Item["view"];
-  readonly gas: Item["gas"];
-  readonly lowered: Item["lowered"];
+  readonly item: ScheduledWithdrawal;
+  readonly view: ScheduledWithdrawal["view"];
+  readonly gas: ScheduledWithdrawal["gas"];
+  readonly lowered: ScheduledWithdrawal["lowered"];
   readonly chainState: ChainState | null;
   readonly held: number; // version
   readonly named: number; // version
@@ -209,7 +209,7 @@ export interface NodeCounts {
 export interface Book {
   handshakeDone: boolean;
   locked: string;
-  readonly items: Map<string, Item>;
+  readonly items: Map<string, ScheduledWithdrawal>;
   readonly accounts: Map<string, Account>; // by `accountKey`
   paused: boolean; // an operator stopped new signatures
   readonly stopped: Map<string, NetworkStop["code"]>; // networks and currencies in which no first attempt is signed, by `stopKey`

@@ -10,7 +10,7 @@ import { sightedMax } from "../../../protocol/sightings.ts";
 import { agentEnds } from "../../state-ends.ts";
 import { lacksOwed, marketOf, wantedOf } from "./coins.ts";
 import type { SchedulerEffect, SchedulerEvent } from "./events.ts";
-import type { Account, Book, Item, NamedCoins, WaitingOffer } from "./item.ts";
+import type { Account, Book, NamedCoins, ScheduledWithdrawal, WaitingOffer } from "./item.ts";
 
 export const newNaming = (): NamedCoins => ({
   named: new Set(),
@@ -75,7 +75,7 @@ function isSilent({ naming }: Account, nowMs: number): boolean {
  * and most events leave one that waits as it is: then it is not made again.
  */
 export function namedOffer(
-  item: Item,
+  item: ScheduledWithdrawal,
   feeMarket: FeeMarket,
   computeLimit: bigint,
   nowMs: number,
@@ -90,7 +90,7 @@ export function namedOffer(
 }
 
 function offerFor(
-  item: Item,
+  item: ScheduledWithdrawal,
   feeMarket: FeeMarket,
   computeLimit: bigint,
   nowMs: number,
@@ -117,7 +117,11 @@ function offerFor(
 }
 
 /** Remembers an offer that waits for other coins, with all that it was made of. */
-function keepWaiting(item: Item, answer: WaitingOffer["answer"], nowMs: number): void {
+function keepWaiting(
+  item: ScheduledWithdrawal,
+  answer: WaitingOffer["answer"],
+  nowMs: number,
+): void {
   const { account, view, gas, lowered } = item;
   const { chainState, held, naming } = account;
   const untilMs = Math.max(naming.dueAtMs, nowMs + sameMs);
@@ -135,7 +139,10 @@ function keepWaiting(item: Item, answer: WaitingOffer["answer"], nowMs: number):
 }
 
 /** The answer that an offer for the withdrawal would have again; undefined if it may be another. */
-function stillWaiting(item: Item, nowMs: number): WaitingOffer["answer"] | undefined {
+function stillWaiting(
+  item: ScheduledWithdrawal,
+  nowMs: number,
+): WaitingOffer["answer"] | undefined {
   const { waitingOffer: last, chainState, held, naming } = item.account;
   if (last === null || last.item !== item || nowMs >= last.untilMs) return undefined;
   const isItems = last.view === item.view && last.gas === item.gas && last.lowered === item.lowered;
@@ -206,7 +213,7 @@ export function clearedAgainMs(tries: number): number {
 }
 
 /** The words of a withdrawal that waits for the gateway's word that nothing pays it already. */
-export function unclearedWords(item: Item, nowMs: number): string {
+export function unclearedWords(item: ScheduledWithdrawal, nowMs: number): string {
   item.unclearedSinceMs ??= nowMs;
   const isSilent = nowMs - item.unclearedSinceMs >= silentMs;
   return isSilent
@@ -253,7 +260,7 @@ export function takeSightings(
 }
 
 /** The signer does not know the coin any more: the gateway is asked again. */
-export function forgetNamed({ account, asked }: Item): void {
+export function forgetNamed({ account, asked }: ScheduledWithdrawal): void {
   const [pin = ""] = asked === null ? [] : (account.pinExclusion?.coins(asked) ?? []);
   if (account.naming.named.delete(pin)) account.naming.version += 1;
 }

@@ -4,7 +4,7 @@
  */
 import type { BroadcastStanding, NodeAnswer } from "../../../chains/nodes.ts";
 import { bestAnswer, isCurable } from "../../../chains/standing.ts";
-import type { Item, Offer } from "./item.ts";
+import type { Offer, ScheduledWithdrawal } from "./item.ts";
 
 /**
  * After this time without a node that took them, bytes in doubt, or on a used slot, are told. A
@@ -66,7 +66,7 @@ export function offerWords({
   offer,
   location,
   chainOutcome,
-}: Pick<Item, "offer" | "location" | "chainOutcome">): string {
+}: Pick<ScheduledWithdrawal, "offer" | "location" | "chainOutcome">): string {
   if (offer === null || location !== null || chainOutcome !== null || isPastEnd(offer)) return "";
   const standing = standingOf(offer);
   const { node, meaning, text } = bestOf(offer);

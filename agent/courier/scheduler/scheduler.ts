@@ -18,7 +18,7 @@ import {
 } from "./accounts.ts";
 import type { SchedulerEffect, SchedulerEvent, SchedulerNo, SchedulerVerb } from "./events.ts";
 import { askVoid, isRecorded, requestNewAttempts, takeVoid } from "./expiry-exclusion.ts";
-import type { Account, Book, Item, PendingRequest } from "./item.ts";
+import type { Account, Book, PendingRequest, ScheduledWithdrawal } from "./item.ts";
 import {
   askFirstSlot,
   forgetNamed,
@@ -97,7 +97,7 @@ function lookForCoins(account: Account, nowMs: number, out: SchedulerEffect[]): 
   out.push({ kind: "makers", ...namesOfAccount(account), wanted });
 }
 
-function isDue(item: Item, nowMs: number): boolean {
+function isDue(item: ScheduledWithdrawal, nowMs: number): boolean {
   const { isAbsent, chainOutcome, stopped, openedAtMs, coinLookedAtMs, offer, view } = item;
   if (!isAbsent || chainOutcome !== null || stopped !== "" || releasedAttempts(view).length === 0)
     return false;
@@ -109,7 +109,7 @@ function isDue(item: Item, nowMs: number): boolean {
 }
 
 /** The pin without its amount; "" if none is known. */
-function pinOf({ view: { attempts }, account: { pinExclusion } }: Item): string {
+function pinOf({ view: { attempts }, account: { pinExclusion } }: ScheduledWithdrawal): string {
   const [first] = attempts;
   const pin =
     first === undefined || first.txParams === null
@@ -149,7 +149,10 @@ function takeCoinLooks(
   out.push({ kind: "question", coins, accounts: [], orders: [] });
 }
 
-function besidePin({ view: { attempts }, account: { pinExclusion } }: Item): readonly string[] {
+function besidePin({
+  view: { attempts },
+  account: { pinExclusion },
+}: ScheduledWithdrawal): readonly string[] {
   return attempts.flatMap(({ txParams }) =>
     txParams === null ? [] : (pinExclusion?.coins(txParams).slice(1) ?? []),
   );
@@ -357,7 +360,7 @@ function takeSteps(
   out: SchedulerEffect[],
 ): Iterable<Account> {
   const touched = new Set<Account>();
-  const items: Item[] = [];
+  const items: ScheduledWithdrawal[] = [];
   for (const one of steps) {
     const account = book.items.get(one.transactionId)?.account;
     if (account !== undefined) touched.add(account);
@@ -370,13 +373,17 @@ function takeSteps(
 }
 
 /** In order of slot, so the nodes get the transactions in the order of their inclusion. */
-function steerAll(items: readonly Item[], nowMs: number, out: SchedulerEffect[]): void {
+function steerAll(
+  items: readonly ScheduledWithdrawal[],
+  nowMs: number,
+  out: SchedulerEffect[],
+): void {
   for (const { account } of items) wakeAccount(account, nowMs, out);
   for (const item of bySlot(items)) advanceItem(item, nowMs, out);
 }
 
 /** Asks for the next step of this withdrawal, after any event. A second call asks nothing twice. */
-function advanceItem(item: Item, nowMs: number, out: SchedulerEffect[]): void {
+function advanceItem(item: ScheduledWithdrawal, nowMs: number, out: SchedulerEffect[]): void {
   sendAttempt(item, false, nowMs, out);
   if (item.asking !== null || isAside(item, nowMs)) return;
   if (item.view.state === "intent") finishIntent(item, nowMs, out);
@@ -402,7 +409,11 @@ function takeAnswer(
 }
 
 /** An answer with another stage belongs to an earlier report, so the present report still waits. */
-function endAsk(item: Item, asked: PendingRequest, withdrawal: WithdrawalStep): void {
+function endAsk(
+  item: ScheduledWithdrawal,
+  asked: PendingRequest,
+  withdrawal: WithdrawalStep,
+): void {
   const { state } = withdrawal;
   const stage = isToldOver({ state }) ? "final" : state;
   // A withdrawal that a recovery has quarantined stays quarantined until its end.
@@ -419,7 +430,7 @@ function endAsk(item: Item, asked: PendingRequest, withdrawal: WithdrawalStep): 
 
 function handleRefusal(
   book: Book,
-  item: Item,
+  item: ScheduledWithdrawal,
   verb: SchedulerVerb,
   answer: SchedulerNo,
   nowMs: number,
@@ -500,7 +511,7 @@ function takeConfirmed(
   out: SchedulerEffect[],
 ): void {
   closeQuestion(book, event);
-  const unproven: Item[] = [];
+  const unproven: ScheduledWithdrawal[] = [];
   for (const { transactionId, chainOutcome } of event.found) {
     const item = book.items.get(transactionId);
     if (item === undefined) continue;

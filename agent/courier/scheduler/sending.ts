@@ -10,7 +10,7 @@ import { namesOfAccount } from "./accounts.ts";
 import { marketOf, wantedOf } from "./coins.ts";
 import type { SchedulerEffect, SchedulerEvent } from "./events.ts";
 import { byPatience, isPastSending } from "./expiry-exclusion.ts";
-import type { Account, Item } from "./item.ts";
+import type { Account, ScheduledWithdrawal } from "./item.ts";
 import { bestOf, isRefusedForGood, namedPrice, standingOf, withAnswers } from "./offers.ts";
 import { askGas, feesOf, gasOf, marketFor } from "./signing.ts";
 import {
@@ -54,7 +54,7 @@ const gapRecheckMs = 15_000;
  * again when they are due.
  */
 export function sendAttempt(
-  item: Item,
+  item: ScheduledWithdrawal,
   isResend: boolean,
   nowMs: number,
   out: SchedulerEffect[],
@@ -87,18 +87,18 @@ export function resendAttempts(account: Account, nowMs: number, out: SchedulerEf
   for (const item of some.slice(0, resendMax)) sendAttempt(item, true, nowMs, out);
 }
 
-function isSendable(item: Item): boolean {
+function isSendable(item: ScheduledWithdrawal): boolean {
   const newest = releasedVersions(item.view).at(-1);
   return newest !== undefined && !isPastSending(item, newest);
 }
 
-function handedAtMs({ offer, sendingSinceMs }: Item): number {
+function handedAtMs({ offer, sendingSinceMs }: ScheduledWithdrawal): number {
   return Math.max(offer?.atMs ?? 0, sendingSinceMs ?? 0);
 }
 
 /** Bytes that independent code reads differently are never sent. */
 export function takeMisread(
-  item: Item,
+  item: ScheduledWithdrawal,
   { detail }: Extract<SchedulerEvent, { kind: "misread" }>,
   out: SchedulerEffect[],
 ): void {
@@ -115,7 +115,7 @@ export function takeMisread(
  * any mempool, and only the chain decides their fate.
  */
 export function takeSent(
-  item: Item,
+  item: ScheduledWithdrawal,
   { attempt: number, answers }: Extract<SchedulerEvent, { kind: "sent" }>,
   nowMs: number,
   out: SchedulerEffect[],
@@ -153,8 +153,8 @@ export function takeSent(
 }
 
 /** Looks for every released attempt, because a block may hold any of them. */
-export function lookFor(item: Item): {
-  readonly withdrawal: Item["view"];
+export function lookFor(item: ScheduledWithdrawal): {
+  readonly withdrawal: ScheduledWithdrawal["view"];
   readonly txHashes: readonly string[];
 } {
   return {
@@ -177,7 +177,7 @@ export function requestFeeBumps(account: Account, nowMs: number, out: SchedulerE
 }
 
 /** Long: each reason against a replacement, in the order of their weight. */
-function bumpOne(item: Item, nowMs: number, out: SchedulerEffect[]): void {
+function bumpOne(item: ScheduledWithdrawal, nowMs: number, out: SchedulerEffect[]): void {
   const { account } = item;
   const { chainState } = account;
   const { offer } = item;
@@ -255,7 +255,7 @@ function bumpOne(item: Item, nowMs: number, out: SchedulerEffect[]): void {
  * backup makes its forgotten attempt again, with the same bytes if the fees did not change, and so
  * learns which transaction used the slot.
  */
-function gapBelow({ account, view: { slot } }: Item): string | null {
+function gapBelow({ account, view: { slot } }: ScheduledWithdrawal): string | null {
   const { slotCounts, flight, slots } = account;
   if (slotCounts.latest === null || slots.compare(slotCounts.latest.slot, slot) >= 0) return null;
   const own = new Set([...flight].map((item) => item.view.slot));
@@ -307,7 +307,11 @@ export function signAgain(account: Account, nowMs: number, out: SchedulerEffect[
 }
 
 /** Raises by the signer's own rule, or to the fee market if that is higher. */
-function replacementParams(item: Item, newest: AttemptView, computeLimit: bigint): TxParams | null {
+function replacementParams(
+  item: ScheduledWithdrawal,
+  newest: AttemptView,
+  computeLimit: bigint,
+): TxParams | null {
   const { account, isTipLow, view } = item;
   const { bidding } = feesOf(account);
   if (account.chainState === null || account.chainState.feeMarket === null || bidding === null)
@@ -322,7 +326,7 @@ function replacementParams(item: Item, newest: AttemptView, computeLimit: bigint
  * limits hold for it as for every other figure of a node.
  */
 function marketWithNamed(
-  item: Item,
+  item: ScheduledWithdrawal,
   { attempt, txParams }: AttemptView,
   feeMarket: FeeMarket,
 ): FeeMarket {

@@ -11,7 +11,7 @@ import { agentEnds } from "../../state-ends.ts";
 import { lostControl, unreadPart } from "./accounts.ts";
 import { marketOf, wantedOf } from "./coins.ts";
 import type { SchedulerEffect, SchedulerEvent } from "./events.ts";
-import type { Account, Book, Item } from "./item.ts";
+import type { Account, Book, ScheduledWithdrawal } from "./item.ts";
 import {
   clearedAgainMs,
   namedOffer,
@@ -110,7 +110,7 @@ function outOfReach({ unreachable }: Book, { unincluded }: Account): number {
 
 function advanceQueue(
   account: Account,
-  queue: Item[],
+  queue: ScheduledWithdrawal[],
   inFlightMax: number,
   nowMs: number,
   out: SchedulerEffect[],
@@ -123,7 +123,7 @@ function advanceQueue(
     return;
   }
   for (let at = 0; at < queue.length && feeMarket !== null; ) {
-    const item = queue[at] as Item;
+    const item = queue[at] as ScheduledWithdrawal;
     if (isBusy(item, nowMs)) {
       at += 1;
       continue;
@@ -168,17 +168,17 @@ function advanceQueue(
  * The fee market for the next offer: lower than the nodes' one where the signer refused the offers
  * above.
  */
-export function marketFor(item: Item, feeMarket: FeeMarket): FeeMarket {
+export function marketFor(item: ScheduledWithdrawal, feeMarket: FeeMarket): FeeMarket {
   const { bidding } = feesOf(item.account);
   return bidding?.lowered(feeMarket, stepsBelow(item)) ?? feeMarket;
 }
 
-function stepsBelow({ lowered, view: { attempts } }: Item): number {
+function stepsBelow({ lowered, view: { attempts } }: ScheduledWithdrawal): number {
   return lowered.attempts === attempts.length ? lowered.steps : 0;
 }
 
 /** Whether a lower offer is left to try; after the lowest one the next try begins at the top. */
-function lowerOffer(item: Item, feeMarket: FeeMarket | null): boolean {
+function lowerOffer(item: ScheduledWithdrawal, feeMarket: FeeMarket | null): boolean {
   if (feeMarket === null) return false;
   const steps = stepsBelow(item) + 1;
   const isLeft = (feesOf(item.account).bidding?.lowered(feeMarket, steps) ?? null) !== null;
@@ -190,11 +190,11 @@ function lowerOffer(item: Item, feeMarket: FeeMarket | null): boolean {
  * The cost of its call, by an estimate not made before `sinceMs` and still valid; null when there
  * is none.
  */
-export function gasOf({ gas }: Item, sinceMs: number, nowMs: number): bigint | null {
+export function gasOf({ gas }: ScheduledWithdrawal, sinceMs: number, nowMs: number): bigint | null {
   return gas !== null && gas.atMs >= sinceMs && nowMs - gas.atMs <= gasValidMs ? gas.limit : null;
 }
 
-export function askGas(item: Item, nowMs: number, out: SchedulerEffect[]): void {
+export function askGas(item: ScheduledWithdrawal, nowMs: number, out: SchedulerEffect[]): void {
   if (item.gasAskedAtMs !== null) return;
   item.gasAskedAtMs = nowMs;
   const { account, view } = item;
@@ -202,12 +202,12 @@ export function askGas(item: Item, nowMs: number, out: SchedulerEffect[]): void 
 }
 
 /** The item is delayed or being declined; nothing more is asked for it meanwhile. */
-function isBusy(item: Item, nowMs: number): boolean {
+function isBusy(item: ScheduledWithdrawal, nowMs: number): boolean {
   return item.asking !== null || isAside(item, nowMs);
 }
 
 /** On a chain with coins, an offer is proof that they suffice. */
-function isCovered(item: Item, feeUnits: bigint): boolean {
+function isCovered(item: ScheduledWithdrawal, feeUnits: bigint): boolean {
   const { account, view, amountUnits } = item;
   if (account.pinExclusion !== null) return true;
   const native = freeUnits(account, "");
@@ -216,7 +216,7 @@ function isCovered(item: Item, feeUnits: bigint): boolean {
   return native !== null && native >= feeUnits && token !== null && token >= amountUnits;
 }
 
-function whyUncovered({ account, view: { contract } }: Item): string {
+function whyUncovered({ account, view: { contract } }: ScheduledWithdrawal): string {
   const unfit = account.chainState?.unfit.get(contract);
   if (unfit !== undefined) return `out of service: ${unfit}`;
   if (account.pinExclusion !== null && account.flight.size > 0)
@@ -229,12 +229,12 @@ function whyUncovered({ account, view: { contract } }: Item): string {
  * as well.
  */
 function estimateAhead(
-  queue: readonly Item[],
+  queue: readonly ScheduledWithdrawal[],
   from: number,
   nowMs: number,
   out: SchedulerEffect[],
 ): void {
-  const first = queue[from] as Item;
+  const first = queue[from] as ScheduledWithdrawal;
   let left = freeUnits(first.account, first.view.contract) ?? 0n;
   for (const item of queue.slice(from, from + prefetchMax)) {
     left -= item.amountUnits;
@@ -249,7 +249,12 @@ function estimateAhead(
   }
 }
 
-function askSign(item: Item, txParams: TxParams, nowMs: number, out: SchedulerEffect[]): void {
+function askSign(
+  item: ScheduledWithdrawal,
+  txParams: TxParams,
+  nowMs: number,
+  out: SchedulerEffect[],
+): void {
   item.asking = newRequest("sign", nowMs);
   item.feeAskedWei = feesOf(item.account).most(txParams);
   item.asked = txParams;
@@ -268,7 +273,11 @@ function askSign(item: Item, txParams: TxParams, nowMs: number, out: SchedulerEf
  * signer uses its recorded figures. A recovered ledger has none, so the signer checks the given
  * figures against its fee caps.
  */
-export function finishIntent(item: Item, nowMs: number, out: SchedulerEffect[]): void {
+export function finishIntent(
+  item: ScheduledWithdrawal,
+  nowMs: number,
+  out: SchedulerEffect[],
+): void {
   const feeMarket = item.account.chainState?.feeMarket ?? null;
   if (feeMarket === null) return;
   const computeLimit = gasOf(item, 0, nowMs);
@@ -286,7 +295,7 @@ export function finishIntent(item: Item, nowMs: number, out: SchedulerEffect[]):
 type GasAnswer = Extract<SchedulerEvent, { kind: "gas" }>["answer"];
 
 export function takeGas(
-  item: Item,
+  item: ScheduledWithdrawal,
   answer: GasAnswer,
   nowMs: number,
   out: SchedulerEffect[],
@@ -354,14 +363,14 @@ export function takeGas(
   });
 }
 
-function declineItem(item: Item, nowMs: number, out: SchedulerEffect[]): void {
+function declineItem(item: ScheduledWithdrawal, nowMs: number, out: SchedulerEffect[]): void {
   item.asking = newRequest("decline", nowMs);
   const body = { transactionId: item.view.transactionId, code: "CHAIN_WOULD_REVERT" };
   out.push({ kind: "ask", withdrawal: item.view, verb: "decline", body });
 }
 
 /** The token takes transfers of this account now. */
-function takesTransfers({ account, view }: Item, nowMs: number): void {
+function takesTransfers({ account, view }: ScheduledWithdrawal, nowMs: number): void {
   account.refusing.delete(view.contract);
   account.transferable.set(view.contract, nowMs);
 }
@@ -370,7 +379,7 @@ function takesTransfers({ account, view }: Item, nowMs: number): void {
  * True if no other payment would fail too. The native coin cannot be paused, a sweep is ordered
  * again by the gateway, and a token is sound that took a transfer since the first failure.
  */
-function isTroubleOfReceiver({ account, view, reverts }: Item): boolean {
+function isTroubleOfReceiver({ account, view, reverts }: ScheduledWithdrawal): boolean {
   if (view.contract === "" || account.isDeposit) return true;
   return (account.transferable.get(view.contract) ?? -1) >= reverts.firstAtMs;
 }
@@ -381,7 +390,7 @@ function isTroubleOfReceiver({ account, view, reverts }: Item): boolean {
  * not, the payment is estimated once more, because the token may have been released meanwhile.
  */
 export function takeOwnTransfer(
-  item: Item,
+  item: ScheduledWithdrawal,
   answer: GasAnswer,
   nowMs: number,
   out: SchedulerEffect[],
@@ -407,7 +416,7 @@ export function takeOwnTransfer(
   item.reverts = { count: 0, firstAtMs: 0 };
 }
 
-function computeLimitOf({ account }: Item, newest: AttemptView | undefined): bigint {
+function computeLimitOf({ account }: ScheduledWithdrawal, newest: AttemptView | undefined): bigint {
   const fees = feesOf(account);
   const txParams = newest?.txParams ?? null;
   return txParams === null ? fees.computeLimitUnknown : fees.computeLimitOf(txParams);
@@ -421,7 +430,7 @@ function isOfFeeMarket(code: string): boolean {
  * Asks for the gateway's word that nothing on the chain pays a withdrawal already, because the
  * signer makes no such attempt without it, and sets the withdrawal aside meanwhile. Others go on.
  */
-export function askCleared(item: Item, nowMs: number, out: SchedulerEffect[]): void {
+export function askCleared(item: ScheduledWithdrawal, nowMs: number, out: SchedulerEffect[]): void {
   setAside(item, unclearedWords(item, nowMs), {
     notBeforeMs: nowMs + clearedAgainMs(item.refusals),
   });
@@ -433,7 +442,7 @@ export function askCleared(item: Item, nowMs: number, out: SchedulerEffect[]): v
  * Takes the signer's refusal of a request about this withdrawal. @returns whether its own view
  * should be asked for.
  */
-export function takeRefusal(item: Item, code: string, nowMs: number): boolean {
+export function takeRefusal(item: ScheduledWithdrawal, code: string, nowMs: number): boolean {
   // The estimate is asked for again, because the nodes' figure was too low for any such
   // transaction.
   if (code === "POLICY_FEE_BELOW_FLOOR") item.gas = null;

@@ -8,7 +8,7 @@ import type { BeginningProof, ChainOutcome, Location, SlotCounts } from "../../.
 import { namesOfAccount } from "./accounts.ts";
 import type { SchedulerEffect, SchedulerEvent } from "./events.ts";
 import { byPatience, dropExpiryClaim, voidReport } from "./expiry-exclusion.ts";
-import type { Account, Book, Item, LastQuestion } from "./item.ts";
+import type { Account, Book, LastQuestion, ScheduledWithdrawal } from "./item.ts";
 import { standingOf } from "./offers.ts";
 import { lookFor } from "./sending.ts";
 import {
@@ -71,7 +71,7 @@ export function checkFinality(account: Account, nowMs: number, out: SchedulerEff
   if (account.chainState === null) return;
   const { finalNumber } = account.chainState;
   account.settling = account.settling.filter((entry) => entry.block > finalNumber);
-  const due: Item[] = [];
+  const due: ScheduledWithdrawal[] = [];
   for (const item of account.flight) {
     if (item.location === null || item.chainOutcome !== null || item.stopped !== "") continue;
     if (item.location.block <= finalNumber && isDue(account, item.confirmed, finalNumber, nowMs))
@@ -89,9 +89,12 @@ export function checkFinality(account: Account, nowMs: number, out: SchedulerEff
  * Payments of coins that no block has for a while: another transaction may have taken their pin.
  * Each is asked about again after twice the time, since a block may come late.
  */
-function lossesDue({ pinExclusion, pending }: Account, nowMs: number): readonly Item[] {
+function lossesDue(
+  { pinExclusion, pending }: Account,
+  nowMs: number,
+): readonly ScheduledWithdrawal[] {
   if (pinExclusion === null) return [];
-  const isLost = (item: Item): boolean => {
+  const isLost = (item: ScheduledWithdrawal): boolean => {
     const { isAbsent, chainOutcome, stopped, openedAtMs, confirmed, foreign, view } = item;
     if (!isAbsent || chainOutcome !== null || stopped !== "" || releasedAttempts(view).length === 0)
       return false;
@@ -154,7 +157,7 @@ export function closeQuestion(
 
 function lookAhead(account: Account, most: number, nowMs: number, out: SchedulerEffect[]): void {
   const block = account.head;
-  const wanted: Item[] = [];
+  const wanted: ScheduledWithdrawal[] = [];
   const { pending, slots } = account;
   for (const item of slots.blocksLater
     ? bySlot(pending)
@@ -178,9 +181,9 @@ export function takeLocations(
   event: Extract<SchedulerEvent, { kind: "looked" }>,
   nowMs: number,
   out: SchedulerEffect[],
-): Item[] {
+): ScheduledWithdrawal[] {
   const { found } = event;
-  const items: Item[] = [];
+  const items: ScheduledWithdrawal[] = [];
   closeQuestion(book, event);
   for (const { transactionId, location, isDoubtful } of found) {
     const item = book.items.get(transactionId);
@@ -209,7 +212,7 @@ export function takeLocations(
   return items;
 }
 
-function setLocation(item: Item, location: Location): void {
+function setLocation(item: ScheduledWithdrawal, location: Location): void {
   item.location = location;
   item.misses = 0;
   item.waiting = "";
@@ -217,7 +220,7 @@ function setLocation(item: Item, location: Location): void {
   fileItem(item);
 }
 
-function noteMissedLook(item: Item): void {
+function noteMissedLook(item: ScheduledWithdrawal): void {
   if (item.location === null) return;
   item.misses += 1;
   if (item.misses < missesMax) return;
@@ -247,14 +250,17 @@ export function recheckInclusion(account: Account, out: SchedulerEffect[]): void
  * Too few nodes show these transactions in the block that one node named, although the block is
  * final. The node may have invented the receipt, so the search begins again.
  */
-export function searchAgain(unproven: readonly Item[], out: SchedulerEffect[]): void {
+export function searchAgain(
+  unproven: readonly ScheduledWithdrawal[],
+  out: SchedulerEffect[],
+): void {
   const [first] = unproven;
   if (first !== undefined)
     out.push({ kind: "look", ...namesOfAccount(first.account), wanted: unproven.map(lookFor) });
 }
 
 export function takeChainOutcome(
-  item: Item,
+  item: ScheduledWithdrawal,
   chainOutcome: ChainOutcome | null,
   out: SchedulerEffect[],
 ): void {
@@ -275,7 +281,11 @@ export function takeChainOutcome(
 }
 
 /** Reports the present stage of this withdrawal to the signer, unless it was reported already. */
-export function reportObservation(item: Item, nowMs: number, out: SchedulerEffect[]): void {
+export function reportObservation(
+  item: ScheduledWithdrawal,
+  nowMs: number,
+  out: SchedulerEffect[],
+): void {
   if (item.asking !== null) return;
   const next = observationOf(item);
   if (next === null || (next.stage !== "void" && isPassing(item, nowMs))) return;
@@ -299,7 +309,7 @@ export function reportObservation(item: Item, nowMs: number, out: SchedulerEffec
  * agreement of the nodes. On some chains every block is final at once.
  */
 function isPassing(
-  { account, chainOutcome, location, locatedAtMs, offer }: Item,
+  { account, chainOutcome, location, locatedAtMs, offer }: ScheduledWithdrawal,
   nowMs: number,
 ): boolean {
   if (chainOutcome !== null) return false;
@@ -319,7 +329,7 @@ interface Observation {
   readonly quorum?: number;
 }
 
-function observationOf(item: Item): Observation | null {
+function observationOf(item: ScheduledWithdrawal): Observation | null {
   const { chainOutcome, location, offer, view } = item;
   if (chainOutcome !== null)
     return {
@@ -344,7 +354,7 @@ function observationOf(item: Item): Observation | null {
  * every node refuses the bytes, since it makes no other attempt of an included withdrawal, and no
  * operator ends it.
  */
-function outOfBlock({ view, isAbsent, offer }: Item): Observation | null {
+function outOfBlock({ view, isAbsent, offer }: ScheduledWithdrawal): Observation | null {
   if (view.state !== "included" || !isAbsent || offer === null || standingOf(offer) !== "refused")
     return null;
   return { stage: "broadcast", outcome: "", txHash: offer.txHash, block: 0 };
@@ -428,7 +438,10 @@ export function countersFailed(account: Account, code: string, nowMs: number): v
   };
 }
 
-function isBefore({ account: { slots }, view: { slot } }: Item, bound: string): boolean {
+function isBefore(
+  { account: { slots }, view: { slot } }: ScheduledWithdrawal,
+  bound: string,
+): boolean {
   return slot !== "" && slots.compare(slot, bound) < 0;
 }
 

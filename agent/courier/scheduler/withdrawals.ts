@@ -14,7 +14,14 @@ import type {
 import { forgetIdle, senderOf, uncounted } from "./accounts.ts";
 import { holdCoins, newHeldCoins, newOwnCoins } from "./coins.ts";
 import type { SchedulerVerb } from "./events.ts";
-import type { Account, Book, Item, LastQuestion, PendingRequest, Reserve } from "./item.ts";
+import type {
+  Account,
+  Book,
+  LastQuestion,
+  PendingRequest,
+  Reserve,
+  ScheduledWithdrawal,
+} from "./item.ts";
 import { newNaming } from "./naming.ts";
 
 /**
@@ -90,7 +97,7 @@ export function clearBook(book: Book): void {
  * withdrawal with a recorded end on chain is still watched, and its bytes sent, until this
  * scheduler sees the end or the gateway confirms it.
  */
-export function putView(book: Book, view: CourierView, nowMs: number): Item | null {
+export function putView(book: Book, view: CourierView, nowMs: number): ScheduledWithdrawal | null {
   const account = senderOf(book, view);
   if (account === undefined) return null;
   const item = putViewOf(book, account, view, nowMs);
@@ -98,7 +105,12 @@ export function putView(book: Book, view: CourierView, nowMs: number): Item | nu
   return item;
 }
 
-function putViewOf(book: Book, account: Account, view: CourierView, nowMs: number): Item | null {
+function putViewOf(
+  book: Book,
+  account: Account,
+  view: CourierView,
+  nowMs: number,
+): ScheduledWithdrawal | null {
   const { transactionId } = view;
   const isToldOver = chainEnds.has(view.state) && !view.isOver;
   if (isToldOver) book.awaiting.set(transactionId, { account, slot: view.slot });
@@ -127,7 +139,11 @@ function putViewOf(book: Book, account: Account, view: CourierView, nowMs: numbe
 }
 
 /** Null as well for a final withdrawal, or for one without a view so far. */
-export function putStep(book: Book, step: WithdrawalStep, nowMs: number): Item | null {
+export function putStep(
+  book: Book,
+  step: WithdrawalStep,
+  nowMs: number,
+): ScheduledWithdrawal | null {
   if (step.isOver) book.awaiting.delete(step.transactionId);
   const known = book.items.get(step.transactionId)?.view;
   if (known === undefined) return null;
@@ -149,7 +165,7 @@ export function putStep(book: Book, step: WithdrawalStep, nowMs: number): Item |
  * Puts the item into the sets that fit its state and inclusion, and reserves or frees funds
  * accordingly.
  */
-export function fileItem(item: Item): void {
+export function fileItem(item: ScheduledWithdrawal): void {
   const { account, view } = item;
   const isToldOver = chainEnds.has(view.state);
   const isAssigned = isToldOver || assignedStates.has(view.state) || item.asking?.verb === "sign";
@@ -174,13 +190,13 @@ export function fileItem(item: Item): void {
  * True if the request under way reports the withdrawal as out of the mempool. The signer takes
  * requests in order, so it records this report before a later request.
  */
-function isToldOut({ asking }: Item): boolean {
+function isToldOut({ asking }: ScheduledWithdrawal): boolean {
   return (
     asking?.verb === "observed" && !asking.key.startsWith("broadcast ") && !isVoidKey(asking.key)
   );
 }
 
-export function closeItem(book: Book, item: Item, nowMs: number): void {
+export function closeItem(book: Book, item: ScheduledWithdrawal, nowMs: number): void {
   const { account, view, chainOutcome } = item;
   account.flight.delete(item);
   holdCoins(item);
@@ -209,7 +225,7 @@ function rememberEnd(book: Book, transactionId: string, nowMs: number): void {
   }
 }
 
-function createItem(view: CourierView, account: Account, openedAtMs: number): Item {
+function createItem(view: CourierView, account: Account, openedAtMs: number): ScheduledWithdrawal {
   return {
     view,
     account,
@@ -300,7 +316,7 @@ function isOlder(view: CourierView, known: CourierView): boolean {
   return view.attempts.length < known.attempts.length;
 }
 
-function reserveOf(item: Item): Reserve {
+function reserveOf(item: ScheduledWithdrawal): Reserve {
   const { view, amountUnits } = item;
   let fee = item.feeAskedWei;
   for (const { feeMax } of view.attempts) if (BigInt(feeMax) > fee) fee = BigInt(feeMax);
@@ -309,7 +325,7 @@ function reserveOf(item: Item): Reserve {
     : { native: fee, token: amountUnits };
 }
 
-function setReserve(item: Item, next: Reserve): void {
+function setReserve(item: ScheduledWithdrawal, next: Reserve): void {
   const { account, view, reserved } = item;
   account.reservedNative += next.native - reserved.native;
   const tokens = account.reservedTokens.get(view.contract) ?? 0n;
@@ -338,18 +354,19 @@ export function freeUnits(account: Account, contract: string): bigint | null {
   return balance - bound - settling;
 }
 
-function enqueueItem(item: Item): void {
+function enqueueItem(item: ScheduledWithdrawal): void {
   const { queues } = item.account;
   const queue = queues.get(limitGroupOf(item.view)) ?? [];
   queues.set(limitGroupOf(item.view), queue);
   if (queue.includes(item)) return;
   // Jobs come in order of sequence, so the position is nearly always the end.
   let at = queue.length;
-  while (at > 0 && (queue[at - 1] as Item).view.sequence > item.view.sequence) at -= 1;
+  while (at > 0 && (queue[at - 1] as ScheduledWithdrawal).view.sequence > item.view.sequence)
+    at -= 1;
   queue.splice(at, 0, item);
 }
 
-function dequeueItem(item: Item): void {
+function dequeueItem(item: ScheduledWithdrawal): void {
   const queue = item.account.queues.get(limitGroupOf(item.view));
   const at = queue?.indexOf(item) ?? -1;
   if (queue === undefined || at < 0) return;
@@ -368,18 +385,20 @@ export function isBehind({ nextSlot, slotCounts, slots }: Account): boolean {
 }
 
 /** In order of slot within each network. Items without a slot come last, in order of sequence. */
-export function bySlot(items: Iterable<Item>): Item[] {
+export function bySlot(items: Iterable<ScheduledWithdrawal>): ScheduledWithdrawal[] {
   return [...items].sort(inOrder);
 }
 
 /** The first item in that order. */
-export function lowestSlotOf(items: Iterable<Item>): Item | undefined {
-  let first: Item | undefined;
+export function lowestSlotOf(
+  items: Iterable<ScheduledWithdrawal>,
+): ScheduledWithdrawal | undefined {
+  let first: ScheduledWithdrawal | undefined;
   for (const item of items) if (first === undefined || inOrder(item, first) < 0) first = item;
   return first;
 }
 
-function inOrder(a: Item, b: Item): number {
+function inOrder(a: ScheduledWithdrawal, b: ScheduledWithdrawal): number {
   const [first, second] = [a.account, b.account];
   if (first.network !== second.network) return first.network < second.network ? -1 : 1;
   const [slot, other] = [a.view.slot, b.view.slot];
@@ -392,7 +411,7 @@ function inOrder(a: Item, b: Item): number {
  * that is given.
  */
 export function setAside(
-  item: Item,
+  item: ScheduledWithdrawal,
   waiting: string,
   until: { readonly notBeforeMs: number } | "next block",
 ): void {
@@ -403,7 +422,7 @@ export function setAside(
   } else item.notBeforeMs = until.notBeforeMs;
 }
 
-export function isAside(item: Item, nowMs: number): boolean {
+export function isAside(item: ScheduledWithdrawal, nowMs: number): boolean {
   // Any other block counts, not only a higher one, so a node that once named a block far ahead
   // delays nothing.
   return nowMs < item.notBeforeMs || item.asideBlock === item.account.chainState?.number;

@@ -37,8 +37,8 @@ function makeWindows(
 }
 
 /** By currency: approved in the hour and the day, fees, assigned in the hour and the day. */
-export type SumsEntries = readonly SumsEntry[];
-type SumsEntry = readonly [
+export type SumsEntries = readonly CurrencyWindows[];
+type CurrencyWindows = readonly [
   string,
   WindowEntries,
   WindowEntries,

@@ -15,7 +15,7 @@ import { invariant } from "../../../base/fault.ts";
  */
 export type AmountStanding = "spent" | "payable" | "back";
 
-interface Entry {
+interface CountedAmount {
   id: string; // "" once settled
   atMs: number; // of a settled amount the end of its minute
   units: bigint; // 0 once removed
@@ -35,10 +35,10 @@ export type WindowEntries = readonly (readonly [string, number, string, AmountSt
 /** Holds at most one amount for each id. */
 export class SlidingWindow {
   readonly #spanMs: number;
-  readonly #byId = new Map<string, Entry>();
+  readonly #byId = new Map<string, CountedAmount>();
   /** Payable amounts that are older than the span, oldest first. */
-  readonly #overdue = new Set<Entry>();
-  #entries: Entry[] = [];
+  readonly #overdue = new Set<CountedAmount>();
+  #entries: CountedAmount[] = [];
   #first = 0;
   #gatherAt = gatheredMin;
   #lastMs = Number.NEGATIVE_INFINITY;
@@ -64,7 +64,7 @@ export class SlidingWindow {
     this.#byId.set(id, this.#push({ id, atMs, units, standing }));
   }
 
-  #push(entry: Entry): Entry {
+  #push(entry: CountedAmount): CountedAmount {
     this.#entries.push(entry);
     this.#count(entry, entry.units);
     return entry;
@@ -109,11 +109,11 @@ export class SlidingWindow {
   }
 
   /** The amounts that were neither removed nor dropped, gathered, without the overdue ones. */
-  #live(): Entry[] {
+  #live(): CountedAmount[] {
     return gathered(this.#entries.slice(this.#first).filter((entry) => this.#isHere(entry)));
   }
 
-  #isHere(entry: Entry): boolean {
+  #isHere(entry: CountedAmount): boolean {
     return entry.id === "" || this.#byId.get(entry.id) === entry;
   }
 
@@ -167,7 +167,7 @@ export class SlidingWindow {
     });
   }
 
-  #count({ standing }: Entry, units: bigint): void {
+  #count({ standing }: CountedAmount, units: bigint): void {
     if (standing === "back") this.#back += units;
     else this.#sum += units;
   }
@@ -176,7 +176,7 @@ export class SlidingWindow {
   #goneAt(nowMs: number, standing: AmountStanding): bigint {
     let units = 0n;
     for (let i = this.#first; i < this.#entries.length; i++) {
-      const entry = this.#entries[i] as Entry;
+      const entry = this.#entries[i] as CountedAmount;
       if (entry.atMs > nowMs - this.#spanMs) break;
       if (entry.standing === standing) units += entry.units;
     }
@@ -185,7 +185,7 @@ export class SlidingWindow {
 
   #prune(nowMs: number): void {
     while (this.#first < this.#entries.length) {
-      const entry = this.#entries[this.#first] as Entry;
+      const entry = this.#entries[this.#first] as CountedAmount;
       if (entry.atMs > nowMs - this.#spanMs) break;
       const isHere = this.#isHere(entry);
       if (isHere && entry.standing === "payable") this.#overdue.add(entry);
@@ -204,8 +204,8 @@ export class SlidingWindow {
 }
 
 /** The entries with neighbours that are settled in the same minute as one. */
-function gathered(entries: readonly Entry[]): Entry[] {
-  const all: Entry[] = [];
+function gathered(entries: readonly CountedAmount[]): CountedAmount[] {
+  const all: CountedAmount[] = [];
   for (const entry of entries) {
     const last = all.at(-1);
     if (last?.id === "" && entry.id === "" && last.atMs === entry.atMs)
