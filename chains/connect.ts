@@ -54,12 +54,12 @@ type NodeServers<O> = Omit<O, "readSecretFile"> & { readonly urls: readonly Serv
 type BlockQuestion = Omit<NodeQuestion, "contracts">;
 
 /** A question to one server, opened. */
-type At<Q> = Omit<Q, "url" | "readSecretFile"> & { readonly url: ServerAddress };
+type AddressedQuestion<Q> = Omit<Q, "url" | "readSecretFile"> & { readonly url: ServerAddress };
 
 interface Connectors {
   sender(options: NodeServers<NodesOptions>): SenderNodes;
   watcher(options: NodeServers<WatchOptions>): WatcherNodes;
-  examine(question: At<NodeQuestion>): NodeExamination;
+  examine(question: AddressedQuestion<NodeQuestion>): NodeExamination;
 }
 
 function utxoConnectors(network: UtxoNetwork): Connectors {

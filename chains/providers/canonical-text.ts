@@ -11,7 +11,7 @@ declare const sealed: unique symbol;
 export type CanonicalText = string & { readonly [sealed]: true };
 
 /** The value of a field of a question. */
-export type QuestionValue = CanonicalText | number | boolean;
+export type QuestionScalar = CanonicalText | number | boolean;
 
 /** @throws NODE_QUESTION for a text of another form */
 export function canonicalText(text: string, form: RegExp, what: string): CanonicalText {

@@ -55,7 +55,7 @@ export interface InternalTransfer {
  * Another internal entry. It has an amount but moves no coins, or this program does not know if it
  * does.
  */
-export interface OtherEntry extends InternalTransfer {
+export interface UnclearTransfer extends InternalTransfer {
   readonly note: string; // the node's note, cut and cleaned; "" if there is none
 }
 
@@ -68,7 +68,7 @@ export interface Receipt {
   readonly feeSun: bigint;
   readonly logs: readonly Log[];
   readonly internal: readonly InternalTransfer[];
-  readonly others: readonly OtherEntry[];
+  readonly others: readonly UnclearTransfer[];
 }
 
 export interface Account {
@@ -238,7 +238,7 @@ const notesOfCoins = ["call", "create", "suicide"];
 
 function entriesOf(list: readonly unknown[]): Pick<Receipt, "internal" | "others"> {
   const found = list.flatMap(entryOf);
-  const isOfCoins = ({ note }: OtherEntry): boolean => notesOfCoins.includes(note);
+  const isOfCoins = ({ note }: UnclearTransfer): boolean => notesOfCoins.includes(note);
   return {
     internal: found
       .filter(isOfCoins)
@@ -248,7 +248,7 @@ function entriesOf(list: readonly unknown[]): Pick<Receipt, "internal" | "others
 }
 
 /** Leaves out an entry without a readable amount, and one that was undone. */
-function entryOf(value: unknown): readonly OtherEntry[] {
+function entryOf(value: unknown): readonly UnclearTransfer[] {
   const { transferTo_address: to, callValueInfo, rejected, note } = fieldsOf(value);
   if (rejected === true) return [];
   return listOf(callValueInfo).flatMap((one) => {

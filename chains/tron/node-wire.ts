@@ -3,7 +3,7 @@
  * block ends in the chain's id.
  */
 import { AgentError } from "../../base/fault.ts";
-import type { QuestionValue } from "../providers/canonical-text.ts";
+import type { QuestionScalar } from "../providers/canonical-text.ts";
 import type { PoolNode as Node } from "../providers/node-pool.ts";
 import {
   createQuestionPool,
@@ -30,7 +30,7 @@ interface ApiQuestion extends AskOptions {
 /** One question: a path, its fields, and the reader of its answer. */
 export interface Question<T> {
   readonly path: string;
-  readonly fields: Readonly<Record<string, QuestionValue>>;
+  readonly fields: Readonly<Record<string, QuestionScalar>>;
   readonly read: (value: unknown) => T;
   readonly answerBytesMax?: number;
   /** Holds transactions of others, of which an odd one is no node's failure alone. */

@@ -29,13 +29,13 @@ const waiting: Judgement = { kind: "waiting" };
 /** The newest final blocks in which attempts are looked for before a node is asked. */
 const nearBlocks = 3;
 
-interface Near {
+interface NearbyTransaction {
   readonly place: Place;
   readonly transaction: ChainTransaction;
 }
 
 interface PassTools extends JudgeTools {
-  readonly near: () => Promise<ReadonlyMap<string, Near>>;
+  readonly near: () => Promise<ReadonlyMap<string, NearbyTransaction>>;
 }
 
 /** The judge of one pass. */
@@ -57,8 +57,11 @@ export function createJudge(
  * this pass or in one before. From one that cannot be read downwards, nodes are asked for each
  * transaction.
  */
-async function nearOf({ agreedBlock }: Blocks, final: BlockId): Promise<ReadonlyMap<string, Near>> {
-  const near = new Map<string, Near>();
+async function nearOf(
+  { agreedBlock }: Blocks,
+  final: BlockId,
+): Promise<ReadonlyMap<string, NearbyTransaction>> {
+  const near = new Map<string, NearbyTransaction>();
   let { hash } = final;
   for (
     let number = final.number;

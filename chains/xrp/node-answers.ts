@@ -65,7 +65,7 @@ declare const ofNode: unique symbol;
 export type Marker = { readonly [ofNode]: true };
 
 /** A transaction of a page that cannot be read. */
-export interface UnreadEntry {
+export interface UnreadableTransaction {
   readonly txHash: string; // "" if even the hash cannot be read
   readonly ledger: number; // 0 if it cannot be read
   readonly fault: AgentError;
@@ -76,7 +76,7 @@ export interface HistoryPage {
   readonly from: number; // the first ledger that the node searched
   readonly to: number;
   readonly transactions: readonly LedgerTransaction[];
-  readonly unread: readonly UnreadEntry[];
+  readonly unread: readonly UnreadableTransaction[];
   readonly marker: Marker | undefined; // undefined on the last page
 }
 
@@ -183,7 +183,7 @@ export function readHistoryPage(result: Fields): HistoryPage {
   if (!Array.isArray(transactions) || transactions.length > pageMax)
     throw odd("account_tx.transactions");
   const read: LedgerTransaction[] = [];
-  const unread: UnreadEntry[] = [];
+  const unread: UnreadableTransaction[] = [];
   for (const one of transactions) {
     const entry = fieldsOf(one, "account_tx.transactions");
     if (entry.validated !== true) throw odd("validated transaction");
@@ -204,7 +204,7 @@ export function readHistoryPage(result: Fields): HistoryPage {
 }
 
 /** As much of a transaction's place as can be read. */
-function placeOf(value: unknown): Omit<UnreadEntry, "fault"> {
+function placeOf(value: unknown): Omit<UnreadableTransaction, "fault"> {
   const { hash, ledger_index: ledger } =
     typeof value === "object" && value !== null ? (value as Fields) : {};
   return {

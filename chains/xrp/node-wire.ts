@@ -3,7 +3,7 @@
  * the chain's NetworkID.
  */
 import { AgentError } from "../../base/fault.ts";
-import type { QuestionValue } from "../providers/canonical-text.ts";
+import type { QuestionScalar } from "../providers/canonical-text.ts";
 import type { PoolNode as Node } from "../providers/node-pool.ts";
 import {
   createQuestionPool,
@@ -28,7 +28,7 @@ export type NewestLedger = "validated" | "current";
 /** One question, and the reader of its answer. */
 export interface Question<T> {
   readonly method: string;
-  readonly params: Readonly<Record<string, QuestionValue | NewestLedger | Marker>>;
+  readonly params: Readonly<Record<string, QuestionScalar | NewestLedger | Marker>>;
   readonly read: (result: Fields) => T;
   /** The node's error that is an answer too, and its value by the fields beside the error. */
   readonly absent?: { readonly error: string; readonly read: (result: Fields) => T };

@@ -161,7 +161,7 @@ describe("text of a question", () => {
     const claims = files
       .filter((file) => /\.tsx?$/.test(file))
       .filter((file) =>
-        /\b(?:as|is) (?:unknown as )?(?:CanonicalText|QuestionValue)\b/.test(
+        /\b(?:as|is) (?:unknown as )?(?:CanonicalText|QuestionScalar)\b/.test(
           readFileSync(join(projectRoot, file), "utf8"),
         ),
       );
