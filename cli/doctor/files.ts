@@ -11,7 +11,7 @@ import { shellWord, visibleText } from "../../base/visible.ts";
 import type { DoctorReport } from "./report.ts";
 
 /** A file or folder. `path` is relative to the state folder, "" for the folder itself. */
-export interface Entry {
+export interface FileAttributes {
   readonly path: string;
   readonly kind: "file" | "folder" | "socket" | "link" | "other";
   readonly mode: number; // permission bits
@@ -20,7 +20,7 @@ export interface Entry {
 }
 
 interface Tree {
-  readonly entries: readonly Entry[];
+  readonly entries: readonly FileAttributes[];
   readonly unseen: readonly string[];
 }
 
@@ -28,7 +28,7 @@ const entriesMax = 20_000;
 
 /** Reads at most 20,000 entries, parents before their children. */
 export function readTree(root: string): Tree {
-  const entries: Entry[] = [];
+  const entries: FileAttributes[] = [];
   const unseen: string[] = [];
   const queue = [root];
   for (
@@ -50,7 +50,7 @@ export function readTree(root: string): Tree {
   return { entries, unseen };
 }
 
-function entryOf(path: string, stat: Stats): Entry {
+function entryOf(path: string, stat: Stats): FileAttributes {
   const kind = stat.isSymbolicLink()
     ? "link"
     : stat.isDirectory()
@@ -82,7 +82,7 @@ const isOfRoom = (path: string): boolean => /^(?:signer|courier)(?:\/|$)/.test(p
  * Bits that must not be set. Signer and courier share nothing; the state folder may be passed
  * through; sockets serve their group.
  */
-function forbiddenBits({ path, kind }: Entry): number {
+function forbiddenBits({ path, kind }: FileAttributes): number {
   if (kind === "link") return 0;
   if (isOfRoom(path)) return 0o077;
   if (kind === "socket") return 0o007;
@@ -103,14 +103,14 @@ function lineFor(path: string, line: (word: string) => string): string {
 /**
  * With such a mode the agent would not start, or a command would not run: agent/files/trusted.ts.
  */
-function isRefused({ path, kind, mode }: Entry): boolean {
+function isRefused({ path, kind, mode }: FileAttributes): boolean {
   if (path === "signer/keystore.json" || path === "courier/link.json") return true;
   const isRead =
     isOfRoom(path) || path === "run" || path === "run/where" || path === "pairing.json";
   return isRead && (kind === "file" || kind === "folder") && (mode & 0o022) !== 0;
 }
 
-function rightsFindings(state: StateFolder, entry: Entry): readonly Finding[] {
+function rightsFindings(state: StateFolder, entry: FileAttributes): readonly Finding[] {
   const { path, mode } = entry;
   const open = mode & forbiddenBits(entry);
   if (open === 0) return [];
@@ -128,7 +128,10 @@ function rightsFindings(state: StateFolder, entry: Entry): readonly Finding[] {
   ];
 }
 
-function linkFindings(state: StateFolder, { path, kind, names }: Entry): readonly Finding[] {
+function linkFindings(
+  state: StateFolder,
+  { path, kind, names }: FileAttributes,
+): readonly Finding[] {
   const full = join(state.root, path);
   if (kind === "link")
     return [
@@ -154,7 +157,7 @@ function linkFindings(state: StateFolder, { path, kind, names }: Entry): readonl
 /** The signer cannot read a file that root made in its folder. */
 function ownerFindings(
   state: StateFolder,
-  { path, uid }: Entry,
+  { path, uid }: FileAttributes,
   owners: ReadonlyMap<string, number>,
 ): readonly Finding[] {
   const room = /^(signer|courier)\//.exec(path)?.[1];

@@ -7,7 +7,7 @@ import { familyOf } from "../../chains/families.ts";
 import { payeeOf } from "../../chains/payees.ts";
 import { formatAmount } from "../../protocol/amount.ts";
 import type { GatewayConfig } from "../config/config.ts";
-import type { FiatValue, Quote } from "../config/fiat.ts";
+import type { FiatSums, Quote } from "../config/fiat.ts";
 import { movedCode } from "../store/moved-payments.ts";
 import type { TransactionRow } from "../store/rows.ts";
 import { type AsideKeeper, putAside, runGuarded } from "../store/set-aside.ts";
@@ -91,7 +91,7 @@ export function recordOf(row: TransactionRow, { config, confirmations }: RecordC
     metadata: row.metadata === "" ? {} : JSON.parse(row.metadata),
     ...(row.renews === "" ? {} : { renews: row.renews }),
     ...(row.refundOf === "" ? {} : { refundOf: row.refundOf }),
-    ...(row.value === "" ? {} : { value: JSON.parse(row.value) as FiatValue }),
+    ...(row.value === "" ? {} : { value: JSON.parse(row.value) as FiatSums }),
     ...(isDeposit
       ? {
           amountReceived:

@@ -31,7 +31,7 @@ import {
   hasCompletions,
   keepValues,
   listCompletions,
-  type NewValue,
+  type RecordValuation,
 } from "../store/transactions.ts";
 import { changesMax, type OutboxOptions, tellChanges } from "./outbox.ts";
 import { type CallbackSender, type DeliveryResult, isTaken } from "./send.ts";
@@ -368,7 +368,7 @@ class Dispatcher {
   }
 
   /** Empty for a record whose value cannot be made. */
-  #value(database: Database, row: Completion, after: (() => void)[]): readonly NewValue[] {
+  #value(database: Database, row: Completion, after: (() => void)[]): readonly RecordValuation[] {
     const { log, clock, fiatValueOf } = this.#options;
     const value = runGuarded(() => fiatValueOf(row));
     if (value.ok) return [{ id: row.id, before: row.value, value: value.value }];

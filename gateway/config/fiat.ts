@@ -18,6 +18,6 @@ export interface Quote extends FiatSum {
 }
 
 /** Sums of money by fiat, rounded down to two decimals, and the time of their oldest price. */
-export type FiatValue = Readonly<Partial<Record<Lowercase<Fiat>, string>>> & {
+export type FiatSums = Readonly<Partial<Record<Lowercase<Fiat>, string>>> & {
   readonly pricedAt: string;
 };

@@ -6,7 +6,7 @@
 import { appendFileSync, existsSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import type { RowKey, RowKind } from "./set-aside.ts";
 
-export interface LastItem extends RowKey {
+export interface CrashedRow extends RowKey {
   readonly at: number; // Unix milliseconds
   readonly stack: string;
 }
@@ -24,7 +24,7 @@ export function noteLastItem(
   error: Error,
   at: number,
 ): void {
-  const item: LastItem = {
+  const item: CrashedRow = {
     kind,
     id,
     about,
@@ -38,9 +38,9 @@ export function noteLastItem(
   }
 }
 
-function readItem(line: string): readonly LastItem[] {
+function readItem(line: string): readonly CrashedRow[] {
   try {
-    const { kind, id, about, at, stack } = JSON.parse(line) as Partial<LastItem>;
+    const { kind, id, about, at, stack } = JSON.parse(line) as Partial<CrashedRow>;
     const isWhole =
       [kind, id, about, stack].every((text) => typeof text === "string") && typeof at === "number";
     return isWhole
@@ -63,7 +63,7 @@ function readItem(line: string): readonly LastItem[] {
  * The rows that ended a process twice within ten minutes, each by its newest end. Keeps what is
  * younger than that and came once, and forgets the rest.
  */
-export function takeRepeated(database: string, nowMs: number): readonly LastItem[] {
+export function takeRepeated(database: string, nowMs: number): readonly CrashedRow[] {
   const path = lastItemPathOf(database);
   if (!existsSync(path)) return [];
   const lines = readFileSync(path, "utf8").split("\n").slice(-linesMax);
@@ -71,7 +71,7 @@ export function takeRepeated(database: string, nowMs: number): readonly LastItem
   const named = grouped(young);
   const repeated = [...named.values()]
     .filter((ends) => ends.length > 1)
-    .map((ends) => ends.at(-1) as LastItem);
+    .map((ends) => ends.at(-1) as CrashedRow);
   const once = [...named.values()].filter((ends) => ends.length === 1).flat();
   if (once.length === 0) rmSync(path, { force: true });
   else
@@ -79,8 +79,8 @@ export function takeRepeated(database: string, nowMs: number): readonly LastItem
   return repeated;
 }
 
-function grouped(items: readonly LastItem[]): ReadonlyMap<string, LastItem[]> {
-  const groups = new Map<string, LastItem[]>();
+function grouped(items: readonly CrashedRow[]): ReadonlyMap<string, CrashedRow[]> {
+  const groups = new Map<string, CrashedRow[]>();
   for (const item of items) {
     const name = `${item.kind}/${item.id}`;
     groups.set(name, [...(groups.get(name) ?? []), item]);

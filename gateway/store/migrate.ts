@@ -20,7 +20,7 @@ import {
   statementsOf,
 } from "./migrations.ts";
 import { ownStore } from "./owner.ts";
-import type { Value } from "./statements.ts";
+import type { SqlScalar } from "./statements.ts";
 import { openRaw, takeWalBack } from "./store.ts";
 
 export interface MigrateOptions {
@@ -95,7 +95,7 @@ function migrateOwned(
     raw.exec("PRAGMA legacy_alter_table = ON");
     const copy = copyBefore(path, from + 1);
     const whole = {
-      run: (sql: string, ...values: readonly Value[]) => ({
+      run: (sql: string, ...values: readonly SqlScalar[]) => ({
         changes: Number(raw.prepare(sql).run(...values).changes),
       }),
     };

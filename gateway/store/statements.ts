@@ -4,7 +4,7 @@
  */
 
 /** A value of a column; STRICT tables hold no other kinds. */
-export type Value = string | number | bigint | Uint8Array | null;
+export type SqlScalar = string | number | bigint | Uint8Array | null;
 
 /**
  * Statements by their text, prepared once and kept. SQLite prepares a statement again at each call
@@ -14,7 +14,7 @@ export type Value = string | number | bigint | Uint8Array | null;
  * library's own; test them with `isConflict` and `isBusy`.
  */
 export interface Statements {
-  run(sql: string, ...values: readonly Value[]): { readonly changes: number };
-  get<Row>(sql: string, ...values: readonly Value[]): Row | undefined;
-  all<Row>(sql: string, ...values: readonly Value[]): Row[];
+  run(sql: string, ...values: readonly SqlScalar[]): { readonly changes: number };
+  get<Row>(sql: string, ...values: readonly SqlScalar[]): Row | undefined;
+  all<Row>(sql: string, ...values: readonly SqlScalar[]): Row[];
 }

@@ -17,7 +17,7 @@ import { schemaDigest, schemaVersion } from "./migrations.ts";
 import { readMeta } from "./read-meta.ts";
 import { schema } from "./schema.ts";
 import { requireNewest } from "./schema-check.ts";
-import type { Statements, Value } from "./statements.ts";
+import type { SqlScalar, Statements } from "./statements.ts";
 
 /*
  * Remembers that the database takes no writes now, and asks again. A file that another process
@@ -273,7 +273,7 @@ function changesRemembered(sql: string): boolean {
 }
 
 interface RowSource {
-  get<Row>(sql: string, ...values: readonly Value[]): Row | undefined;
+  get<Row>(sql: string, ...values: readonly SqlScalar[]): Row | undefined;
   /** A number that each commit of another connection changes. */
   readonly version: () => number;
   readonly isInTransaction: () => boolean;
@@ -325,7 +325,7 @@ class RowMemory {
   }
 }
 
-export type { Value } from "./statements.ts";
+export type { SqlScalar } from "./statements.ts";
 
 export type Database = Statements;
 
@@ -408,9 +408,10 @@ function cachedDatabase(raw: InstanceType<typeof DatabaseSync>, onChanged: () =>
       if (isChanging(sql)) onChanged();
       return { changes: Number(changes) };
     },
-    get: <Row>(sql: string, ...values: readonly Value[]) =>
+    get: <Row>(sql: string, ...values: readonly SqlScalar[]) =>
       statement(sql).get(...values) as Row | undefined,
-    all: <Row>(sql: string, ...values: readonly Value[]) => statement(sql).all(...values) as Row[],
+    all: <Row>(sql: string, ...values: readonly SqlScalar[]) =>
+      statement(sql).all(...values) as Row[],
   };
 }
 

@@ -4,7 +4,7 @@
 import type { Operation } from "../../protocol/identity.ts";
 import { undecidedDeposits } from "./gone-payments.ts";
 import type { PaymentRow, TransactionRow } from "./rows.ts";
-import type { Database, Value } from "./store.ts";
+import type { Database, SqlScalar } from "./store.ts";
 
 /** A missing field lets every record through. */
 export interface TransactionQuery {
@@ -29,9 +29,9 @@ const withNames = `SELECT transactions.*, merchants.name AS merchantName FROM tr
 /** The conditions that a query names, as SQL with its values. */
 function conditionsOf(
   query: Omit<TransactionQuery, "most" | "operations">,
-): readonly (readonly [string, Value])[] {
+): readonly (readonly [string, SqlScalar])[] {
   const { merchant, status, stage, orderId, sinceMs, untilMs, isLate, isReorged, isHeld } = query;
-  const named: readonly (readonly [string, Value | undefined])[] = [
+  const named: readonly (readonly [string, SqlScalar | undefined])[] = [
     ["merchant = ?", merchant],
     ["status = ?", status],
     ["stage = ?", stage],

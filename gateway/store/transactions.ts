@@ -3,7 +3,7 @@
  * operation and orderId. deposits.ts and withdrawals.ts have the other parts.
  */
 import type { TransactionRow } from "./rows.ts";
-import type { Database, Value } from "./store.ts";
+import type { Database, SqlScalar } from "./store.ts";
 
 export function readTransaction(database: Database, id: string): TransactionRow | undefined {
   return database.get<TransactionRow>("SELECT * FROM transactions WHERE id = ?", id);
@@ -171,7 +171,7 @@ interface ListWay {
 
 interface Condition {
   readonly text: string;
-  readonly values: readonly Value[];
+  readonly values: readonly SqlScalar[];
 }
 
 const operations = ["deposit", "withdraw"] as const;
@@ -211,7 +211,7 @@ function timeConditions({
  */
 function waysOf(filter: TransactionFilter): readonly ListWay[] {
   const { merchant, operation, status, currency, orderId, refundOf } = filter;
-  const equal = (column: string, value: Value | undefined): Condition[] =>
+  const equal = (column: string, value: SqlScalar | undefined): Condition[] =>
     value === undefined ? [] : [{ text: `${column} = ?`, values: [value] }];
   const always = [...equal("merchant", merchant), ...equal("currency", currency)];
   if (refundOf !== undefined) {
@@ -365,14 +365,14 @@ export function keepValue(database: Database, id: string, value: string): void {
 }
 
 /** A record's value, and the one that it has; null if that is not known. */
-export interface NewValue {
+export interface RecordValuation {
   readonly id: string;
   readonly before: string | null;
   readonly value: string;
 }
 
 /** Like `keepValue`, for several records. */
-export function keepValues(database: Database, values: readonly NewValue[]): void {
+export function keepValues(database: Database, values: readonly RecordValuation[]): void {
   if (values.length === 0) return;
   for (const { id, before, value } of values)
     if (value !== before) database.run("UPDATE transactions SET value = ? WHERE id = ?", value, id);

@@ -31,10 +31,10 @@ import type { Database } from "../store/store.ts";
 import { raiseAlarm, type WatchedChain } from "./chain.ts";
 import {
   askBalances,
-  type BalanceItem,
   itemsOf,
   readableCurrencies,
   settleBalances,
+  type WatchedBalance,
 } from "./items.ts";
 
 /*
@@ -333,14 +333,14 @@ async function lookAt(
     items.flat(),
     await askCoinsFirst(chain, items, final.number),
   );
-  const isRead = ({ key }: BalanceItem): boolean => units.has(keyText(key));
+  const isRead = ({ key }: WatchedBalance): boolean => units.has(keyText(key));
   for (const [at, { account, id, place }] of wanted.entries())
     if ((items[at] ?? []).every(isRead)) {
       memory.unread.delete(account);
       if (memory.readAt.size >= derivedMax) memory.readAt.clear();
       memory.readAt.set(account, final.hash);
     } else if (memory.unread.size < unreadMax) memory.unread.set(account, { id, place });
-  const isCoinRead = (of: readonly BalanceItem[]): boolean =>
+  const isCoinRead = (of: readonly WatchedBalance[]): boolean =>
     !chain.currencies.some(isCoin) || of.some((item) => isCoin(item.currency) && isRead(item));
   const looked = items.flatMap((of, at) =>
     isCoinRead(of)
@@ -390,15 +390,15 @@ async function lookAt(
  */
 async function askCoinsFirst(
   chain: WatchedChain,
-  items: readonly (readonly BalanceItem[])[],
+  items: readonly (readonly WatchedBalance[])[],
   block: number,
 ): Promise<ReadonlyMap<string, Result<bigint>>> {
-  const isFaulty = ({ currency, key }: BalanceItem): boolean =>
+  const isFaulty = ({ currency, key }: WatchedBalance): boolean =>
     isCoin(currency) && chain.faults.standing(key) !== null;
   const faulty = new Set(items.filter((of) => of.some(isFaulty)));
   const first = items.flatMap((of) => (faulty.has(of) ? of.filter(isFaulty) : of));
   const told = await askBalances(chain, first, block);
-  const isBack = (item: BalanceItem): boolean =>
+  const isBack = (item: WatchedBalance): boolean =>
     isFaulty(item) && told.get(keyText(item.key))?.ok === true;
   const others = [...faulty]
     .filter((of) => of.some(isBack))

@@ -18,11 +18,11 @@ import { keepUnusable } from "../store/unusable-coins.ts";
 import type { WatchedChain } from "./chain.ts";
 import {
   askBalances,
-  type BalanceItem,
   itemsOf,
   keyOn,
   readableCurrencies,
   settleBalances,
+  type WatchedBalance,
 } from "./items.ts";
 import type { HotWallets } from "./wallets.ts";
 
@@ -144,8 +144,8 @@ async function readItems(
   chain: WatchedChain,
   final: BlockId,
   memory: BalanceMemory,
-  due: readonly BalanceItem[],
-): Promise<readonly BalanceItem[]> {
+  due: readonly WatchedBalance[],
+): Promise<readonly WatchedBalance[]> {
   if (due.length === 0) return [];
   memory.turns.beginPass();
   const items = memory.turns.deal(due, mostOf(chain), ({ key }) => ({

@@ -13,7 +13,7 @@ import type { Database } from "../store/store.ts";
 import { readTransaction } from "../store/transactions.ts";
 import type { WatchedChain } from "./chain.ts";
 import { type Batch, batchesOf, type CompareMemory } from "./compare-lists.ts";
-import { askBalances, type BalanceItem, itemsOf, keyOn, settleBalances } from "./items.ts";
+import { askBalances, itemsOf, keyOn, settleBalances, type WatchedBalance } from "./items.ts";
 import { type AddressReading, applyReading } from "./readings.ts";
 
 /**
@@ -80,7 +80,7 @@ async function readTogether(
   const head = faults.settle(keyOn(chain, "head", "highest"), highest);
   if (head === null) return [];
   return addresses.flatMap((of, at): readonly AddressReading[] => {
-    const own = ofEach[at] as readonly BalanceItem[];
+    const own = ofEach[at] as readonly WatchedBalance[];
     const read = own.flatMap(({ key, currency: { id, contract } }) => {
       const known = units.get(keyText(key));
       return known === undefined ? [] : [{ id, contract, units: known }];

@@ -22,7 +22,7 @@ export function keyOn(
 }
 
 /** A deposit address or a hot wallet in one currency. */
-export interface BalanceItem {
+export interface WatchedBalance {
   readonly key: FaultKey;
   readonly account: string;
   readonly currency: GatewayCurrency;
@@ -39,7 +39,7 @@ export function itemsOf(
     isWaited = false,
   }: { readonly account: string; readonly merchant: string; readonly isWaited?: boolean },
   currencies: readonly GatewayCurrency[],
-): readonly BalanceItem[] {
+): readonly WatchedBalance[] {
   return currencies.map((currency) => ({
     key: keyOn(chain, domain, idIn(account, currency.id), merchant),
     account,
@@ -64,7 +64,7 @@ export function readableCurrencies(chain: WatchedChain): readonly GatewayCurrenc
 /** The answer for each item that does not rest, by the text of its key. Settles nothing. */
 export async function askBalances(
   chain: WatchedChain,
-  items: readonly BalanceItem[],
+  items: readonly WatchedBalance[],
   block: number,
 ): Promise<ReadonlyMap<string, Result<bigint>>> {
   const asked = items.filter(({ key }) => chain.faults.isDue(key));
@@ -88,7 +88,7 @@ export async function askBalances(
 /** Settles what was asked for. @returns the balances that are known, by the text of the key */
 export function settleBalances(
   { faults }: WatchedChain,
-  items: readonly BalanceItem[],
+  items: readonly WatchedBalance[],
   told: ReadonlyMap<string, Result<bigint>>,
 ): ReadonlyMap<string, bigint> {
   const known = new Map<string, bigint>();

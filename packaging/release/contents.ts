@@ -12,10 +12,10 @@ import { rootsOf } from "../../scripts/roots.ts";
 export interface Lock {
   readonly name: string;
   readonly version: string;
-  readonly packages: Readonly<Record<string, LockEntry>>;
+  readonly packages: Readonly<Record<string, LockedPackage>>;
 }
 
-export interface LockEntry {
+export interface LockedPackage {
   readonly version: string;
   readonly integrity?: string; // "sha512-" and base64
   readonly license?: string; // an SPDX expression

@@ -5,7 +5,7 @@
  */
 import { createHash } from "node:crypto";
 import { Enums, Models, Serialize, Spec } from "@cyclonedx/cyclonedx-library";
-import type { LockEntry, Project } from "./contents.ts";
+import type { LockedPackage, Project } from "./contents.ts";
 
 const nodeModules = "node_modules/";
 
@@ -57,7 +57,7 @@ function note(
   components: Map<string, Models.Component>,
   part: string,
   path: string,
-  entry: LockEntry,
+  entry: LockedPackage,
 ): void {
   const name = nameOf(path);
   const purl = purlOf(name, entry.version);

@@ -11,7 +11,7 @@ import { ageText, exitOf } from "../../gateway/operator/status.ts";
 import { type GatewayState, problemsOf } from "../../gateway/operator/status-problems.ts";
 import { actOfAlarm, recordAct } from "../../gateway/store/audit.ts";
 import { countsOf } from "../../gateway/store/counts.ts";
-import type { Database, Value } from "../../gateway/store/store.ts";
+import type { Database, SqlScalar } from "../../gateway/store/store.ts";
 import { listedTransactions } from "../../gateway/store/transaction-lists.ts";
 import {
   askWithdrawal,
@@ -179,8 +179,9 @@ describe("the operator's search", () => {
     const raw = db.store.database;
     const explained: Database = {
       run: raw.run,
-      get: <Row>(sql: string, ...values: readonly Value[]) => explained.all<Row>(sql, ...values)[0],
-      all: <Row>(sql: string, ...values: readonly Value[]) => {
+      get: <Row>(sql: string, ...values: readonly SqlScalar[]) =>
+        explained.all<Row>(sql, ...values)[0],
+      all: <Row>(sql: string, ...values: readonly SqlScalar[]) => {
         const steps = raw.all<{ detail: string }>(`EXPLAIN QUERY PLAN ${sql}`, ...values);
         plans.push(...steps.map(({ detail }) => `${detail}  ${sql}`));
         return raw.all<Row>(sql, ...values);

@@ -18,7 +18,7 @@ import type { Service } from "../../../gateway/service.ts";
 import { createSightings } from "../../../gateway/sightings/sightings.ts";
 import type { AddressMark, AddressMarks } from "../../../gateway/store/address-marks.ts";
 import { createSignals } from "../../../gateway/store/signals.ts";
-import { type Store, storeOver, type Value } from "../../../gateway/store/store.ts";
+import { type SqlScalar, type Store, storeOver } from "../../../gateway/store/store.ts";
 import { keepNativeCoins } from "../../../gateway/store/unswept-balances.ts";
 import { createSweeps } from "../../../gateway/sweeps/sweeps.ts";
 import { startWatcher } from "../../../gateway/watcher/watcher.ts";
@@ -121,7 +121,7 @@ export class Gateway {
   readonly clock = (): number => begun + Math.floor(kernel.scheduler.nowMs) + this.skewMs;
 
   /** The view of an operator at the database, outside every process. */
-  all<Row>(sql: string, ...values: readonly Value[]): readonly Row[] {
+  all<Row>(sql: string, ...values: readonly SqlScalar[]): readonly Row[] {
     return tables.prepare(sql).all(...values) as Row[];
   }
 
@@ -348,15 +348,15 @@ export class Gateway {
       prepare: (sql: string) => {
         const statement = tables.prepare(sql);
         return {
-          get: (...values: Value[]) => {
+          get: (...values: SqlScalar[]) => {
             check();
             return statement.get(...values);
           },
-          all: (...values: Value[]) => {
+          all: (...values: SqlScalar[]) => {
             check();
             return statement.all(...values);
           },
-          run: (...values: Value[]) => {
+          run: (...values: SqlScalar[]) => {
             check();
             const done = statement.run(...values);
             for (const name of statement.writesTo) touched.add(name);

@@ -5,7 +5,7 @@
  */
 import { DatabaseSync } from "@photostructure/sqlite";
 import { schema } from "../../../gateway/store/schema.ts";
-import type { Value } from "../../../gateway/store/store.ts";
+import type { SqlScalar } from "../../../gateway/store/store.ts";
 
 type Raw = InstanceType<typeof DatabaseSync>;
 
@@ -17,7 +17,7 @@ interface Table {
 }
 
 /** All rows of all tables. */
-type Backup = ReadonlyMap<string, readonly Readonly<Record<string, Value>>[]>;
+type Backup = ReadonlyMap<string, readonly Readonly<Record<string, SqlScalar>>[]>;
 
 interface Kept {
   readonly at: number;
@@ -35,7 +35,7 @@ class Statement {
   readonly #writes: readonly Table[];
   readonly #kept = { one: new Map<string, Kept>(), all: new Map<string, Kept>() };
   readonly #columns: readonly string[];
-  readonly #blank: Readonly<Record<string, Value>>;
+  readonly #blank: Readonly<Record<string, SqlScalar>>;
 
   constructor(raw: ReturnType<Raw["prepare"]>, reads: readonly Table[], writes: readonly Table[]) {
     this.#raw = raw;
@@ -47,20 +47,20 @@ class Statement {
     this.writesTo = writes.map(({ name }) => name);
   }
 
-  get(...values: Value[]): unknown {
+  get(...values: SqlScalar[]): unknown {
     return this.#ask(this.#kept.one, values, () => {
       const cells = this.#raw.get(...values);
       return cells === undefined ? undefined : this.#row(cells);
     });
   }
 
-  all(...values: Value[]): unknown {
+  all(...values: SqlScalar[]): unknown {
     return this.#ask(this.#kept.all, values, () =>
       this.#raw.all(...values).map((cells) => this.#row(cells)),
     );
   }
 
-  run(...values: Value[]): ReturnType<ReturnType<Raw["prepare"]>["run"]> {
+  run(...values: SqlScalar[]): ReturnType<ReturnType<Raw["prepare"]>["run"]> {
     for (const table of this.#writes) {
       table.writes += 1;
       table.isEmpty = false;
@@ -71,13 +71,13 @@ class Statement {
   /** SQLite's cells as the object it would have made of them, in a third of its time. */
   #row(cells: unknown): unknown {
     if (this.#columns.length === 0) return cells;
-    const row: Record<string, Value> = { ...this.#blank };
+    const row: Record<string, SqlScalar> = { ...this.#blank };
     for (let at = 0; at < this.#columns.length; at += 1)
-      row[this.#columns[at] as string] = (cells as Value[])[at] as Value;
+      row[this.#columns[at] as string] = (cells as SqlScalar[])[at] as SqlScalar;
     return row;
   }
 
-  #ask(answers: Map<string, Kept>, values: readonly Value[], ask: () => unknown): unknown {
+  #ask(answers: Map<string, Kept>, values: readonly SqlScalar[], ask: () => unknown): unknown {
     if (this.#reads.length === 0) return ask();
     let at = 0;
     for (const table of this.#reads) at += table.writes;
@@ -146,7 +146,7 @@ export class Tables {
     return new Map(
       this.#tables.map(({ name }) => [
         name,
-        this.prepare(`SELECT * FROM ${name}`).all() as Record<string, Value>[],
+        this.prepare(`SELECT * FROM ${name}`).all() as Record<string, SqlScalar>[],
       ]),
     );
   }
