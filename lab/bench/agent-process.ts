@@ -5,7 +5,15 @@ import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { Mnemonic } from "ethers";
 import { projectRoot } from "../kit/kit.ts";
-import { childrenOf, freePort, run, type Started, start, stop, until } from "../kit/processes.ts";
+import {
+  childrenOf,
+  freePort,
+  run,
+  type StartedProcess,
+  start,
+  stop,
+  until,
+} from "../kit/processes.ts";
 import { cpuUsOf } from "./cpu.ts";
 import type { World } from "./world.ts";
 
@@ -60,7 +68,7 @@ export async function pairAgent(
 }
 
 export interface RunningAgent {
-  readonly started: Started;
+  readonly started: StartedProcess;
   readonly readyMs: number; // from the start of the process to its word
   readonly readyCpuUs: number; // its processes together, up to there
   readonly pidOf: (room: "signer" | "courier") => number;

@@ -6,7 +6,7 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { projectRoot } from "../kit/kit.ts";
-import { run, type Started, start, stop, until } from "../kit/processes.ts";
+import { run, type StartedProcess, start, stop, until } from "../kit/processes.ts";
 import {
   type AgentPlace,
   pairAgent,
@@ -95,7 +95,7 @@ function memoryMiB(pid: number): number {
 }
 
 /** Ends the measurement with an error when what is measured ends by itself. */
-function alive(started: Started): Promise<never> {
+function alive(started: StartedProcess): Promise<never> {
   return started.ended.then((code) =>
     Promise.reject(new Error(`what is measured ended with ${code}:\n${started.output()}`)),
   );
@@ -181,7 +181,7 @@ export async function agentRound(
 ): Promise<AgentRound> {
   const world = await startWorld(join(dir, "world"));
   const place = await placeIn(dir);
-  let crypto: Started | null = null;
+  let crypto: StartedProcess | null = null;
   try {
     await pairAgent(place, world);
     const { running, starts } = await startInTurn(place, startTimes);

@@ -5,7 +5,7 @@
 import { readdirSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
-import { type Started, stop } from "../kit/processes.ts";
+import { type StartedProcess, stop } from "../kit/processes.ts";
 import { pairAgent, placeIn, residentMiB, startAgent } from "./agent-process.ts";
 import { startWorld } from "./world.ts";
 
@@ -37,7 +37,7 @@ function newestCheckpointMiB(state: string): number {
 export async function measureDay(dir: string, payouts: number): Promise<DayFigures> {
   const place = await placeIn(dir);
   const world = await startWorld(join(dir, "world"));
-  let crypto: Started | null = null;
+  let crypto: StartedProcess | null = null;
   const starts = async (): Promise<number> => {
     const all: number[] = [];
     for (let at = 0; at < startsEach; at += 1) {

@@ -14,7 +14,7 @@ import { keepBalance } from "../../gateway/store/balances.ts";
 import { openStore, type Store } from "../../gateway/store/store.ts";
 import { insertWithdrawal } from "../../gateway/store/withdrawals.ts";
 import { projectRoot } from "../kit/kit.ts";
-import { freePort, type Started, start, until } from "../kit/processes.ts";
+import { freePort, type StartedProcess, start, until } from "../kit/processes.ts";
 
 const hotWalletAddress = "0x70997970C51812dc3A010C7d01b50e0d17dc79C8";
 export const receiver = "0x3C44CdDdB6a900fa2b585dd299e03d12FA4293BC";
@@ -169,7 +169,7 @@ export function fillRecords(database: string, merchant: string, count: number): 
 export async function startMeasured({
   dir,
   config,
-}: Pick<MeasuredFolder, "dir" | "config">): Promise<Started> {
+}: Pick<MeasuredFolder, "dir" | "config">): Promise<StartedProcess> {
   const program = join(projectRoot, "gateway", "gateway.js");
   const started = start(process.execPath, [program, "start", "--config", config], {
     logFile: join(dir, "gateway.log"),

@@ -11,7 +11,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { createTokenMaker } from "../../clients/typescript/signature-token.ts";
 import { verifyToken } from "../../gateway/auth/authenticate.ts";
 import { keepToken } from "../../gateway/store/jtis.ts";
-import { type Started, stop } from "../kit/processes.ts";
+import { type StartedProcess, stop } from "../kit/processes.ts";
 import { cpuUsOf } from "./cpu.ts";
 import { median, rounded as roundedTo } from "./figures.ts";
 import {
@@ -111,7 +111,7 @@ async function measurePosts(dir: string) {
     await makeMeasuredFolder(join(dir, "none"), 0),
     await makeMeasuredFolder(join(dir, "open"), openWithdrawals),
   ] as const;
-  const gateways: Started[] = [];
+  const gateways: StartedProcess[] = [];
   try {
     for (const folder of folders) gateways.push(await startMeasured(folder));
     const [none, open]: [number[], number[]] = [[], []];

@@ -14,7 +14,7 @@ import { initFolder } from "../../gateway/operator/folder.ts";
 import { type Anvil, startAnvil } from "../kit/anvil.ts";
 import { depositXpub } from "../kit/gateway-database.ts";
 import { localGateway } from "../kit/kit.ts";
-import { freePort, type Started, stop } from "../kit/processes.ts";
+import { freePort, type StartedProcess, stop } from "../kit/processes.ts";
 import { deployToken } from "../kit/token.ts";
 import { type CountedNode, countCalls } from "./calls.ts";
 import { cpuUsOf } from "./cpu.ts";
@@ -95,7 +95,7 @@ function pairAgents(database: string, agents: number): void {
 }
 
 interface Grown {
-  readonly gateway: Started;
+  readonly gateway: StartedProcess;
   readonly node: CountedNode;
 }
 

@@ -9,7 +9,7 @@ import { join } from "node:path";
 import { HDNodeWallet } from "ethers";
 import { TronWeb } from "tronweb";
 import type { Random } from "../faults/tally.ts";
-import { projectRoot, type Served } from "../kit/kit.ts";
+import { projectRoot, type ServedChains } from "../kit/kit.ts";
 import { until } from "../kit/processes.ts";
 import type { Profile } from "../kit/provider/profile.ts";
 import { type Inhabitant, inhabitant, signedBy } from "../kit/tron-sender.ts";
@@ -162,7 +162,7 @@ export class TronTestNetwork implements TestNetwork {
   }
 
   /** The members of gateway.config.json for the chain and what is paid on it. */
-  served(assets: readonly (keyof typeof ids)[] = ["coin", "token", "fee"]): Served {
+  served(assets: readonly (keyof typeof ids)[] = ["coin", "token", "fee"]): ServedChains {
     const usual = { chain: "tron", decimal: 6, minPaymentAmount: "1", minWithdrawAmount: "0.01" };
     const { urls, chainId } = this.node;
     const nodes = urls.slice(1);

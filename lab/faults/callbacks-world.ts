@@ -12,7 +12,7 @@ import { publicKeyFromHex } from "../../protocol/envelope.ts";
 import { type Receiver, startReceiver } from "../kit/callback-receiver.ts";
 import { type ChainNode, FakeChain, type FakeTransaction, serveChain } from "../kit/fake-chain.ts";
 import { projectRoot } from "../kit/kit.ts";
-import { run, type Started, until } from "../kit/processes.ts";
+import { run, type StartedProcess, until } from "../kit/processes.ts";
 import { createShop } from "../kit/shop.ts";
 import {
   Depositor,
@@ -134,7 +134,7 @@ export class CallbacksWorld {
   readonly #agent: StubAgent;
   readonly #violations: string[] = [];
   readonly #payments: FakeTransaction[] = []; // transactions of the agent, for the next block
-  #gateway: Started | null = null;
+  #gateway: StartedProcess | null = null;
   #switchedOff = 0;
 
   private constructor(faults: CallbackFaults, dir: string, folder: GatewayFolder, node: ChainNode) {

@@ -23,7 +23,7 @@ import { openStore } from "../../gateway/store/store.ts";
 import { publicKeyHex } from "../../protocol/envelope.ts";
 import type { AgentKeys } from "../kit/gateway-database.ts";
 import { projectRoot } from "../kit/kit.ts";
-import { freePort, type Started, start, until } from "../kit/processes.ts";
+import { freePort, type StartedProcess, start, until } from "../kit/processes.ts";
 
 const silent = pino({ level: "silent" });
 
@@ -146,7 +146,7 @@ export async function makeGatewayFolder(
 export async function startGateway(
   folder: GatewayFolder,
   within: readonly string[] = [],
-): Promise<Started> {
+): Promise<StartedProcess> {
   const program = join(projectRoot, "gateway", "gateway.js");
   const [command = process.execPath, ...args] = [
     ...within,

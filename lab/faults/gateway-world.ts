@@ -10,7 +10,7 @@ import { pino } from "pino";
 import { openStore } from "../../gateway/store/store.ts";
 import { publicKeyFromHex } from "../../protocol/envelope.ts";
 import { type ChainNode, FakeChain, serveChain } from "../kit/fake-chain.ts";
-import { childrenOf, type Started, until } from "../kit/processes.ts";
+import { childrenOf, type StartedProcess, until } from "../kit/processes.ts";
 import { drawSteady } from "../kit/provider/profiles.ts";
 import { createShop, type ShopOrder } from "../kit/shop.ts";
 import { StubAgent } from "./gateway-agent.ts";
@@ -66,7 +66,7 @@ export class GatewayWorld {
   readonly #random: Random;
   readonly #asked: Asked[] = [];
   readonly #violations: string[] = [];
-  #process: Started | null = null;
+  #process: StartedProcess | null = null;
 
   private constructor(dir: string, folder: GatewayFolder, node: ChainNode, random: Random) {
     this.#dir = dir;
@@ -98,7 +98,7 @@ export class GatewayWorld {
     return [this.folder.database, `${this.folder.database}-wal`];
   }
 
-  async up(): Promise<Started> {
+  async up(): Promise<StartedProcess> {
     if (this.#process !== null) return this.#process;
     const started = await startGateway(this.folder);
     this.#process = started;
@@ -170,7 +170,7 @@ export class GatewayWorld {
   }
 
   /** The process has to end by itself where nobody knows what is on disk. */
-  async #mustEnd(running: Started): Promise<void> {
+  async #mustEnd(running: StartedProcess): Promise<void> {
     if ((await within(3_000, running.ended)) === "late")
       this.#violations.push("the gateway lives on after its disk failed");
   }

@@ -17,7 +17,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import type { LedgerRecord } from "../../agent/ledger/records.ts";
 import type { AgentRow } from "../../gateway/store/rows.ts";
 import { type Kit, type KitOptions, projectRoot, startKit } from "../kit/kit.ts";
-import { run, type Started, stop, until } from "../kit/processes.ts";
+import { run, type StartedProcess, stop, until } from "../kit/processes.ts";
 import { startProxy, type TcpProxy } from "../kit/proxy.ts";
 import { askCopy } from "./gateway-folder.ts";
 import { Killer, processesOf } from "./killer.ts";
@@ -376,7 +376,7 @@ export class Trio {
     );
   }
 
-  #gateway(): Started {
+  #gateway(): StartedProcess {
     if (this.kit.gateway === null) throw new Error("there is no gateway");
     return this.kit.gateway;
   }

@@ -3,7 +3,7 @@
  * it reaches a block that none before reached. Coverage is read once for many inputs; only when
  * something new is in it are they run again one by one.
  */
-import { Seeded } from "../kit/seeded.ts";
+import { SeededRandom } from "../kit/seeded.ts";
 import { type Coverage, Reached, type Trace } from "./coverage.ts";
 import { mutate } from "./mutate.ts";
 import { runOnce, type Target } from "./target.ts";
@@ -49,7 +49,7 @@ class Hunt {
   newBlocks = 0;
   readonly #target: Target;
   readonly #coverage: Coverage;
-  readonly #random: Seeded;
+  readonly #random: SeededRandom;
   readonly #reached = new Reached();
   readonly #known: readonly Uint8Array[];
   readonly #pool: Uint8Array[] = [];
@@ -62,7 +62,7 @@ class Hunt {
     this.#failuresMax = failuresMax;
     this.#target = target;
     this.#coverage = coverage;
-    this.#random = new Seeded(seed);
+    this.#random = new SeededRandom(seed);
     this.#known = known;
   }
 

@@ -3,11 +3,11 @@
  * one choice; where the input is used up, its hash goes on.
  */
 import { createHash } from "node:crypto";
-import { Seeded } from "../kit/seeded.ts";
+import { SeededRandom } from "../kit/seeded.ts";
 
 const choiceBytes = 4;
 
-export class Drawn extends Seeded {
+export class Drawn extends SeededRandom {
   readonly #input: Buffer;
   #at = 0;
 
@@ -24,6 +24,6 @@ export class Drawn extends Seeded {
 }
 
 /** Input for `choices` of them. */
-export function choices(count: number, random: Seeded): Uint8Array {
+export function choices(count: number, random: SeededRandom): Uint8Array {
   return Uint8Array.from({ length: choiceBytes * count }, () => random.below(256));
 }

@@ -3,7 +3,7 @@
  * pushed over an edge. The edges are those of the readers: 2^53, empty and overlong texts, halves
  * of surrogates, names that objects of this language treat specially.
  */
-import type { Seeded } from "../kit/seeded.ts";
+import type { SeededRandom } from "../kit/seeded.ts";
 
 export const edges: readonly unknown[] = [
   ...[
@@ -99,20 +99,20 @@ const names = [
 ];
 
 /** A copy with 0 to 3 changes at random places. */
-export function malform(value: unknown, random: Seeded): unknown {
+export function malform(value: unknown, random: SeededRandom): unknown {
   let malformed = value;
   for (let times = random.below(4); times > 0; times--) malformed = changed(malformed, random, 0);
   return malformed;
 }
 
-export function malformedText(value: unknown, random: Seeded): string {
+export function malformedText(value: unknown, random: SeededRandom): string {
   const text = JSON.stringify(malform(value, random)) ?? "null";
   return random.chance(12)
     ? text.replace(/[:,]/g, (mark) => (random.chance(5) ? `${mark}\n\t ` : mark))
     : text;
 }
 
-function changed(value: unknown, random: Seeded, depth: number): unknown {
+function changed(value: unknown, random: SeededRandom, depth: number): unknown {
   const isDeep = typeof value === "object" && value !== null && depth < 12 && !random.chance(6);
   if (!isDeep) return replaced(value, random);
   return Array.isArray(value)
@@ -120,7 +120,11 @@ function changed(value: unknown, random: Seeded, depth: number): unknown {
     : changedObject(value as Record<string, unknown>, random, depth);
 }
 
-function changedList(list: readonly unknown[], random: Seeded, depth: number): readonly unknown[] {
+function changedList(
+  list: readonly unknown[],
+  random: SeededRandom,
+  depth: number,
+): readonly unknown[] {
   const copy = [...list];
   const at = random.below(Math.max(1, copy.length));
   switch (random.below(6)) {
@@ -146,7 +150,7 @@ function changedList(list: readonly unknown[], random: Seeded, depth: number): r
 
 function changedObject(
   object: Readonly<Record<string, unknown>>,
-  random: Seeded,
+  random: SeededRandom,
   depth: number,
 ): object {
   const entries = Object.entries(object);
@@ -173,7 +177,7 @@ function changedObject(
   return copy;
 }
 
-function replaced(value: unknown, random: Seeded): unknown {
+function replaced(value: unknown, random: SeededRandom): unknown {
   if (random.chance(2)) return random.pick(edges);
   if (typeof value === "number")
     return random.pick([value + 1, value - 1, -value, value * 2, value + 0.5]);
@@ -188,7 +192,7 @@ function replaced(value: unknown, random: Seeded): unknown {
 }
 
 /** Any value at all. */
-export function anything(random: Seeded, depth = 0): unknown {
+export function anything(random: SeededRandom, depth = 0): unknown {
   if (depth > 5 || random.chance(3)) return random.pick(edges);
   const size = random.below(5);
   if (random.chance(2)) return Array.from({ length: size }, () => anything(random, depth + 1));

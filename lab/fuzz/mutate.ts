@@ -2,7 +2,7 @@
  * Blind changes of kept input: bits, bytes, pieces moved, doubled, dropped or taken from another
  * input, and the target's own words.
  */
-import type { Seeded } from "../kit/seeded.ts";
+import type { SeededRandom } from "../kit/seeded.ts";
 
 const bytesMax = 4_096;
 const significant = [
@@ -15,7 +15,7 @@ export function mutate(
   input: Uint8Array,
   others: readonly Uint8Array[],
   words: readonly string[],
-  random: Seeded,
+  random: SeededRandom,
 ): Uint8Array {
   let bytes: Uint8Array = Uint8Array.from(input);
   for (let times = 1 + random.below(random.chance(3) ? 8 : 2); times > 0; times--)
@@ -27,7 +27,7 @@ function step(
   bytes: Uint8Array,
   others: readonly Uint8Array[],
   words: readonly string[],
-  random: Seeded,
+  random: SeededRandom,
 ): Uint8Array {
   const at = random.below(bytes.length + 1);
   const length = 1 + random.below(random.chance(4) ? 64 : 4);

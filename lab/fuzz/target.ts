@@ -5,7 +5,7 @@
  */
 import { type Code, codes } from "../../base/codes.ts";
 import { AgentError } from "../../base/fault.ts";
-import type { Seeded } from "../kit/seeded.ts";
+import type { SeededRandom } from "../kit/seeded.ts";
 
 export interface Target {
   readonly name: string;
@@ -14,7 +14,7 @@ export interface Target {
   /** Honest input. */
   readonly seeds: readonly Uint8Array[];
   /** Something like honest input, with a few things malformed. */
-  make(random: Seeded): Uint8Array;
+  make(random: SeededRandom): Uint8Array;
   /** Feeds the input in. Throws when an invariant does not hold. */
   run(input: Uint8Array): void | Promise<void>;
   /** Shapes whose cost must grow no faster than they do, each with the smallest size to measure. */

@@ -10,7 +10,7 @@ import {
   describe,
   digestOf,
 } from "../../chains/tron/transaction.ts";
-import { Seeded } from "../kit/seeded.ts";
+import { SeededRandom } from "../kit/seeded.ts";
 import {
   encodeByTronweb,
   exactNumbers,
@@ -35,7 +35,7 @@ export interface Transfers {
 }
 
 export function judgeTransfers(seed: number, count: number): Transfers {
-  const random = new Seeded(seed);
+  const random = new SeededRandom(seed);
   const seen = { coins: 0, tokens: 0, encodedByTronweb: 0 };
   for (let at = 0; at < count; at++) {
     const { contract, isExact } = judgeTransfer(random);
@@ -50,7 +50,7 @@ export function judgeTransfers(seed: number, count: number): Transfers {
  * its signer recovered by tronweb. If tronweb's numbers are exact, tronweb's own encoder gives the
  * same bytes and the same id as well, and the same reading.
  */
-export function judgeTransfer(random: Seeded): {
+export function judgeTransfer(random: SeededRandom): {
   readonly contract: string;
   readonly isExact: boolean;
 } {
@@ -99,7 +99,7 @@ export interface Mutations {
 
 /** Malforms transfers `count` times; those that stay what they were are counted apart. */
 export function judgeMutations(seed: number, count: number): Mutations {
-  const random = new Seeded(seed);
+  const random = new SeededRandom(seed);
   const seen = { unchanged: 0, read: 0, refused: 0, refusedThoughRead: 0 };
   const byCode: Record<string, number> = {};
   const others = Array.from({ length: 8 }, () =>

@@ -4,7 +4,7 @@
  * none), and put together again.
  */
 
-import type { Seeded } from "../kit/seeded.ts";
+import type { SeededRandom } from "../kit/seeded.ts";
 import { mutate } from "./mutate.ts";
 
 /** A field as it stands in the bytes; `spare` bytes lengthen its number, its length or its tag. */
@@ -46,7 +46,7 @@ const outsiders: Readonly<Record<string, readonly number[]>> = {
 export function mutateRawData(
   rawData: Uint8Array,
   others: readonly Uint8Array[],
-  random: Seeded,
+  random: SeededRandom,
 ): Uint8Array {
   if (random.chance(5)) return mutate(rawData, others, [], random);
   const nodes = parse(rawData, "");
@@ -66,7 +66,7 @@ export function mutateRawData(
   return random.chance(40) ? bytes.subarray(0, random.below(bytes.length)) : bytes;
 }
 
-function malform(top: Node[], random: Seeded): void {
+function malform(top: Node[], random: SeededRandom): void {
   const { path, nodes } = random.pick(levels(top, ""));
   const at = random.below(Math.max(1, nodes.length));
   const node = nodes[at];
@@ -101,14 +101,14 @@ function malform(top: Node[], random: Seeded): void {
   }
 }
 
-function outsider(path: string, random: Seeded): Node {
+function outsider(path: string, random: SeededRandom): Node {
   const number = random.chance(3) ? 1 + random.below(40) : random.pick(outsiders[path] ?? [3]);
   const isNumber = random.chance(2);
   const value = isNumber ? random.pick(numbers) : someBytes(random);
   return { number, wire: isNumber ? 0 : 2, value, spareTag: 0, spareValue: 0 };
 }
 
-function malformValue(node: Node, random: Seeded): void {
+function malformValue(node: Node, random: SeededRandom): void {
   const { value } = node;
   if (typeof value === "bigint") {
     node.value = random.chance(2) ? random.pick(numbers) : BigInt.asUintN(64, value * 2n);
@@ -118,7 +118,7 @@ function malformValue(node: Node, random: Seeded): void {
 }
 
 /** A value of the same kind and length, as another honest transfer could have it. */
-function otherValue(value: Node["value"], random: Seeded): Node["value"] {
+function otherValue(value: Node["value"], random: SeededRandom): Node["value"] {
   if (typeof value === "bigint")
     return BigInt.asUintN(64, value + BigInt(random.below(2_001)) - 1_000n);
   const copy = Uint8Array.from(value as Uint8Array);
@@ -129,7 +129,7 @@ function otherValue(value: Node["value"], random: Seeded): Node["value"] {
 /**
  * A call with a prefix in the address's padding, dirt in it, another selector, or another amount.
  */
-function malformedCall(call: Uint8Array, random: Seeded): Uint8Array {
+function malformedCall(call: Uint8Array, random: SeededRandom): Uint8Array {
   const copy = Uint8Array.from(call);
   switch (random.below(5)) {
     case 0:
@@ -150,7 +150,7 @@ function malformedCall(call: Uint8Array, random: Seeded): Uint8Array {
   }
 }
 
-function malformedBytes(value: Uint8Array, random: Seeded): Uint8Array {
+function malformedBytes(value: Uint8Array, random: SeededRandom): Uint8Array {
   const copy = Uint8Array.from(value);
   switch (random.below(5)) {
     case 0:
@@ -169,7 +169,7 @@ function malformedBytes(value: Uint8Array, random: Seeded): Uint8Array {
   }
 }
 
-function someBytes(random: Seeded): Uint8Array {
+function someBytes(random: SeededRandom): Uint8Array {
   const filling = random.below(256);
   return new Uint8Array(random.pick(sizes)).fill(filling);
 }

@@ -4,7 +4,7 @@
  * image names what was done, so that it can be made again.
  */
 import { invariant } from "../../base/fault.ts";
-import type { Seeded } from "../kit/seeded.ts";
+import type { SeededRandom } from "../kit/seeded.ts";
 import type { Moment, Story } from "./story.ts";
 
 export interface Image {
@@ -169,7 +169,7 @@ export function remove(moment: Moment, from: Place, count: number): Image {
 }
 
 /** The lines of one file in another order. */
-export function shuffle(moment: Moment, file: string, random: Seeded): Image {
+export function shuffle(moment: Moment, file: string, random: SeededRandom): Image {
   return edited(moment, `${file} in another order`, (all) => {
     const list = all.get(file) as Uint8Array[];
     for (let at = list.length - 1; at > 0; at--) {
@@ -209,19 +209,19 @@ export function withoutSegments(moment: Moment, segment: number): Image {
   return changed(moment, `segments ${segment} to ${moment.segment} removed`, changes);
 }
 
-type Draw = (moment: Moment, random: Seeded, story: Story) => Image;
+type Draw = (moment: Moment, random: SeededRandom, story: Story) => Image;
 
 /**
  * Somewhere in the newest segment, nearer to its end as often as not: there is where writes are
  * lost.
  */
-function somewhere(bytes: Uint8Array, random: Seeded): number {
+function somewhere(bytes: Uint8Array, random: SeededRandom): number {
   const size = Math.max(1, bytes.length);
   return random.chance(2) ? random.below(size) : size - 1 - random.below(Math.min(size, 2_048));
 }
 
 const newest = (moment: Moment): string => segmentFile(moment.segment);
-const noise = (random: Seeded, max: number): Uint8Array =>
+const noise = (random: SeededRandom, max: number): Uint8Array =>
   Uint8Array.from({ length: 1 + random.below(max) }, () => random.below(256));
 
 const drawFlip: Draw = (moment, random) => {
@@ -245,7 +245,7 @@ const drawNoise: Draw = (moment, random) =>
       );
 
 /** A place in the newest segment, now and then one in any. */
-function somePlace(moment: Moment, random: Seeded): Place {
+function somePlace(moment: Moment, random: SeededRandom): Place {
   const file = random.chance(50) ? segmentFile(1 + random.below(moment.segment)) : newest(moment);
   return { file, index: random.below(linesOf(bytesOf(moment, file)).length) };
 }
@@ -311,7 +311,7 @@ const draws: readonly (readonly [number, Draw])[] = [
 ];
 
 /** Some image of some moment. */
-export function drawImage(story: Story, random: Seeded): Image {
+export function drawImage(story: Story, random: SeededRandom): Image {
   const moment = random.pick(story.moments);
   let ticket = random.below(1_000);
   for (const [tickets, draw] of draws) {

@@ -8,7 +8,7 @@ import { invariant } from "../../base/fault.ts";
 import { privateKeyFromSeed, sealEnvelope, signJob } from "../../protocol/envelope.ts";
 import type { Head } from "../../protocol/messages.ts";
 import { recoveryNameOf } from "../../protocol/recovery.ts";
-import { Seeded } from "../kit/seeded.ts";
+import { SeededRandom } from "../kit/seeded.ts";
 import { agentId, hotWallet, Kit, settings, txParams, wallet } from "../kit/signer-kit.ts";
 
 export const gatewayKey = privateKeyFromSeed(new Uint8Array(32).fill(9));
@@ -71,7 +71,7 @@ export function tellStory({ seed, records, segmentBytesMax }: StoryOptions): Sto
     gatewayKey,
     settings: { ...settings, policy: { ...settings.policy, usdt } },
   });
-  const narrator = new Narrator(kit, new Seeded(seed));
+  const narrator = new Narrator(kit, new SeededRandom(seed));
   opening(narrator);
   while (narrator.seq < records / 2) narrator.step();
   narrator.recover();
@@ -152,9 +152,9 @@ const openWanted = 8;
 class Narrator {
   readonly kit: Kit;
   readonly moments: Moment[] = [];
-  readonly #random: Seeded;
+  readonly #random: SeededRandom;
 
-  constructor(kit: Kit, random: Seeded) {
+  constructor(kit: Kit, random: SeededRandom) {
     this.kit = kit;
     this.#random = random;
   }

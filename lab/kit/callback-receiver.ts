@@ -5,7 +5,7 @@
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import { Webhook } from "standardwebhooks";
 
-export interface Received {
+export interface CallbackDelivery {
   readonly id: string;
   readonly type: string;
   readonly sequence: number;
@@ -18,18 +18,18 @@ export interface Received {
 export interface Receiver {
   readonly url: string;
   /** Everything that came, also what was answered with a no. */
-  readonly received: Received[];
+  readonly received: CallbackDelivery[];
   /** Messages that the stock verifier refused. */
   readonly refused: string[];
   secret: string;
   /** Answers 204 unless told. */
-  answer: (response: ServerResponse, received: Received) => void;
+  answer: (response: ServerResponse, received: CallbackDelivery) => void;
   close(): Promise<void>;
 }
 
 /** `before` is one that died: what came to it is kept. */
 export async function startReceiver(port = 0, before?: Receiver): Promise<Receiver> {
-  const received: Received[] = before?.received ?? [];
+  const received: CallbackDelivery[] = before?.received ?? [];
   const refused: string[] = before?.refused ?? [];
   const server = createServer((request, response) => {
     const parts: Buffer[] = [];
@@ -38,7 +38,7 @@ export async function startReceiver(port = 0, before?: Receiver): Promise<Receiv
     request.on("end", () => {
       const body = Buffer.concat(parts).toString("utf8");
       const { type, sequence, data } = JSON.parse(body) as Pick<
-        Received,
+        CallbackDelivery,
         "type" | "sequence" | "data"
       >;
       const one = {

@@ -280,7 +280,7 @@ function logsOf(block: FakeBlock, one: FakeTransaction): Log[] {
 }
 
 /** An answer that is the node's error, with its words. */
-export class Refused {
+export class NodeErrorAnswer {
   readonly message: string;
 
   constructor(message: string) {
@@ -323,7 +323,7 @@ async function servePlainly(chain: FakeChain): Promise<ChainNode> {
       if (node.isPruned && isOld) return { error: { code: -32000, message: "missing trie node" } };
       const honest = node.chain.answer(method, params);
       const told = node.lie === null ? honest : node.lie(method, params, honest);
-      return told instanceof Refused
+      return told instanceof NodeErrorAnswer
         ? { error: { code: 3, message: told.message } }
         : { result: told };
     },

@@ -121,14 +121,14 @@ export const testConfig = {
   logLevel: "silent",
 };
 
-export interface Answered {
+export interface GatewayAnswer {
   readonly status: number;
   readonly headers: IncomingHttpHeaders;
   readonly text: string;
   readonly body: ReturnType<typeof JSON.parse>; // a test reads what the service sent, of any shape
 }
 
-interface Sent {
+interface RequestParts {
   readonly method?: string;
   readonly headers?: Record<string, string>;
   readonly body?: string | Uint8Array;
@@ -147,14 +147,14 @@ export interface TestGateway {
   runClock(): void;
   /** Its `apiKey` pairs and does nothing else; `shopKey` is what a shop asks with. */
   readonly merchant: ReturnType<typeof createMerchant>;
-  send(path: string, sent?: Sent): Promise<Answered>;
+  send(path: string, sent?: RequestParts): Promise<GatewayAnswer>;
   /** With a fresh compatible token of the shop's key. */
   call(
     method: "GET" | "POST",
     path: string,
     body?: object | string,
     headers?: Record<string, string>,
-  ): Promise<Answered>;
+  ): Promise<GatewayAnswer>;
   key(wanted: Partial<NewKey>): { readonly keyId: string; readonly apiKey: string };
   /** As an agent pairs: each transcript is a millisecond newer than the one before. */
   pair(
@@ -162,14 +162,14 @@ export interface TestGateway {
     apiKey?: string,
     keys?: AgentKeyPairs,
     nodes?: readonly WalletAccount[],
-  ): Promise<Answered>;
+  ): Promise<GatewayAnswer>;
   sealed(
     change?: Partial<PairingTranscript>,
     apiKey?: string,
     keys?: AgentKeyPairs,
     nodes?: readonly WalletAccount[],
   ): SealedTranscript;
-  register(sealed: object): Promise<Answered>;
+  register(sealed: object): Promise<GatewayAnswer>;
   /** The rows that the watcher would store. */
   fund(currency: string, units: bigint, block?: number): void;
   close(): Promise<void>;
@@ -238,7 +238,10 @@ function transcriptOf(
   };
 }
 
-function ask(url: string, { method = "GET", headers = {}, body, agent }: Sent): Promise<Answered> {
+function ask(
+  url: string,
+  { method = "GET", headers = {}, body, agent }: RequestParts,
+): Promise<GatewayAnswer> {
   return new Promise((resolve, reject) => {
     const request = httpRequest(url, { method, headers, agent: agent ?? false }, (response) => {
       const parts: Buffer[] = [];

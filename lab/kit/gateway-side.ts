@@ -9,7 +9,7 @@ import type { Ack, Head, Job, Jobs, Welcome } from "../../protocol/messages.ts";
 import type { Sightings } from "../../protocol/sightings.ts";
 
 /** The signer it talks to, and what its jobs say unless told otherwise. */
-interface Known {
+interface JobDefaults {
   readonly agentId: string;
   readonly wallet: string;
   readonly merchant: string;
@@ -36,11 +36,11 @@ export class GatewaySide {
   ledgerEpoch = 1;
   #orders = 0;
   #connections = 0;
-  readonly #known: Known;
+  readonly #known: JobDefaults;
   readonly #clock: () => number;
 
   constructor(
-    known: Known,
+    known: JobDefaults,
     clock: () => number,
     key: KeyObject = generateKeyPairSync("ed25519").privateKey,
   ) {

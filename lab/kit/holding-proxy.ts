@@ -107,7 +107,7 @@ async function serve(
   answer.end(told.body);
 }
 
-interface Told {
+interface UpstreamAnswer {
   readonly status: number;
   readonly headers: Readonly<Record<string, string | string[] | undefined>>;
   readonly body: Buffer;
@@ -117,7 +117,7 @@ function forward(
   node: URL,
   { method, url: path, headers }: IncomingMessage,
   body: Buffer,
-): Promise<Told> {
+): Promise<UpstreamAnswer> {
   return new Promise((resolve, reject) => {
     const { connection: _, ...kept } = headers;
     const sent = { ...kept, host: node.host, "content-length": String(body.length) };

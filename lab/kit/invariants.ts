@@ -26,13 +26,13 @@ export interface World {
   readonly limits: Readonly<Record<string, KnownLimits>>;
 }
 
-type Of<K extends RecordKind> = Extract<LedgerRecord, { kind: K }>;
+type RecordOf<K extends RecordKind> = Extract<LedgerRecord, { kind: K }>;
 
 const hourMs = 3_600_000;
 const dayMs = 86_400_000;
 
-function of<K extends RecordKind>(world: World, ...kinds: readonly K[]): Of<K>[] {
-  return world.records.filter((record): record is Of<K> =>
+function of<K extends RecordKind>(world: World, ...kinds: readonly K[]): RecordOf<K>[] {
+  return world.records.filter((record): record is RecordOf<K> =>
     (kinds as readonly string[]).includes(record.kind),
   );
 }
@@ -42,7 +42,7 @@ function must(condition: boolean, invariant: string, record?: LedgerRecord): voi
     throw new Error(record === undefined ? invariant : `${invariant}: ${JSON.stringify(record)}`);
 }
 
-function jobOf(record: Of<"REQUESTED">): Job {
+function jobOf(record: RecordOf<"REQUESTED">): Job {
   return jobIn(record.job);
 }
 
@@ -133,7 +133,7 @@ export function bijection(world: World): void {
  * Whether the withdrawal of an INTENT was asked for since the ledger was recovered last: a
  * recovered ledger keeps others on their slot.
  */
-function isSince(world: World, { transactionId, seq }: Of<"INTENT">): boolean {
+function isSince(world: World, { transactionId, seq }: RecordOf<"INTENT">): boolean {
   const opened = of(world, "RECOVERED").findIndex((one) => one.seq > seq);
   const last = of(world, "RECOVERED").at(opened === -1 ? -1 : opened - 1)?.seq ?? 0;
   return of(world, "REQUESTED").some(
@@ -146,8 +146,8 @@ function isSince(world: World, { transactionId, seq }: Of<"INTENT">): boolean {
  * before a byte is out.
  */
 export function writeAhead(world: World): void {
-  const intents = new Map<string, Of<"INTENT">>();
-  const signed = new Map<string, Of<"SIGNED">>();
+  const intents = new Map<string, RecordOf<"INTENT">>();
+  const signed = new Map<string, RecordOf<"SIGNED">>();
   const hashes = new Map(world.records.map((record) => [record.seq, record.hash]));
   const released = new Set<string>();
   for (const record of world.records) {
@@ -197,10 +197,10 @@ export function writeAhead(world: World): void {
  * account that it was bound to.
  */
 function asApproved(world: World): void {
-  const approved = new Map<string, Of<"APPROVED">>();
+  const approved = new Map<string, RecordOf<"APPROVED">>();
   const intents = new Map<
     string,
-    { readonly intent: Of<"INTENT">; readonly yes: Of<"APPROVED"> | undefined }
+    { readonly intent: RecordOf<"INTENT">; readonly yes: RecordOf<"APPROVED"> | undefined }
   >();
   for (const record of of(world, "APPROVED", "INTENT", "SIGNED")) {
     if (record.kind === "APPROVED") approved.set(record.transactionId, record);
@@ -375,7 +375,7 @@ function paused(world: World): void {
   }
 }
 
-interface Counted {
+interface CountedUnits {
   readonly id: string;
   readonly currency: string;
   readonly at: number;
@@ -383,7 +383,7 @@ interface Counted {
 }
 
 function mustFit(
-  counted: readonly Counted[],
+  counted: readonly CountedUnits[],
   currency: string,
   limits: KnownLimits,
   record: LedgerRecord,
@@ -410,10 +410,10 @@ function withinLimits(world: World): void {
   const currencyOf = new Map(
     of(world, "REQUESTED").map((record) => [record.transactionId, jobOf(record).currency]),
   );
-  const counted: Counted[] = [];
-  const bound: Counted[] = [];
+  const counted: CountedUnits[] = [];
+  const bound: CountedUnits[] = [];
   const fees = new Map<string, { currency: string; at: number; wei: bigint }>();
-  const take = (from: Counted[], id: string): Counted | undefined => {
+  const take = (from: CountedUnits[], id: string): CountedUnits | undefined => {
     const at = from.findIndex((entry) => entry.id === id);
     return at < 0 ? undefined : from.splice(at, 1)[0];
   };

@@ -12,7 +12,7 @@ import { Mnemonic } from "ethers";
 import { findChainPreset } from "../../chains/presets.ts";
 import { type Anvil, startAnvil } from "./anvil.ts";
 import { type CommandResult, runAgentCommand, runGatewayCommand } from "./commands.ts";
-import { childrenOf, freePort, run, type Started, start, stop, until } from "./processes.ts";
+import { childrenOf, freePort, run, type StartedProcess, start, stop, until } from "./processes.ts";
 import { startProxy, type TcpProxy } from "./proxy.ts";
 import { rpc, sendUnlocked, tokenCall } from "./rpc.ts";
 import { deployToken } from "./token.ts";
@@ -24,7 +24,7 @@ export const projectRoot = /[/\\]dist[/\\]lab[/\\]kit[/\\]?$/.test(here)
   : join(here, "..", "..");
 
 /** As gateway.config.json has them. */
-export interface Served {
+export interface ServedChains {
   readonly chains: object;
   readonly currencies: object;
   readonly prices?: object; // beside the manual ones
@@ -49,7 +49,7 @@ export interface KitOptions {
    * Chains and currencies beside those of the local one, or in their place, as gateway.config.json
    * has them; told when the local chain and its token are there.
    */
-  readonly alsoServes?: Served | ((nodeUrl: string, token: string) => Promise<Served>);
+  readonly alsoServes?: ServedChains | ((nodeUrl: string, token: string) => Promise<ServedChains>);
   /** Other members of gateway.config.json. */
   readonly settings?: object;
   /** Puts a proxy that can fail between the agent and the chain node. */
@@ -63,7 +63,7 @@ export interface KitOptions {
 }
 
 /** An answer of `/ready`. */
-interface Ready {
+interface ReadinessReport {
   readonly ok: boolean;
   readonly checks: readonly {
     readonly name: string;
@@ -89,14 +89,14 @@ export interface Kit {
   hotWalletAddress: string;
   /** Options of Node itself at the gateway's next start. */
   gatewayNodeOptions: readonly string[];
-  gateway: Started | null;
-  crypto: Started | null;
+  gateway: StartedProcess | null;
+  crypto: StartedProcess | null;
   /**
    * Resolves when it has read every chain; `withinMs` is for one that is far behind, a minute
    * unless told.
    */
   /** Ends once `/ready` says so; `isReady` is for a gateway that serves without being ready. */
-  startGateway(withinMs?: number, isReady?: (ready: Ready) => boolean): Promise<void>;
+  startGateway(withinMs?: number, isReady?: (ready: ReadinessReport) => boolean): Promise<void>;
   pair(): Promise<CommandResult>;
   startCrypto(): Promise<void>;
   /** Process ids of the running signer and courier. */
@@ -307,7 +307,7 @@ export async function startKit(options: KitOptions = {}): Promise<Kit> {
         if (started.child.exitCode !== null)
           throw new Error(`the gateway ended with ${started.child.exitCode}`);
         const answer = await fetch(`${kit.gatewayUrl}/ready`);
-        const { checks } = (await answer.json()) as Pick<Ready, "checks">;
+        const { checks } = (await answer.json()) as Pick<ReadinessReport, "checks">;
         if (isReady({ ok: answer.ok, checks })) return true;
         const out = checks.filter(({ ok }) => !ok).map(({ name, detail }) => `${name}: ${detail}`);
         throw new Error(out.join("; ")); // kept as the newest reason, should it never be ready

@@ -25,7 +25,7 @@ const tronAddress = "TUEZSdKsoDHQMeZwihtdoBiN46zxhGWYdH";
 export const shop = "Çınar Kitabevi";
 export const returnUrl = "https://shop.example.com/thanks?order=1042";
 
-interface Wanted {
+interface WantedState {
   readonly currency: "eth" | "usdt-erc20" | "usdt-trc20";
   readonly credit?: Partial<DepositCredit>;
   readonly paid?: readonly {
@@ -45,7 +45,7 @@ const paidUsdt = (units: bigint, isFinal = true) => ({
 const completed = { status: 1, stage: "completed" } as const;
 const expired = { status: 2, stage: "expired", code: "deposit_expired" } as const;
 
-const wanted: Readonly<Record<PayerState, Wanted>> = {
+const wanted: Readonly<Record<PayerState, WantedState>> = {
   waiting: { currency: "usdt-trc20" },
   unconfirmed: { currency: "eth", credit: { stage: "unconfirmed" }, arriving: ether / 4n },
   seen: {
@@ -118,7 +118,7 @@ const token = { amount: "25.5", units: (255n * usdt) / 10n, quote: JSON.stringif
 function put(
   { service, merchant, clock }: TestGateway,
   state: PayerState,
-  { currency, ...more }: Wanted,
+  { currency, ...more }: WantedState,
 ): void {
   const { credit, paid = [], arriving, endsInMinutes = 47 } = more;
   const id = hex(state).slice(0, 32);

@@ -7,7 +7,7 @@ import { createWriteStream, readdirSync, readFileSync } from "node:fs";
 import { createServer } from "node:net";
 
 /** A started process with everything it printed so far. */
-export interface Started {
+export interface StartedProcess {
   readonly child: ChildProcess;
   readonly pid: number;
   /** All of stdout and stderr up to now, the newest `keptMax` of it. */
@@ -24,7 +24,7 @@ export function start(
   program: string,
   args: readonly string[],
   options: { cwd?: string; logFile: string; env?: NodeJS.ProcessEnv },
-): Started {
+): StartedProcess {
   const child = spawn(program, args, {
     cwd: options.cwd,
     env: options.env ?? process.env,
@@ -71,7 +71,7 @@ export async function run(
 }
 
 /** Ends a process with SIGTERM, with SIGKILL after `graceMs`. */
-export async function stop(started: Started, graceMs = 8_000): Promise<void> {
+export async function stop(started: StartedProcess, graceMs = 8_000): Promise<void> {
   if (started.child.exitCode !== null || started.child.signalCode !== null) return;
   started.child.kill("SIGTERM");
   const timer = setTimeout(() => started.child.kill("SIGKILL"), graceMs);

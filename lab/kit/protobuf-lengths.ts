@@ -4,8 +4,8 @@
  */
 
 /** A message's fields that are messages themselves, by number. */
-export interface Nested {
-  readonly [field: number]: Nested;
+export interface NestedFields {
+  readonly [field: number]: NestedFields;
 }
 
 /**
@@ -13,7 +13,7 @@ export interface Nested {
  * taken modulo 2^32, as Google's reader takes them. False as well for other bytes that are no
  * protobuf.
  */
-export function leadsBeyond(bytes: Uint8Array, nested: Nested): boolean {
+export function leadsBeyond(bytes: Uint8Array, nested: NestedFields): boolean {
   for (let at = 0; at < bytes.length; ) {
     const tag = varintAt(bytes, at);
     if (tag === null) return false;

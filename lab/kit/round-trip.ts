@@ -24,7 +24,7 @@ export interface Trip {
 }
 
 /** The result of one trip, as the demo's line of JSON names it. */
-interface Shown {
+interface TripReport {
   readonly network: string;
   readonly currency: string;
   readonly depositId: string;
@@ -107,7 +107,7 @@ export async function roundTrips(
   shop: Shop,
   trips: readonly Trip[],
   tell: Tell,
-): Promise<readonly Shown[]> {
+): Promise<readonly TripReport[]> {
   const paid = await Promise.all(
     trips.map(async (trip) => {
       const { currency, amount } = trip;
@@ -131,7 +131,7 @@ export async function roundTrips(
   );
 }
 
-interface Swept {
+interface SweptDeposit {
   readonly trip: Trip;
   readonly address: string;
   readonly depositId: string;
@@ -142,9 +142,9 @@ interface Swept {
 async function payOutAgain(
   kit: Kit,
   shop: Shop,
-  { trip, address, depositId, sweep }: Swept,
+  { trip, address, depositId, sweep }: SweptDeposit,
   tell: Tell,
-): Promise<Shown> {
+): Promise<TripReport> {
   const { currency, network, amount, decimal } = trip;
   const topUp = (await listSweeps(kit)).find(
     (one) => one.kind === "topup" && one.sweep === sweep.transactionId,
@@ -180,7 +180,7 @@ async function payOutUnswept(
   trip: Trip,
   depositId: string,
   tell: Tell,
-): Promise<Shown> {
+): Promise<TripReport> {
   const { currency, network, amount } = trip;
   const sweeps = (await listSweeps(kit)).filter((one) => one.network === network);
   if (sweeps.length > 0)

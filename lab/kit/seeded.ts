@@ -2,7 +2,7 @@
  * Chance that can be repeated: a small generator with a seed (mulberry32), and the seed of this
  * run, new each time unless SEED= names one. A failing test prints the seed.
  */
-export class Seeded {
+export class SeededRandom {
   readonly seed: number;
   #state: number;
 

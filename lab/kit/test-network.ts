@@ -10,7 +10,7 @@ import { balanceWei, rpc, sendUnlocked, tokenCall, tokenUnits, transactionCount 
 import { createShop, type Shop } from "./shop.ts";
 import { deployToken } from "./token.ts";
 
-type Asked = Readonly<Record<string, string>>;
+type ActArguments = Readonly<Record<string, string>>;
 
 let anvil: Anvil | null = null;
 let shop: Shop | null = null;
@@ -22,13 +22,13 @@ const theShop = (): Shop => {
   if (shop === null) throw new Error("no shop yet: act shop first");
   return shop;
 };
-const text = (asked: Asked, name: string): string => {
+const text = (asked: ActArguments, name: string): string => {
   const value = asked[name];
   if (value === undefined) throw new Error(`${asked.act} needs ${name}`);
   return value;
 };
 
-const acts: Readonly<Record<string, (asked: Asked) => Promise<object>>> = {
+const acts: Readonly<Record<string, (asked: ActArguments) => Promise<object>>> = {
   async chain() {
     anvil = await startAnvil({ port, chainId: 31337, blockTimeMs: 500 });
     token = (await deployToken(url)).address;
@@ -83,7 +83,7 @@ const acts: Readonly<Record<string, (asked: Asked) => Promise<object>>> = {
 };
 
 async function carryOut(line: string): Promise<void> {
-  const asked = JSON.parse(line) as Asked;
+  const asked = JSON.parse(line) as ActArguments;
   const say = (answer: object): void =>
     void process.stdout.write(`${JSON.stringify({ id: asked.id, ...answer })}\n`);
   try {

@@ -5,7 +5,7 @@
 import { createRequire } from "node:module";
 import { TronWeb, utils } from "tronweb";
 import type { Transfer } from "../../chains/tron/raw-data.ts";
-import { leadsBeyond, type Nested } from "./protobuf-lengths.ts";
+import { leadsBeyond, type NestedFields } from "./protobuf-lengths.ts";
 
 interface BinaryReader {
   nextField(): boolean;
@@ -53,7 +53,7 @@ export function readingOf(transfer: Transfer): Reading {
   };
 }
 
-interface RawData {
+interface TransactionBody {
   readonly contract: readonly {
     readonly type: string;
     readonly Permission_id: number;
@@ -73,15 +73,15 @@ interface RawData {
 }
 
 /** raw → contract (11) → parameter, an Any (2) → its value (2), which tronweb decodes as well. */
-const messages: Nested = { 11: { 2: { 2: {} } }, 9: {} };
+const messages: NestedFields = { 11: { 2: { 2: {} } }, 9: {} };
 
 /** The bytes as JSON by tronweb. @throws Error if it cannot read them, or would read on too long */
-function jsonByTronweb(rawData: Uint8Array): RawData {
+function jsonByTronweb(rawData: Uint8Array): TransactionBody {
   if (leadsBeyond(rawData, messages)) throw new Error("a length leads beyond its message");
   const hex = hexOf(rawData);
   for (const type of ["TransferContract", "TriggerSmartContract"]) {
     try {
-      return utils.deserializeTx.deserializeTransaction(type, hex) as RawData;
+      return utils.deserializeTx.deserializeTransaction(type, hex) as TransactionBody;
     } catch (error) {
       if (!(error instanceof Error) || !error.message.includes("dismatches")) throw error;
     }
@@ -135,7 +135,7 @@ function callByTronweb(data: string): {
 }
 
 /** The bytes that tronweb makes of its own JSON. */
-export function encodeByTronweb(json: RawData): {
+export function encodeByTronweb(json: TransactionBody): {
   readonly rawData: string;
   readonly txId: string;
 } {
@@ -147,7 +147,7 @@ export function encodeByTronweb(json: RawData): {
 }
 
 /** The JSON of a transfer, as a node would hand it to tronweb. */
-export function jsonOf(transfer: Transfer): RawData {
+export function jsonOf(transfer: Transfer): TransactionBody {
   const { sender, contract, destination, amountUnits, feeLimitSun, expirationMs, timestampMs } =
     transfer;
   const hex = (address: string): string => TronWeb.address.toHex(address);

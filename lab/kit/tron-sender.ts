@@ -18,7 +18,7 @@ export function inhabitant(name: string): Inhabitant {
   return { address, hex: TronWeb.address.toHex(address).toLowerCase(), key };
 }
 
-export interface Signed {
+export interface SignedTronTransaction {
   readonly txID: string;
   readonly raw_data_hex: string;
   readonly signature: readonly string[];
@@ -38,7 +38,7 @@ export function signedBy(
   type: string,
   value: Record<string, unknown>,
   times: Times,
-): Signed {
+): SignedTronTransaction {
   const parameter = {
     value: { owner_address: from.hex, ...value },
     type_url: `type.googleapis.com/protocol.${type}`,
@@ -67,5 +67,5 @@ export function signedBy(
     ...unsigned,
     txID,
     raw_data_hex,
-  } as never) as unknown as Signed;
+  } as never) as unknown as SignedTronTransaction;
 }

@@ -4,17 +4,17 @@
  */
 import { utils } from "tronweb";
 import type { Transfer } from "../../chains/tron/raw-data.ts";
-import type { Seeded } from "./seeded.ts";
+import type { SeededRandom } from "./seeded.ts";
 
 /** Bytes of a key by chance, never zero and below the order. */
-export function keyBy(random: Seeded): Uint8Array {
+export function keyBy(random: SeededRandom): Uint8Array {
   return Uint8Array.from({ length: 32 }, (_, at) =>
     at === 0 ? 1 + random.below(254) : random.below(256),
   );
 }
 
 /** Any address: 20 bytes by chance behind the prefix. */
-export function addressBy(random: Seeded): string {
+export function addressBy(random: SeededRandom): string {
   return utils.crypto.getBase58CheckAddress([
     0x41,
     1 + random.below(255),
@@ -23,7 +23,7 @@ export function addressBy(random: Seeded): string {
 }
 
 /** Every bit length is as likely as any other, so that the borders of the encodings are met. */
-function bitsBy(random: Seeded, max: number): bigint {
+function bitsBy(random: SeededRandom, max: number): bigint {
   let value = 0n;
   for (let bit = 1 + random.below(max); bit > 0; bit--)
     value = value * 2n + BigInt(random.below(2));
@@ -34,7 +34,7 @@ const within = (least: bigint, value: bigint, most: bigint): bigint =>
   value < least ? least : value > most ? most : value;
 
 /** `coarse` keeps every number below 2^53, where tronweb itself is exact. */
-export function transferBy(random: Seeded, sender: string, isCoarse: boolean): Transfer {
+export function transferBy(random: SeededRandom, sender: string, isCoarse: boolean): Transfer {
   const isCoin = random.chance(2);
   const timestampMs = within(1n, bitsBy(random, 52), 2n ** 53n - 1n - 600_000n);
   return {

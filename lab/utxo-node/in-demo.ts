@@ -1,5 +1,5 @@
 /** Bitcoin in the demo: a real bitcoind where it is there, or a line that names the command. */
-import type { Served } from "../kit/kit.ts";
+import type { ServedChains } from "../kit/kit.ts";
 import type { Trip } from "../kit/round-trip.ts";
 import { missing } from "./daemon.ts";
 import { startUtxoNetwork, type UtxoTestNetwork } from "./network.ts";
@@ -28,7 +28,7 @@ export async function openBitcoin(tell: (what: string) => void): Promise<Bitcoin
 }
 
 /** The members of gateway.config.json for other chains, and for Bitcoin beside them. */
-export function servedBy(bitcoin: Bitcoin | null, others: Served): Served {
+export function servedBy(bitcoin: Bitcoin | null, others: ServedChains): ServedChains {
   if (bitcoin === null) return others;
   const { urls: nodes } = bitcoin.testNetwork;
   const chain = { family: "bitcoinregtest", chainId: regtest, nodes, confirmations: 3 };

@@ -1,5 +1,5 @@
 /** XRP in the demo: a node that stands in for rippled, or a line that says what it lacks. */
-import type { Kit, Served } from "../kit/kit.ts";
+import type { Kit, ServedChains } from "../kit/kit.ts";
 import { until } from "../kit/processes.ts";
 import type { Trip } from "../kit/round-trip.ts";
 import { person } from "./people.ts";
@@ -19,7 +19,7 @@ export async function openXrp(tell: (what: string) => void): Promise<XrpNode | n
 }
 
 /** The members of gateway.config.json for other chains, and for XRP beside them. */
-export function servedByXrp(node: XrpNode | null, others: Served): Served {
+export function servedByXrp(node: XrpNode | null, others: ServedChains): ServedChains {
   if (node === null) return others;
   const currency = { chain: "ripple", decimal: 6, name: "XRP", symbol: "XRP", market: "" };
   return {

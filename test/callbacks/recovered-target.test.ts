@@ -16,7 +16,11 @@ import {
   redeliverAll,
   testCallback,
 } from "../../gateway/operator/callbacks.ts";
-import { type Received, type Receiver, startReceiver } from "../../lab/kit/callback-receiver.ts";
+import {
+  type CallbackDelivery,
+  type Receiver,
+  startReceiver,
+} from "../../lab/kit/callback-receiver.ts";
 import { auto, db, decide, eachTestItsGateway, gateway, ready, row } from "../support/shop.ts";
 import { until } from "../support/until.ts";
 
@@ -48,7 +52,7 @@ const deliveries = (): readonly DeliveryView[] =>
   callbackDeliveries(gateway.operator, { target }, 1_000);
 const triedOnce = (count: number) =>
   until(() => deliveries().filter(({ tries }) => tries.length > 0).length === count);
-const seen = (from: number): readonly Received[] => receiver.received.slice(from);
+const seen = (from: number): readonly CallbackDelivery[] => receiver.received.slice(from);
 
 async function order(orderId: string): Promise<string> {
   return (await auto({ orderId, amount: "0.01" })).body.transactionId;
@@ -122,7 +126,7 @@ describe("a target that works again", () => {
       atOnce.push(open);
       setTimeout(() => {
         open -= 1;
-        takes(response, receiver.received[0] as Received);
+        takes(response, receiver.received[0] as CallbackDelivery);
       }, 30);
     };
     await order("first");

@@ -6,7 +6,7 @@
 import { afterEach, expect, describe as group, it } from "vitest";
 import type { DetectedPayment } from "../../chains/nodes.ts";
 import { createWatcher, type TronWatcher } from "../../chains/tron/node-watcher.ts";
-import { Seeded, seedsOfRun } from "../../lab/kit/seeded.ts";
+import { SeededRandom, seedsOfRun } from "../../lab/kit/seeded.ts";
 import { share } from "../../lab/kit/share.ts";
 import { encodeDisperse } from "../../lab/tron-node/contracts.ts";
 import type { Trouble } from "../../lab/tron-node/front.ts";
@@ -506,7 +506,7 @@ group("deposits of every shape, with replaced blocks and providers in trouble", 
       watcher = watch(hasty);
       watcher.close();
       watcher = watch(hasty);
-      const chance = new Seeded(seed);
+      const chance = new SeededRandom(seed);
       const { chain, fronts } = testNetwork.node;
       const addresses = Array.from({ length: 40 }, (_, at) => address(at));
       const contracts = ["", usdt, feeToken];
@@ -573,7 +573,7 @@ group("deposits of every shape, with replaced blocks and providers in trouble", 
   );
 });
 
-function deposit(chance: Seeded, addresses: readonly string[]): object {
+function deposit(chance: SeededRandom, addresses: readonly string[]): object {
   const to = chance.pick(addresses);
   const amount = 1 + chance.below(1_000_000);
   const hexes = (): readonly string[] =>
@@ -620,7 +620,7 @@ function deposit(chance: Seeded, addresses: readonly string[]): object {
   }
 }
 
-function troubleOf(chance: Seeded): Trouble {
+function troubleOf(chance: SeededRandom): Trouble {
   const lies: readonly Lie[] = [
     { kind: "amount" },
     { kind: "hides" },

@@ -9,7 +9,7 @@ import { createSender, type TronSender } from "../../chains/tron/node-sender.ts"
 import { createWatcher, type TronWatcher } from "../../chains/tron/node-watcher.ts";
 import {
   inhabitant,
-  type Signed,
+  type SignedTronTransaction,
   sender,
   startTestNetwork,
   type TestNetwork,
@@ -55,7 +55,7 @@ const payout = (at: number): Payment => ({
 });
 
 /** Payments of 1, 2, 3 … sun, in no block yet. */
-async function send(count: number, from = 0): Promise<readonly Signed[]> {
+async function send(count: number, from = 0): Promise<readonly SignedTronTransaction[]> {
   const signed = Array.from({ length: count }, (_, at) =>
     testNetwork.coins(sender, holder.address, from + at + 1),
   );
@@ -78,12 +78,12 @@ function asked(): readonly Readonly<Record<string, number>>[] {
   return changes;
 }
 
-const locate = (some: readonly Signed[]) =>
+const locate = (some: readonly SignedTronTransaction[]) =>
   nodes.locations(
     sender.address,
     some.map(({ txID }) => ({ slot: "", txHashes: [txID] })),
   );
-const endOf = ({ txID }: Signed, at: number) =>
+const endOf = ({ txID }: SignedTronTransaction, at: number) =>
   nodes.chainOutcome(payout(at), [{ txHash: txID, isCancel: false }]);
 
 describe("payouts of one block on Tron", () => {
@@ -131,7 +131,11 @@ describe("payouts of one block on Tron", () => {
     const signed = await send(3);
     testNetwork.node.chain.mine();
     await nodes.tip();
-    const [, hidden] = signed as readonly [Signed, Signed, Signed];
+    const [, hidden] = signed as readonly [
+      SignedTronTransaction,
+      SignedTronTransaction,
+      SignedTronTransaction,
+    ];
     testNetwork.node.fronts[1]!.suffer({ lies: [{ kind: "hides", txIds: [hidden.txID] }] });
     const found = await locate(signed);
     expect(found.map((one) => [one?.location?.block ?? null, one?.isDoubtful])).toEqual([
@@ -219,7 +223,7 @@ describe("payouts of one block on Tron", () => {
 
 describe("payouts that a gateway judges on Tron", () => {
   /** One pass: heads, judgements, and the block of the head as deposits read it. */
-  async function pass(some: readonly Signed[]): Promise<readonly string[]> {
+  async function pass(some: readonly SignedTronTransaction[]): Promise<readonly string[]> {
     const [head, final] = await Promise.all([reader.tip(), reader.finalTip()]);
     const judging = reader.pass(final, some.length);
     const verdicts = await Promise.all(
@@ -233,7 +237,7 @@ describe("payouts that a gateway judges on Tron", () => {
     await begin();
     for (let count = 0; count < 3; count += 1) {
       testNetwork.node.chain.mine();
-      await pass((await send(0)) as readonly Signed[]);
+      await pass((await send(0)) as readonly SignedTronTransaction[]);
       await reader.pass(await reader.finalTip(), 1).judge(payout(99), ["11".repeat(32)], "");
     }
     const signed = await send(12);

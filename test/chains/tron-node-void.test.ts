@@ -6,7 +6,7 @@
 import { afterEach, expect, describe as group, it } from "vitest";
 import { marginMs } from "../../chains/tron/expiry-exclusion.ts";
 import { createSender, type TronSender } from "../../chains/tron/node-sender.ts";
-import { Seeded, seedsOfRun } from "../../lab/kit/seeded.ts";
+import { SeededRandom, seedsOfRun } from "../../lab/kit/seeded.ts";
 import { share } from "../../lab/kit/share.ts";
 import type { Lie } from "../../lab/tron-node/lies.ts";
 import { Rejection } from "../../lab/tron-node/rules.ts";
@@ -249,7 +249,7 @@ group("halts, branches, lag and lies, at random", () => {
   it.each(seedsOfRun(1))(
     "a transaction called void is never on the chain, in many lives (seed %s)",
     async (seed) => {
-      const chance = new Seeded(seed);
+      const chance = new SeededRandom(seed);
       let voids = 0;
       let locations = 0;
       let lives = 0;

@@ -6,7 +6,7 @@ import { describe, expect, it } from "vitest";
 import type { AddressTransaction, ShownOutput } from "../../chains/utxo/answers.ts";
 import { createHistories, historyLimits } from "../../chains/utxo/node-history.ts";
 import type { NodePool, PoolNode, Question } from "../../chains/utxo/node-wire.ts";
-import { Seeded, seedsOfRun } from "../../lab/kit/seeded.ts";
+import { SeededRandom, seedsOfRun } from "../../lab/kit/seeded.ts";
 import { share } from "../../lab/kit/share.ts";
 
 const address = {
@@ -106,7 +106,7 @@ describe("the history of an address", () => {
   it.each(seedsOfRun(share(20)))(
     "has the coins of the chain while blocks come and go: seed %i",
     async (seed) => {
-      const random = new Seeded(seed);
+      const random = new SeededRandom(seed);
       const { node, read } = open();
       for (let step = 0; step < 60; step += 1) {
         if (node.blocks.length > 3 && random.below(5) === 0)

@@ -11,7 +11,7 @@ import {
   type TransactionOutput,
 } from "../../chains/utxo/raw-transaction.ts";
 import { coinTexts } from "../../chains/utxo/tx-params.ts";
-import { Seeded } from "../../lab/kit/seeded.ts";
+import { SeededRandom } from "../../lab/kit/seeded.ts";
 
 export interface Account {
   readonly key: Uint8Array;
@@ -25,10 +25,10 @@ export type MadeCoin = Coin & { readonly made: string };
 export const scriptKinds = ["p2pkh", "p2sh", "p2wpkh", "p2wsh", "p2tr"] as const;
 
 export class Values {
-  readonly random: Seeded;
+  readonly random: SeededRandom;
 
   constructor(seed: number) {
-    this.random = new Seeded(seed);
+    this.random = new SeededRandom(seed);
   }
 
   bytes(length: number): Uint8Array {

@@ -14,7 +14,7 @@ import {
   FakeChain,
   hashOf,
   type Lie,
-  Refused,
+  NodeErrorAnswer,
   serveChain,
 } from "../../lab/kit/fake-chain.ts";
 import { inhabitant, startTestNetwork, type TestNetwork, usdt } from "../support/tron-network.ts";
@@ -169,7 +169,7 @@ group("one balance that cannot be told", () => {
     const { to = "" } = (params[0] ?? {}) as { to?: string };
     if (method === "eth_getCode") return "0x";
     return method === "eth_call" && to.toLowerCase() === broken.toLowerCase()
-      ? new Refused("execution reverted")
+      ? new NodeErrorAnswer("execution reverted")
       : honest;
   };
 

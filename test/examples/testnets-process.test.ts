@@ -15,7 +15,7 @@ import { createClient } from "../../clients/typescript/client.ts";
 import { type Anvil, startAnvil } from "../../lab/kit/anvil.ts";
 import { receiver } from "../../lab/kit/gateway-server.ts";
 import { projectRoot, settle } from "../../lab/kit/kit.ts";
-import { freePort, type Started, start, stop, until } from "../../lab/kit/processes.ts";
+import { freePort, type StartedProcess, start, stop, until } from "../../lab/kit/processes.ts";
 import { rpc, sendUnlocked } from "../../lab/kit/rpc.ts";
 import { startsTheBuild } from "../support/built.ts";
 
@@ -42,7 +42,7 @@ writeFileSync(path, JSON.stringify(file, null, 2));
 const answersSix = "0x600660005260206000f3";
 
 const dir = mkdtempSync(join(tmpdir(), "testnets-process-"));
-const started: Started[] = [];
+const started: StartedProcess[] = [];
 let anvil: Anvil;
 let env: NodeJS.ProcessEnv;
 const filledIn: Record<string, string> = {};

@@ -9,7 +9,7 @@ import { depositAddressOf } from "../../chains/evm/address.ts";
 import { createMerchant, createReceiver } from "../../gateway/operator/accounts.ts";
 import { type ReceivingAccount, readAccount } from "../../gateway/operator/xpub.ts";
 import {
-  type Answered,
+  type GatewayAnswer,
   handmadeToken,
   receiver,
   testConfig,
@@ -47,7 +47,7 @@ function receives(...accounts: readonly ReceivingAccount[]) {
   return made;
 }
 
-const post = (apiKey: string, path: string, body: object): Promise<Answered> =>
+const post = (apiKey: string, path: string, body: object): Promise<GatewayAnswer> =>
   gateway.send(`/api/v1/${path}`, {
     method: "POST",
     headers: {
@@ -56,9 +56,9 @@ const post = (apiKey: string, path: string, body: object): Promise<Answered> =>
     },
     body: JSON.stringify(body),
   });
-const pay = (apiKey: string, currency: string, orderId: string): Promise<Answered> =>
+const pay = (apiKey: string, currency: string, orderId: string): Promise<GatewayAnswer> =>
   post(apiKey, "createTransactionRequest", { currency, amount: "5", orderId });
-const told = ({ status, body }: Answered) => [status, body.code];
+const told = ({ status, body }: GatewayAnswer) => [status, body.code];
 
 beforeEach(() =>
   anotherGateway({ ...many, chains, currencies: { ...testConfig.currencies, trx } }),

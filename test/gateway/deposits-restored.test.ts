@@ -15,7 +15,7 @@ import { marksPathOf } from "../../gateway/store/address-marks.ts";
 import { countForgottenIndexes } from "../../gateway/store/forgotten-ranges.ts";
 import { markRestored } from "../../gateway/store/restored-database.ts";
 import { depositXpub } from "../../lab/kit/gateway-database.ts";
-import { Seeded, seedsOfRun } from "../../lab/kit/seeded.ts";
+import { SeededRandom, seedsOfRun } from "../../lab/kit/seeded.ts";
 import { shareOf } from "../../lab/kit/share.ts";
 import { RestoredAgentKit } from "../support/restored-agent-kit.ts";
 import { RestoredKit } from "../support/restored-kit.ts";
@@ -73,7 +73,7 @@ async function tried(
   kit = make();
   try {
     await kit.begin();
-    const chance = new Seeded(seed + kept * 31 + until);
+    const chance = new SeededRandom(seed + kept * 31 + until);
     for (let other = chance.below(8); other > 0; other -= 1) await kit.orderSoon(`other-${other}`);
     for (const [at, step] of steps.slice(0, until).entries()) {
       if (at === kept) kit.keep("copy", chance.pick(["backup", "file"]));

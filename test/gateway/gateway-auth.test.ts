@@ -9,7 +9,7 @@ import { afterEach, describe, expect, it } from "vitest";
 import { createSeen } from "../../gateway/auth/replay-guard.ts";
 import type { SeenToken } from "../../gateway/store/jtis.ts";
 import type { KeyRow } from "../../gateway/store/rows.ts";
-import { type Answered, encode, handmadeToken, sha256 } from "../../lab/kit/gateway-server.ts";
+import { encode, type GatewayAnswer, handmadeToken, sha256 } from "../../lab/kit/gateway-server.ts";
 import { publicKeyHex } from "../../protocol/envelope.ts";
 import { parseApiKey } from "../../protocol/pairing.ts";
 import { gateway, knock, oneGateway, path } from "../support/one-gateway.ts";
@@ -243,7 +243,7 @@ const seenOf = (token: string): SeenToken => {
 
 describe("a token on POST", () => {
   const order = JSON.stringify({ currency: "eth", amount: "1", orderId: "jti" });
-  const post = (token: string, body = order): Promise<Answered> =>
+  const post = (token: string, body = order): Promise<GatewayAnswer> =>
     gateway.send("/api/v1/createTransactionRequest", {
       method: "POST",
       headers: { "Content-Type": "application/json", signatureToken: token },
@@ -334,7 +334,7 @@ describe("a token on POST", () => {
 describe("the strict profile", () => {
   const target = "/api/v1/createTransactionRequest";
   const body = JSON.stringify({ currency: "eth", amount: "1", orderId: "strict" });
-  const post = (apiKey: string, claims: object): Promise<Answered> =>
+  const post = (apiKey: string, claims: object): Promise<GatewayAnswer> =>
     gateway.send(target, {
       method: "POST",
       headers: {
@@ -366,7 +366,7 @@ describe("the strict profile", () => {
   it("binds the query of a read too", async () => {
     const { apiKey } = gateway.key({ profile: "strict", scopes: ["read"] });
     const full = "/api/v1/transactions?status=1";
-    const read = (claimed: string): Promise<Answered> => {
+    const read = (claimed: string): Promise<GatewayAnswer> => {
       const claims = { method: "GET", path: claimed };
       const token = handmadeToken(apiKey, gateway.clock.nowMs, { claims });
       return gateway.send(full, {

@@ -10,7 +10,11 @@ import { openSecret, sealSecret } from "../../gateway/auth/secret-box.ts";
 import { revokeMerchantKey } from "../../gateway/operator/accounts.ts";
 import { schemaDigest, schemaVersion } from "../../gateway/store/migrations.ts";
 import { openStore } from "../../gateway/store/store.ts";
-import { type Answered, handmadeToken, startTestGateway } from "../../lab/kit/gateway-server.ts";
+import {
+  type GatewayAnswer,
+  handmadeToken,
+  startTestGateway,
+} from "../../lab/kit/gateway-server.ts";
 import { parseApiKey } from "../../protocol/pairing.ts";
 import { gateway, knock, oneGateway, path } from "../support/one-gateway.ts";
 
@@ -79,7 +83,7 @@ describe("a key", () => {
 describe("limits", () => {
   it("the limits of requests turn an address away after too many failures, before any signature work, and let it back in", async () => {
     const small = await startTestGateway({ limits: { failedAuthPerTenMinutes: 3 } });
-    const send = (token: string): Promise<Answered> =>
+    const send = (token: string): Promise<GatewayAnswer> =>
       small.send(path, { headers: { "Content-Type": "application/json", signatureToken: token } });
     const good = (): string => handmadeToken(small.merchant.shopKey, small.clock.nowMs);
     const unknown = (): string => {
@@ -108,7 +112,7 @@ describe("limits", () => {
     const small = await startTestGateway({
       limits: { failedAuthPerTenMinutes: 3, readsPerSecond: 1000, writesPerSecond: 2, burst: 1 },
     });
-    const send = (token: string): Promise<Answered> =>
+    const send = (token: string): Promise<GatewayAnswer> =>
       small.send(path, { headers: { "Content-Type": "application/json", signatureToken: token } });
     const { shopKey } = small.merchant;
     const good = (): string => handmadeToken(shopKey, small.clock.nowMs);
@@ -133,7 +137,7 @@ describe("limits", () => {
 
   it("the limits of requests take nothing from a key's rate for a caught token that comes again and again", async () => {
     const small = await startTestGateway({ limits: { writesPerSecond: 2, burst: 1 } });
-    const post = (token: string): Promise<Answered> =>
+    const post = (token: string): Promise<GatewayAnswer> =>
       small.send("/api/v1/createTransactionRequest", {
         method: "POST",
         headers: { "Content-Type": "application/json", signatureToken: token },
@@ -152,7 +156,7 @@ describe("limits", () => {
     const small = await startTestGateway({
       limits: { failedAuthPerTenMinutes: 3, writesPerSecond: 1000 },
     });
-    const post = (token: string): Promise<Answered> =>
+    const post = (token: string): Promise<GatewayAnswer> =>
       small.send("/api/v1/createTransactionRequest", {
         method: "POST",
         headers: { "Content-Type": "application/json", signatureToken: token },
@@ -243,7 +247,7 @@ describe("limits", () => {
     const small = await startTestGateway({
       limits: { readsPerSecond: 2, writesPerSecond: 1, burst: 1 },
     });
-    const read = (): Promise<Answered> => small.call("GET", path);
+    const read = (): Promise<GatewayAnswer> => small.call("GET", path);
     expect((await read()).headers["ratelimit-remaining"]).toBe("1");
     expect((await read()).status).toBe(200);
     const away = await read();

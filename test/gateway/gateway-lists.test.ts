@@ -11,7 +11,7 @@ import {
   gatewayDatabase,
   insertTransaction,
 } from "../../lab/kit/gateway-database.ts";
-import { Seeded, seedsOfRun } from "../../lab/kit/seeded.ts";
+import { SeededRandom, seedsOfRun } from "../../lab/kit/seeded.ts";
 import { share } from "../../lab/kit/share.ts";
 
 let db: GatewayDatabase;
@@ -24,7 +24,7 @@ afterEach(() => db.remove());
 const operations = ["deposit", "withdraw"] as const;
 const currencies = ["eth", "usdt"] as const;
 
-function fill(count: number, seeded: Seeded): readonly TransactionRow[] {
+function fill(count: number, seeded: SeededRandom): readonly TransactionRow[] {
   return Array.from({ length: count }, (_, number) =>
     db.store.write(() =>
       insertTransaction(db.store, {
@@ -73,7 +73,7 @@ function listed(
   return ordered.slice(0, most).map(({ id }) => id);
 }
 
-function filterOf(rows: readonly TransactionRow[], seeded: Seeded): TransactionFilter {
+function filterOf(rows: readonly TransactionRow[], seeded: SeededRandom): TransactionFilter {
   const maybe = <T>(value: T): T | undefined => (seeded.below(3) === 0 ? value : undefined);
   const some = seeded.pick(rows);
   const parts = {
@@ -99,7 +99,7 @@ describe("a list of transactions", () => {
   it.each(seedsOfRun(share(2, 1)))(
     "is what reading every row gives, for every filter, seed %i",
     (seed) => {
-      const seeded = new Seeded(seed);
+      const seeded = new SeededRandom(seed);
       const rows = fill(300, seeded);
       for (let i = 0; i < share(400, 100); i += 1) {
         const filter = filterOf(rows, seeded);
@@ -111,7 +111,7 @@ describe("a list of transactions", () => {
   );
 
   it("takes an index for every filter, and sorts no row but those of one order or one refunded deposit", () => {
-    const seeded = new Seeded(3);
+    const seeded = new SeededRandom(3);
     const rows = fill(20, seeded);
     for (let i = 0; i < 200; i += 1) {
       const filter = filterOf(rows, seeded);

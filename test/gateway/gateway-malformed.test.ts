@@ -7,7 +7,7 @@ import { connect } from "node:net";
 import { pino } from "pino";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import {
-  type Answered,
+  type GatewayAnswer,
   handmadeToken,
   receiver,
   startTestGateway,
@@ -64,7 +64,11 @@ afterAll(async () => {
 const token = (change?: Parameters<typeof handmadeToken>[2]): string =>
   handmadeToken(gateway.merchant.shopKey, gateway.clock.nowMs, change);
 
-async function refused(name: string, answering: Promise<Answered>, want?: number): Promise<void> {
+async function refused(
+  name: string,
+  answering: Promise<GatewayAnswer>,
+  want?: number,
+): Promise<void> {
   const { status, body, headers } = await answering;
   expect(status, name).toBeGreaterThanOrEqual(400);
   expect(status, name).toBeLessThan(500);
@@ -84,7 +88,7 @@ function ask(
   body?: string | Uint8Array,
   headers: Record<string, string> = {},
   kind: Parameters<typeof handmadeToken>[2] | string = {},
-): Promise<Answered> {
+): Promise<GatewayAnswer> {
   const bytes = body === undefined ? "" : Buffer.from(body).toString("hex");
   sent.add(JSON.stringify([method, path, bytes, headers, kind]));
   const signatureToken = typeof kind === "string" ? kind : token(kind);
@@ -254,7 +258,7 @@ describe("a malformed request", () => {
 
   it("with a field that is missing, unknown or wrong gets 400", async () => {
     for (const [path, order] of Object.entries(orders)) {
-      const post = (change: object): Promise<Answered> =>
+      const post = (change: object): Promise<GatewayAnswer> =>
         ask("POST", `/api/v1/${path}`, JSON.stringify({ ...order, ...change }));
       for (const field of Object.keys(order))
         await refused(`${path} without ${field}`, post({ [field]: undefined }), 400);

@@ -16,7 +16,7 @@ import { hotWalletAddressOn } from "../../gateway/store/agent-accounts.ts";
 import { keepLevel } from "../../gateway/store/levels.ts";
 import type { JobRow } from "../../gateway/store/rows.ts";
 import {
-  type Answered,
+  type GatewayAnswer,
   handmadeToken,
   newAgentKeys,
   receiver,
@@ -252,7 +252,7 @@ describe("pairing", () => {
     const pairOutsider = async (
       nodes: readonly WalletAccount[],
       accounts = namedAccounts(nodes),
-    ): Promise<Answered> => {
+    ): Promise<GatewayAnswer> => {
       const outsider = createMerchant(gateway.operator, { name: "Other", language: "en" });
       const change = { wallet: walletFingerprintOf(accounts), accounts };
       return gateway.pair(change, outsider.apiKey, newAgentKeys(), nodes);

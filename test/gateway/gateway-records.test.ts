@@ -6,7 +6,7 @@ import { describe, expect, it } from "vitest";
 import { depositAddressOf } from "../../chains/evm/address.ts";
 import { createMerchant } from "../../gateway/operator/accounts.ts";
 import {
-  type Answered,
+  type GatewayAnswer,
   handmadeToken,
   newAgentKeys,
   receiver,
@@ -219,7 +219,7 @@ describe("transaction and transactions", () => {
     const seen: string[] = [];
     let path: string | null = "/api/v1/transactions?limit=3";
     while (path !== null) {
-      const page: Answered = await gateway.call("GET", path);
+      const page: GatewayAnswer = await gateway.call("GET", path);
       seen.push(...page.body.map((record: { transactionId: string }) => record.transactionId));
       path = /^<([^>]+)>; rel="next"$/.exec(String(page.headers.link ?? ""))?.[1] ?? null;
     }

@@ -14,7 +14,7 @@ import {
   updateWithdrawal,
 } from "../../gateway/store/withdrawals.ts";
 import { type GatewayDatabase, gatewayDatabase } from "../../lab/kit/gateway-database.ts";
-import { Seeded, seedsOfRun } from "../../lab/kit/seeded.ts";
+import { SeededRandom, seedsOfRun } from "../../lab/kit/seeded.ts";
 import { share } from "../../lab/kit/share.ts";
 
 let db: GatewayDatabase;
@@ -29,7 +29,7 @@ const accounts = ["0xa", "0xb"] as const;
 
 const idOf = (number: number): string => number.toString(16).padStart(32, "0");
 
-function orderOf(number: number, seeded: Seeded) {
+function orderOf(number: number, seeded: SeededRandom) {
   const units = 10n ** BigInt(seeded.below(60)) + BigInt(seeded.below(1_000));
   return {
     ...({
@@ -59,7 +59,7 @@ function orderOf(number: number, seeded: Seeded) {
 const place = { txHash: "0x01", feeUnits: "1", finalBlock: 7, changedAt: 1 };
 
 /** One event of a withdrawal; repeats and late words are among them. */
-function act(number: number, seeded: Seeded): void {
+function act(number: number, seeded: SeededRandom): void {
   const id = idOf(seeded.below(number));
   db.store.write((database) => {
     const acts = [
@@ -90,7 +90,7 @@ describe("the reserved sums", () => {
   it.each(seedsOfRun(share(3, 1)))(
     "are what hundreds of withdrawals make after each act, seed %i",
     (seed) => {
-      const seeded = new Seeded(seed);
+      const seeded = new SeededRandom(seed);
       let made = 0;
       for (let step = 0; step < share(1_200, 400); step += 1) {
         if (step % 4 === 0) {
@@ -117,7 +117,7 @@ describe("the reserved sums", () => {
   );
 
   it("count no deposit", () => {
-    const { mode: _mode, ...deposit } = orderOf(1, new Seeded(1));
+    const { mode: _mode, ...deposit } = orderOf(1, new SeededRandom(1));
     insertDeposit(db.store.database, { ...deposit, depositAddress: "0xa", quote: "" });
     expect(networks.flatMap((network) => listReserved(db.store.database, "0xa", network))).toEqual(
       [],
@@ -126,7 +126,7 @@ describe("the reserved sums", () => {
 
   it("stay as they were when the transaction around a withdrawal is taken back", () => {
     const order = {
-      ...orderOf(1, new Seeded(1)),
+      ...orderOf(1, new SeededRandom(1)),
       network: "eip155:1",
       depositAddress: "0xa",
       amountUnits: "5",
@@ -146,7 +146,7 @@ describe("the reserved sums", () => {
 
   it("are corrected when a row went past them, and that is told by a number", () => {
     const order = {
-      ...orderOf(1, new Seeded(1)),
+      ...orderOf(1, new SeededRandom(1)),
       network: "eip155:1",
       depositAddress: "0xa",
       currency: "eth",

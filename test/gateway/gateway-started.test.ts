@@ -22,7 +22,7 @@ import {
   type ChainNode,
   FakeChain,
   type Lie,
-  Refused,
+  NodeErrorAnswer,
   serveChain,
 } from "../../lab/kit/fake-chain.ts";
 import { depositXpub } from "../../lab/kit/gateway-database.ts";
@@ -144,7 +144,7 @@ it("a token whose contract breaks while the gateway runs goes out by itself, an 
   const decimals = answering(`0x${"6".padStart(64, "0")}`);
   const breaks: Lie = (method, params, honest) =>
     method === "eth_call" && String((params[0] as { data?: string }).data).startsWith("0x70a08231")
-      ? new Refused("execution reverted")
+      ? new NodeErrorAnswer("execution reverted")
       : decimals(method, params, honest);
   node.lie = decimals;
   const config = prepared();

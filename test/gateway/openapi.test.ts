@@ -16,7 +16,7 @@ import { addCallback } from "../../gateway/operator/callbacks.ts";
 import { changePage } from "../../gateway/operator/merchant-page.ts";
 import type { TransactionRow } from "../../gateway/store/rows.ts";
 import {
-  type Answered,
+  type GatewayAnswer,
   handmadeToken,
   receiver,
   startTestGateway,
@@ -161,7 +161,7 @@ interface Malformed {
   readonly headers?: Record<string, string>;
 }
 
-async function ask(place: DescribedPath, malformed: Malformed = {}): Promise<Answered> {
+async function ask(place: DescribedPath, malformed: Malformed = {}): Promise<GatewayAnswer> {
   const {
     to = gateway,
     headers = {},
@@ -361,7 +361,7 @@ describe("each documented code comes, and no other: ", () => {
         });
         about.judge(place, {
           status: far.statusCode,
-          headers: far.headers as Answered["headers"],
+          headers: far.headers as GatewayAnswer["headers"],
           text: far.body,
           body: far.json(),
         });
@@ -716,7 +716,12 @@ describe("each documented code comes, and no other: ", () => {
       for (const place of station) {
         const { statusCode: status, headers, body: text, json } = await server.inject(place.path);
         expect(status).toBe(place.path === "/ready" && !isRead ? 503 : 200);
-        about.judge(place, { status, headers: headers as Answered["headers"], text, body: json() });
+        about.judge(place, {
+          status,
+          headers: headers as GatewayAnswer["headers"],
+          text,
+          body: json(),
+        });
       }
       await server.close();
     }

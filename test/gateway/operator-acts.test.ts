@@ -16,7 +16,7 @@ import { listMerchants, showMerchant, switchMerchant } from "../../gateway/opera
 import { readAccount } from "../../gateway/operator/xpub.ts";
 import type { TransactionRow } from "../../gateway/store/rows.ts";
 import {
-  type Answered,
+  type GatewayAnswer,
   handmadeToken,
   newAgentKeys,
   receiver,
@@ -43,7 +43,7 @@ const ask = (
   method = "GET",
   path = "/supportedCurrency",
   body?: object,
-): Promise<Answered> =>
+): Promise<GatewayAnswer> =>
   gateway.send(`/api/v1${path}`, {
     method,
     headers: {
@@ -52,7 +52,7 @@ const ask = (
     },
     ...(body === undefined ? {} : { body: JSON.stringify(body) }),
   });
-const told = ({ status, body }: Answered) => [status, body.code];
+const told = ({ status, body }: GatewayAnswer) => [status, body.code];
 const acts = (subject: string) =>
   db().all<{ act: string; detail: string }>(
     "SELECT act, detail FROM audit WHERE subject = ? ORDER BY id",

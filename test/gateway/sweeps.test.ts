@@ -33,7 +33,7 @@ import {
   pairAgent,
 } from "../../lab/kit/gateway-database.ts";
 import { callLevel } from "../../lab/kit/level-reader.ts";
-import { Seeded, seedsOfRun } from "../../lab/kit/seeded.ts";
+import { SeededRandom, seedsOfRun } from "../../lab/kit/seeded.ts";
 import { share } from "../../lab/kit/share.ts";
 
 const network = "eip155:31337";
@@ -143,7 +143,7 @@ describe("paid-in money", () => {
   it.each(seedsOfRun(share(5, 1)))(
     "is in exactly one sum after each of 400 acts, seed %i",
     (seed) => {
-      const seeded = new Seeded(seed);
+      const seeded = new SeededRandom(seed);
       const wallet = new Wallet();
       const addresses = Array.from({ length: 4 }, () => address());
       for (let at = 0; at < 400; at += 1) {

@@ -21,7 +21,7 @@ import { openKeystoreIn } from "../../agent/keystore/file.ts";
 import { wipeKeystore } from "../../agent/keystore/keystore.ts";
 import { runAgentCommand } from "../../lab/kit/commands.ts";
 import { projectRoot } from "../../lab/kit/kit.ts";
-import { type Started, stop, until } from "../../lab/kit/processes.ts";
+import { type StartedProcess, stop, until } from "../../lab/kit/processes.ts";
 import { AgentFolder, knownMnemonic, type Ran } from "../support/agent-folder.ts";
 import { startsTheBuild } from "../support/built.ts";
 import { PairingGateway } from "../support/pairing-gateway.ts";
@@ -31,7 +31,7 @@ startsTheBuild();
 const gateway = new PairingGateway();
 const agent = new AgentFolder();
 const encKeyFile = join(agent.dir, "encKey");
-const running: Started[] = [];
+const running: StartedProcess[] = [];
 
 beforeAll(async () => {
   await gateway.open();
@@ -49,7 +49,7 @@ afterAll(() => agent.remove());
 const at = (name: string): string => join(agent.dir, name);
 const withKey = (file = encKeyFile): string[] => ["--enc-key-file", file];
 
-async function begin(keyFile = encKeyFile): Promise<Started> {
+async function begin(keyFile = encKeyFile): Promise<StartedProcess> {
   const started = agent.crypto(withKey(keyFile));
   running.push(started);
   await until(

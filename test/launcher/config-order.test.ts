@@ -12,7 +12,7 @@ import { socketPaths, stateFolder } from "../../agent/files/state-folder.ts";
 import { createSocketClient } from "../../agent/socket/client.ts";
 import type { OperatorAnswers, OperatorRequests } from "../../agent/socket/verbs.ts";
 import { projectRoot } from "../../lab/kit/kit.ts";
-import { type Started, start, until } from "../../lab/kit/processes.ts";
+import { type StartedProcess, start, until } from "../../lab/kit/processes.ts";
 import { share } from "../../lab/kit/share.ts";
 import { startsTheBuild } from "../support/built.ts";
 import { pairsOnce } from "../support/paired-crypto.ts";
@@ -25,7 +25,7 @@ type Role = "signer" | "courier";
 /** A unit with `Restart=always`, `RestartPreventExitStatus=2 4` and a credential. */
 class Unit {
   readonly #role: Role;
-  #process: Started | null = null;
+  #process: StartedProcess | null = null;
   #isWanted = false;
   starts = 0;
   lastCode: number | null = null;

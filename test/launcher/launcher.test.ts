@@ -19,7 +19,7 @@ import { inheritedSockets } from "../../agent/launcher/inherited.ts";
 import { createSocketClient } from "../../agent/socket/client.ts";
 import type { OperatorAnswers, OperatorRequests } from "../../agent/socket/verbs.ts";
 import { projectRoot } from "../../lab/kit/kit.ts";
-import { childrenOf, type Started, stop, until } from "../../lab/kit/processes.ts";
+import { childrenOf, type StartedProcess, stop, until } from "../../lab/kit/processes.ts";
 import { share } from "../../lab/kit/share.ts";
 import { startsTheBuild } from "../support/built.ts";
 import { countInMemory } from "../support/memory.ts";
@@ -37,7 +37,7 @@ afterEach(() => {
  * A process that one test leaves to the next ones, which look at it or end it; it is gone before a
  * test that starts its own on the folder.
  */
-let standing: Started | null = null;
+let standing: StartedProcess | null = null;
 const onStanding = [
   "takes over",
   "hands down",
@@ -51,14 +51,14 @@ const planted = {
   NODE_EXTRA_CA_CERTS: "/dev/null",
   PLANTED: "x",
 };
-async function stand(): Promise<Started> {
+async function stand(): Promise<StartedProcess> {
   if (standing === null || standing.child.exitCode !== null || standing.child.signalCode !== null)
     standing = agent.crypto([], planted);
   await ready(standing);
   return standing;
 }
 /** Of the processes that a test started at once, those that it did not see to their end. */
-const leftOver: Started[] = [];
+const leftOver: StartedProcess[] = [];
 async function endStanding(): Promise<void> {
   for (const started of [...leftOver.splice(0), ...(standing === null ? [] : [standing])])
     await stop(started);
@@ -69,7 +69,8 @@ beforeEach(async ({ task }) => {
 });
 afterAll(endStanding);
 
-const ready = (started: Started, times = 1): Promise<true> => says(started, "crypto: ready", times);
+const ready = (started: StartedProcess, times = 1): Promise<true> =>
+  says(started, "crypto: ready", times);
 const isGone = (pid: number): boolean => {
   try {
     return / \(.*\) [ZX] /.test(readFileSync(`/proc/${pid}/stat`, "utf8"));

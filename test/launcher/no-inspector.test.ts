@@ -8,7 +8,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, describe, expect, it } from "vitest";
 import { projectRoot } from "../../lab/kit/kit.ts";
-import { freePort, run, type Started, start, stop, until } from "../../lab/kit/processes.ts";
+import { freePort, run, type StartedProcess, start, stop, until } from "../../lab/kit/processes.ts";
 import { startsTheBuild } from "../support/built.ts";
 import { childOf, pairsOnce, says } from "../support/paired-crypto.ts";
 
@@ -22,7 +22,7 @@ const opened = /debugger|inspector/i;
 const settleMs = 700;
 
 /** The output of the process within a moment of the signal. */
-async function afterSignal(told: Started, pid = told.pid): Promise<string> {
+async function afterSignal(told: StartedProcess, pid = told.pid): Promise<string> {
   const before = told.output().length;
   process.kill(pid, "SIGUSR1");
   await new Promise((resolve) => setTimeout(resolve, settleMs));

@@ -11,7 +11,7 @@ import { verifyLedger } from "../../agent/ledger/verify.ts";
 import { AgentError } from "../../base/fault.ts";
 import { MemoryDisk } from "../../lab/kit/ledger-disk.ts";
 import { testSeal } from "../../lab/kit/ledger-seal.ts";
-import { Seeded, seedsOfRun } from "../../lab/kit/seeded.ts";
+import { SeededRandom, seedsOfRun } from "../../lab/kit/seeded.ts";
 import { share } from "../../lab/kit/share.ts";
 import { bodies, codeOf, fresh, hex, id, paired, reopen, write } from "../support/memory-ledger.ts";
 import { places, strideOfRun } from "../support/stride.ts";
@@ -81,7 +81,7 @@ describe.each([false, true])("damage, rotated: %s", (rotated) => {
 
   it("a flipped bit in any byte is refused, unless a zero byte in the last line looks torn", async () => {
     const lastLine = ends.at(-2) ?? 0;
-    const random = new Seeded(seedsOfRun(1)[0] as number);
+    const random = new SeededRandom(seedsOfRun(1)[0] as number);
     let [tried, cut] = [0, 0];
     for (const at of places(whole.length, strideOfRun())) {
       tried += 1;

@@ -12,7 +12,7 @@ import { AgentError } from "../../base/fault.ts";
 import * as make from "../../lab/images/image.ts";
 import { type Fate, Judge } from "../../lab/images/judge.ts";
 import { type Moment, tellStory } from "../../lab/images/story.ts";
-import { Seeded, seedsOfRun } from "../../lab/kit/seeded.ts";
+import { SeededRandom, seedsOfRun } from "../../lab/kit/seeded.ts";
 import { isLongTier, share } from "../../lab/kit/share.ts";
 
 const story = tellStory({ seed: 3, records: 50, segmentBytesMax: 3_000 });
@@ -21,7 +21,7 @@ const latest = full.at(-1) as Moment;
 /** Thousands of images each: a busy machine may take its time. */
 const slow = { timeout: 300_000 } as const;
 const step = isLongTier ? 16 : 160;
-const drawn = new Seeded(seedsOfRun(1)[0] as number);
+const drawn = new SeededRandom(seedsOfRun(1)[0] as number);
 const offset = drawn.below(step);
 const newest = ({ segment }: Moment): string => make.segmentFile(segment);
 
@@ -69,7 +69,7 @@ function* sampled(
  * falls between the steps.
  */
 function* drawnOf(images: Iterable<Making>, oneIn = 10): Generator<Making> {
-  const chance = new Seeded(drawn.seed);
+  const chance = new SeededRandom(drawn.seed);
   for (const image of images) if (isLongTier || chance.chance(oneIn)) yield image;
 }
 
@@ -141,7 +141,7 @@ describe("images of a segment", slow, () => {
   });
 
   it("with holes or foreign bytes at the end forget no payment", async () => {
-    const random = new Seeded(seedsOfRun(1)[0] as number);
+    const random = new SeededRandom(seedsOfRun(1)[0] as number);
     const fates = await judged(
       each(story.moments, (moment) => {
         const bytes = make.bytesOf(moment, newest(moment));
@@ -187,7 +187,7 @@ describe("images of the records", slow, () => {
   });
 
   it("with any two exchanged, any one moved or doubled anywhere, and whole segments in another order forget no payment", async () => {
-    const random = new Seeded(seedsOfRun(1)[0] as number);
+    const random = new SeededRandom(seedsOfRun(1)[0] as number);
     const places = make.placesOf(latest);
     const images = each(places.slice(0, -1), (one) => [
       ...sampled(places.length, (at) => make.exchange(latest, one, places[at] as make.Place), 16),

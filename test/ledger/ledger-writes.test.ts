@@ -10,7 +10,7 @@ import type { RecordBody } from "../../agent/ledger/records.ts";
 import { verifyLedger } from "../../agent/ledger/verify.ts";
 import { MemoryDisk } from "../../lab/kit/ledger-disk.ts";
 import { testSeal } from "../../lab/kit/ledger-seal.ts";
-import { Seeded, seedsOfRun } from "../../lab/kit/seeded.ts";
+import { SeededRandom, seedsOfRun } from "../../lab/kit/seeded.ts";
 import { share } from "../../lab/kit/share.ts";
 import { forge, linesIn, withLines } from "../support/forger.ts";
 import { bodies, codeOf, fresh, id, reopen, write } from "../support/memory-ledger.ts";
@@ -22,7 +22,7 @@ const hasMac = (line: string): boolean => line.includes('","mac":"');
 const withoutMac = (line: string): string => line.replace(/","mac":"[0-9a-f]{64}"}$/, '"}');
 
 /** A ledger of some writes, and the number of records up to the end of each. */
-function some(random: Seeded): { disk: MemoryDisk; ends: number[] } {
+function some(random: SeededRandom): { disk: MemoryDisk; ends: number[] } {
   const { disk, ledger } = fresh();
   const ends = [1];
   for (let count = 2 + random.below(3); count > 0; count--) {
@@ -39,12 +39,12 @@ function some(random: Seeded): { disk: MemoryDisk; ends: number[] } {
 
 describe("a write of several lines", () => {
   it("has one MAC, on its last line", () => {
-    const { disk, ends } = some(new Seeded(seedsOfRun(1)[0] as number));
+    const { disk, ends } = some(new SeededRandom(seedsOfRun(1)[0] as number));
     expect(linesIn(disk).flatMap((line, index) => (hasMac(line) ? [index + 1] : []))).toEqual(ends);
   });
 
   it.each(seedsOfRun(share(8, 2)))("counts as one or not at all, cut anywhere, seed %i", (seed) => {
-    const { disk, ends } = some(new Seeded(seed));
+    const { disk, ends } = some(new SeededRandom(seed));
     const whole = disk.files.get(first) ?? new Uint8Array(0);
     const lineEnds = [...whole.entries()].flatMap(([at, byte]) => (byte === 0x0a ? [at + 1] : []));
     const least = lineEnds[0] as number;
@@ -71,7 +71,7 @@ describe("a write of several lines", () => {
   it.each(seedsOfRun(share(3)))(
     "is refused with any byte changed, or cut as torn, seed %i",
     (seed) => {
-      const random = new Seeded(seed);
+      const random = new SeededRandom(seed);
       const { disk, ends } = some(random);
       const whole = disk.files.get(first) ?? new Uint8Array(0);
       for (const at of places(whole.length, strideOfRun(3))) {

@@ -7,7 +7,7 @@
 import { createHash } from "node:crypto";
 import { describe, expect, it } from "vitest";
 import { revokeMerchantKey } from "../../gateway/operator/accounts.ts";
-import { type Answered, sha256, testConfig } from "../../lab/kit/gateway-server.ts";
+import { type GatewayAnswer, sha256, testConfig } from "../../lab/kit/gateway-server.ts";
 import { gateway, path } from "../support/one-gateway.ts";
 import {
   claimsOf,
@@ -273,13 +273,13 @@ describe("the binding of a token, where the profile leaves it open", () => {
 
 const target = "/api/v1/createTransactionRequest";
 const order = JSON.stringify({ currency: "eth", amount: "1", orderId: "forged" });
-const post = (signatureToken: string, body = order, to = target): Promise<Answered> =>
+const post = (signatureToken: string, body = order, to = target): Promise<GatewayAnswer> =>
   gateway.send(to, {
     method: "POST",
     headers: { "Content-Type": "application/json", signatureToken },
     body,
   });
-const codeOf = async (answer: Promise<Answered>): Promise<string> => {
+const codeOf = async (answer: Promise<GatewayAnswer>): Promise<string> => {
   const { status, body } = await answer;
   return `${status} ${body.code}`;
 };
@@ -401,7 +401,7 @@ describe("a token used before", () => {
     press({
       claimsText: claimsOf(merchant(), { jti: id }).replace(`"${id}"`, `"\\u0070${id.slice(1)}"`),
     });
-  const again: Record<string, (first: string, id: string) => Promise<Answered>> = {
+  const again: Record<string, (first: string, id: string) => Promise<GatewayAnswer>> = {
     "as it was": (first) => post(first),
     "with Bearer before": (first) => post(`Bearer ${first}`),
     "with another body": (first) => post(first, order.replace("forged", "other")),

@@ -5,7 +5,7 @@
  */
 import { expect, it } from "vitest";
 import { families, pinExclusionOf } from "../../chains/families.ts";
-import { Seeded, seedsOfRun } from "../../lab/kit/seeded.ts";
+import { SeededRandom, seedsOfRun } from "../../lab/kit/seeded.ts";
 import { share } from "../../lab/kit/share.ts";
 import { merchant } from "../../lab/kit/signer-kit.ts";
 import { transactionIdOf } from "../../protocol/identity.ts";
@@ -30,7 +30,7 @@ function coinsOf(kit: CoinKit, transactionId: string): readonly (readonly string
 /** Signs on coins that the liars like, and perhaps replaces the attempt on others. */
 function paid(
   kit: CoinKit,
-  random: Seeded,
+  random: SeededRandom,
   transactionId: string,
   wallet: readonly MadeCoin[],
 ): boolean {
@@ -72,7 +72,7 @@ function paid(
 /** Both liars say that the coin is gone, for a day, and name what they like. */
 function lie(
   kit: CoinKit,
-  random: Seeded,
+  random: SeededRandom,
   transactionId: string,
   wallet: readonly MadeCoin[],
 ): void {
@@ -97,7 +97,7 @@ function lie(
 it.each(seedsOfRun(share(120, 12)))(
   "a renewal spends a coin of each attempt that could still be paid (SEED=%i)",
   (seed) => {
-    const random = new Seeded(seed);
+    const random = new SeededRandom(seed);
     const kit = coinKit();
     const wallet = Array.from({ length: 5 }, (_, at) => made(60_000n + BigInt(at) * 5_000n));
     const first = kit.order();

@@ -9,7 +9,7 @@ import { Policy } from "../../agent/signer/policy/policy.ts";
 import { Sums } from "../../agent/signer/policy/sums.ts";
 import { SlidingWindow } from "../../agent/signer/policy/window.ts";
 import { expiryExclusionOf } from "../../chains/families.ts";
-import { Seeded } from "../../lab/kit/seeded.ts";
+import { SeededRandom } from "../../lab/kit/seeded.ts";
 import { mostPayable, payableWithin, type SignedBytes } from "../../lab/kit/signed-bytes.ts";
 import { exactNumbersOfSigned } from "../../lab/kit/tron-judge.ts";
 import {
@@ -57,7 +57,7 @@ function signedBytes(kit: WaitingKit): readonly SignedBytes[] {
 
 /** Two liars with one mind, for so many steps; after each the bytes are looked at. */
 function liars(seed: number, steps = 60): readonly SignedBytes[] {
-  const random = new Seeded(seed);
+  const random = new SeededRandom(seed);
   const kit = waitingKit({
     settings: { ...waitingSettings, policy: { trx: usdt, usdt } },
     segmentBytesMax: 20_000,

@@ -8,7 +8,7 @@
 import { afterEach, describe, expect, it, vi } from "vitest";
 import { SlidingWindow } from "../../agent/signer/policy/window.ts";
 import { payable } from "../../lab/kit/payable-bytes.ts";
-import { Seeded } from "../../lab/kit/seeded.ts";
+import { SeededRandom } from "../../lab/kit/seeded.ts";
 import { mostPayable, payableWithin } from "../../lab/kit/signed-bytes.ts";
 import { Kit, settings, shop } from "../../lab/kit/signer-kit.ts";
 
@@ -33,7 +33,7 @@ const txParams = (gwei: number): object => ({
 
 /** Orders until the limits stop them, for so many steps; the bytes are looked at now and then. */
 function spending(seed: number, steps = 60): number {
-  const random = new Seeded(seed);
+  const random = new SeededRandom(seed);
   const kit = new Kit({
     settings: { ...settings, policy: { usdt: policy } },
     segmentBytesMax: 20_000,

@@ -13,7 +13,7 @@ import { readRules } from "../../agent/signer/policy/rules.ts";
 import { SlidingWindow } from "../../agent/signer/policy/window.ts";
 import { policySnapshot, usedAt } from "../../agent/signer/state/policy-state.ts";
 import { buildTransfer, type Transfer } from "../../chains/evm/transaction.ts";
-import { Seeded, seedsOfRun } from "../../lab/kit/seeded.ts";
+import { SeededRandom, seedsOfRun } from "../../lab/kit/seeded.ts";
 import { share } from "../../lab/kit/share.ts";
 import {
   begun,
@@ -630,7 +630,7 @@ describe("settings", () => {
 
 describe("a sliding window", () => {
   it.each(seedsOfRun(share(20)))("sums what a plain list sums (SEED=%i)", (seed) => {
-    const random = new Seeded(seed);
+    const random = new SeededRandom(seed);
     const spanMs = 1_000;
     let window = new SlidingWindow(spanMs);
     const plain = new Map<string, { at: number; units: bigint }>();

@@ -7,7 +7,7 @@
  */
 import { describe, expect, it } from "vitest";
 import type { RecoveryPlan } from "../../agent/socket/recovery-plan.ts";
-import { Seeded } from "../../lab/kit/seeded.ts";
+import { SeededRandom } from "../../lab/kit/seeded.ts";
 import { type AnyAnswer, hotWallet, Kit, other, txParams } from "../../lab/kit/signer-kit.ts";
 import { signJob } from "../../protocol/envelope.ts";
 import type { Job } from "../../protocol/messages.ts";
@@ -264,7 +264,7 @@ describe("an order's next slot", () => {
 describe("orders of random shapes", () => {
   /** One ledger with a past, and an order of the gateway's imagination. */
   function shaped(seed: number): void {
-    const chance = new Seeded(seed);
+    const chance = new SeededRandom(seed);
     const kit = new Kit().ready();
     let slot = 5;
     for (let i = chance.below(4); i > 0; i--) {

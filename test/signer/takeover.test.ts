@@ -19,7 +19,7 @@ import { recoveryOf, takeRecovery } from "../../gateway/recovery/recovery.ts";
 import { ownStore, runningOn } from "../../gateway/store/owner.ts";
 import { createStore } from "../../gateway/store/store.ts";
 import { silentLog } from "../../lab/kit/gateway-database.ts";
-import { type Answered, newAgentKeys } from "../../lab/kit/gateway-server.ts";
+import { type GatewayAnswer, newAgentKeys } from "../../lab/kit/gateway-server.ts";
 import { type EntryBody, headAt, statementOf } from "../../lab/kit/link-agent.ts";
 import { zeroHash } from "../../protocol/identity.ts";
 import type { Statement } from "../../protocol/messages.ts";
@@ -274,7 +274,7 @@ describe("a run of the gateway", () => {
 
 describe("a release without catching up", () => {
   eachTestItsGateway();
-  const epochOf = (answer: Answered): number => JSON.parse(answer.body.grant).ledgerEpoch;
+  const epochOf = (answer: GatewayAnswer): number => JSON.parse(answer.body.grant).ledgerEpoch;
   const recovering = (): object => ({
     ledgerEpoch: agentRow().ledgerEpoch,
     lockedCode: agentRow().lockedCode,

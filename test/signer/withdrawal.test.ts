@@ -16,7 +16,7 @@ import {
   type Step,
   states,
 } from "../../agent/signer/state/machine.ts";
-import { Seeded, seedsOfRun } from "../../lab/kit/seeded.ts";
+import { SeededRandom, seedsOfRun } from "../../lab/kit/seeded.ts";
 import { share } from "../../lab/kit/share.ts";
 import { hotWallet, Kit, own, settings, shop, txParams } from "../../lab/kit/signer-kit.ts";
 
@@ -420,7 +420,7 @@ describe("a checkpoint", () => {
   it.each(seedsOfRun(share(6, 2)))(
     "anywhere leads to the same state as the whole ledger (SEED=%i)",
     (seed) => {
-      const random = new Seeded(seed);
+      const random = new SeededRandom(seed);
       const kit = new Kit().ready();
       for (let i = 0; i < 25; i++) {
         kit.now += random.below(2_000_000);

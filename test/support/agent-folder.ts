@@ -8,7 +8,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { type CommandResult, runAgentCommand } from "../../lab/kit/commands.ts";
 import { projectRoot } from "../../lab/kit/kit.ts";
-import { run, type Started, start } from "../../lab/kit/processes.ts";
+import { run, type StartedProcess, start } from "../../lab/kit/processes.ts";
 
 export const usdt = "0xdAC17F958D2ee523a2206206994597C13D831ec7";
 /** The development mnemonic that every local chain knows. */
@@ -87,7 +87,7 @@ export class AgentFolder {
     });
   }
 
-  crypto(args: readonly string[] = [], env: Readonly<Record<string, string>> = {}): Started {
+  crypto(args: readonly string[] = [], env: Readonly<Record<string, string>> = {}): StartedProcess {
     const words = [
       join(projectRoot, "crypto.js"),
       "--config",

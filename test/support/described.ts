@@ -6,8 +6,8 @@
 import { connect } from "node:net";
 import { Ajv2020, type ValidateFunction } from "ajv/dist/2020.js";
 import { expect } from "vitest";
-import type { Received } from "../../lab/kit/callback-receiver.ts";
-import type { Answered, TestGateway } from "../../lab/kit/gateway-server.ts";
+import type { CallbackDelivery } from "../../lab/kit/callback-receiver.ts";
+import type { GatewayAnswer, TestGateway } from "../../lab/kit/gateway-server.ts";
 
 interface Schema {
   readonly $ref?: string;
@@ -143,7 +143,7 @@ export async function readDescription(gateway: TestGateway) {
     /** Fails unless the answer is one that the operation may give. */
     judge(
       { method, path, operation }: DescribedPath,
-      { status, body, text, headers }: Answered,
+      { status, body, text, headers }: GatewayAnswer,
     ): void {
       const about = `${operation.operationId} answers ${status} ${text.slice(0, 300)}`;
       const response = operation.responses[status];
@@ -170,7 +170,11 @@ export async function readDescription(gateway: TestGateway) {
     },
     webhooks: document.webhooks,
     /** Fails if the description of its event does not take the message, header fields included. */
-    judgeMessage({ type, body, headers }: Pick<Received, "type" | "body" | "headers">): void {
+    judgeMessage({
+      type,
+      body,
+      headers,
+    }: Pick<CallbackDelivery, "type" | "body" | "headers">): void {
       const webhook = document.webhooks[type]?.post;
       expect(webhook, `${type} is not documented`).toBeDefined();
       for (const { $ref } of (webhook?.parameters ?? []) as readonly { readonly $ref: string }[]) {
@@ -205,7 +209,7 @@ export async function readDescription(gateway: TestGateway) {
 }
 
 /** Writes bytes as they are; gives the one answer that comes back before the connection ends. */
-export function rawAnswer(gateway: TestGateway, head: string): Promise<Answered> {
+export function rawAnswer(gateway: TestGateway, head: string): Promise<GatewayAnswer> {
   return new Promise((resolve, reject) => {
     const socket = connect(Number(new URL(gateway.url).port), "127.0.0.1", () =>
       socket.write(head),

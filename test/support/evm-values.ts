@@ -5,10 +5,10 @@
 import { readFileSync } from "node:fs";
 import { AgentError } from "../../base/fault.ts";
 import type { Transfer } from "../../chains/evm/transaction.ts";
-import { Seeded, seedsOfRun } from "../../lab/kit/seeded.ts";
+import { SeededRandom, seedsOfRun } from "../../lab/kit/seeded.ts";
 
 export const seed = seedsOfRun(1)[0]!;
-const chance = new Seeded(seed);
+const chance = new SeededRandom(seed);
 const randomBytes = (length: number): Uint8Array =>
   Uint8Array.from({ length }, () => chance.below(256));
 export const random = {

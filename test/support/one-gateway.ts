@@ -2,7 +2,11 @@
  * One gateway for all tests of a file, and a client that asks it with a token or without.
  */
 import { afterAll, beforeAll } from "vitest";
-import { type Answered, startTestGateway, type TestGateway } from "../../lab/kit/gateway-server.ts";
+import {
+  type GatewayAnswer,
+  startTestGateway,
+  type TestGateway,
+} from "../../lab/kit/gateway-server.ts";
 
 const many = {
   limits: { failedAuthPerTenMinutes: 100_000, readsPerSecond: 100_000, writesPerSecond: 100_000 },
@@ -23,7 +27,7 @@ export const path = "/api/v1/supportedCurrency";
 export function knock(
   token: string | undefined,
   more: Record<string, string> = {},
-): Promise<Answered> {
+): Promise<GatewayAnswer> {
   const headers = {
     "Content-Type": "application/json",
     ...(token === undefined ? {} : { signatureToken: token }),

@@ -4,19 +4,19 @@
  */
 import { join } from "node:path";
 import { afterAll, afterEach, beforeAll } from "vitest";
-import { childrenOf, type Started, stop, until } from "../../lab/kit/processes.ts";
+import { childrenOf, type StartedProcess, stop, until } from "../../lab/kit/processes.ts";
 import { AgentFolder, knownMnemonic } from "./agent-folder.ts";
 import { PairingGateway } from "./pairing-gateway.ts";
 
 interface PairedCrypto {
   readonly agent: AgentFolder;
-  begin(args?: readonly string[], env?: Readonly<Record<string, string>>): Started;
+  begin(args?: readonly string[], env?: Readonly<Record<string, string>>): StartedProcess;
 }
 
 /** Pairs once, before the first test of the file. */
 export function pairsOnce(): PairedCrypto {
   const agent = new AgentFolder();
-  const running: Started[] = [];
+  const running: StartedProcess[] = [];
   beforeAll(async () => {
     const gateway = new PairingGateway();
     await gateway.open();
@@ -44,13 +44,13 @@ export function pairsOnce(): PairedCrypto {
 }
 
 /** Waits up to two minutes until the output has the text `times` times. */
-export function says(started: Started, text: string, times = 1): Promise<true> {
+export function says(started: StartedProcess, text: string, times = 1): Promise<true> {
   const isSaid = async (): Promise<true | undefined> =>
     started.output().split(text).length > times ? true : undefined;
   return until(text, 120_000, isSaid, started.output);
 }
 
 /** The process id of a running child; 0 without one. */
-export function childOf(started: Started, room: "signer" | "courier"): number {
+export function childOf(started: StartedProcess, room: "signer" | "courier"): number {
   return childrenOf(started.pid, join("agent", room, "main.js"))[0] ?? 0;
 }

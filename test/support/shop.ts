@@ -7,7 +7,7 @@ import { unpairAgent } from "../../gateway/operator/accounts.ts";
 import type { AgentRow, JobRow, TransactionRow } from "../../gateway/store/rows.ts";
 import { updateWithdrawal } from "../../gateway/store/withdrawals.ts";
 import {
-  type Answered,
+  type GatewayAnswer,
   receiver,
   startTestGateway,
   type TestGateway,
@@ -61,23 +61,23 @@ export const withdrawal = { currency: "eth", amount: "1", address: receiver, ord
 export const auto = (
   change: object = {},
   headers: Record<string, string> = {},
-): Promise<Answered> =>
+): Promise<GatewayAnswer> =>
   gateway.call("POST", "/api/v1/autoWithdraw", { ...withdrawal, ...change }, headers);
-export const manual = (change: object = {}): Promise<Answered> =>
+export const manual = (change: object = {}): Promise<GatewayAnswer> =>
   gateway.call("POST", "/api/v1/manualWithdraw", {
     currency: "eth",
     amount: "1",
     orderId: "order-1",
     ...change,
   });
-export const deposit = (change: object = {}): Promise<Answered> =>
+export const deposit = (change: object = {}): Promise<GatewayAnswer> =>
   gateway.call("POST", "/api/v1/createTransactionRequest", {
     currency: "eth",
     amount: "1",
     orderId: "order-1",
     ...change,
   });
-export const read = (path: string, headers: Record<string, string> = {}): Promise<Answered> =>
+export const read = (path: string, headers: Record<string, string> = {}): Promise<GatewayAnswer> =>
   gateway.call("GET", `/api/v1${path}`, undefined, headers);
 
 /** The hub's rows and signal when the agent answers a job. */

@@ -3,7 +3,7 @@
  * tenth from an offset that the run's seed draws, so that the quick tier sees every place in time.
  * The seed goes into what a failing test says.
  */
-import { Seeded, seedsOfRun } from "../../lab/kit/seeded.ts";
+import { SeededRandom, seedsOfRun } from "../../lab/kit/seeded.ts";
 import { isLongTier } from "../../lab/kit/share.ts";
 
 export interface Stride {
@@ -18,7 +18,7 @@ export function strideOfRun(quickStep = 10): Stride {
   const seed = seedsOfRun(1)[0] as number;
   return isLongTier
     ? { seed, first: 0, step: 1 }
-    : { seed, first: new Seeded(seed).below(quickStep), step: quickStep };
+    : { seed, first: new SeededRandom(seed).below(quickStep), step: quickStep };
 }
 
 /** The places 0 … count - 1 that the stride meets. */

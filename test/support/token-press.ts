@@ -7,7 +7,7 @@
 import { createHmac, type KeyObject, sign } from "node:crypto";
 import { Agent } from "node:http";
 import { afterAll, beforeAll, expect, it } from "vitest";
-import type { Answered } from "../../lab/kit/gateway-server.ts";
+import type { GatewayAnswer } from "../../lab/kit/gateway-server.ts";
 import { privateKeyFromSeed, publicKeyHex } from "../../protocol/envelope.ts";
 import { parseApiKey } from "../../protocol/pairing.ts";
 import { gateway, oneGateway, path } from "./one-gateway.ts";
@@ -65,7 +65,7 @@ export function oneGatewayWithKeys(): void {
 const connection = new Agent({ keepAlive: true, maxSockets: 1 });
 
 /** A read with a token, all of them over one connection. */
-export const read = (signatureToken: string, to = path): Promise<Answered> =>
+export const read = (signatureToken: string, to = path): Promise<GatewayAnswer> =>
   gateway.send(to, {
     headers: { "Content-Type": "application/json", signatureToken },
     agent: connection,
@@ -147,7 +147,7 @@ export type Vector = readonly [
   code?: string,
 ];
 
-const said = (answer: Answered): string => {
+const said = (answer: GatewayAnswer): string => {
   const headers = Object.keys(answer.headers).sort().join(" ");
   return `${answer.status} ${headers} ${answer.headers["www-authenticate"]} ${JSON.stringify({ ...answer.body, requestId: "" })}`;
 };

@@ -3,7 +3,12 @@
  * a token that takes a fee. Payments are made and signed by tronweb alone.
  */
 import { TronWeb } from "tronweb";
-import { type Inhabitant, inhabitant, type Signed, signedBy } from "../../lab/kit/tron-sender.ts";
+import {
+  type Inhabitant,
+  inhabitant,
+  type SignedTronTransaction,
+  signedBy,
+} from "../../lab/kit/tron-sender.ts";
 import { encodeTransfer } from "../../lab/tron-node/contracts.ts";
 import {
   startTronNode,
@@ -11,7 +16,7 @@ import {
   type TronNodeOptions,
 } from "../../lab/tron-node/tron-node.ts";
 
-export { type Inhabitant, inhabitant, type Signed, signedBy };
+export { type Inhabitant, inhabitant, type SignedTronTransaction, signedBy };
 
 export const usdt = inhabitant("contract of usdt").address;
 export const lookAlike = inhabitant("contract of a look-alike").address;
@@ -50,7 +55,7 @@ export class TestNetwork {
     type: string,
     value: Record<string, unknown>,
     sending: Sending = {},
-  ): Signed {
+  ): SignedTronTransaction {
     const { head, nowMs, blocks, solid } = this.node.chain;
     const { id } = blocks[solid]!;
     this.#count += 1;
@@ -66,7 +71,7 @@ export class TestNetwork {
     });
   }
 
-  coins(from: Inhabitant, to: string, sun: number, sending: Sending = {}): Signed {
+  coins(from: Inhabitant, to: string, sun: number, sending: Sending = {}): SignedTronTransaction {
     return this.sign(
       from,
       "TransferContract",
@@ -81,18 +86,23 @@ export class TestNetwork {
     to: string,
     units: bigint,
     sending: Sending = {},
-  ): Signed {
+  ): SignedTronTransaction {
     return this.call(from, contract, encodeTransfer(TronWeb.address.toHex(to), units), sending);
   }
 
-  call(from: Inhabitant, contract: string, data: string, sending: Sending = {}): Signed {
+  call(
+    from: Inhabitant,
+    contract: string,
+    data: string,
+    sending: Sending = {},
+  ): SignedTronTransaction {
     const value = { contract_address: TronWeb.address.toHex(contract), data };
     const coins = sending.callSun === undefined ? {} : { call_value: sending.callSun };
     return this.sign(from, "TriggerSmartContract", { ...value, ...coins }, sending);
   }
 
   /** A TRC-10 payment. */
-  asset(from: Inhabitant, to: string, units: number): Signed {
+  asset(from: Inhabitant, to: string, units: number): SignedTronTransaction {
     const value = {
       to_address: TronWeb.address.toHex(to),
       amount: units,
@@ -103,7 +113,7 @@ export class TestNetwork {
 
   /** Java-tron's own answer. */
   async send(
-    signed: Signed,
+    signed: SignedTronTransaction,
     front = 0,
   ): Promise<{ result?: boolean; code?: string; message?: string; txid?: string }> {
     return (await this.ask("wallet/broadcasttransaction", signed, front)) as never;

@@ -27,7 +27,7 @@ import {
   type Inhabitant,
   inhabitant,
   type Sending,
-  type Signed,
+  type SignedTronTransaction,
   sender,
   startTestNetwork,
   type TestNetwork,
@@ -149,7 +149,7 @@ export async function watch(change: Partial<WatcherOptions> = {}): Promise<void>
 interface Attempt {
   readonly txHash: string;
   readonly validUntilMs: number;
-  readonly signed: Signed;
+  readonly signed: SignedTronTransaction;
 }
 
 /** A withdrawal of five coins or tokens, with its job and its slot; `number` makes its id. */

@@ -10,7 +10,7 @@ import { Coverage } from "../../lab/fuzz/coverage.ts";
 import { mutate } from "../../lab/fuzz/mutate.ts";
 import { runOnce, type Target } from "../../lab/fuzz/target.ts";
 import { openTarget, targetNames } from "../../lab/fuzz/targets/all.ts";
-import { Seeded, seedsOfRun } from "../../lab/kit/seeded.ts";
+import { SeededRandom, seedsOfRun } from "../../lab/kit/seeded.ts";
 import { share, shareOf } from "../../lab/kit/share.ts";
 
 const seed = seedsOfRun(1)[0] as number;
@@ -44,7 +44,7 @@ async function broken(
 }
 
 function* fresh(target: Target, count: number): Generator<readonly [string, Uint8Array]> {
-  const random = new Seeded(seed);
+  const random = new SeededRandom(seed);
   for (let index = 0; index < count; index++) {
     const input =
       index % 3 === 0

@@ -7,7 +7,7 @@ import { generateKeyPairSync } from "node:crypto";
 import { describe, expect, it } from "vitest";
 import type { OperatorView, ReplacementPlan } from "../../agent/socket/verbs.ts";
 import { assertSafe, type KnownLimits, type World } from "../../lab/kit/invariants.ts";
-import { Seeded, seedsOfRun } from "../../lab/kit/seeded.ts";
+import { SeededRandom, seedsOfRun } from "../../lab/kit/seeded.ts";
 import { share } from "../../lab/kit/share.ts";
 import {
   type AnyAnswer,
@@ -50,7 +50,7 @@ const policy = {
 /** One run's state: the kit, chance, and what a hostile courier has kept for later. */
 class Play {
   readonly kit: Kit;
-  readonly random: Seeded;
+  readonly random: SeededRandom;
   readonly #genuine = new Set<string>();
   readonly kept: { readonly verb: string; readonly frame: Uint8Array }[] = [];
   /**
@@ -60,7 +60,7 @@ class Play {
   isForked = false;
 
   constructor(seed: number) {
-    this.random = new Seeded(seed);
+    this.random = new SeededRandom(seed);
     this.kit = new Kit({ segmentBytesMax: 20_000, settings: { ...settings, policy } });
   }
 

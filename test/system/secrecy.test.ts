@@ -8,7 +8,7 @@ import { join } from "node:path";
 import { HDNodeWallet } from "ethers";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { type Kit, projectRoot, startKit } from "../../lab/kit/kit.ts";
-import { childrenOf, type Started, start, stop, until } from "../../lab/kit/processes.ts";
+import { childrenOf, type StartedProcess, start, stop, until } from "../../lab/kit/processes.ts";
 import { createShop } from "../../lab/kit/shop.ts";
 import { startsTheBuild } from "../support/built.ts";
 import { findInMemory } from "../support/memory.ts";
@@ -20,7 +20,7 @@ const traced = spawnSync("sh", ["-c", "command -v strace"]).status === 0;
 
 let kit: Kit;
 let relay: Relay;
-let crypto: Started;
+let crypto: StartedProcess;
 let signerPid = 0;
 let courierPid = 0;
 let trace = "";

@@ -13,11 +13,17 @@ import { HDKey } from "@scure/bip32";
 import { TronWeb } from "tronweb";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { type Client, createClient } from "../../clients/typescript/client.ts";
-import { freePort, type Started, start, stop, until } from "../../lab/kit/processes.ts";
+import { freePort, type StartedProcess, start, stop, until } from "../../lab/kit/processes.ts";
 import { encodeTransfer } from "../../lab/tron-node/contracts.ts";
 import { startTronProcess, type TronProcess } from "../../lab/tron-node/process.ts";
 import { startsTheBuild } from "../support/built.ts";
-import { lookAlike, type Signed, sender, signedBy, usdt } from "../support/tron-network.ts";
+import {
+  lookAlike,
+  type SignedTronTransaction,
+  sender,
+  signedBy,
+  usdt,
+} from "../support/tron-network.ts";
 
 const root = fileURLToPath(new URL("../..", import.meta.url));
 const launcher = join(root, "gateway", "gateway.js");
@@ -36,7 +42,7 @@ describe("a gateway with a chain of Tron", () => {
   const dir = mkdtempSync(join(tmpdir(), "tron-deposits-"));
   const config = join(dir, "gateway.config.json");
   let node: TronProcess;
-  let gateway: Started;
+  let gateway: StartedProcess;
   let client: Client;
   let port = 0;
   let stamp = 0;
@@ -65,7 +71,7 @@ describe("a gateway with a chain of Tron", () => {
     );
   }
 
-  async function pay(type: string, value: Record<string, unknown>): Promise<Signed> {
+  async function pay(type: string, value: Record<string, unknown>): Promise<SignedTronTransaction> {
     const { blockID, block_header } = (await ask("walletsolidity/getnowblock", {})) as {
       blockID: string;
       block_header: { raw_data: { timestamp: number } };

@@ -8,7 +8,7 @@ import { good } from "../../base/result.ts";
 import { depositEnd, listProvisionalEnds } from "../../gateway/store/deposits.ts";
 import { firstNotBefore } from "../../gateway/watcher/block-times.ts";
 import type { WatchedChain } from "../../gateway/watcher/chain.ts";
-import { hashOf, Refused } from "../../lab/kit/fake-chain.ts";
+import { hashOf, NodeErrorAnswer } from "../../lab/kit/fake-chain.ts";
 import { until } from "../support/until.ts";
 import {
   chain,
@@ -114,7 +114,7 @@ it("a block whose time no node tells ends no pass: its request ends a little lat
   nodes[0]!.lie = counting((method, params, honest) => {
     const isHeader = method === "eth_getBlockByNumber" && params[1] === false;
     return isHeader && isDropped && Number(params[0]) <= 25
-      ? new Refused("header not found")
+      ? new NodeErrorAnswer("header not found")
       : honest;
   });
   clock.nowMs = expiresAt;

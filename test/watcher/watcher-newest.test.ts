@@ -25,7 +25,7 @@ import {
   insertTransaction,
   readTransaction,
 } from "../../lab/kit/gateway-database.ts";
-import { Seeded, seedsOfRun } from "../../lab/kit/seeded.ts";
+import { SeededRandom, seedsOfRun } from "../../lab/kit/seeded.ts";
 import { share } from "../../lab/kit/share.ts";
 import { scan, watchedBy } from "../support/watched-by.ts";
 import { currency } from "../support/watched-chain.ts";
@@ -216,7 +216,7 @@ describe("comparing where nodes tell the newest balance alone", () => {
   it.each(seedsOfRun(share(8, 2)))(
     "comparing credits what is on chain, to the unit, over random interleavings, seed %i",
     async (seed) => {
-      const random = new Seeded(seed);
+      const random = new SeededRandom(seed);
       ahead = () => random.below(4);
       tipBehind = () => random.below(40);
       let memory = newDepositMemory(network);

@@ -27,7 +27,7 @@ import {
   giveAddress,
   readTransaction,
 } from "../../lab/kit/gateway-database.ts";
-import { Seeded } from "../../lab/kit/seeded.ts";
+import { SeededRandom } from "../../lab/kit/seeded.ts";
 import { scan, watchedBy } from "../support/watched-by.ts";
 import { currency } from "../support/watched-chain.ts";
 
@@ -152,7 +152,7 @@ describe("deposits by tags", () => {
   it.each([1, 2, 3, 4, 5, 6, 7, 8, 9, 10])(
     "deposits by tags: each of a hundred payments with a right, wrong or missing tag is credited or kept, to the unit, seed %i",
     async (seed) => {
-      const random = new Seeded(seed);
+      const random = new SeededRandom(seed);
       const expected = new Map<string, bigint>();
       let memory = newDepositMemory(network);
       const known = new Set(Array.from({ length: requests }, (_, at) => tagOf(at)));

@@ -4,7 +4,7 @@
  * agent or gateway.
  */
 import type { Call } from "../../kit/holding-proxy.ts";
-import type { Kit, Served } from "../../kit/kit.ts";
+import type { Kit, ServedChains } from "../../kit/kit.ts";
 
 /** One payment of the hot wallet's in the chain. */
 export interface Payment {
@@ -29,7 +29,7 @@ export interface StepsChain {
   /** An order pays a few of them; far more than a fee. */
   readonly unit: bigint;
   readonly fees: { readonly maxFee: string; readonly maxFeePerDay: string };
-  served(): Served;
+  served(): ServedChains;
   /** The nodes' own addresses. */
   readonly urls: readonly string[];
   /** Hands money to the hot wallet. */

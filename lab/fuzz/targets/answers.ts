@@ -3,7 +3,7 @@
  */
 import { readBlock, readFoundLogs, readHead, readReceipt } from "../../../chains/evm/answers.ts";
 import { readEnvelopes } from "../../../chains/evm/rpc-envelope.ts";
-import type { Seeded } from "../../kit/seeded.ts";
+import type { SeededRandom } from "../../kit/seeded.ts";
 import { malformedText } from "../malform.ts";
 import { bytes, codeOr, must, type Target, textOf } from "../target.ts";
 import { hotWallet, receiver } from "./honest.ts";
@@ -102,7 +102,7 @@ export const answers: Target = {
       `b${JSON.stringify([answered(block), { ...answered(block), id: 2 }, { jsonrpc: "2.0", id: 2, error: { code: -1, message: "no\u0007" } }])}`,
     ),
   ],
-  make(random: Seeded) {
+  make(random: SeededRandom) {
     const [letter, result] = random.pick(Object.entries(results));
     const body = random.chance(4)
       ? [answered(result), answered(random.pick(Object.values(results)))]

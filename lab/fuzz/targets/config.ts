@@ -6,7 +6,7 @@ import { readConfig } from "../../../agent/config/config.ts";
 import { withoutMembers } from "../../../agent/config/text.ts";
 import { parseConfig } from "../../../gateway/config/config.ts";
 import { testConfig } from "../../kit/gateway-server.ts";
-import type { Seeded } from "../../kit/seeded.ts";
+import type { SeededRandom } from "../../kit/seeded.ts";
 import { malformedText } from "../malform.ts";
 import { bytes, codeOr, must, type Target, textOf } from "../target.ts";
 import { receiver } from "./honest.ts";
@@ -67,7 +67,7 @@ export function openAgentConfig(): Target {
       "\n",
     ],
     seeds: [bytes(JSON.stringify(agentConfig, null, 2)), bytes(JSON.stringify(agentConfig))],
-    make: (random: Seeded) => bytes(malformedText(agentConfig, random)),
+    make: (random: SeededRandom) => bytes(malformedText(agentConfig, random)),
     run(input) {
       writeFileSync(path, input, { mode: 0o600 });
       const given = codeOr(() => readConfig(path, { requireSecrets: [] }));
@@ -165,7 +165,7 @@ export const gatewayConfig: Target = {
     "https://",
   ],
   seeds: [bytes(JSON.stringify(testConfig))],
-  make: (random: Seeded) =>
+  make: (random: SeededRandom) =>
     bytes(
       malformedText(
         {

@@ -14,7 +14,7 @@ import { type EnvelopeKind, envelopeKinds } from "../../../protocol/messages.ts"
 import * as payloads from "../../../protocol/payloads.ts";
 import { parseRecovery } from "../../../protocol/recovery.ts";
 import { parseQuestion, parseSightings } from "../../../protocol/sightings.ts";
-import type { Seeded } from "../../kit/seeded.ts";
+import type { SeededRandom } from "../../kit/seeded.ts";
 import { malformedText } from "../malform.ts";
 import { mutate } from "../mutate.ts";
 import { bytes, codeOr, must, same, type Target, textOf } from "../target.ts";
@@ -32,7 +32,7 @@ export const envelope: Target = {
   name: "envelope",
   words: ["\u0001", "\u0002", "\u0006", "{}"],
   seeds: frames,
-  make: (random: Seeded) => mutate(random.pick(frames), frames, [], random),
+  make: (random: SeededRandom) => mutate(random.pick(frames), frames, [], random),
   run(input) {
     const given = codeOr(() =>
       openEnvelope(input, { kinds, publicKey, bytesMax: gatewayFrameBytesMax }),
@@ -116,7 +116,7 @@ export const payload: Target = {
       `s${JSON.stringify({ ...honest.statement, after: 8, head: { seq: 10, hash: "e".repeat(64) }, entries: opened })}`,
     ),
   ],
-  make(random: Seeded) {
+  make(random: SeededRandom) {
     const [letter, kind] = random.pick(Object.entries(letters));
     return bytes(letter + malformedText(honest[kind], random));
   },

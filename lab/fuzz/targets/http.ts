@@ -14,7 +14,7 @@ import {
   startTestGateway,
   type TestGateway,
 } from "../../kit/gateway-server.ts";
-import type { Seeded } from "../../kit/seeded.ts";
+import type { SeededRandom } from "../../kit/seeded.ts";
 import { edges, malform, malformedText } from "../malform.ts";
 import { bytes, must, type Target, textOf } from "../target.ts";
 import { receiver } from "./honest.ts";
@@ -121,7 +121,7 @@ export async function openHttp(): Promise<Target> {
       ...reads.map((path) => seed(`GET ${path}`, "", ["accept-language: tr, en;q=0.3"])),
       seed("POST /agent/v1/pair", JSON.stringify(gateway.sealed())),
     ],
-    make(random: Seeded) {
+    make(random: SeededRandom) {
       const body = malformedText({ ...order, orderId: `o-${random.below(50)}` }, random);
       const isRead = random.chance(4);
       const language = random.chance(4)
@@ -241,7 +241,7 @@ export async function openToken(): Promise<Target> {
       '"b64":false',
     ],
     seeds: [bytes(JSON.stringify(whole)), bytes("eyJhbGciOiJub25lIn0.e30."), bytes("Bearer a.b.c")],
-    make: (random: Seeded) =>
+    make: (random: SeededRandom) =>
       bytes(
         random.chance(6)
           ? JSON.stringify(malform("a.b.c", random)).slice(1, -1)

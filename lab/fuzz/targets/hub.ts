@@ -24,7 +24,7 @@ import { kindsKnown } from "../../../protocol/messages.ts";
 import { parseChallenge } from "../../../protocol/payloads.ts";
 import { memoryMarks } from "../../kit/address-marks.ts";
 import { type AgentKeys, askWithdrawal, pairAgent, silentLog } from "../../kit/gateway-database.ts";
-import type { Seeded } from "../../kit/seeded.ts";
+import type { SeededRandom } from "../../kit/seeded.ts";
 import { malformedText } from "../malform.ts";
 import { bytes, must, type Target, textOf } from "../target.ts";
 import { at, entries, hotWallet, opened, receiver } from "./honest.ts";
@@ -253,7 +253,7 @@ export const hub: Target = {
     bytes(`statement ${JSON.stringify(statement)}`),
     bytes(`raw 01ff${"00".repeat(80)}`),
   ],
-  make(random: Seeded) {
+  make(random: SeededRandom) {
     const lines = Array.from({ length: 1 + random.below(4) }, () =>
       random.chance(6)
         ? `heartbeat ${malformedText(heartbeat, random)}`

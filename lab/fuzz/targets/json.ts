@@ -3,7 +3,7 @@
  * value, and nothing in it was lost.
  */
 import { jsonLimits, parseJson } from "../../../base/json.ts";
-import type { Seeded } from "../../kit/seeded.ts";
+import type { SeededRandom } from "../../kit/seeded.ts";
 import { anything, malformedText } from "../malform.ts";
 import { bytes, codeOr, must, type Shape, same, type Target } from "../target.ts";
 import { honest } from "./honest.ts";
@@ -44,7 +44,7 @@ export const json: Target = {
   name: "json",
   words: [...words, ...more],
   seeds: Object.values(honest).map((each) => bytes(JSON.stringify(each))),
-  make: (random: Seeded) =>
+  make: (random: SeededRandom) =>
     bytes(
       malformedText(
         random.chance(3) ? anything(random) : random.pick(Object.values(honest)),

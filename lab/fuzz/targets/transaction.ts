@@ -6,7 +6,7 @@ import { Interface, Transaction } from "ethers";
 import { codes } from "../../../base/codes.ts";
 import { decodeRlp, encodeRlp, type RlpItem } from "../../../chains/evm/rlp.ts";
 import { buildTransfer, type Description, describe } from "../../../chains/evm/transaction.ts";
-import type { Seeded } from "../../kit/seeded.ts";
+import type { SeededRandom } from "../../kit/seeded.ts";
 import { must, type Target } from "../target.ts";
 import { hotWallet, receiver } from "./honest.ts";
 
@@ -35,7 +35,7 @@ const samples: readonly RlpItem[] = [
   new Uint8Array(300).fill(2),
 ];
 
-function item(random: Seeded, depth = 0): RlpItem {
+function item(random: SeededRandom, depth = 0): RlpItem {
   if (depth > 5 || random.chance(2))
     return random.pick([
       ...samples,
@@ -46,7 +46,7 @@ function item(random: Seeded, depth = 0): RlpItem {
 }
 
 /** Now and then with one byte in another form. */
-function roughly(bytes: Uint8Array, random: Seeded): Uint8Array {
+function roughly(bytes: Uint8Array, random: SeededRandom): Uint8Array {
   const copy = Uint8Array.from(bytes);
   if (random.chance(2))
     copy[random.below(copy.length)] = random.pick([

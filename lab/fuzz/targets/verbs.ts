@@ -14,7 +14,7 @@ import { recoveryNameOf } from "../../../protocol/recovery.ts";
 import { gatewayKey, tellStory } from "../../images/story.ts";
 import { bijection, monotone, writeAhead } from "../../kit/invariants.ts";
 import { MemoryDisk } from "../../kit/ledger-disk.ts";
-import type { Seeded } from "../../kit/seeded.ts";
+import type { SeededRandom } from "../../kit/seeded.ts";
 import { agentId, hotWallet, Kit, txParams, wallet } from "../../kit/signer-kit.ts";
 import { malformedText } from "../malform.ts";
 import { bytes, codeOr, must, type Target } from "../target.ts";
@@ -46,7 +46,7 @@ const ids = [...sample.core.book.open(), ...sample.core.book.recent()].map(
   ({ transactionId }) => transactionId,
 );
 const txHash = sample.show(ids[0] ?? "")?.attempts[0]?.txHash ?? "";
-const idOf = (random: Seeded): string => random.pick(ids);
+const idOf = (random: SeededRandom): string => random.pick(ids);
 const courier = {
   at,
   link: "up",
@@ -117,7 +117,7 @@ function line(
   index: number,
   [socket, body]: readonly ["c" | "o", object],
   transactionId: string,
-  random: Seeded | null,
+  random: SeededRandom | null,
 ): Uint8Array {
   const filled = "transactionId" in body ? { ...body, transactionId } : body;
   const { line: text, frames } = encodeMessage({ id: index + 1, ...filled });
@@ -126,14 +126,14 @@ function line(
   return Buffer.concat([...frames.map((frame) => framed(frame, random)), bytes(socket + sent)]);
 }
 
-function framed(frame: Uint8Array, random: Seeded | null): Uint8Array {
+function framed(frame: Uint8Array, random: SeededRandom | null): Uint8Array {
   const whole = Buffer.concat([Buffer.alloc(5), frame]);
   whole.writeUInt32BE(frame.length, 1);
   if (random?.chance(6) === true) whole[1 + random.below(whole.length - 1)] = random.below(256);
   return whole;
 }
 
-function talk(random: Seeded): Uint8Array {
+function talk(random: SeededRandom): Uint8Array {
   const lines = Array.from({ length: 1 + random.below(8) }, (_, index) =>
     line(index, random.pick(requests), idOf(random), random.chance(2) ? random : null),
   );

@@ -7,9 +7,9 @@ import { createServer, type IncomingMessage, type Server, type ServerResponse } 
 import type { AddressInfo } from "node:net";
 import { type FakeAnswer, forwarding, type RpcCall } from "../fake-node.ts";
 import { answerOf, refusedAnswer, refusedCall } from "./evm-view.ts";
-import { Meter, type Refused, refusedBy } from "./meter.ts";
+import { Meter, refusedBy, type WordedRefusal } from "./meter.ts";
 import { backendAt, type Profile } from "./profile.ts";
-import { type Asked, refuse, trouble } from "./reply.ts";
+import { type RequestIds, refuse, trouble } from "./reply.ts";
 import type { Ask, EvmView } from "./view.ts";
 
 interface EvmFrontOptions {
@@ -69,7 +69,7 @@ export class EvmFront {
   async #serve(request: IncomingMessage, response: ServerResponse): Promise<void> {
     const body = JSON.parse(await textOf(request)) as RpcCall | readonly RpcCall[];
     const calls = Array.isArray(body) ? (body as readonly RpcCall[]) : [body as RpcCall];
-    const asked: Asked = { ids: calls.map(({ id }) => id), isBatch: Array.isArray(body) };
+    const asked: RequestIds = { ids: calls.map(({ id }) => id), isBatch: Array.isArray(body) };
     for (const { method } of calls) this.counts.set(method, (this.counts.get(method) ?? 0) + 1);
     const turn = this.#meter.begin();
     const refused = this.#meter.admit(calls.length);
@@ -100,7 +100,7 @@ export class EvmFront {
     };
   }
 
-  async #answer(view: EvmView, call: RpcCall): Promise<FakeAnswer | Refused> {
+  async #answer(view: EvmView, call: RpcCall): Promise<FakeAnswer | WordedRefusal> {
     const refused = refusedCall(this.profile, call);
     if (refused !== null) return refused;
     if (call.method === "eth_sendRawTransaction") return this.#take(call);
@@ -110,7 +110,7 @@ export class EvmFront {
       : answer;
   }
 
-  async #take({ method, params }: RpcCall): Promise<FakeAnswer | Refused> {
+  async #take({ method, params }: RpcCall): Promise<FakeAnswer | WordedRefusal> {
     const refusing = this.#meter.send();
     if (refusing?.refusal !== undefined && refusing.isTaken !== true)
       return { refusal: refusing.refusal, words: refusing.refusal.words };
@@ -128,7 +128,7 @@ export class EvmFront {
     if (this.#sent.size > sentMax && oldest !== undefined) this.#sent.delete(oldest);
   }
 
-  async #send(response: ServerResponse, asked: Asked, text: string): Promise<void> {
+  async #send(response: ServerResponse, asked: RequestIds, text: string): Promise<void> {
     const limit = this.profile.limits?.answerBytes;
     if (limit !== undefined && text.length > limit.most)
       return refuse(response, refusedBy(limit, text.length), asked);
@@ -151,12 +151,12 @@ function askOf(url: string): Ask {
   return (method, params) => forward({ id: 1, method, params });
 }
 
-function isRefused(answer: FakeAnswer | Refused): answer is Refused {
+function isRefused(answer: FakeAnswer | WordedRefusal): answer is WordedRefusal {
   return "refusal" in answer;
 }
 
 /** In a batch a call that is refused by itself has an error of its own. */
-function wireOf(answer: FakeAnswer | Refused): FakeAnswer {
+function wireOf(answer: FakeAnswer | WordedRefusal): FakeAnswer {
   return isRefused(answer)
     ? { error: { code: answer.refusal.code ?? -32_000, message: answer.words } }
     : answer;

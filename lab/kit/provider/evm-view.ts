@@ -5,7 +5,7 @@
  * changes nothing there. Source: the reports that the profiles name.
  */
 import type { FakeAnswer, RpcCall } from "../fake-node.ts";
-import { type Refused, refusedBy } from "./meter.ts";
+import { refusedBy, type WordedRefusal } from "./meter.ts";
 import { malform, outsiderReceipt } from "./odd-fields.ts";
 import { behindAt, type Profile, wordsOf } from "./profile.ts";
 import type { Ask, EvmView } from "./view.ts";
@@ -48,7 +48,7 @@ const hexOf = (number: number): string => `0x${number.toString(16)}`;
 export function refusedCall(
   { limits, missing, noFinalized }: Profile,
   { method, params }: RpcCall,
-): Refused | null {
+): WordedRefusal | null {
   if (missing?.methods.includes(method) === true)
     return {
       refusal: missing.refusal,
@@ -74,7 +74,7 @@ export function refusedAnswer(
   { limits }: Profile,
   method: string,
   result: unknown,
-): Refused | null {
+): WordedRefusal | null {
   const most = limits?.resultLogs;
   if (most === undefined || method !== "eth_getLogs" || !Array.isArray(result)) return null;
   return result.length > most.most ? refusedBy(most, result.length) : null;

@@ -7,12 +7,12 @@ import type { BodyTrouble, Limit, Profile, Refusal, SendTrouble } from "./profil
 import { wordsOf } from "./profile.ts";
 
 /** A refusal with the words that are sent. */
-export interface Refused {
+export interface WordedRefusal {
   readonly refusal: Refusal;
   readonly words: string;
 }
 
-export function refusedBy({ most, refusal }: Limit, asked: number): Refused {
+export function refusedBy({ most, refusal }: Limit, asked: number): WordedRefusal {
   return { refusal, words: wordsOf(refusal, most, asked) };
 }
 
@@ -38,7 +38,7 @@ export class Meter {
   }
 
   /** Counts calls against rate, quota and batch; null where all of them hold. */
-  admit(calls: number): Refused | null {
+  admit(calls: number): WordedRefusal | null {
     const { batchCalls, perSecond, quota } = this.#profile.limits ?? {};
     const refused =
       (batchCalls !== undefined && calls > batchCalls.most ? refusedBy(batchCalls, calls) : null) ??
@@ -51,7 +51,7 @@ export class Meter {
   #paced(
     limit: NonNullable<NonNullable<Profile["limits"]>["perSecond"]>,
     calls: number,
-  ): Refused | null {
+  ): WordedRefusal | null {
     const now = this.#clock();
     const at = Math.floor(now / 1_000);
     this.#second =
@@ -64,7 +64,7 @@ export class Meter {
   #rationed(
     limit: NonNullable<NonNullable<Profile["limits"]>["quota"]>,
     calls: number,
-  ): Refused | null {
+  ): WordedRefusal | null {
     const now = this.#clock();
     if (now - this.#window.from >= limit.windowS * 1_000) this.#window = { from: now, calls: 0 };
     this.#window = { ...this.#window, calls: this.#window.calls + calls };

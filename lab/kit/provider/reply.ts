@@ -1,10 +1,10 @@
 /** Writes a provider's refusals and broken bodies to an HTTP response. Loopback alone. */
 import type { ServerResponse } from "node:http";
-import type { Refused } from "./meter.ts";
+import type { WordedRefusal } from "./meter.ts";
 import type { BodyTrouble } from "./profile.ts";
 
 /** Ids of the calls of one request; `isBatch` where they came as a list. */
-export interface Asked {
+export interface RequestIds {
   readonly ids: readonly (number | string | null)[];
   readonly isBatch: boolean;
 }
@@ -13,8 +13,8 @@ const codeDefault = -32_000;
 
 export function refuse(
   response: ServerResponse,
-  { refusal, words }: Refused,
-  { ids, isBatch }: Asked,
+  { refusal, words }: WordedRefusal,
+  { ids, isBatch }: RequestIds,
 ): void {
   const { status = 200, headers = {}, form = "object", code = codeDefault } = refusal;
   if (form === "cut") {

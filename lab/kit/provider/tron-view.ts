@@ -3,7 +3,7 @@
  * out or in, receipts that come late, transactions of kinds that have no owner. Pure: an honest
  * answer in, the provider's out. Source: the reports that the profiles name.
  */
-import type { Refused } from "./meter.ts";
+import type { WordedRefusal } from "./meter.ts";
 import { type Profile, wordsOf } from "./profile.ts";
 
 type Fields = Readonly<Record<string, unknown>>;
@@ -14,7 +14,7 @@ const movingNotes = new Set(
 );
 
 /** Null where the path is answered. */
-export function refusedPath({ missing }: Profile, path: string): Refused | null {
+export function refusedPath({ missing }: Profile, path: string): WordedRefusal | null {
   if (missing === undefined || !missing.methods.some((one) => path.split("/").includes(one)))
     return null;
   return { refusal: missing.refusal, words: wordsOf(missing.refusal) };

@@ -6,7 +6,7 @@
  */
 import { AgentError } from "../../../base/fault.ts";
 import { refusedAnswer, refusedCall } from "../../kit/provider/evm-view.ts";
-import { Meter, type Refused } from "../../kit/provider/meter.ts";
+import { Meter, type WordedRefusal } from "../../kit/provider/meter.ts";
 import { malform, type OutsiderFound, outsiderFound } from "../../kit/provider/odd-fields.ts";
 import { type BodyTrouble, backendAt, behindAt, type Profile } from "../../kit/provider/profile.ts";
 import { ofOneChain, profileNamed } from "../../kit/provider/profiles.ts";
@@ -125,7 +125,7 @@ export class Provider {
   }
 }
 
-function told(refused: Refused | null, method: string): Envelope | null {
+function told(refused: WordedRefusal | null, method: string): Envelope | null {
   if (refused === null) return null;
   const { status = 200, code = -32_000 } = refused.refusal;
   const effect = method === "send" ? "unknown" : "none";
