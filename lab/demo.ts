@@ -29,7 +29,7 @@ import { type Bitcoin, bitcoinTripsOf, openBitcoin, servedBy } from "./utxo-node
 import { awaitXrp, fundXrp, openXrp, servedByXrp, xrpTripsOf } from "./xrp-node/in-demo.ts";
 import type { XrpNode } from "./xrp-node/xrp-node.ts";
 
-interface Shown {
+interface DemoPayment {
   readonly transactionId: string;
   readonly currency: string;
   readonly amount: string;
@@ -163,7 +163,7 @@ async function told(receiver: Receiver, type: string, transactionId: string): Pr
   );
 }
 
-async function deposit(kit: Kit, shop: Shop, receiver: Receiver): Promise<Shown> {
+async function deposit(kit: Kit, shop: Shop, receiver: Receiver): Promise<DemoPayment> {
   const asked = await shop.deposit("eth", "0.5", "order-1001");
   tell("shop", `asked for a deposit of 0.5 ETH: pay to ${asked.address}`);
   await sendUnlocked(kit.anvil.url, { to: asked.address, value: `0x${(ether / 2n).toString(16)}` });
@@ -176,7 +176,7 @@ async function deposit(kit: Kit, shop: Shop, receiver: Receiver): Promise<Shown>
 }
 
 /** A basket of 1,000 liras: the shop asks in liras, and the customer's wallet follows the link. */
-async function quotedDeposit(kit: Kit, shop: Shop): Promise<Shown> {
+async function quotedDeposit(kit: Kit, shop: Shop): Promise<DemoPayment> {
   const order = {
     currency: "eth",
     fiatCurrency: "TRY",
@@ -213,7 +213,7 @@ async function withdraw(
   amount: string,
   units: bigint,
   orderId: string,
-): Promise<Shown> {
+): Promise<DemoPayment> {
   const receiver = newAddress();
   const order = { currency, amount, receiver, orderId };
   const answer = await shop.autoWithdraw(order);
@@ -257,7 +257,7 @@ async function refusal(kit: Kit, shop: Shop): Promise<void> {
   tell("signer", `refused 6000 usdt (${code}): above the merchant's own limit`);
 }
 
-async function killed(kit: Kit, shop: Shop): Promise<{ shown: Shown[] }> {
+async function killed(kit: Kit, shop: Shop): Promise<{ shown: DemoPayment[] }> {
   const orders = Array.from({ length: 6 }, (_, place) => ({
     currency: "eth" as const,
     amount: `0.01${place}1`,
@@ -278,7 +278,7 @@ async function killed(kit: Kit, shop: Shop): Promise<{ shown: Shown[] }> {
     "demo",
     `kill -9 of the signer (process ${pid}) in the middle of ${orders.length} withdrawals`,
   );
-  const shown: Shown[] = [];
+  const shown: DemoPayment[] = [];
   for (const [place, answer] of (await Promise.all(answers)).entries()) {
     const order = orders[place]!;
     const record = await ended(shop, answer.transactionId);

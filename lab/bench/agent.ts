@@ -20,7 +20,7 @@ import { cpuUsOf } from "./cpu.ts";
 import { median } from "./figures.ts";
 import { type RunFigures, startWorld, type World } from "./world.ts";
 
-type Named = Readonly<Record<string, number>>;
+type ProcessNumbers = Readonly<Record<string, number>>;
 
 /** Jobs before anything is measured, and measured ones, by their number in flight. */
 export interface Load {
@@ -67,10 +67,10 @@ export interface Round {
   readonly many: RunFigures;
   readonly few?: RunFigures;
   readonly readyMs: number;
-  readonly idleMiB: Named;
+  readonly idleMiB: ProcessNumbers;
   /** Microseconds a job at 256 in flight, by process. */
-  readonly cpuUs: Named;
-  readonly cpuUsFew?: Named; // at 16
+  readonly cpuUs: ProcessNumbers;
+  readonly cpuUsFew?: ProcessNumbers; // at 16
 }
 
 /** The figures that only the agent has. */
@@ -102,9 +102,9 @@ function alive(started: StartedProcess): Promise<never> {
 }
 
 /** One measurement: its processes by name, and the amount of its input. */
-interface Measured {
-  readonly pids: Named;
-  readonly idleMiB: () => Named;
+interface Measurement {
+  readonly pids: ProcessNumbers;
+  readonly idleMiB: () => ProcessNumbers;
   readonly readyMs: number;
   readonly load: Load;
   readonly warmed?: () => Promise<void>;
@@ -113,7 +113,7 @@ interface Measured {
 
 async function measure(
   world: World,
-  { pids, idleMiB: idle, readyMs, load, warmed, loneBegins }: Measured,
+  { pids, idleMiB: idle, readyMs, load, warmed, loneBegins }: Measurement,
 ): Promise<Round> {
   await until(
     "the link",
@@ -130,7 +130,7 @@ async function measure(
   const timed = async (
     jobs: number,
     inFlight: number,
-  ): Promise<{ readonly figures: RunFigures; readonly cpuUs: Named }> => {
+  ): Promise<{ readonly figures: RunFigures; readonly cpuUs: ProcessNumbers }> => {
     const before = names.map((name) => cpuUsOf(pids[name] ?? 0));
     const figures = await world.run(jobs, inFlight);
     const used = names.map(
@@ -193,7 +193,7 @@ export async function agentRound(
       launcher: started.pid,
       world: process.pid,
     };
-    const idleMiB = (): Named => ({
+    const idleMiB = (): ProcessNumbers => ({
       signer: residentMiB(pids.signer),
       courier: residentMiB(pids.courier),
       launcher: residentMiB(pids.launcher),
@@ -201,7 +201,7 @@ export async function agentRound(
       courierShared: memoryMiB(pids.courier),
     });
     const [warmed, loneFrom] = [{ count: 0 }, { count: 0, ms: 0 }];
-    const measured: Measured = {
+    const measured: Measurement = {
       ...{ pids, idleMiB, readyMs, load },
       warmed: async () => void Object.assign(warmed, await syncsOf(place)),
       loneBegins: async () => void Object.assign(loneFrom, await syncsOf(place)),
@@ -253,7 +253,7 @@ export async function plainRound(dir: string, load: Load, tuned: boolean): Promi
     );
     const readyMs = performance.now() - began;
     const pids = { process: started.pid, world: process.pid };
-    const idleMiB = (): Named => ({ process: residentMiB(started.pid) });
+    const idleMiB = (): ProcessNumbers => ({ process: residentMiB(started.pid) });
     return await Promise.race([measure(world, { pids, idleMiB, readyMs, load }), alive(started)]);
   } finally {
     await stop(started);

@@ -23,7 +23,7 @@ interface BenchChain {
   onRaw: (raw: string) => void;
 }
 
-interface Mined {
+interface MinedTransaction {
   readonly block: number;
   readonly from: string;
   readonly to: string;
@@ -31,7 +31,7 @@ interface Mined {
 
 /** `account` is the one that pays; its count follows what was received. */
 export function createBenchChain(chainId: number, account: () => string): BenchChain {
-  const known = new Map<string, Mined | null>();
+  const known = new Map<string, MinedTransaction | null>();
   let waiting: string[] = [];
   let height = 10;
   let minedCount = 0;

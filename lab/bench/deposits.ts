@@ -27,7 +27,7 @@ export interface DepositFigures {
   readonly requestToCompletedMs: readonly number[]; // at one a second
 }
 
-interface Asked {
+interface OpenDeposit {
   readonly transactionId: string;
   readonly address: string;
   readonly paymentUrl: string;
@@ -47,7 +47,7 @@ const pagesWaiting = 20;
 let requests = 0;
 
 /** One request, sent again while the gateway has no address for it. */
-async function request({ kit }: PathWorld, agent?: Agent): Promise<Asked> {
+async function request({ kit }: PathWorld, agent?: Agent): Promise<OpenDeposit> {
   requests += 1;
   const body = JSON.stringify({ currency: "eth", amount, orderId: `deposit-${requests}` });
   const asked = {
@@ -58,19 +58,19 @@ async function request({ kit }: PathWorld, agent?: Agent): Promise<Asked> {
   };
   for (;;) {
     const response = await ask(kit.gatewayUrl, asked);
-    if (response.statusCode !== 503) return JSON.parse((await drain(response)).head) as Asked;
+    if (response.statusCode !== 503) return JSON.parse((await drain(response)).head) as OpenDeposit;
     response.resume();
     await sleep(1_000 * Number(response.headers["retry-after"] ?? 0) || laterMs);
   }
 }
 
-async function pay({ kit }: PathWorld, { address }: Asked): Promise<void> {
+async function pay({ kit }: PathWorld, { address }: OpenDeposit): Promise<void> {
   await sendUnlocked(kit.anvil.url, { to: address, value: `0x${amountWei.toString(16)}` });
 }
 
 async function completed(
   { kit }: PathWorld,
-  { transactionId }: Asked,
+  { transactionId }: OpenDeposit,
   everyMs: number,
 ): Promise<void> {
   const path = `/transaction/${transactionId}?transactionType=1`;
@@ -106,7 +106,7 @@ export async function measureDeposits(
   plan: DepositPlan,
 ): Promise<DepositFigures> {
   await wakeOnly(world, "evm");
-  const opened: Asked[] = [];
+  const opened: OpenDeposit[] = [];
   const requestMany = (count: number): Promise<void> =>
     overConnections(
       connections,
@@ -122,7 +122,7 @@ export async function measureDeposits(
   await view(plan.warm);
   const pages = await timed(world, plan.pages, () => view(plan.pages));
   const paid = await timed(world, plan.paid, async () => {
-    const all: Asked[] = [];
+    const all: OpenDeposit[] = [];
     await overConnections(connections, some(plan.paid), async (_, agent) => {
       const one = await request(world, agent);
       await pay(world, one);

@@ -94,7 +94,7 @@ function pairAgents(database: string, agents: number): void {
   store.close();
 }
 
-interface Grown {
+interface GrownGateway {
   readonly gateway: StartedProcess;
   readonly node: CountedNode;
 }
@@ -105,7 +105,7 @@ async function startGrown(
   anvil: Anvil,
   token: string,
   agents: number,
-): Promise<Grown> {
+): Promise<GrownGateway> {
   mkdirSync(dir, { recursive: true, mode: 0o700 });
   const made = initFolder(join(dir, "gateway"), log);
   const node = await countCalls(anvil.url);
@@ -125,7 +125,7 @@ async function startGrown(
 }
 
 async function measureIdle(
-  all: readonly Grown[],
+  all: readonly GrownGateway[],
   { settleMs, idleMs }: GrowthPlan,
 ): Promise<readonly IdleFigures[]> {
   const used = () =>
@@ -145,7 +145,7 @@ async function measureIdle(
 export async function measureGrowth(plan: GrowthPlan): Promise<GrowthFigures> {
   const dir = mkdtempSync(join(tmpdir(), "autowithdraw-growth-"));
   const anvil = await startAnvil({ chainId: 31_337, blockTimeMs: 1_000 });
-  const started: Grown[] = [];
+  const started: GrownGateway[] = [];
   try {
     const { address: token } = await deployToken(anvil.url);
     for (const agents of [plan.few, plan.many]) {

@@ -54,7 +54,7 @@ function timed(act: () => void): number {
 }
 
 /** One signer's ledger and state as they are kept in its process. */
-class Made {
+class SignerHistory {
   readonly folder: SignerFolder;
   readonly core: Core;
   readonly ledger: Ledger;
@@ -234,7 +234,7 @@ async function started(
 }
 
 function lookUps(
-  made: Made,
+  made: SignerHistory,
   orders: number,
 ): { readonly freshUs: number; readonly closedUs: number } {
   const count = 20_000;
@@ -249,11 +249,11 @@ function lookUps(
 }
 
 /** A ledger with its history. */
-async function build(orders: number, dir: string): Promise<Made> {
+async function build(orders: number, dir: string): Promise<SignerHistory> {
   const began = performance.now();
   mkdirSync(dir, { recursive: true, mode: 0o700 });
   const gatewayKey = publicKeyHex(generateKeyPairSync("ed25519").privateKey);
-  const made = new Made(await makeSignerFolder(dir, { agent, merchant, gatewayKey }));
+  const made = new SignerHistory(await makeSignerFolder(dir, { agent, merchant, gatewayKey }));
   for (let from = 0; from < orders; from += closedPerSegment) {
     await made.history(from, Math.min(closedPerSegment, orders - from));
     if (from % 500_000 < closedPerSegment && from > 500_000)
@@ -264,7 +264,10 @@ async function build(orders: number, dir: string): Promise<Made> {
 }
 
 /** The bytes on disk, and the figures of the ledger's own process. */
-function figuresOf(made: Made, orders: number): Omit<HistoryFigures, "readyMs" | "residentMiB"> {
+function figuresOf(
+  made: SignerHistory,
+  orders: number,
+): Omit<HistoryFigures, "readyMs" | "residentMiB"> {
   const { folder, ledger, stops, tends } = made;
   const { closed, paid } = ledger.past.named;
   const bytesOf = (file: string): number => statSync(join(folder.ledger, file)).size;
@@ -288,7 +291,7 @@ export async function measureHistory(
   orders: readonly number[],
   dir: string,
 ): Promise<readonly HistoryFigures[]> {
-  const all: Made[] = [];
+  const all: SignerHistory[] = [];
   for (const [place, count] of orders.entries())
     all.push(await build(count, join(dir, String(place))));
   for (let round = 0; round < rounds; round++) for (const made of all) await made.segment();

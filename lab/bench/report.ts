@@ -57,14 +57,14 @@ function medianCeilings(list: readonly Ceilings[]): Ceilings {
   ) as unknown as Ceilings;
 }
 
-export interface Compared {
+export interface ComparedRounds {
   readonly ours: readonly AgentRound[];
   readonly plain: readonly Round[];
   readonly tuned: readonly Round[];
   readonly ceilings: readonly Ceilings[];
 }
 
-export function reportOf({ ours, plain, tuned, ceilings: all }: Compared) {
+export function reportOf({ ours, plain, tuned, ceilings: all }: ComparedRounds) {
   const ceilings = medianCeilings(all);
   const [agent, other, fast] = [summary(ours), summary(plain), summary(tuned)];
   return {

@@ -2,7 +2,7 @@
 import { Agent, type IncomingMessage, request } from "node:http";
 import { createTokenMaker } from "../../clients/typescript/signature-token.ts";
 
-export interface Asked {
+export interface ShopRequest {
   readonly path: string;
   readonly shopKey: string;
   readonly body?: string;
@@ -12,7 +12,10 @@ export interface Asked {
 /**
  * Sends one request to the gateway at `url` and gives the response, of which nothing is read yet.
  */
-export function ask(url: string, { path, shopKey, body, agent }: Asked): Promise<IncomingMessage> {
+export function ask(
+  url: string,
+  { path, shopKey, body, agent }: ShopRequest,
+): Promise<IncomingMessage> {
   const headers = {
     "content-type": "application/json",
     signaturetoken: createTokenMaker({ apiKey: shopKey })(),

@@ -16,19 +16,23 @@ import { rounded } from "./figures.ts";
 import { ask, drain } from "./requests.ts";
 
 /** What gateway and agent hold or ask. */
-interface Both {
+interface ProgramAmounts {
   readonly gateway: number;
   readonly agent: number;
 }
 
 export interface ResourceFigures {
   readonly idleMinutes: number; // measured; the figures of a day are so many times more
-  readonly idleDay: { readonly diskKiB: Both; readonly memoryMiB: Both; readonly questions: Both };
+  readonly idleDay: {
+    readonly diskKiB: ProgramAmounts;
+    readonly memoryMiB: ProgramAmounts;
+    readonly questions: ProgramAmounts;
+  };
   readonly orders: number;
   readonly afterOrders: {
-    readonly diskKiB: Both;
-    readonly memoryMiB: Both;
-    readonly questions: Both;
+    readonly diskKiB: ProgramAmounts;
+    readonly memoryMiB: ProgramAmounts;
+    readonly questions: ProgramAmounts;
   };
 }
 
@@ -70,7 +74,7 @@ class Run {
   }
 
   /** Both processes are stopped, the folders are measured, and both are started again. */
-  async disk(): Promise<Both> {
+  async disk(): Promise<ProgramAmounts> {
     const kit = this.#kit;
     if (kit.crypto !== null) await stop(kit.crypto);
     if (kit.gateway !== null) await stop(kit.gateway);
@@ -84,7 +88,7 @@ class Run {
   }
 
   /** The agent's are launcher, signer and courier together. */
-  memory(): Both {
+  memory(): ProgramAmounts {
     const { gateway, crypto, signerPid, courierPid } = this.#kit;
     const of = (pids: readonly (number | undefined)[]): number =>
       rounded(
@@ -94,20 +98,20 @@ class Run {
     return { gateway: of([gateway?.pid]), agent: of([crypto?.pid, signerPid(), courierPid()]) };
   }
 
-  calls(): Both {
+  calls(): ProgramAmounts {
     return { gateway: this.#nodes.gateway.calls(), agent: this.#nodes.agent.calls() };
   }
 }
 
-const between = (from: Both, to: Both): Both => ({
+const between = (from: ProgramAmounts, to: ProgramAmounts): ProgramAmounts => ({
   gateway: to.gateway - from.gateway,
   agent: to.agent - from.agent,
 });
-const times = ({ gateway, agent }: Both, factor: number): Both => ({
+const times = ({ gateway, agent }: ProgramAmounts, factor: number): ProgramAmounts => ({
   gateway: Math.round(gateway * factor),
   agent: Math.round(agent * factor),
 });
-const kib = (bytes: Both): Both => times(bytes, 1 / 1_024);
+const kib = (bytes: ProgramAmounts): ProgramAmounts => times(bytes, 1 / 1_024);
 
 async function startRun(blockMs: number): Promise<{ readonly kit: Kit; readonly run: Run }> {
   const counted: CountedNode[] = [];
@@ -230,7 +234,7 @@ export function tableOf({ idleDay, orders, afterOrders }: ResourceFigures): stri
     `| ${name} | ${idle.toLocaleString("en-US")} | ${after.toLocaleString("en-US")} |`;
   const both = (
     name: string,
-    pick: (figures: ResourceFigures["idleDay"]) => Both,
+    pick: (figures: ResourceFigures["idleDay"]) => ProgramAmounts,
   ): readonly string[] => [
     row(`${name}, gateway`, pick(idleDay).gateway, pick(afterOrders).gateway),
     row(`${name}, agent`, pick(idleDay).agent, pick(afterOrders).agent),

@@ -21,7 +21,7 @@ import { type Ceilings, measureCeilings } from "./ceilings.ts";
 import { measureGatewayActs } from "./gateway-acts.ts";
 import { networkNames } from "./networks.ts";
 import { measurePath, type PathPlan } from "./path.ts";
-import type { Compared } from "./report.ts";
+import type { ComparedRounds } from "./report.ts";
 
 /** The amount of work of one round. */
 export interface Loads {
@@ -70,7 +70,7 @@ export const shortLoads: Loads = {
   ...{ acts: 5, starts: 1 },
 };
 
-interface Wanted {
+interface RoundsPlan {
   readonly withPlain: boolean;
   readonly withPath: boolean;
   readonly loads: Loads;
@@ -102,8 +102,8 @@ async function userRound(
 /** Measures round after round; the first always. */
 export async function measureRounds(
   dir: string,
-  wanted: Wanted,
-): Promise<{ users: UserRound[]; compared: Compared }> {
+  wanted: RoundsPlan,
+): Promise<{ users: UserRound[]; compared: ComparedRounds }> {
   const { loads, say } = wanted;
   const users: UserRound[] = [];
   const [ours, plain, tuned, ceilings]: [AgentRound[], Round[], Round[], Ceilings[]] = [

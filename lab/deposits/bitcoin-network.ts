@@ -16,7 +16,13 @@ import { startUtxoNetwork, type UtxoTestNetwork } from "../utxo-node/network.ts"
 import { addressOf, coinsOf, hexByte, littleEndian, satOf } from "./bitcoin-values.ts";
 import { apply, type UtxoProfile } from "./server-profiles.ts";
 import { outputShapes } from "./shapes.ts";
-import type { FinalChain, Left, Reorganised, TestNetwork, Transaction } from "./test-network.ts";
+import type {
+  DepartingTransfer,
+  FinalChain,
+  ReorganisationReport,
+  TestNetwork,
+  Transaction,
+} from "./test-network.ts";
 
 const confirmations = 6;
 /** Fewer than lie above the final block. */
@@ -55,10 +61,10 @@ const troubles: Readonly<Record<string, Trouble>> = {
 
 interface Block {
   readonly hash: string;
-  readonly tx: readonly Mined[];
+  readonly tx: readonly MinedTransaction[];
 }
 
-interface Mined {
+interface MinedTransaction {
   readonly txid: string;
   readonly vin: readonly {
     readonly coinbase?: string;
@@ -73,13 +79,13 @@ interface Mined {
   }[];
 }
 
-interface Unspent {
+interface WalletOutput {
   readonly value: number;
   readonly confirmations: number;
   readonly coinbase: boolean;
 }
 
-interface Sent {
+interface SubmittedTransaction {
   readonly raw: string;
   readonly transaction: Transaction;
 }
@@ -101,7 +107,7 @@ export class BitcoinTestNetwork implements TestNetwork {
   readonly robbed = new Set<string>();
   readonly node: UtxoTestNetwork;
   #miner: string;
-  readonly #sent = new Map<string, Sent>(); // by transaction id, not known to be final
+  readonly #sent = new Map<string, SubmittedTransaction>(); // by transaction id, not known to be final
   readonly #rewards = new Map<string, Reward>(); // by block hash
   readonly #blockMs: number;
   #line: Promise<unknown> = Promise.resolve();
@@ -254,7 +260,7 @@ export class BitcoinTestNetwork implements TestNetwork {
     this.#sent.set(await this.#ask<string>("sendrawtransaction", raw), { raw, transaction });
   }
 
-  async reorganise(random: Random, loses: boolean): Promise<Reorganised> {
+  async reorganise(random: Random, loses: boolean): Promise<ReorganisationReport> {
     const trouble = this.#trouble(random);
     const blocks = 1 + Math.floor(random() * depthMax);
     const returns = random() < returnsBelow;
@@ -353,7 +359,7 @@ export class BitcoinTestNetwork implements TestNetwork {
     );
     let sat = -conflictFeeSat;
     for (const { txid, vout } of vin) {
-      const coin = await this.#ask<Unspent | null>("gettxout", txid, vout, false);
+      const coin = await this.#ask<WalletOutput | null>("gettxout", txid, vout, false);
       if (coin === null || (coin.coinbase && coin.confirmations <= rewardDepth)) return null;
       sat += satOf(coin.value);
     }
@@ -407,7 +413,7 @@ export class BitcoinTestNetwork implements TestNetwork {
     const final = (await this.#ask<number>("getblockcount")) - confirmations + 1;
     const arrived = new Map<string, bigint>();
     const held = new Map<string, bigint>([...ours].map((address) => [address, 0n]));
-    const left: Left[] = [];
+    const left: DepartingTransfer[] = [];
     let feesUnits = 0n;
     let hotWallet = 0n;
     for (let height = blocksAtFirst; height <= final; height += 1) {
@@ -466,7 +472,7 @@ interface Part {
 }
 
 /** Empty for a reward. */
-function inputsOf({ vin }: Mined): readonly Part[] {
+function inputsOf({ vin }: MinedTransaction): readonly Part[] {
   return vin.flatMap(({ prevout }) =>
     prevout === undefined
       ? []
@@ -474,7 +480,7 @@ function inputsOf({ vin }: Mined): readonly Part[] {
   );
 }
 
-function outputsOf({ vout }: Mined): readonly Part[] {
+function outputsOf({ vout }: MinedTransaction): readonly Part[] {
   return vout.map(({ value, scriptPubKey }) => ({
     address: scriptPubKey.address ?? "",
     units: satOf(value),

@@ -12,7 +12,13 @@ import { rpc, sendUnlocked, tokenCall, tokenUnits } from "../kit/rpc.ts";
 import { compileFile, deployToken } from "../kit/token.ts";
 import { replaceLost } from "./lost-blocks.ts";
 import { type Asset, type Shape, shapes } from "./shapes.ts";
-import type { FinalChain, Left, Reorganised, TestNetwork, Transaction } from "./test-network.ts";
+import type {
+  DepartingTransfer,
+  FinalChain,
+  ReorganisationReport,
+  TestNetwork,
+  Transaction,
+} from "./test-network.ts";
 
 const confirmations = 8;
 /** Less than lies above the final block. */
@@ -43,7 +49,7 @@ export interface EvmContracts {
   readonly crowd: string;
 }
 
-interface Sent {
+interface SubmittedTransaction {
   readonly hash: string;
   readonly raw: string;
   readonly nonce: number;
@@ -53,10 +59,10 @@ interface Sent {
 
 interface Block {
   readonly number: string;
-  readonly transactions: readonly Mined[];
+  readonly transactions: readonly MinedTransaction[];
 }
 
-interface Mined {
+interface MinedTransaction {
   readonly hash: string;
   readonly from: string;
   readonly to: string | null;
@@ -143,7 +149,7 @@ export class EvmTestNetwork implements TestNetwork {
   readonly #url: string;
   readonly #contracts: EvmContracts;
   readonly #customers: readonly Customer[];
-  readonly #sent: Sent[] = []; // not known to be final
+  readonly #sent: SubmittedTransaction[] = []; // not known to be final
   #turn = 0;
 
   private constructor(url: string, contracts: EvmContracts) {
@@ -261,7 +267,7 @@ export class EvmTestNetwork implements TestNetwork {
     return Number(await rpc(this.#url, "eth_blockNumber"));
   }
 
-  async reorganise(random: Random, loses: boolean): Promise<Reorganised> {
+  async reorganise(random: Random, loses: boolean): Promise<ReorganisationReport> {
     const blocks = 1 + Math.floor(random() * depthMax);
     const done = { blocks, again: 0, redone: 0, lost: 0, ours: 0 };
     const height = await this.#height();
@@ -294,7 +300,7 @@ export class EvmTestNetwork implements TestNetwork {
    * hash.
    */
   async #again(
-    sent: Sent,
+    sent: SubmittedTransaction,
     chance: number,
     done: { again: number; redone: number; lost: number },
   ): Promise<void> {
@@ -349,7 +355,7 @@ export class EvmTestNetwork implements TestNetwork {
       // Received coins, on whatever way: the balance plus all that left, without our own top-ups.
       add(address, "eth", held.get(address)?.get("eth") ?? 0n);
     }
-    const left: Left[] = [];
+    const left: DepartingTransfer[] = [];
     let feesUnits = 0n;
     for (let number = 1; number <= final; number += 1) {
       const block = (await rpc(this.#url, "eth_getBlockByNumber", [
@@ -383,7 +389,7 @@ export class EvmTestNetwork implements TestNetwork {
   }
 
   /** A sweep as its bytes say it, when it went well. */
-  #leftBy({ hash, from, to, value, input }: Mined): Left {
+  #leftBy({ hash, from, to, value, input }: MinedTransaction): DepartingTransfer {
     const isToken =
       input.startsWith("0xa9059cbb") &&
       this.nameOf(to ?? "") === this.nameOf(this.#contracts.token);

@@ -27,11 +27,11 @@ export interface Pay {
 /**
  * When a transaction is due: at once, when the record shows this, or just before the request's end.
  */
-export type Due = "now" | "partial" | "completed" | "sweeping" | "ending" | "expired";
+export type DueMoment = "now" | "partial" | "completed" | "sweeping" | "ending" | "expired";
 
 /** One transaction. */
-export interface Sending {
-  readonly due?: Due;
+export interface PlannedTransaction {
+  readonly due?: DueMoment;
   readonly pays: readonly Pay[];
   readonly byContract?: boolean; // one that pays everybody in the list
   readonly fails?: boolean; // in a block, without effect
@@ -45,7 +45,7 @@ export interface Shape {
   readonly name: string;
   readonly asked: "coin" | "token" | "fee";
   readonly requests?: number; // 1 unless told
-  readonly sendings: readonly Sending[];
+  readonly sendings: readonly PlannedTransaction[];
   readonly ends: "completed" | "expired" | "either";
   readonly isLate?: boolean; // money comes after the end
   readonly isOthers?: boolean; // a request of the merchant who has no agent and only receives
@@ -58,7 +58,7 @@ const dust = { coin: 7n, token: 3n };
 function inBoth(
   name: string,
   ends: Shape["ends"],
-  sendings: (asset: "coin" | "token") => readonly Sending[],
+  sendings: (asset: "coin" | "token") => readonly PlannedTransaction[],
 ): readonly Shape[] {
   return (["coin", "token"] as const).map((asked) => ({
     name: `${asked} ${name}`,
@@ -162,7 +162,7 @@ export const shapes: readonly Shape[] = [
 
 /** Payments of the native coin by transfer, with one receiver each: every family has them. */
 const plainShapes: readonly Shape[] = shapes.filter(({ asked, requests, sendings }) => {
-  const isPlain = ({ pays, byContract, isVain }: Sending): boolean =>
+  const isPlain = ({ pays, byContract, isVain }: PlannedTransaction): boolean =>
     byContract !== true && isVain !== true && pays.every(({ asset }) => asset === "coin");
   return asked === "coin" && requests === undefined && sendings.every(isPlain);
 });
@@ -263,7 +263,7 @@ export interface Range {
   readonly most: bigint;
 }
 
-export interface Item {
+export interface ShapedDeposit {
   readonly shape: Shape;
   readonly askedUnits: bigint;
 }
@@ -281,8 +281,8 @@ export function planOf(
   requests: number,
   asked: Readonly<Partial<Record<Shape["asked"], Range>>>,
   taken: readonly Shape[],
-): readonly Item[] {
-  const items: Item[] = [];
+): readonly ShapedDeposit[] {
+  const items: ShapedDeposit[] = [];
   let count = 0;
   for (let round: readonly Shape[] = []; count < requests; round = round.slice(1)) {
     if (round.length === 0) round = shuffled(random, taken);
@@ -296,7 +296,8 @@ export function planOf(
     items.push({ shape, askedUnits });
     count += shape.requests ?? 1;
   }
-  const isLate = ({ shape }: Item): boolean => shape.sendings.some(({ due }) => due === "expired");
+  const isLate = ({ shape }: ShapedDeposit): boolean =>
+    shape.sendings.some(({ due }) => due === "expired");
   return [...items.filter(isLate), ...items.filter((item) => !isLate(item))];
 }
 

@@ -6,7 +6,7 @@ import type { Random } from "../faults/tally.ts";
 import type { Asset, Nobody, Range, Shape } from "./shapes.ts";
 
 /** One payment of a transaction, with the address it goes to. */
-export interface Paying {
+export interface AddressedPayment {
   readonly asset: Asset;
   readonly units: bigint;
   readonly to: string;
@@ -14,7 +14,7 @@ export interface Paying {
 
 /** One transaction. */
 export interface Transaction {
-  readonly pays: readonly Paying[];
+  readonly pays: readonly AddressedPayment[];
   readonly byContract: boolean;
   readonly fails: boolean;
   /** It has entries of coins to everybody in the list, and moves none. */
@@ -29,7 +29,7 @@ export interface Transaction {
 export type Units = ReadonlyMap<string, bigint>;
 
 /** A transaction of a deposit address, in a final block. */
-export interface Left {
+export interface DepartingTransfer {
   readonly txHash: string;
   readonly from: string;
   readonly to: string; // the receiver
@@ -46,7 +46,7 @@ export interface FinalChain {
   /** The balances there. */
   readonly held: ReadonlyMap<string, Units>;
   readonly hotWallet: Units;
-  readonly left: readonly Left[];
+  readonly left: readonly DepartingTransfer[];
   /** Coin that the wallet's own transactions burned as fees. */
   readonly feesUnits: bigint;
   /**
@@ -56,7 +56,7 @@ export interface FinalChain {
   readonly unattributed?: readonly string[];
 }
 
-export interface Reorganised {
+export interface ReorganisationReport {
   readonly blocks: number;
   readonly again: number; // payments that came into another block, under the same id
   readonly redone: number; // made again under another id
@@ -82,7 +82,7 @@ export interface TestNetwork {
    * Another branch takes the place of the newest blocks that are not final; some payments never
    * come again where `loses` says so.
    */
-  reorganise(random: Random, loses: boolean): Promise<Reorganised>;
+  reorganise(random: Random, loses: boolean): Promise<ReorganisationReport>;
   /** Addresses that a reorganisation took a payment from permanently. */
   readonly robbed: ReadonlySet<string>;
   /** An address that no request has; `beside` is a request's. */

@@ -16,7 +16,13 @@ import { type Inhabitant, inhabitant, signedBy } from "../kit/tron-sender.ts";
 import { encodeDelegation, encodeDisperse, encodeTransfer } from "../tron-node/contracts.ts";
 import { startTronProcess, type TronProcess } from "../tron-node/process.ts";
 import { type Asset, shapes } from "./shapes.ts";
-import type { FinalChain, Left, Reorganised, TestNetwork, Transaction } from "./test-network.ts";
+import type {
+  DepartingTransfer,
+  FinalChain,
+  ReorganisationReport,
+  TestNetwork,
+  Transaction,
+} from "./test-network.ts";
 
 /** Fewer than lie above the solidified block. */
 const depthMax = 6;
@@ -64,11 +70,11 @@ interface TransactionJson {
   readonly txID: string;
   readonly ret: readonly { readonly contractRet: string }[];
   readonly raw_data: {
-    readonly contract: readonly { readonly parameter: { readonly value: Value } }[];
+    readonly contract: readonly { readonly parameter: { readonly value: ContractParameter } }[];
   };
 }
 
-interface Value {
+interface ContractParameter {
   readonly owner_address: string;
   readonly to_address?: string;
   readonly contract_address?: string;
@@ -76,7 +82,7 @@ interface Value {
   readonly data?: string;
 }
 
-interface Info {
+interface TransactionReceipt {
   readonly id: string;
   readonly fee?: number;
   readonly log?: readonly {
@@ -307,7 +313,7 @@ export class TronTestNetwork implements TestNetwork {
     return asset === "coin" ? "" : contracts[asset].hex;
   }
 
-  async reorganise(random: Random, loses: boolean): Promise<Reorganised> {
+  async reorganise(random: Random, loses: boolean): Promise<ReorganisationReport> {
     const blocks = 1 + Math.floor(random() * depthMax);
     const done = { blocks, again: 0, redone: 0, lost: 0, ours: 0 };
     await this.node.control("pace", { isPaced: false });
@@ -383,7 +389,7 @@ export class TronTestNetwork implements TestNetwork {
       held.set(address, await this.#unsweptBalances(address));
       add(address, ids.coin, held.get(address)?.get(ids.coin) ?? 0n);
     }
-    const left: Left[] = [];
+    const left: DepartingTransfer[] = [];
     let feesUnits = 0n;
     const { solid } = await this.#state();
     for (let num = 1; num <= solid; num += 1) {
@@ -391,7 +397,7 @@ export class TronTestNetwork implements TestNetwork {
         num,
       });
       if (transactions.length === 0) continue;
-      const infos = await this.#ask<readonly Info[]>(
+      const infos = await this.#ask<readonly TransactionReceipt[]>(
         "walletsolidity/gettransactioninfobyblocknum",
         { num },
       );
@@ -420,7 +426,7 @@ export class TronTestNetwork implements TestNetwork {
   }
 
   #addLogs(
-    { log = [] }: Info,
+    { log = [] }: TransactionReceipt,
     ours: ReadonlySet<string>,
     add: (address: string, currency: string, units: bigint) => void,
   ): void {
@@ -462,7 +468,7 @@ export class TronTestNetwork implements TestNetwork {
 }
 
 /** A sweep as the node shows it; nothing where it failed. */
-function leftBy({ txID, ret }: TransactionJson, value: Value): Left {
+function leftBy({ txID, ret }: TransactionJson, value: ContractParameter): DepartingTransfer {
   const isWell = ret[0]?.contractRet === "SUCCESS";
   const { data = "" } = value;
   const isToken = value.contract_address === contracts.token.hex && data.startsWith("a9059cbb");

@@ -15,8 +15,15 @@ import { createShop } from "../kit/shop.ts";
 import { type Figures, judge, type Request } from "./judge.ts";
 import { GatewayRecords, type RecordRow } from "./records.ts";
 import type { DepositFaults, DepositReport } from "./report.ts";
-import { type Due, type Item, type Pay, planOf, shareOf, untimed } from "./shapes.ts";
-import { decimalText, type Paying, type TestNetwork } from "./test-network.ts";
+import {
+  type DueMoment,
+  type Pay,
+  planOf,
+  type ShapedDeposit,
+  shareOf,
+  untimed,
+} from "./shapes.ts";
+import { type AddressedPayment, decimalText, type TestNetwork } from "./test-network.ts";
 
 /** The gateway's time for a deposit; late payments wait so long. */
 export const depositMinutes = 3;
@@ -260,14 +267,14 @@ export class DepositsWorld {
     }
   }
 
-  async #payAll(items: readonly Item[]): Promise<void> {
+  async #payAll(items: readonly ShapedDeposit[]): Promise<void> {
     let next = 0;
     const rests: Promise<void>[] = [];
     const worker = async (): Promise<void> => {
       while (next < items.length) {
         const number = next;
         next += 1;
-        const item = items[number] as Item;
+        const item = items[number] as ShapedDeposit;
         const requests = await this.#ask(item, number);
         // A payment that is due later does not delay the next request.
         rests.push(this.#pay(item, requests));
@@ -279,7 +286,7 @@ export class DepositsWorld {
   }
 
   /** Again and again until it is answered. */
-  async #ask({ shape, askedUnits }: Item, number: number): Promise<readonly Request[]> {
+  async #ask({ shape, askedUnits }: ShapedDeposit, number: number): Promise<readonly Request[]> {
     const currency = this.#currencyOf(shape.asked);
     const amount = decimalText(askedUnits, this.#testNetwork.decimals[currency] ?? 0);
     const made: Request[] = [];
@@ -304,7 +311,7 @@ export class DepositsWorld {
   }
 
   async #made(
-    shape: Item["shape"],
+    shape: ShapedDeposit["shape"],
     currency: string,
     amount: string,
     orderId: string,
@@ -315,11 +322,11 @@ export class DepositsWorld {
     return { id: transactionId, address: this.#testNetwork.payeeOf(address, tag), askedAtMs };
   }
 
-  async #pay({ shape, askedUnits }: Item, requests: readonly Request[]): Promise<void> {
+  async #pay({ shape, askedUnits }: ShapedDeposit, requests: readonly Request[]): Promise<void> {
     const [first] = requests as readonly [Request];
     for (const { due = "now", pays, isPayout = false, ...sending } of shape.sendings) {
       await this.#due(due, first);
-      const paying = pays.map((pay): Paying => {
+      const paying = pays.map((pay): AddressedPayment => {
         const { to = 0 } = pay;
         const payee =
           typeof to === "number"
@@ -327,14 +334,14 @@ export class DepositsWorld {
             : this.#testNetwork.newAddress(to, first.address);
         return { asset: pay.asset, to: payee, units: this.#unitsOf(pay, shape, askedUnits) };
       });
-      if (isPayout) await this.#payOut(paying[0] as Paying);
+      if (isPayout) await this.#payOut(paying[0] as AddressedPayment);
       else await this.#testNetwork.send({ ...usual, ...sending, pays: paying });
       this.#payments += 1;
     }
   }
 
   /** Ordered from the agent until it is on the chain for good. */
-  async #payOut({ asset, to, units }: Paying): Promise<void> {
+  async #payOut({ asset, to, units }: AddressedPayment): Promise<void> {
     const currency = this.#currencyOf(asset === "lookAlike" ? "coin" : asset);
     const amount = decimalText(units, this.#testNetwork.decimals[currency] ?? 0);
     this.#payoutCount += 1;
@@ -367,7 +374,7 @@ export class DepositsWorld {
   /** An amount of usual size for the other currency that is paid. */
   #unitsOf(
     { asset, permille = 1_000, units }: Pay,
-    shape: Item["shape"],
+    shape: ShapedDeposit["shape"],
     askedUnits: bigint,
   ): bigint {
     if (units !== undefined) return units;
@@ -375,19 +382,19 @@ export class DepositsWorld {
     return shareOf(isOther ? this.#leastOf(asset) * 3n : askedUnits, permille);
   }
 
-  #leastOf(asset: Item["shape"]["asked"]): bigint {
+  #leastOf(asset: ShapedDeposit["shape"]["asked"]): bigint {
     const range = this.#testNetwork.asked[asset];
     if (range === undefined) throw new Error(`nobody asks for ${asset} on ${this.#family}`);
     return range.least;
   }
 
-  #currencyOf(asset: Item["shape"]["asked"]): string {
+  #currencyOf(asset: ShapedDeposit["shape"]["asked"]): string {
     const currency = this.#testNetwork.currencies[asset];
     if (currency === undefined) throw new Error(`${this.#family} has no ${asset}`);
     return currency;
   }
 
-  async #due(due: Due, { id, address, askedAtMs }: Request): Promise<void> {
+  async #due(due: DueMoment, { id, address, askedAtMs }: Request): Promise<void> {
     if (due === "now") return;
     if (due === "ending") {
       await sleep(Math.max(0, askedAtMs + depositMinutes * 60_000 - endingMs - performance.now()));

@@ -20,7 +20,7 @@ import { type Nobody, tagShapes } from "./shapes.ts";
 import {
   decimalText,
   type FinalChain,
-  type Reorganised,
+  type ReorganisationReport,
   type TestNetwork,
   type Transaction,
 } from "./test-network.ts";
@@ -147,7 +147,7 @@ export class XrpTestNetwork implements TestNetwork {
     this.#sent.set(hash, transaction);
   }
 
-  async reorganise(random: Random, loses: boolean): Promise<Reorganised> {
+  async reorganise(random: Random, loses: boolean): Promise<ReorganisationReport> {
     const name = Object.keys(troubles)[
       Math.floor(random() * Object.keys(troubles).length)
     ] as string;

@@ -29,7 +29,7 @@ export interface PayerChain {
   close(): Promise<void>;
 }
 
-interface Asked {
+interface PayerRequest {
   readonly id: string;
   readonly path: string;
   readonly address: string;
@@ -71,7 +71,7 @@ const movedClock = (aheadMs: number, nextMs: number): readonly string[] => [
 class Story {
   readonly kit: Kit;
   readonly #usdc: string;
-  readonly #asked = new Map<PayerState, Asked>();
+  readonly #asked = new Map<PayerState, PayerRequest>();
   #aheadMs = 0;
 
   constructor(kit: Kit, usdc: string) {

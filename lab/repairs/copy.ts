@@ -45,14 +45,14 @@ export interface FailedTest {
   readonly name: string;
 }
 
-type Ran = Pick<SpawnSyncReturns<string>, "status" | "stderr">;
+type CommandExit = Pick<SpawnSyncReturns<string>, "status" | "stderr">;
 
 /** Runs a Node program in a folder to its end. */
 function runNode(
   args: readonly string[],
   cwd: string,
   added: Readonly<Record<string, string>> = {},
-): Promise<Ran> {
+): Promise<CommandExit> {
   return new Promise((resolve, reject) => {
     const env = { ...process.env, ...added };
     const child = spawn(process.execPath, args, { cwd, env, stdio: ["ignore", "ignore", "pipe"] });
