@@ -54,8 +54,8 @@ const higher = {
 };
 
 /** The signer refused or ended: what the caller expects when it struck. */
-export class Gone extends Error {
-  override readonly name = "Gone";
+export class SignerGoneError extends Error {
+  override readonly name = "SignerGoneError";
   readonly code: string;
 
   constructor(code: string) {
@@ -64,7 +64,7 @@ export class Gone extends Error {
   }
 }
 
-interface Mined {
+interface MinedPayment {
   readonly transactionId: string;
   readonly txHash: string;
 }
@@ -76,7 +76,7 @@ export class Counterpart {
   /** Every raw transaction that ever left a signer, by withdrawal and attempt. */
   readonly raws = new Map<string, string>();
   readonly asked: string[] = [];
-  readonly #mined = new Map<number, Mined>();
+  readonly #mined = new Map<number, MinedPayment>();
   readonly #answered = new Set<string>();
   readonly #tokenOf = new Map<string, string>();
   readonly #ownerOf = new Map<string, string>();
@@ -96,7 +96,7 @@ export class Counterpart {
 
   /**
    * Completes the handshake and takes whatever the signer has to say; the acknowledgement gets
-   * lost. @throws Gone
+   * lost. @throws SignerGoneError
    */
   async listen(folder: SignerFolder): Promise<void> {
     await this.#connected(folder, async (client) => {
@@ -111,7 +111,7 @@ export class Counterpart {
     return this.#connected(folder, (client) => this.handshake(client, folder)).then(
       () => "",
       (error: unknown) => {
-        if (error instanceof Gone) return error.code;
+        if (error instanceof SignerGoneError) return error.code;
         throw error;
       },
     );
@@ -157,8 +157,8 @@ export class Counterpart {
   }
 
   /**
-   * Asks for `count` new withdrawals and drives everything open to its end. @throws Gone when the
-   * signer ends or will not
+   * Asks for `count` new withdrawals and drives everything open to its end.
+   * @throws SignerGoneError when the signer ends or will not
    */
   async drive(folder: SignerFolder, count: number, bumps = false): Promise<void> {
     await this.#connected(folder, async (client, pushed) => {
@@ -192,7 +192,7 @@ export class Counterpart {
     try {
       await work(client, pushed);
     } catch (error) {
-      if (error instanceof AgentError) throw new Gone(error.code);
+      if (error instanceof AgentError) throw new SignerGoneError(error.code);
       throw error;
     } finally {
       client.close();
@@ -292,7 +292,7 @@ export class Counterpart {
   }
 
   /** The chain takes the newest attempt that is out, once per nonce. */
-  #mine(folder: SignerFolder, view: CourierView): Mined | null {
+  #mine(folder: SignerFolder, view: CourierView): MinedPayment | null {
     const raw = view.attempts.filter((attempt) => attempt.raw !== undefined).at(-1)?.raw;
     if (raw === undefined) return null;
     const transaction = Transaction.from(raw);
@@ -428,14 +428,14 @@ async function settleAll(acts: readonly Promise<void>[]): Promise<void> {
   if (failed?.status === "rejected") throw failed.reason;
 }
 
-/** An answer that must be a yes. @throws Gone */
+/** An answer that must be a yes. @throws SignerGoneError */
 export async function ask<V extends keyof CourierRequests & string>(
   client: Client,
   verb: V,
   body: CourierRequests[V],
 ): Promise<CourierAnswers[V]> {
   const answer = await client.request(verb, body);
-  if (!answer.ok) throw new Gone(answer.code);
+  if (!answer.ok) throw new SignerGoneError(answer.code);
   return answer;
 }
 

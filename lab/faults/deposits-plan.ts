@@ -79,7 +79,7 @@ const plans: readonly Plan[] = [
   },
 ];
 
-interface Asked {
+interface PlannedDeposit {
   readonly id: string;
   readonly address: string;
   readonly plan: Plan;
@@ -114,7 +114,7 @@ function isByTime({ payments }: Plan): boolean {
 }
 
 function paymentOf(
-  { id, address, paid }: Asked,
+  { id, address, paid }: PlannedDeposit,
   { units, isToken }: PlannedPayment,
 ): FakeTransaction {
   const hash = hashOf(`${id} ${paid}`);
@@ -131,7 +131,7 @@ export class Depositor {
   readonly #chain: FakeChain;
   readonly #told: () => Receiver["received"]; // events that the live receiver got
   readonly #plans: readonly Plan[];
-  readonly #asked: Asked[] = [];
+  readonly #asked: PlannedDeposit[] = [];
   readonly #types = new Map<string, Set<string>>();
   #read = 0;
   #awaited = 0;
@@ -198,7 +198,7 @@ export class Depositor {
     return [moved];
   }
 
-  #isKeptOpen({ id, wasLost, isAwaited, patientUntil }: Asked): boolean {
+  #isKeptOpen({ id, wasLost, isAwaited, patientUntil }: PlannedDeposit): boolean {
     return (
       isAwaited &&
       !wasLost &&
@@ -207,12 +207,12 @@ export class Depositor {
     );
   }
 
-  #isMissed({ paid, wasLost, isAwaited }: Asked): boolean {
+  #isMissed({ paid, wasLost, isAwaited }: PlannedDeposit): boolean {
     return isAwaited && wasLost && paid === 0;
   }
 
   /** The next block would be the last of the payment's confirmations. */
-  #isAlmostFinal({ paidIn }: Asked): boolean {
+  #isAlmostFinal({ paidIn }: PlannedDeposit): boolean {
     return this.#chain.top - paidIn === depositConfirmations - 2;
   }
 
@@ -234,7 +234,7 @@ export class Depositor {
   }
 
   /** A block without it comes in the place of its own, while nobody can call that one final. */
-  #lose(one: Asked): void {
+  #lose(one: PlannedDeposit): void {
     const { id, plan, paid, wasLost } = one;
     if (wasLost || paid !== 1 || !plan.payments[0]?.isLost || !this.#has(id, "deposit.detected"))
       return;
@@ -243,7 +243,7 @@ export class Depositor {
     one.paid = 0;
   }
 
-  #isDue({ id, patientUntil, wasLost }: Asked, { after }: PlannedPayment): boolean {
+  #isDue({ id, patientUntil, wasLost }: PlannedDeposit, { after }: PlannedPayment): boolean {
     if (wasLost)
       return this.#has(id, "deposit.reorged") || performance.now() >= patientUntil + patienceMs;
     if (after === undefined || this.#has(id, after)) return true;

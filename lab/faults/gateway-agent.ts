@@ -12,7 +12,7 @@ import { FakeChain, type FakeTransaction, hashOf } from "../kit/fake-chain.ts";
 import type { AgentKeys } from "../kit/gateway-database.ts";
 import { type EntryBody, hashAt, headAt, LinkAgent, statementOf } from "../kit/link-agent.ts";
 
-interface Paid {
+interface PaidJob {
   readonly text: string; // its job's
   readonly nonce: number;
   readonly txHash: string;
@@ -37,7 +37,7 @@ export class LinkLost extends Error {
 export class StubAgent {
   readonly chain: FakeChain;
   readonly violations: string[] = [];
-  readonly withdrawals = new Map<string, Paid>();
+  readonly withdrawals = new Map<string, PaidJob>();
   readonly #keys: AgentKeys;
   readonly #gatewayKey: KeyObject;
   readonly #send: (payment: FakeTransaction) => void;
@@ -232,7 +232,7 @@ export class StubAgent {
     return this.#acked >= seq;
   }
 
-  #pay(one: Paid): void {
+  #pay(one: PaidJob): void {
     one.isOut = true;
     const job = parseJob(one.text);
     const amount = parseAmount(job.amount, 18);

@@ -54,7 +54,7 @@ function isPoisoned(errno: "EIO" | "ENOSPC", syscall: string): boolean {
 
 const lateMs = 1_000;
 
-interface Asked extends ShopOrder {
+interface AcceptedOrder extends ShopOrder {
   transactionId: string;
 }
 
@@ -64,7 +64,7 @@ export class GatewayWorld {
   readonly #dir: string;
   readonly #node: ChainNode;
   readonly #random: Random;
-  readonly #asked: Asked[] = [];
+  readonly #asked: AcceptedOrder[] = [];
   readonly #violations: string[] = [];
   #process: StartedProcess | null = null;
 

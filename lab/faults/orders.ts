@@ -17,7 +17,7 @@ const recordsPerPayment = 5;
 const transfer = new Interface(["function transfer(address to, uint256 amount)"]);
 
 /** One payment that was asked for. */
-export interface Asked {
+export interface AskedPayment {
   readonly orderId: string;
   readonly currency: "eth" | "usdt";
   readonly amount: string;
@@ -33,7 +33,7 @@ interface Transfer {
   readonly isDone: boolean;
 }
 
-interface Mined {
+interface MinedTransaction {
   readonly from: string;
   readonly to: string | null;
   readonly value: string;
@@ -43,7 +43,7 @@ interface Mined {
 }
 
 export class Orders {
-  readonly asked: Asked[] = [];
+  readonly asked: AskedPayment[] = [];
   readonly #kit: Kit;
   readonly #seed: string;
   readonly #random: Random;
@@ -57,7 +57,7 @@ export class Orders {
     this.#shop = createShop(kit);
   }
 
-  order(): Asked {
+  order(): AskedPayment {
     const one = orderOf(this.#seed, this.asked.length + 1, this.#random() < 0.4);
     this.asked.push(one);
     this.again(one);
@@ -68,7 +68,7 @@ export class Orders {
    * Posts until there is an answer: the shop's own duty after a lost one, harmless because of the
    * orderId.
    */
-  again(one: Asked): void {
+  again(one: AskedPayment): void {
     let last = "";
     const look = async (): Promise<true | undefined> => {
       const { status, code, message, transactionId } = await this.#shop.autoWithdraw(one);
@@ -147,7 +147,7 @@ export class Orders {
         `0x${number.toString(16)}`,
         true,
       ])) as {
-        readonly transactions: readonly Mined[];
+        readonly transactions: readonly MinedTransaction[];
       };
       for (const { hash, from, to, input, value, nonce } of block.transactions) {
         if (from.toLowerCase() !== hotWalletAddress.toLowerCase()) continue;
@@ -169,7 +169,7 @@ const keyOf = (currency: string, receiver: string, units: bigint): string =>
   `${currency} ${receiver.toLowerCase()} ${units}`;
 
 /** The `number`-th order of a seed. Amounts differ, so that no payment looks like another. */
-function orderOf(seed: string, number: number, isToken: boolean): Asked {
+function orderOf(seed: string, number: number, isToken: boolean): AskedPayment {
   const receiver = `0x${createHash("sha256").update(`${seed}/receiver/${number}`).digest("hex").slice(0, 40)}`;
   const units = isToken ? 10_000n + BigInt(number) : 10n ** 12n + BigInt(number) * 10n ** 6n;
   const amount = `0.${units.toString().padStart(isToken ? 6 : 18, "0")}`.replace(/0+$/, "");

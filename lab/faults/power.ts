@@ -23,13 +23,13 @@ type NameChange =
   | { readonly kind: "create"; readonly path: string }
   | { readonly kind: "rename"; readonly from: string; readonly to: string };
 
-interface Appended {
+interface FileLengths {
   written: number;
   synced: number;
 }
 
 /** The part of a folder that is not certain to survive. */
-export interface Unsynced {
+export interface UnsyncedWrites {
   /** Per file: bytes that are safe, and bytes there are. */
   readonly files: ReadonlyMap<string, { readonly written: number; readonly synced: number }>;
   readonly names: readonly NameChange[];
@@ -45,8 +45,8 @@ export function unsyncedIn(
   log: string,
   folder: string,
   sizes: ReadonlyMap<string, number>,
-): Unsynced {
-  const files = new Map<string, Appended>(
+): UnsyncedWrites {
+  const files = new Map<string, FileLengths>(
     [...sizes].map(([path, size]) => [path, { written: size, synced: size }]),
   );
   let names: NameChange[] = [];
@@ -103,7 +103,7 @@ function eventsOf(
  * Makes the folder what it may be after the power came back. Gives a line about what was taken
  * away, "" for nothing.
  */
-export function losePower({ files, names }: Unsynced, random: Random): string {
+export function losePower({ files, names }: UnsyncedWrites, random: Random): string {
   const told: string[] = [];
   for (const [path, { synced }] of files) {
     if (!existsSync(path)) continue;

@@ -7,7 +7,7 @@ import { existsSync, mkdirSync, readdirSync, rmSync, statSync, truncateSync } fr
 import { basename, join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { run } from "../kit/processes.ts";
-import { type Counterpart, Gone } from "./counterpart.ts";
+import { type Counterpart, SignerGoneError } from "./counterpart.ts";
 import { losePower, unsyncedIn } from "./power.ts";
 import {
   copySignerFolder,
@@ -199,7 +199,7 @@ export class SignerWorld {
       if (scene === "rotation") await this.#rotated();
       return this.#process === null ? "gone" : "done";
     } catch (error) {
-      if (!(error instanceof Gone)) throw error;
+      if (!(error instanceof SignerGoneError)) throw error;
       this.#goneFor = error.code;
       return "gone";
     }
@@ -328,7 +328,7 @@ export class SignerWorld {
     try {
       await this.counterpart.drive(this.#folder, 0);
     } catch (cause) {
-      if (!(cause instanceof Gone)) throw cause;
+      if (!(cause instanceof SignerGoneError)) throw cause;
       await within(endMs, running.ended);
       throw new Error(
         `${cause.message} after a restart; its exit reason: ${running.output().slice(-1500)}`,
@@ -340,9 +340,10 @@ export class SignerWorld {
   async #rotated(): Promise<void> {
     const endAt = performance.now() + rotationMs;
     while (!readdirSync(this.#folder.ledger).includes("00000002.jsonl")) {
-      if (this.#process === null || performance.now() > endAt) throw new Gone("no new segment");
+      if (this.#process === null || performance.now() > endAt)
+        throw new SignerGoneError("no new segment");
       const over = await Promise.race([this.#process.ended, sleep(20)]);
-      if (over !== undefined) throw new Gone("ended while the segment was made");
+      if (over !== undefined) throw new SignerGoneError("ended while the segment was made");
     }
     await sleep(50);
   }
@@ -419,7 +420,7 @@ export class SignerWorld {
     const before = bound();
     const code = await this.counterpart.drive(this.#folder, 1).then(
       () => "done",
-      (error: unknown) => (error instanceof Gone ? error.code : String(error)),
+      (error: unknown) => (error instanceof SignerGoneError ? error.code : String(error)),
     );
     if (code !== "LEDGER_DISK_FULL")
       this.counterpart.violations.push(`a full disk was answered with ${code}`);

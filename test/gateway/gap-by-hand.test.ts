@@ -13,7 +13,7 @@ import { listFaults } from "../../gateway/store/faults.ts";
 import { askGap, type GapRow, listGaps } from "../../gateway/store/gaps.ts";
 import { listedTransactions } from "../../gateway/store/transaction-lists.ts";
 import type { Plant } from "../../lab/faults/items/plant-makers.ts";
-import { type Item, ItemWorld } from "../../lab/faults/items/world.ts";
+import { ItemWorld, type MerchantTransfer } from "../../lab/faults/items/world.ts";
 
 const minuteMs = 60_000;
 let world: ItemWorld;
@@ -44,7 +44,7 @@ afterEach(() => world.close());
 
 const by = (): Operator =>
   ({ store: world.store, actor: "ayse", nowMs: world.nowMs, run: null }) as unknown as Operator;
-const rowOf = ({ id }: Item) =>
+const rowOf = ({ id }: MerchantTransfer) =>
   world.database.get<{ status: number; stage: string; amountReceivedUnits: string }>(
     "SELECT status, stage, amountReceivedUnits FROM transactions WHERE id = ?",
     id,
@@ -75,10 +75,13 @@ function prove(id: string, txHash: string) {
 }
 
 /** Two requests of one time, of which the first is paid in the gap. */
-async function gap(): Promise<{ readonly paid: Item; readonly unpaid: Item }> {
+async function gap(): Promise<{
+  readonly paid: MerchantTransfer;
+  readonly unpaid: MerchantTransfer;
+}> {
   await world.settle();
   for (let at = 0; at < 2; at += 1) await world.order("A", "coin", 30 * minuteMs);
-  const [paid, unpaid] = world.requests as [Item, Item];
+  const [paid, unpaid] = world.requests as [MerchantTransfer, MerchantTransfer];
   await world.settle();
   world.requests.splice(1, 1);
   isLost = true;

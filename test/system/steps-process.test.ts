@@ -13,7 +13,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { describe, expect, it } from "vitest";
 import type { LedgerRecord } from "../../agent/ledger/records.ts";
 import { LedgerWatch } from "../../lab/faults/steps/ledger-watch.ts";
-import { type Asked, paidOnce } from "../../lab/faults/steps/orders.ts";
+import { type AskedPayment, paidOnce } from "../../lab/faults/steps/orders.ts";
 import { planOf, victims } from "../../lab/faults/steps/plan.ts";
 import { playStepsOf, stepsFamilies, stepsLackOf } from "../../lab/faults/steps/play.ts";
 import { Progress, steps } from "../../lab/faults/steps/steps.ts";
@@ -150,14 +150,14 @@ describe("the steps in a ledger", () => {
 });
 
 describe("the judge of the chain", () => {
-  const one: Asked = {
+  const one: AskedPayment = {
     orderId: "order-1",
     receiver: "r1",
     units: 5n,
     transactionId: "",
     status: 1,
   };
-  const two: Asked = { ...one, orderId: "order-2", receiver: "r2", units: 6n };
+  const two: AskedPayment = { ...one, orderId: "order-2", receiver: "r2", units: 6n };
   const payment = (txHash: string, receiver: string, units: bigint) => ({
     txHash,
     receiver,

@@ -13,7 +13,7 @@ import { createUtxoSender } from "../../chains/utxo/node-sender.ts";
 import { createUtxoWatcher } from "../../chains/utxo/node-watcher.ts";
 import { xrp } from "../../chains/xrp/family.ts";
 import type { FamilyKey } from "../../lab/faults/items/plants.ts";
-import { type Item, ItemWorld } from "../../lab/faults/items/world.ts";
+import { ItemWorld, type MerchantTransfer } from "../../lab/faults/items/world.ts";
 import { openLab, xrpOf } from "../chains/xrp-lab.ts";
 import { EsploraChain, serveEsplora } from "../support/esplora-chain.ts";
 import { inhabitant, sender, startTestNetwork } from "../support/tron-network.ts";
@@ -31,7 +31,7 @@ async function worldOf(family: FamilyKey): Promise<ItemWorld> {
   return world;
 }
 
-const rowOf = (world: ItemWorld, { id }: Item) =>
+const rowOf = (world: ItemWorld, { id }: MerchantTransfer) =>
   world.database.get<{ status: number; stage: string; amountReceivedUnits: string }>(
     "SELECT status, stage, amountReceivedUnits FROM transactions WHERE id = ?",
     id,
@@ -41,7 +41,7 @@ describe("told of other programs", () => {
   it("Scottcjn/Rustchain #5346: a start gives back payouts that are under way; here one stays open, and a block ends it", async () => {
     const world = await worldOf("tron");
     world.payOut("A", 0, world.nowMs + 300_000);
-    const [payout] = world.payouts as [Item];
+    const [payout] = world.payouts as [MerchantTransfer];
     await world.restart();
     await world.pass(3);
     expect(rowOf(world, payout)).toMatchObject({ status: 0, stage: "broadcast" });
@@ -64,7 +64,7 @@ describe("told of other programs", () => {
     async (family) => {
       const world = await worldOf(family);
       await world.order("A", "coin");
-      const [request] = world.requests as [Item];
+      const [request] = world.requests as [MerchantTransfer];
       world.payAll();
       await world.pass();
       for (let turn = 0; turn < 3; turn += 1) {

@@ -11,7 +11,7 @@ import { listFaults } from "../../gateway/store/faults.ts";
 import { askGap, type GapRow, listGaps } from "../../gateway/store/gaps.ts";
 import type { Plant } from "../../lab/faults/items/plant-makers.ts";
 import type { FamilyKey } from "../../lab/faults/items/plants.ts";
-import { type Item, ItemWorld } from "../../lab/faults/items/world.ts";
+import { ItemWorld, type MerchantTransfer } from "../../lab/faults/items/world.ts";
 
 const minuteMs = 60_000;
 let world: ItemWorld;
@@ -57,7 +57,7 @@ const alarms = () =>
   world.database.all<{ detail: string }>(
     "SELECT detail FROM audit WHERE act = 'alarm WATCHER_GAP'",
   );
-const rowOf = ({ id }: Item) =>
+const rowOf = ({ id }: MerchantTransfer) =>
   world.database.get<{ status: number; stage: string; amountReceivedUnits: string }>(
     "SELECT status, stage, amountReceivedUnits FROM transactions WHERE id = ?",
     id,
@@ -100,7 +100,7 @@ describe.each(["tron", "xrp"] as const)("a block of %s whose content nobody has"
   it("stops the chain for ten minutes, is then a gap with its alarm, and counts once it is filled", async () => {
     worldOf(family);
     const block = await loseABlock();
-    const [request] = world.requests as [Item];
+    const [request] = world.requests as [MerchantTransfer];
     await passes(minuteMs, 9);
     expect([gaps(), alarms()]).toEqual([[], []]);
     expect(world.watch.status().detail).toContain("NODE_PRUNED");
@@ -116,7 +116,7 @@ describe.each(["tron", "xrp"] as const)("a block of %s whose content nobody has"
     ]);
     // A later payment counts meanwhile, and the request of the gap does not end.
     await world.order("B", "coin");
-    const [, later] = world.requests as [Item, Item];
+    const [, later] = world.requests as [MerchantTransfer, MerchantTransfer];
     world.requests.splice(0, 1);
     world.payAll();
     world.requests.unshift(request);
@@ -150,7 +150,7 @@ describe("a gap", () => {
   it("that no node will ever fill is given up: the balance then says what came, once", async () => {
     worldOf("tron");
     const block = await loseABlock();
-    const [request] = world.requests as [Item];
+    const [request] = world.requests as [MerchantTransfer];
     await passes(minuteMs, 13);
     const by = { store: world.store, actor: "ayse", nowMs: world.nowMs } as never;
     expect(giveUpGap(by, `history/${world.network}/*/${block + 1}`, "no")).toMatchObject({
@@ -181,9 +181,9 @@ describe("a gap", () => {
       worldOf(family);
       await world.settle();
       await world.order("B", currency, 30 * minuteMs);
-      const [unpaid] = world.requests.splice(0) as [Item];
+      const [unpaid] = world.requests.splice(0) as [MerchantTransfer];
       const block = await loseABlock(currency);
-      const [request] = world.requests as [Item];
+      const [request] = world.requests as [MerchantTransfer];
       const decimals = world.currencies.find(({ id }) => id === currency)?.decimal ?? 0;
       await passes(minuteMs, 13);
       await passes(10 * minuteMs, 12);
@@ -261,7 +261,7 @@ describe("a gap", () => {
     ask();
     await passes(1_000, 3);
     expect(gaps()).toEqual([]);
-    expect(rowOf(world.requests[0] as Item)).toMatchObject({ stage: "completed" });
+    expect(rowOf(world.requests[0] as MerchantTransfer)).toMatchObject({ stage: "completed" });
   });
 
   it("lets no attempt that may be in it be called void", async () => {

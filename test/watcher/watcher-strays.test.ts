@@ -19,7 +19,7 @@ import {
 import { correctUnsweptBalances, unsweptBalanceOf } from "../../gateway/store/unswept-balances.ts";
 import type { Plant } from "../../lab/faults/items/plant-makers.ts";
 import type { FamilyKey } from "../../lab/faults/items/plants.ts";
-import { type Item, ItemWorld } from "../../lab/faults/items/world.ts";
+import { ItemWorld, type MerchantTransfer } from "../../lab/faults/items/world.ts";
 import { isLongTier } from "../../lab/kit/share.ts";
 
 interface Paid {
@@ -127,7 +127,7 @@ const alarms = () =>
   world.database.all<{ subject: string }>(
     "SELECT subject FROM audit WHERE act = 'alarm WATCHER_STRAYS'",
   );
-const rowOf = ({ id }: Item) =>
+const rowOf = ({ id }: MerchantTransfer) =>
   world.database.get<{ status: number; stage: string; amountReceivedUnits: string; late: number }>(
     "SELECT status, stage, amountReceivedUnits, late FROM transactions WHERE id = ?",
     id,
@@ -143,7 +143,7 @@ interface Story {
   readonly name: string;
   readonly family: FamilyKey;
   /** The payments of block `at`, to merchant A's request or account. */
-  readonly to: (request: Item, at: number, of: number) => Paid;
+  readonly to: (request: MerchantTransfer, at: number, of: number) => Paid;
   readonly isClosed?: boolean;
   /** Rows of `payments` in the end. */
   readonly rows: number;
@@ -151,7 +151,7 @@ interface Story {
 
 const accountOf = (address: string): string =>
   familyOf(world.network).accounts.payeeOf(address).address;
-const tagged = (request: Item, tag: number): string =>
+const tagged = (request: MerchantTransfer, tag: number): string =>
   joinAddress({ address: accountOf(request.address), tag: `${tag}` });
 
 const stories: readonly Story[] = [
@@ -205,7 +205,7 @@ describe("the 50,000th payment that nobody asked for costs what the 1,000th did"
     worldOf(family);
     await world.settle();
     await world.order("A", "coin", isClosed === true ? 1_000 : undefined);
-    const [request] = world.requests as [Item];
+    const [request] = world.requests as [MerchantTransfer];
     await world.settle();
     if (isClosed === true) expect(rowOf(request)).toMatchObject({ status: 2 });
     const costs: Cost[] = [];
@@ -238,7 +238,7 @@ describe("the 50,000th payment that nobody asked for costs what the 1,000th did"
       expect(alarms()).toHaveLength(kept === recordsMax && to(request, 0, 0).units > drop ? 1 : 0);
     // Another merchant's request is paid in the next block beside as many, and is not later for it.
     await world.order("B", "coin");
-    const other = world.requests.at(-1) as Item;
+    const other = world.requests.at(-1) as MerchantTransfer;
     const { address } = other;
     const units = 10n ** BigInt(world.currencies[0]?.decimal ?? 0);
     await costOf([
@@ -254,7 +254,7 @@ describe("sums of payments", () => {
     worldOf("bitcoin");
     await world.settle();
     await world.order("A", "coin");
-    const [request] = world.requests as [Item];
+    const [request] = world.requests as [MerchantTransfer];
     const half = { address: request.address, units: 50_000_000n };
     await block([...Array.from({ length: recordsMax }, () => ({ ...half, units: 300n })), half]);
     await block();
@@ -291,7 +291,7 @@ describe("sums of payments", () => {
       worldOf(family);
       await world.settle();
       await world.order("A", "coin", 1_000);
-      const [request] = world.requests as [Item];
+      const [request] = world.requests as [MerchantTransfer];
       await world.settle();
       await block([{ address: request.address, units: 300n }]);
       await block([{ address: request.address, units: 300n }]);
@@ -312,7 +312,7 @@ describe("sums of payments", () => {
     worldOf("xrp");
     await world.settle();
     await world.order("A", "coin");
-    const [request] = world.requests as [Item];
+    const [request] = world.requests as [MerchantTransfer];
     const one = { address: request.address, units: 100n };
     await block(Array.from({ length: recordsMax + 5 }, () => one));
     await block();
@@ -334,7 +334,7 @@ describe("sums of payments", () => {
     worldOf("evm");
     await world.settle();
     await world.order("A", "coin", 1_000);
-    const [request] = world.requests as [Item];
+    const [request] = world.requests as [MerchantTransfer];
     await world.settle();
     const dust = { address: request.address, units: 300n };
     const first = await block([dust]);
@@ -380,7 +380,7 @@ describe("sums of payments", () => {
     worldOf("xrp");
     await world.settle();
     await world.order("A", "coin");
-    const [request] = world.requests as [Item];
+    const [request] = world.requests as [MerchantTransfer];
     await block([{ address: tagged(request, 4_000_000_000), units: drop }]);
     await block();
     expect(sums()).toMatchObject([
@@ -400,7 +400,7 @@ describe("sums of payments", () => {
     worldOf("evm");
     await world.settle();
     await world.order("A", "coin", 1_000);
-    const [request] = world.requests as [Item];
+    const [request] = world.requests as [MerchantTransfer];
     await world.settle();
     const units = 10n ** 16n; // above the least payment
     const explained = (): bigint => {

@@ -5,7 +5,7 @@
 import type { Fault } from "../../../gateway/faults/fault.ts";
 import type { Plant } from "./plant-makers.ts";
 import type { Extent, FamilyKey, ItemCell } from "./plants.ts";
-import { type Item, ItemWorld, tokenContract } from "./world.ts";
+import { ItemWorld, type MerchantTransfer, tokenContract } from "./world.ts";
 
 export interface CellResult {
   readonly planted: readonly string[]; // the lines that bystanders saw
@@ -31,7 +31,7 @@ export async function runCell({ domain, family, plant, extent }: ItemCell): Prom
   };
 }
 
-interface Told {
+interface FaultReport {
   readonly bystanders: readonly string[];
   readonly during: readonly Fault[];
   readonly after: readonly Fault[];
@@ -44,7 +44,7 @@ async function story(
   plant: Plant | null,
   extent: Extent,
   shape: Plant | null = plant,
-): Promise<Told> {
+): Promise<FaultReport> {
   const world = new ItemWorld(family, plant);
   const { of } = shape as Plant;
   try {
@@ -142,7 +142,7 @@ function choosePayouts(world: ItemWorld, extent: Extent, hit: Set<string>): void
  * A token's fault is everybody's, and a hot wallet's is its merchant's sweeps. Orders that come
  * after an address that was passed over have other addresses.
  */
-function isHit({ of }: Plant, hit: ReadonlySet<string>, item: Item): boolean {
+function isHit({ of }: Plant, hit: ReadonlySet<string>, item: MerchantTransfer): boolean {
   if (of === "token") return item.currency === "token";
   if (of === "wallet" || of === "next") return item.merchant === "A";
   return hit.has(item.id);

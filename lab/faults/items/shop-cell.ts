@@ -25,7 +25,7 @@ import {
   shopPlants,
   type TargetPlant,
 } from "./shop-plants.ts";
-import { type Item, ItemWorld, networkOf } from "./world.ts";
+import { ItemWorld, type MerchantTransfer, networkOf } from "./world.ts";
 
 export interface ShopCellResult {
   readonly planted: readonly string[]; // the lines that bystanders saw
@@ -36,14 +36,16 @@ export interface ShopCellResult {
   readonly healthy: readonly string[]; // the same without the plant
 }
 
-interface Told {
+interface ShopReport {
   readonly bystanders: readonly string[];
   readonly during: readonly string[];
   readonly after: readonly string[];
   readonly left: readonly string[];
 }
 
-async function bothWays(story: (isPlanted: boolean) => Promise<Told>): Promise<ShopCellResult> {
+async function bothWays(
+  story: (isPlanted: boolean) => Promise<ShopReport>,
+): Promise<ShopCellResult> {
   const { bystanders: planted, during, after, left } = await story(true);
   const { bystanders: plain, left: healthy } = await story(false);
   return { planted, plain, during, after, left, healthy };
@@ -88,7 +90,7 @@ function runRowCell(family: FamilyKey, plant: RowPlant, extent: Extent): Promise
           );
       world.payAll();
       await world.settle();
-      const isHit = ({ id }: Item): boolean => kept.has(id);
+      const isHit = ({ id }: MerchantTransfer): boolean => kept.has(id);
       const bystanders = [
         ...world.trace(isHit),
         ...(["A", "B"] as const).flatMap((name) => world.shop.list(world.merchantOf(name), kept)),

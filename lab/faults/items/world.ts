@@ -69,7 +69,7 @@ function chainOn(family: FamilyKey, network: string): GatewayChain {
 }
 
 /** A payment request of a merchant, or a payout. */
-export interface Item {
+export interface MerchantTransfer {
   readonly merchant: "A" | "B";
   readonly id: string;
   readonly currency: string;
@@ -90,8 +90,8 @@ export class ItemWorld {
   readonly chain: FixtureChain;
   watch: ChainWatch;
   readonly currencies: readonly GatewayCurrency[];
-  readonly requests: Item[] = [];
-  readonly payouts: Item[] = [];
+  readonly requests: MerchantTransfer[] = [];
+  readonly payouts: MerchantTransfer[] = [];
   readonly planted: PlantedItems = {
     contracts: new Set(),
     accounts: new Set(),
@@ -379,21 +379,21 @@ export class ItemWorld {
    * The ends, sweeps, records, pages and callbacks of the items that are not left out, the chain's
    * state and its answer to `/ready?chain`.
    */
-  trace(isLeftOut: (item: Item) => boolean): readonly string[] {
+  trace(isLeftOut: (item: MerchantTransfer) => boolean): readonly string[] {
     const { database } = this.#db.store;
-    const rowOf = ({ id }: Item) =>
+    const rowOf = ({ id }: MerchantTransfer) =>
       database.get<{ status: number; stage: string; amountReceivedUnits: string; code: string }>(
         "SELECT status, stage, amountReceivedUnits, code FROM transactions WHERE id = ?",
         id,
       );
-    const sweepsOf = ({ address }: Item) =>
+    const sweepsOf = ({ address }: MerchantTransfer) =>
       database.all<object>(
         "SELECT currency, amountUnits, stage FROM transactions WHERE operation = 'sweep' AND depositAddress = ?",
         address,
       );
-    const unread = ({ currency, address }: Item): boolean =>
+    const unread = ({ currency, address }: MerchantTransfer): boolean =>
       this.watch.unreadSince({ currency, address }) !== null;
-    const shown = ({ id }: Item): unknown => this.shop.shownOrAside(id);
+    const shown = ({ id }: MerchantTransfer): unknown => this.shop.shownOrAside(id);
     return [
       ...this.requests
         .filter((one) => !isLeftOut(one))
@@ -435,7 +435,7 @@ export class ItemWorld {
 
   /** Requests and payouts that are at their end. */
   ended(): { readonly requests: number; readonly payouts: number } {
-    const count = (items: readonly Item[]): number =>
+    const count = (items: readonly MerchantTransfer[]): number =>
       items.filter(
         ({ id }) =>
           this.#db.store.database.get<{ status: number }>(

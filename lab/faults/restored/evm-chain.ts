@@ -3,7 +3,7 @@ import { createHash } from "node:crypto";
 import { getAddress } from "ethers";
 import type { Kit } from "../../kit/kit.ts";
 import { balanceWei, rpc } from "../../kit/rpc.ts";
-import type { Judged, Payment } from "../steps/chain.ts";
+import type { ChainJudgement, Payment } from "../steps/chain.ts";
 import type { RestoredChain } from "./chain.ts";
 import { Pace } from "./pace.ts";
 
@@ -58,7 +58,7 @@ export class EvmRestoredChain implements RestoredChain {
   }
 
   /** Reads every block. */
-  async judge(hotWalletAddress: string, receivers: readonly string[]): Promise<Judged> {
+  async judge(hotWalletAddress: string, receivers: readonly string[]): Promise<ChainJudgement> {
     const transactions = new Map<string, readonly Payment[]>();
     const height = Number(BigInt((await rpc(this.#url, "eth_blockNumber")) as string));
     for (let number = 0; number <= height; number += 1) {

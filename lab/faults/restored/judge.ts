@@ -2,7 +2,7 @@
  * The judge of a run of the stream `restored`: the chain says how often each receiver was paid.
  * Pure.
  */
-import type { Judged } from "../steps/chain.ts";
+import type { ChainJudgement } from "../steps/chain.ts";
 
 /** An order of a run, as the shop has it in its books. */
 export interface RestoredOrder {
@@ -22,7 +22,7 @@ export interface RestoredOrder {
  */
 export function judgedRun(
   orders: readonly RestoredOrder[],
-  { transactions, held, violations: found }: Judged,
+  { transactions, held, violations: found }: ChainJudgement,
 ): readonly string[] {
   const violations = [...found];
   const payments = [...transactions.values()].flat();

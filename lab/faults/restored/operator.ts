@@ -18,12 +18,12 @@ const listMax = 100;
 const plansMax = 4;
 const why = ["--reason", "seen in a block explorer"];
 
-interface Looked {
+interface OrderStates {
   readonly held: ReadonlySet<string>; // ids of the orders that the shop sees as held at the service
   readonly paid: ReadonlySet<string>; // the hot wallet's transactions that blocks have
 }
 
-interface Said {
+interface CommandOutput {
   readonly code: number | null;
   readonly output: string;
 }
@@ -50,7 +50,7 @@ export class RestoredOperator {
   }
 
   /** One look at all that may wait. */
-  async look(orders: readonly RestoredOrder[], { held, paid }: Looked): Promise<void> {
+  async look(orders: readonly RestoredOrder[], { held, paid }: OrderStates): Promise<void> {
     let isRecovery = false;
     for (const order of orders)
       if (held.has(order.transactionId)) isRecovery = (await this.#atGateway(order)) || isRecovery;
@@ -214,18 +214,18 @@ export class RestoredOperator {
     for (const { code, hint } of locks) this.#tell(`${code}: ${hint}`);
   }
 
-  async #gateway(...words: string[]): Promise<Said> {
+  async #gateway(...words: string[]): Promise<CommandOutput> {
     this.#tell(`autowithdraw-gateway ${words.join(" ")}`);
     const said = await this.#run(...words);
     if (said.code !== 0) this.#tell(`  ${said.output.trim().split("\n")[0]}`);
     return said;
   }
 
-  #run(...words: string[]): Promise<Said> {
+  #run(...words: string[]): Promise<CommandOutput> {
     return runGatewayCommand([...words, "--config", this.#kit.gatewayConfigPath]);
   }
 
-  async #cli(...words: string[]): Promise<Said> {
+  async #cli(...words: string[]): Promise<CommandOutput> {
     this.#tell(`autowithdraw ${words.join(" ")}`);
     const said = await this.#kit.cli(...words);
     if (said.code !== 0) this.#tell(`  ${said.output.trim().split("\n")[0]}`);

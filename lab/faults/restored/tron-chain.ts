@@ -7,7 +7,7 @@ import { TronWeb } from "tronweb";
 import type { Kit } from "../../kit/kit.ts";
 import { inhabitant } from "../../kit/tron-sender.ts";
 import { startTronNode, type TronNode } from "../../tron-node/tron-node.ts";
-import type { Judged, Payment } from "../steps/chain.ts";
+import type { ChainJudgement, Payment } from "../steps/chain.ts";
 import type { RestoredChain } from "./chain.ts";
 import { Pace } from "./pace.ts";
 
@@ -71,7 +71,7 @@ export class TronRestoredChain implements RestoredChain {
     this.#pace.isOn = isOn;
   }
 
-  async judge(hotWalletAddress: string, receivers: readonly string[]): Promise<Judged> {
+  async judge(hotWalletAddress: string, receivers: readonly string[]): Promise<ChainJudgement> {
     const own = hexOf(hotWalletAddress);
     const transactions = new Map<string, readonly Payment[]>();
     for (const { tx, result } of this.#node.chain.blocks.flatMap(({ done }) => done)) {

@@ -23,7 +23,7 @@ const lookMs = 400;
 /** Amounts in the chain's unit: below, and above the limit from which an operator approves. */
 const units = { usual: 2n, held: 5n } as const;
 
-export interface Played {
+export interface PlayReport {
   readonly orders: number;
   readonly waited: number; // orders that waited for a person
   readonly recoveries: number;
@@ -85,7 +85,11 @@ export class RestoredWorld {
   }
 
   /** One run; `tell` gets each line that somebody types. */
-  async play(plan: RunPlan, isRecovered: boolean, tell: (line: string) => void): Promise<Played> {
+  async play(
+    plan: RunPlan,
+    isRecovered: boolean,
+    tell: (line: string) => void,
+  ): Promise<PlayReport> {
     const { chain, finalMs } = this.#opened;
     const operator = new RestoredOperator(this.#kit, this.#agent, finalMs, tell);
     const before = await this.#stand(plan.atCopy, operator);

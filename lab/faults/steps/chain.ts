@@ -13,7 +13,7 @@ export interface Payment {
   readonly units: bigint;
 }
 
-export interface Judged {
+export interface ChainJudgement {
   /** Transactions of the hot wallet, with their payments to others. */
   readonly transactions: ReadonlyMap<string, readonly Payment[]>;
   /** The balance of each receiver, as the chain's own state has it. */
@@ -50,6 +50,6 @@ export interface StepsChain {
   disagrees(isOn: boolean): void;
   /** Another block in the place of the newest one; false where no block is ever replaced. */
   reorganises(): Promise<boolean>;
-  judge(hotWalletAddress: string, receivers: readonly string[]): Promise<Judged>;
+  judge(hotWalletAddress: string, receivers: readonly string[]): Promise<ChainJudgement>;
   close(): Promise<void>;
 }

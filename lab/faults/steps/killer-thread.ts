@@ -3,14 +3,14 @@
  * proxies and the fake nodes to serve, and would come milliseconds too late.
  */
 import { parentPort, workerData } from "node:worker_threads";
-import { type Kill, type Killed, killAll } from "./killer.ts";
+import { type Kill, type KillReport, killAll } from "./killer.ts";
 import { LedgerWatch } from "./ledger-watch.ts";
 import { Progress } from "./steps.ts";
 
 const watch = new LedgerWatch(workerData as string);
 let disarm: (() => void) | null = null;
 
-function answer(killed: Killed): void {
+function answer(killed: KillReport): void {
   disarm?.();
   disarm = null;
   parentPort?.postMessage(killed);

@@ -2,18 +2,18 @@
 import { join } from "node:path";
 import { Worker } from "node:worker_threads";
 import { projectRoot } from "../../kit/kit.ts";
-import type { Recorded } from "./steps.ts";
+import type { RecordedStep } from "./steps.ts";
 
 export interface Kill {
   readonly orderId: string;
-  readonly step: Recorded;
+  readonly step: RecordedStep;
   /** After one of these it is too late. */
-  readonly before: readonly Recorded[];
+  readonly before: readonly RecordedStep[];
   /** All are killed; the first one is the victim. */
   readonly pids: readonly number[];
 }
 
-export interface Killed {
+export interface KillReport {
   /** The victim was killed after the step and before any of the later ones. */
   readonly isMet: boolean;
   /** One of them was killed at least. */
@@ -32,14 +32,14 @@ export class RecordKiller {
   }
 
   /** To be called before the order is there, and again only after its end. */
-  kill(kill: Kill, withinMs: number): Promise<Killed> {
+  kill(kill: Kill, withinMs: number): Promise<KillReport> {
     return new Promise((resolve, reject) => {
       const timer = setTimeout(() => this.#worker.postMessage(null), withinMs);
       const end = (): void => {
         clearTimeout(timer);
         this.#worker.off("error", reject).off("message", take);
       };
-      const take = (killed: Killed): void => {
+      const take = (killed: KillReport): void => {
         end();
         resolve(killed);
       };
@@ -53,7 +53,7 @@ export class RecordKiller {
   }
 }
 
-export function killAll(pids: readonly number[]): Killed {
+export function killAll(pids: readonly number[]): KillReport {
   const killed = pids.map(isKilled);
   return { isMet: killed[0] === true, isKilled: killed.includes(true) };
 }

@@ -6,7 +6,7 @@ import { decimalText } from "../../deposits/test-network.ts";
 import type { Kit } from "../../kit/kit.ts";
 import { until } from "../../kit/processes.ts";
 import { createShop, type Shop } from "../../kit/shop.ts";
-import type { Judged, StepsChain } from "./chain.ts";
+import type { ChainJudgement, StepsChain } from "./chain.ts";
 
 const answerMs = 120_000;
 const endMs = 300_000;
@@ -17,7 +17,7 @@ const heldAboveUnits = 4n;
 /** So much of what reconcile printed is kept. */
 const bookCharactersMax = 2_000;
 
-export interface Asked {
+export interface AskedPayment {
   readonly orderId: string;
   readonly receiver: string;
   readonly units: bigint;
@@ -26,7 +26,7 @@ export interface Asked {
 }
 
 export class StepsOrders {
-  readonly asked: Asked[] = [];
+  readonly asked: AskedPayment[] = [];
   readonly #kit: Kit;
   readonly #chain: StepsChain;
   readonly #seed: string;
@@ -40,7 +40,7 @@ export class StepsOrders {
   }
 
   /** The next order, not posted yet. */
-  next(isHeld: boolean): Asked {
+  next(isHeld: boolean): AskedPayment {
     const number = this.asked.length + 1;
     const amount = (isHeld ? units.held : units.usual) * this.#chain.unit + BigInt(number);
     const receiver = this.#chain.receiver(`${this.#seed}/receiver/${number}`);
@@ -56,7 +56,7 @@ export class StepsOrders {
   }
 
   /** Posts until there is an answer, as a shop has to, harmless because of the orderId. */
-  async post(one: Asked): Promise<void> {
+  async post(one: AskedPayment): Promise<void> {
     const { orderId, receiver } = one;
     const order = {
       orderId,
@@ -76,7 +76,7 @@ export class StepsOrders {
   }
 
   /** Waits until the order is Completed, or has another end. */
-  async ended(one: Asked): Promise<void> {
+  async ended(one: AskedPayment): Promise<void> {
     if (one.status !== 0) return;
     const look = async (): Promise<true | undefined> => {
       one.status = (await this.#shop.transaction(one.transactionId)).status;
@@ -134,8 +134,8 @@ export class StepsOrders {
  * transaction, and the hot wallet made no other transaction.
  */
 export function paidOnce(
-  orders: readonly Asked[],
-  { transactions, held, violations: found }: Judged,
+  orders: readonly AskedPayment[],
+  { transactions, held, violations: found }: ChainJudgement,
 ): readonly string[] {
   const violations = [...found];
   const payments = [...transactions.values()].flat();

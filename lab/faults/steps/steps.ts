@@ -5,7 +5,7 @@
 import type { LedgerRecord } from "../../../agent/ledger/records.ts";
 
 /** A step that a record shows. */
-export type Recorded =
+export type RecordedStep =
   | "REQUESTED"
   | "APPROVED"
   | "INTENT"
@@ -16,14 +16,14 @@ export type Recorded =
   | "FINAL"
   | "REPORTED";
 
-export type StepName = Recorded | "ANSWERED" | "QUERIED" | "OFFERED" | "TAKEN";
+export type StepName = RecordedStep | "ANSWERED" | "QUERIED" | "OFFERED" | "TAKEN";
 
 export interface Step {
   readonly name: StepName;
   /** By the shop's answer, by a record, or by a call to a node that the proxy holds. */
   readonly by: "answer" | "record" | "first query" | "broadcast question" | "broadcast answer";
   /** A kill after this record has missed the step. */
-  readonly before: readonly Recorded[];
+  readonly before: readonly RecordedStep[];
   readonly says: string;
 }
 
@@ -102,7 +102,7 @@ const observed = { broadcast: "BROADCAST", included: "INCLUDED", final: "FINAL" 
 
 /** The steps of one payout that its records show. */
 export class Progress {
-  readonly reached = new Set<Recorded>();
+  readonly reached = new Set<RecordedStep>();
   readonly #orderId: string;
   #transactionId = "";
   #finalSeq: number | null = null;
@@ -118,7 +118,7 @@ export class Progress {
     if (step === "FINAL") this.#finalSeq ??= record.seq;
   }
 
-  #stepOf(record: LedgerRecord): Recorded | null {
+  #stepOf(record: LedgerRecord): RecordedStep | null {
     const { kind } = record;
     if (
       kind === "REQUESTED" &&

@@ -10,7 +10,7 @@ import type { Call } from "../../kit/holding-proxy.ts";
 import type { Kit } from "../../kit/kit.ts";
 import type { UtxoNode } from "../../utxo-node/daemon.ts";
 import { startUtxoNetwork, type UtxoTestNetwork } from "../../utxo-node/network.ts";
-import type { Judged, Payment, StepsChain } from "./chain.ts";
+import type { ChainJudgement, Payment, StepsChain } from "./chain.ts";
 
 const settings = {
   bitcoin: { id: "btc", prefix: "bcrt", chainId: "0f9188f13cb7b2c71f2a335e3a4fc328" },
@@ -170,7 +170,7 @@ export class UtxoStepsChain implements StepsChain {
   }
 
   /** Reads every block. */
-  async judge(hotWalletAddress: string, receivers: readonly string[]): Promise<Judged> {
+  async judge(hotWalletAddress: string, receivers: readonly string[]): Promise<ChainJudgement> {
     const outputs = new Map<string, { readonly address: string; readonly units: bigint }>();
     const transactions = new Map<string, readonly Payment[]>();
     const violations = this.#fault === null ? [] : [this.#fault];

@@ -11,11 +11,11 @@ import { Gate, type Hold, type HoldingProxy, startHoldingProxy } from "../../kit
 import { type Kit, startKit } from "../../kit/kit.ts";
 import { until } from "../../kit/processes.ts";
 import type { StepsChain } from "./chain.ts";
-import { type Killed, killAll, RecordKiller } from "./killer.ts";
+import { type KillReport, killAll, RecordKiller } from "./killer.ts";
 import { LedgerWatch } from "./ledger-watch.ts";
-import { type Asked, policyOf, StepsOrders } from "./orders.ts";
+import { type AskedPayment, policyOf, StepsOrders } from "./orders.ts";
 import type { Round, Victim } from "./plan.ts";
-import { Progress, type Recorded } from "./steps.ts";
+import { Progress, type RecordedStep } from "./steps.ts";
 
 /** As long as a machine needs that does much else. */
 const readyMs = 600_000;
@@ -24,9 +24,9 @@ const stepMs = 120_000;
 /** An order has to end before so many more are struck. */
 const openMax = 3;
 
-const missed: Killed = { isMet: false, isKilled: false };
+const missed: KillReport = { isMet: false, isKilled: false };
 
-export interface Struck {
+export interface StrikeReport {
   readonly isHit: boolean;
   readonly isReorganised: boolean;
 }
@@ -97,7 +97,7 @@ export class StepsWorld {
   }
 
   /** One order, and a kill at a step of its way. */
-  async strike(round: Round): Promise<Struck> {
+  async strike(round: Round): Promise<StrikeReport> {
     const { step, victim, also, hasCompany } = round;
     await this.#gatewayStart;
     await this.#pids();
@@ -106,7 +106,7 @@ export class StepsWorld {
     const hold = await this.#holdFor(round, order);
     const running = await this.#pids();
     const pids = (also === null ? [victim] : [victim, also]).map((one) => running[one]);
-    let [killed, isReorganised]: [Killed, boolean] = [missed, false];
+    let [killed, isReorganised]: [KillReport, boolean] = [missed, false];
     const follow = this.#prepares(round, order);
     try {
       const isHeld = hold !== null && step.by !== "record";
@@ -176,7 +176,7 @@ export class StepsWorld {
    * Holds the call by which the step is recognised, from before the order is there. REQUESTED holds
    * the first question too: with its answer known, the intent is in the same write.
    */
-  async #holdFor({ step }: Round, { receiver }: Asked): Promise<Hold | null> {
+  async #holdFor({ step }: Round, { receiver }: AskedPayment): Promise<Hold | null> {
     const chain = this.#chain;
     if (step.by === "broadcast question")
       return this.#gate.hold("question", (call) => chain.isBroadcast(call, receiver));
@@ -198,14 +198,18 @@ export class StepsWorld {
   }
 
   /** The shop's answer, or a record. */
-  async #killAt({ step }: Round, order: Asked, pids: readonly number[]): Promise<Killed> {
+  async #killAt(
+    { step }: Round,
+    order: AskedPayment,
+    pids: readonly number[],
+  ): Promise<KillReport> {
     if (step.by === "answer") {
       await this.orders.post(order);
       return killAll(pids);
     }
     const { name, before } = step;
     const killing = this.#killer.kill(
-      { orderId: order.orderId, step: name as Recorded, before, pids },
+      { orderId: order.orderId, step: name as RecordedStep, before, pids },
       stepMs,
     );
     // The record may come before the shop has its answer, and a dead gateway gives none.
@@ -218,10 +222,10 @@ export class StepsWorld {
   /** The call waits as long as the kill needs; the ledger has to have approved the payment. */
   async #killHeld(
     { step: { before } }: Round,
-    order: Asked,
+    order: AskedPayment,
     hold: Hold,
     pids: readonly number[],
-  ): Promise<Killed> {
+  ): Promise<KillReport> {
     await this.orders.post(order);
     const isInTime = await Promise.race([
       hold.first.then(() => true),
@@ -238,7 +242,7 @@ export class StepsWorld {
       : missed;
   }
 
-  #progressOf({ orderId }: Asked): Progress {
+  #progressOf({ orderId }: AskedPayment): Progress {
     const progress = new Progress(orderId);
     for (const record of this.#ledger.records) progress.take(record);
     return progress;
@@ -248,7 +252,7 @@ export class StepsWorld {
    * Lets a payment be on its way, or be in a block and not final, until the kill. @returns the way
    * to end it
    */
-  #prepares({ step }: Round, { orderId }: Asked): () => void {
+  #prepares({ step }: Round, { orderId }: AskedPayment): () => void {
     const progress = new Progress(orderId);
     return this.#ledger.follow((fresh) => {
       for (const record of fresh) progress.take(record);
@@ -259,7 +263,7 @@ export class StepsWorld {
   }
 
   /** An operator's yes, given until the ledger has it. */
-  async #approve({ transactionId }: Asked): Promise<void> {
+  async #approve({ transactionId }: AskedPayment): Promise<void> {
     const look = async (): Promise<true | undefined> => {
       const isThere = this.#ledger.records.some(
         (one) => one.kind === "APPROVED" && one.transactionId === transactionId,

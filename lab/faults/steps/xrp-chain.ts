@@ -5,7 +5,7 @@ import { codecs } from "../../xrp-node/codecs.ts";
 import { awaitXrp, servedByXrp } from "../../xrp-node/in-demo.ts";
 import { person } from "../../xrp-node/people.ts";
 import { startXrpNode, type XrpNode } from "../../xrp-node/xrp-node.ts";
-import type { Judged, Payment, StepsChain } from "./chain.ts";
+import type { ChainJudgement, Payment, StepsChain } from "./chain.ts";
 
 const chainId = 2;
 const id = "xrp";
@@ -75,7 +75,7 @@ export class XrpStepsChain implements StepsChain {
     return false;
   }
 
-  async judge(hotWalletAddress: string, receivers: readonly string[]): Promise<Judged> {
+  async judge(hotWalletAddress: string, receivers: readonly string[]): Promise<ChainJudgement> {
     const { chain } = this.#node;
     const transactions = new Map<string, readonly Payment[]>();
     const violations: string[] = [];
