@@ -4,7 +4,7 @@
  * something new is in it are they run again one by one.
  */
 import { SeededRandom } from "../kit/seeded.ts";
-import { type Coverage, Reached, type Trace } from "./coverage.ts";
+import { type Coverage, CoverageRecord, type Trace } from "./coverage.ts";
 import { mutate } from "./mutate.ts";
 import { runOnce, type Target } from "./target.ts";
 
@@ -50,7 +50,7 @@ class Hunt {
   readonly #target: Target;
   readonly #coverage: Coverage;
   readonly #random: SeededRandom;
-  readonly #reached = new Reached();
+  readonly #reached = new CoverageRecord();
   readonly #known: readonly Uint8Array[];
   readonly #pool: Uint8Array[] = [];
   readonly #failuresMax: number;
@@ -95,10 +95,10 @@ class Hunt {
     const traces: { readonly input: Uint8Array; readonly trace: Trace }[] = [];
     for (const input of this.#pool) traces.push({ input, trace: await this.#traced(input) });
     traces.sort((one, other) => one.input.length - other.input.length);
-    const reached = new Reached();
+    const reached = new CoverageRecord();
     const chosen: Uint8Array[] = [];
     for (const { input, trace } of traces) if (reached.add(trace) > 0) chosen.push(input);
-    const again = new Reached();
+    const again = new CoverageRecord();
     return chosen
       .reverse()
       .filter(

@@ -18,12 +18,12 @@ export function corpusFolder(target: string): string {
   return join(root, "test", "corpora", target);
 }
 
-export interface Kept {
+export interface CorpusInput {
   readonly name: string;
   readonly input: Uint8Array;
 }
 
-export function readCorpus(target: string): readonly Kept[] {
+export function readCorpus(target: string): readonly CorpusInput[] {
   const folder = corpusFolder(target);
   if (!existsSync(folder)) return [];
   const names = readdirSync(folder).sort();

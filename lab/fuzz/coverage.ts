@@ -97,7 +97,7 @@ export class Coverage {
 }
 
 /** Everything that ever ran. */
-export class Reached {
+export class CoverageRecord {
   readonly #gaps = new Map<string, Gaps>();
 
   /** How many blocks of it never ran before. */

@@ -7,7 +7,7 @@ import { SeededRandom } from "../kit/seeded.ts";
 
 const choiceBytes = 4;
 
-export class Drawn extends SeededRandom {
+export class InputRandom extends SeededRandom {
   readonly #input: Buffer;
   #at = 0;
 

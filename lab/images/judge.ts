@@ -50,7 +50,7 @@ export class Judge {
     try {
       return this.#start(image);
     } catch (error) {
-      const what = error instanceof Broken ? error.message : String(error);
+      const what = error instanceof BrokenInvariantError ? error.message : String(error);
       return {
         fate: "refused",
         violation: `${image.name}, of record ${image.moment.head.seq}: ${what}`,
@@ -110,10 +110,10 @@ function pressed(press: () => Verdict): Verdict {
   }
 }
 
-class Broken extends Error {}
+class BrokenInvariantError extends Error {}
 
 function must(condition: boolean, invariant: string): void {
-  if (!condition) throw new Broken(invariant);
+  if (!condition) throw new BrokenInvariantError(invariant);
 }
 
 function open(disk: MemoryDisk): ReturnType<typeof openLedger> | AgentError {
@@ -121,7 +121,7 @@ function open(disk: MemoryDisk): ReturnType<typeof openLedger> | AgentError {
     return openLedger({ disk, seal: testSeal, clock: () => 0 });
   } catch (error) {
     if (error instanceof AgentError) return error;
-    throw new Broken(`opening threw ${String(error)}`);
+    throw new BrokenInvariantError(`opening threw ${String(error)}`);
   }
 }
 
@@ -283,15 +283,15 @@ function goOn(kit: Kit): void {
   askForAll(kit);
 }
 
-type Of<K extends LedgerRecord["kind"]> = Extract<LedgerRecord, { kind: K }>;
+type RecordOf<K extends LedgerRecord["kind"]> = Extract<LedgerRecord, { kind: K }>;
 
 /** Tokens bound or signed since the start. */
-function signedSince(kit: Kit, seq: number): readonly (Of<"INTENT"> | Of<"SIGNED">)[] {
+function signedSince(kit: Kit, seq: number): readonly (RecordOf<"INTENT"> | RecordOf<"SIGNED">)[] {
   kit.settle();
   const { durableHead } = kit.signer.ledger;
   const since = durableHead.seq > seq ? kit.signer.ledger.read(seq + 1, durableHead.seq) : [];
   return since.filter(
-    (record): record is Of<"INTENT"> | Of<"SIGNED"> =>
+    (record): record is RecordOf<"INTENT"> | RecordOf<"SIGNED"> =>
       record.kind === "INTENT" || record.kind === "SIGNED",
   );
 }

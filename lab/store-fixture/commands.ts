@@ -4,7 +4,7 @@
  */
 import { runWords } from "../../gateway/command.ts";
 
-export interface Said {
+export interface CommandOutput {
   readonly text: string; // standard output and standard error, in their order
   readonly code: number;
 }
@@ -25,7 +25,7 @@ export async function sayCommand(
   configFile: string,
   words: readonly string[],
   nowMs: number,
-): Promise<Said> {
+): Promise<CommandOutput> {
   let text = "";
   const take = (part: string | Uint8Array): boolean => {
     text += part.toString();

@@ -18,14 +18,14 @@ import { shopToken } from "./world.ts";
 /** Each question with the lines of its answer, in the order in which they were asked. */
 export type Answers = Map<string, readonly string[]>;
 
-export interface Asked {
+export interface PageAnswer {
   readonly status: number;
   readonly link: string;
   readonly text: string;
 }
 
 /** A record as its shop reads it. */
-interface Shown {
+interface ShopRecord {
   readonly transactionId: string;
   readonly transactionType: 1 | 2;
   readonly orderId: string;
@@ -59,7 +59,11 @@ class Shop {
     this.shop = shop;
   }
 
-  async get(path: string, accept = "application/json", key = this.shop.readKey): Promise<Asked> {
+  async get(
+    path: string,
+    accept = "application/json",
+    key = this.shop.readKey,
+  ): Promise<PageAnswer> {
     this.#asked += 1;
     const token = shopToken(key, storyEnds, `question-${`${this.#asked}`.padStart(12, "0")}`);
     const headers = { signatureToken: token, accept };
@@ -79,16 +83,16 @@ const withoutId = (text: string): string =>
 
 const sha256 = (text: string): string => createHash("sha256").update(text).digest("hex");
 
-function recordsIn(text: string): readonly Shown[] {
+function recordsIn(text: string): readonly ShopRecord[] {
   try {
     const read = JSON.parse(text) as unknown;
-    return Array.isArray(read) ? (read as readonly Shown[]) : [];
+    return Array.isArray(read) ? (read as readonly ShopRecord[]) : [];
   } catch {
     return [];
   }
 }
 
-const whole = ({ status, link, text }: Asked): readonly string[] => [
+const whole = ({ status, link, text }: PageAnswer): readonly string[] => [
   `${status}`,
   ...(link === "" ? [] : [link]),
   ...text.split("\n"),
@@ -97,7 +101,7 @@ const whole = ({ status, link, text }: Asked): readonly string[] => [
 /**
  * A list whose records stand elsewhere as a whole: their orders, and the digest of every byte.
  */
-function short(asked: Asked): readonly string[] {
+function short(asked: PageAnswer): readonly string[] {
   const records = recordsIn(asked.text);
   if (records.length === 0) return whole(asked);
   const { status, link, text } = asked;
@@ -111,14 +115,14 @@ function short(asked: Asked): readonly string[] {
   ];
 }
 
-const nextOf = ({ link }: Asked): string | null =>
+const nextOf = ({ link }: PageAnswer): string | null =>
   /^<([^>]+)>; rel="next"$/.exec(link)?.[1] ?? null;
 
 /** A list page by page. */
 async function walk(answers: Answers, shop: Shop, path: string): Promise<void> {
   const lines: string[] = [];
   for (let next: string | null = path; next !== null; ) {
-    const page: Asked = await shop.get(next);
+    const page: PageAnswer = await shop.get(next);
     lines.push(...short(page));
     next = page.status === 200 ? nextOf(page) : null;
   }
@@ -168,8 +172,8 @@ async function askRecords(
   answers: Answers,
   gateway: Gateway,
   shop: Shop,
-): Promise<readonly Shown[]> {
-  const shown = new Map<string, Shown>();
+): Promise<readonly ShopRecord[]> {
+  const shown = new Map<string, ShopRecord>();
   for (const status of [0, 1, 2])
     for (const type of [1, 2])
       for (const currency of ["", ...currencyIds.map((id) => `&currency=${id}`)]) {
@@ -248,16 +252,17 @@ function masked(text: string, folder: string): string {
     .replaceAll("\r\n", "\n");
 }
 
-interface Known {
+interface FixtureRecords {
   readonly shops: readonly FixtureShop[];
-  readonly records: ReadonlyMap<string, readonly Shown[]>;
+  readonly records: ReadonlyMap<string, readonly ShopRecord[]>;
 }
 
 /** Texts to look for: each way in which `find` finds something, and ones that nothing has. */
-function textsToFind({ shops, records }: Known): readonly string[] {
+function textsToFind({ shops, records }: FixtureRecords): readonly string[] {
   const all = [...records.values()].flat();
-  const named = (orderId: string): Shown | undefined => all.find((one) => one.orderId === orderId);
-  const of = (orderIds: readonly string[], field: (one: Shown) => string): readonly string[] =>
+  const named = (orderId: string): ShopRecord | undefined =>
+    all.find((one) => one.orderId === orderId);
+  const of = (orderIds: readonly string[], field: (one: ShopRecord) => string): readonly string[] =>
     orderIds.flatMap((orderId) => {
       const one = named(orderId);
       return one === undefined || field(one) === "" ? [] : [field(one)];
@@ -360,7 +365,11 @@ const moreCommands: readonly string[] = [
   ...["audit", "alarms", "callbacks deliveries"].map((list) => `${list} --limit 10000 --json`),
 ];
 
-async function askCommands(answers: Answers, fixture: Fixture, known: Known): Promise<void> {
+async function askCommands(
+  answers: Answers,
+  fixture: Fixture,
+  known: FixtureRecords,
+): Promise<void> {
   const say = async (
     words: readonly string[],
     configFile = fixture.configFile,
@@ -458,7 +467,7 @@ async function askBooks(answers: Answers, gateway: Gateway, fixture: Fixture): P
 /** Asks everything. The fixture's folder is used up: ask each folder once. */
 export async function askAll(fixture: Fixture): Promise<Answers> {
   const answers: Answers = new Map();
-  const records = new Map<string, readonly Shown[]>();
+  const records = new Map<string, readonly ShopRecord[]>();
   const gateway = await openFixture(fixture);
   try {
     for (const [index, each] of fixture.shops.entries()) {

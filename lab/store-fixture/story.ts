@@ -36,7 +36,7 @@ export interface Deposit {
 }
 
 /** A payment that an agent makes: a withdrawal, a sweep or a top-up. */
-export interface Outgoing {
+export interface OutgoingPayment {
   readonly id: string;
   readonly network: string;
   readonly from: string;
@@ -233,7 +233,7 @@ export class Story {
       readonly amount: string;
     } & Partial<Record<string, unknown>>,
     mode: "auto" | "manual" = "auto",
-  ): Promise<Outgoing> {
+  ): Promise<OutgoingPayment> {
     const { network, contract } = this.currency(order.currency);
     const address =
       order.address ?? (mode === "auto" ? this.customer(network, 20 + this.#made) : undefined);
@@ -297,7 +297,7 @@ export class Story {
   /** The agent signs an attempt; later attempts keep the slot. */
   async sign(
     agent: FixtureAgent,
-    out: Outgoing,
+    out: OutgoingPayment,
     more: Partial<SignedEntry> = {},
   ): Promise<SignedAttempt> {
     this.world.sleep(minuteMs);
@@ -318,7 +318,7 @@ export class Story {
   }
 
   /** The agent approves, signs and hands over. */
-  async send(agent: FixtureAgent, out: Outgoing): Promise<SignedAttempt> {
+  async send(agent: FixtureAgent, out: OutgoingPayment): Promise<SignedAttempt> {
     await agent.decide(out.id, "approved", "", out.to);
     const signed = await this.sign(agent, out);
     await agent.broadcast(out.id, signed.hash);
@@ -328,7 +328,7 @@ export class Story {
   /** The attempt stands in a block, the newest one. */
   include(
     agent: FixtureAgent,
-    out: Outgoing,
+    out: OutgoingPayment,
     signed: SignedAttempt,
     change: Partial<ChainPayment> = {},
   ): void {
@@ -338,7 +338,7 @@ export class Story {
   /** The transaction of an attempt, for a block. */
   included(
     agent: FixtureAgent,
-    out: Outgoing,
+    out: OutgoingPayment,
     { hash, slot }: SignedAttempt,
     change: Partial<ChainPayment> = {},
   ): ChainPayment {
@@ -360,7 +360,7 @@ export class Story {
   /** All the way to the end. */
   async carryOut(
     agent: FixtureAgent,
-    out: Outgoing,
+    out: OutgoingPayment,
     change: Partial<ChainPayment> = {},
   ): Promise<SignedAttempt> {
     const signed = await this.send(agent, out);
@@ -425,7 +425,14 @@ export class Story {
   }
 
   /** A listed sweep or top-up as a payment of its agent. */
-  outgoingOf({ transactionId: id, network, from, to, asset, amount }: ListedSweep): Outgoing {
+  outgoingOf({
+    transactionId: id,
+    network,
+    from,
+    to,
+    asset,
+    amount,
+  }: ListedSweep): OutgoingPayment {
     const { contract } = this.currency(asset);
     return {
       id,

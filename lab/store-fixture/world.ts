@@ -88,7 +88,7 @@ interface Watch {
 }
 
 /** One run of the gateway on the folder. */
-interface Running {
+interface GatewayRun {
   readonly service: Service;
   readonly store: Store;
   readonly marks: AddressMarks;
@@ -127,7 +127,7 @@ export class World {
   >();
   readonly #readAt = new Map<string, number>();
   readonly #waitsRead = new Map<string, number>();
-  #running: Running | null = null;
+  #running: GatewayRun | null = null;
   #jti = 0;
 
   constructor(configFile: string, chains: Chains, nowMs: number) {
@@ -136,7 +136,7 @@ export class World {
     this.nowMs = nowMs;
   }
 
-  get running(): Running {
+  get running(): GatewayRun {
     if (this.#running === null) throw new Error("the gateway does not run");
     return this.#running;
   }
@@ -399,7 +399,7 @@ export class World {
     method: "GET" | "POST",
     path: string,
     body?: object,
-  ): Promise<Answered> {
+  ): Promise<ServiceAnswer> {
     this.#jti += 1;
     const token = shopToken(apiKey, this.nowMs, `fixture-request-${this.#jti}`);
     const response = await this.running.server.inject({
@@ -412,7 +412,7 @@ export class World {
   }
 }
 
-export interface Answered {
+export interface ServiceAnswer {
   readonly status: number;
   readonly body: unknown;
 }

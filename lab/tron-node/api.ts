@@ -3,7 +3,7 @@
  * /walletsolidity for what is solidified. Only what customers, watchers and tronweb ask. Source:
  * Tron's documentation of the HTTP API.
  */
-import type { Block, Chain, Done } from "./chain.ts";
+import type { Block, Chain, ExecutedTransaction } from "./chain.ts";
 import { callContract, methodOf } from "./contracts.ts";
 import {
   addressOf,
@@ -22,7 +22,7 @@ import {
   type ReadTransaction,
   readHex,
   readJson,
-  Unreadable,
+  UnreadableTransactionError,
 } from "./transaction.ts";
 
 /** The chain as one node sees it: some blocks behind the others, or with fewer abilities. */
@@ -149,7 +149,7 @@ const answers: Readonly<Record<string, Answer>> = {
   listnodes: () => ({ nodes: [] }),
 };
 
-/** Undefined for a path that there is not. @throws Unreadable, Rejection */
+/** Undefined for a path that there is not. @throws UnreadableTransactionError, Rejection */
 export function answerOf(view: View, path: string, asked: Json): unknown {
   const [, room = "", verb = "", ...more] = path.split("/");
   const answer = Object.hasOwn(answers, verb) ? answers[verb] : undefined;
@@ -187,7 +187,7 @@ function placed(
   view: View,
   value: unknown,
   isSolid: boolean,
-): { readonly block: Block; readonly done: Done } | null {
+): { readonly block: Block; readonly done: ExecutedTransaction } | null {
   const place = view.chain.placeOf(String(value).toLowerCase());
   return place !== null && place.block.number <= top(view, isSolid) ? place : null;
 }
@@ -308,7 +308,7 @@ function refusal(code: string, message: string): Json {
 
 /** java-tron's answer to an unreadable question. */
 export function errorJson(error: unknown): Json {
-  if (error instanceof Unreadable)
+  if (error instanceof UnreadableTransactionError)
     return { Error: `class com.google.protobuf.InvalidProtocolBufferException : ${error.message}` };
   throw error;
 }

@@ -26,7 +26,7 @@ export interface ChainOptions {
   readonly parameters?: Partial<Parameters>;
 }
 
-export interface Done {
+export interface ExecutedTransaction {
   readonly tx: ReadTransaction;
   readonly result: Result;
 }
@@ -36,12 +36,12 @@ export interface Block {
   readonly id: string; // number(8) ‖ hash(24), hex
   readonly parentId: string;
   readonly timestampMs: number;
-  readonly done: readonly Done[];
+  readonly done: readonly ExecutedTransaction[];
   readonly root: string; // over its transactions
 }
 
 /** Which transactions of replaced blocks are pending again. */
-export type Kept = "all" | "none" | readonly string[];
+export type KeptTransactions = "all" | "none" | readonly string[];
 
 const referencesMax = 65_536;
 /** How far below the newest solidified block states are kept, for nodes that lag. */
@@ -108,7 +108,7 @@ export class Chain {
     return state;
   }
 
-  placeOf(txId: string): { readonly block: Block; readonly done: Done } | null {
+  placeOf(txId: string): { readonly block: Block; readonly done: ExecutedTransaction } | null {
     const number = this.#placed.get(txId);
     const block = number === undefined ? undefined : this.blocks[number];
     const done = block?.done.find(({ tx }) => tx.txId === txId);
@@ -160,7 +160,7 @@ export class Chain {
    * Transactions that are kept enter its first block after `empty` empty ones; those that the
    * branch does not let in are gone.
    */
-  replace(depth: number, { kept = "all" as Kept, empty = 0 } = {}): void {
+  replace(depth: number, { kept = "all" as KeptTransactions, empty = 0 } = {}): void {
     const from = this.head.number - depth + 1;
     if (depth < 1 || from <= this.solid) throw new Error("solidified blocks stay");
     const times = this.blocks.slice(from).map(({ timestampMs }) => timestampMs);
@@ -196,7 +196,7 @@ export class Chain {
     const timestampMs = Math.max(parent.timestampMs + this.slotMs, nowMs);
     const state = this.state.fork();
     let after = state;
-    const done: Done[] = [];
+    const done: ExecutedTransaction[] = [];
     const inBlock = new Set<string>();
     const moment = this.#moment((txId) => inBlock.has(txId) || this.#placed.has(txId), timestampMs);
     for (const tx of this.#pending) {

@@ -4,7 +4,7 @@
  * `visible` is asked for, base58. Source: Tron's documentation of the HTTP API.
  */
 import { TronWeb } from "tronweb";
-import type { Block, Done } from "./chain.ts";
+import type { Block, ExecutedTransaction } from "./chain.ts";
 import type { Json } from "./transaction.ts";
 
 const witness = `41${"57".repeat(20)}`;
@@ -33,7 +33,7 @@ export function blockJson(block: Block): Json {
     : { ...blockHeaderJson(block), transactions };
 }
 
-export function transactionJson({ tx, result }: Pick<Done, "tx" | "result">): Json {
+export function transactionJson({ tx, result }: Pick<ExecutedTransaction, "tx" | "result">): Json {
   return {
     ret: [{ contractRet: result.contractRet }],
     signature: tx.signatures,
@@ -43,7 +43,7 @@ export function transactionJson({ tx, result }: Pick<Done, "tx" | "result">): Js
   };
 }
 
-export function infoJson(block: Block, { tx, result }: Done): Json {
+export function infoJson(block: Block, { tx, result }: ExecutedTransaction): Json {
   const isCall = result.contract !== "";
   const internal = result.internal.map(
     ({ from, to, sun, note = "call", isRejected = false }, at) => ({

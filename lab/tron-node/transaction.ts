@@ -32,8 +32,8 @@ export interface ReadTransaction {
 }
 
 /** A transaction that java-tron could not take in, in its own words. */
-export class Unreadable extends Error {
-  override readonly name = "Unreadable";
+export class UnreadableTransactionError extends Error {
+  override readonly name = "UnreadableTransactionError";
 }
 
 interface RawMessage {
@@ -65,25 +65,28 @@ const { Transaction } = (
   globalThis as unknown as { readonly TronWebProto: { readonly Transaction: TransactionProto } }
 ).TronWebProto;
 
-/** A whole transaction as hex, as /wallet/broadcasthex takes it. @throws Unreadable */
+/**
+ * A whole transaction as hex, as /wallet/broadcasthex takes it.
+ * @throws UnreadableTransactionError
+ */
 export function readHex(text: unknown): ReadTransaction {
   if (typeof text !== "string" || !/^(?:[0-9a-fA-F]{2})+$/.test(text))
-    throw new Unreadable("INVALID hex String");
+    throw new UnreadableTransactionError("INVALID hex String");
   const bytes = Buffer.from(text, "hex");
   const message = parsed(() => Transaction.deserializeBinary(bytes));
   if (!bytes.equals(message.serializeBinary()))
-    throw new Unreadable("Protocol message has unknown fields or another order");
+    throw new UnreadableTransactionError("Protocol message has unknown fields or another order");
   return read(message);
 }
 
 /**
  * A whole transaction as JSON, as /wallet/broadcasttransaction takes it: tronweb has to find its
- * fields, its bytes and its id to be one. @throws Unreadable
+ * fields, its bytes and its id to be one. @throws UnreadableTransactionError
  */
 export function readJson(json: Json): ReadTransaction {
   const { raw_data_hex: rawHex, signature } = json;
   if (typeof rawHex !== "string" || !parsed(() => utils.transaction.txCheck(json))) {
-    throw new Unreadable("raw_data, raw_data_hex and txID do not belong together");
+    throw new UnreadableTransactionError("raw_data, raw_data_hex and txID do not belong together");
   }
   const message = new Transaction();
   message.setRawData(parsed(() => Transaction.raw.deserializeBinary(Buffer.from(rawHex, "hex"))));
@@ -130,10 +133,12 @@ function read(message: TransactionMessage): ReadTransaction {
   const contracts = raw?.getContractList() ?? [];
   const [contract] = contracts;
   if (raw === undefined || contract === undefined || contracts.length !== 1)
-    throw new Unreadable("No contract!");
+    throw new UnreadableTransactionError("No contract!");
   const type = typeNames[contract.getType()];
   if (type === undefined)
-    throw new Unreadable(`contract type ${contract.getType()} is not carried out by this fake`);
+    throw new UnreadableTransactionError(
+      `contract type ${contract.getType()} is not carried out by this fake`,
+    );
   const rawDataHex = Buffer.from(raw.serializeBinary()).toString("hex");
   const shown = parsed(() => utils.deserializeTx.deserializeTransaction(type, rawDataHex)) as Json;
   const rawData = shownFields(shown) as {
@@ -184,7 +189,7 @@ function parsed<T>(job: () => T): T {
   try {
     return job();
   } catch (error) {
-    throw new Unreadable(
+    throw new UnreadableTransactionError(
       error instanceof Error ? error.message : "Protocol message could not be read",
     );
   }

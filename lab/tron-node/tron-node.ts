@@ -4,7 +4,7 @@
  * Begins here for anybody who runs it inside their own process; command.ts runs it as one of its
  * own.
  */
-import { Chain, type ChainOptions, type Kept } from "./chain.ts";
+import { Chain, type ChainOptions, type KeptTransactions } from "./chain.ts";
 import { Front, type FrontOptions, type Trouble } from "./front.ts";
 import { addressOf } from "./printing.ts";
 import type { Contract, ContractKind, State } from "./state.ts";
@@ -113,7 +113,7 @@ export class TronNode {
       halt: () => this.chain.halt(Number(asked.ms ?? 0)),
       replace: () =>
         this.chain.replace(Number(asked.depth), {
-          kept: (asked.kept ?? "all") as Kept,
+          kept: (asked.kept ?? "all") as KeptTransactions,
           empty: Number(asked.empty ?? 0),
         }),
       hold: () => this.chain.hold(),

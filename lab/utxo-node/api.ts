@@ -37,7 +37,7 @@ const malformed = (words: string): Reply => ({ status: 400, body: words });
 const idForm = /^[0-9a-fA-F]{64}$/;
 const numberForm = /^[0-9]{1,10}$/;
 
-interface Placed {
+interface PlacedTransaction {
   readonly transaction: IndexedTransaction;
   readonly block: IndexedBlock | null;
 }
@@ -163,7 +163,7 @@ function historyAnswer(
       transaction.outputs.map((output, vout) => [`${transaction.txid}:${vout}`, output] as const),
     ),
   );
-  const isNamed = ({ transaction }: Placed): boolean =>
+  const isNamed = ({ transaction }: PlacedTransaction): boolean =>
     transaction.outputs.some((one) => one.address === address) ||
     transaction.spent.some((id) => outputs.get(id)?.address === address);
   const mine = all.filter(isNamed);
@@ -178,7 +178,7 @@ function historyAnswer(
 }
 
 function shownAs(
-  { transaction: { txid, spent, outputs: made }, block }: Placed,
+  { transaction: { txid, spent, outputs: made }, block }: PlacedTransaction,
   outputs: ReadonlyMap<string, IndexedOutput>,
 ) {
   const vin = spent.map((id) => {
@@ -249,14 +249,14 @@ export async function sent({ node }: Server, raw: string): Promise<Reply> {
   }
 }
 
-function placedIn({ blocks, mempool }: Sight): readonly Placed[] {
+function placedIn({ blocks, mempool }: Sight): readonly PlacedTransaction[] {
   return [
     ...blocks.flatMap((block) => block.transactions.map((transaction) => ({ transaction, block }))),
     ...mempool.map((transaction) => ({ transaction, block: null })),
   ];
 }
 
-function spentIn(all: readonly Placed[]): ReadonlyMap<string, Placed> {
+function spentIn(all: readonly PlacedTransaction[]): ReadonlyMap<string, PlacedTransaction> {
   return new Map(
     all.flatMap((placed) => placed.transaction.spent.map((id) => [id, placed] as const)),
   );

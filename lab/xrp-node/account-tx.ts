@@ -3,7 +3,7 @@
  * is answered is the part of the asked one that the node has without a hole up to its newest
  * ledger. Source: xrpl.org, account_tx; rippled's handler for API version 1.
  */
-import type { Done } from "./chain.ts";
+import type { ValidatedTransaction } from "./chain.ts";
 import type { Json } from "./codecs.ts";
 import { doneJson, metaJson } from "./printing.ts";
 import { Refusal } from "./refusal.ts";
@@ -58,7 +58,11 @@ function bound(asked: unknown, usual: number): number {
   return typeof asked === "number" && asked >= 0 ? asked : usual;
 }
 
-function startOf(ordered: readonly Done[], marker: unknown, isForward: boolean): number {
+function startOf(
+  ordered: readonly ValidatedTransaction[],
+  marker: unknown,
+  isForward: boolean,
+): number {
   if (marker === undefined) return 0;
   const { ledger, seq } = (marker ?? {}) as Json;
   if (typeof ledger !== "number" || typeof seq !== "number")
@@ -74,6 +78,6 @@ function startOf(ordered: readonly Done[], marker: unknown, isForward: boolean):
   return at === -1 ? ordered.length : at;
 }
 
-function itemOf({ chain }: View, done: Done): Json {
+function itemOf({ chain }: View, done: ValidatedTransaction): Json {
   return { meta: metaJson(done), tx: doneJson(chain, done), validated: true };
 }

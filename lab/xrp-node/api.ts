@@ -11,7 +11,7 @@ import { accountRoot, ctidOf, doneJson, ledgerJson, metaJson, txJson } from "./p
 import { Refusal } from "./refusal.ts";
 import { codeOf, messageOf } from "./results.ts";
 import { type Account, accountFlags, type State } from "./state.ts";
-import { type ReadTransaction, readBlob, Unreadable } from "./transaction.ts";
+import { type ReadTransaction, readBlob, UnreadableBlobError } from "./transaction.ts";
 import { completeLedgers, hasLedger, type View } from "./view.ts";
 
 type Answer = (view: View, asked: Json) => Json;
@@ -246,7 +246,7 @@ function read(blob: unknown): ReadTransaction {
   try {
     return readBlob(blob);
   } catch (error) {
-    if (!(error instanceof Unreadable)) throw error;
+    if (!(error instanceof UnreadableBlobError)) throw error;
     throw new Refusal("invalidTransaction", 0, "", { error_exception: error.message });
   }
 }

@@ -3,7 +3,7 @@
  * own that only closing moves, or at a pace by the wall clock. A closed ledger stays.
  */
 import { codecs, keysOf, sha512Half } from "./codecs.ts";
-import { type Opened, OpenLedger } from "./open-ledger.ts";
+import { OpenLedger, type OpenLedgerTransaction } from "./open-ledger.ts";
 import { mainRules, type Rules } from "./rules.ts";
 import { State } from "./state.ts";
 import type { ReadTransaction } from "./transaction.ts";
@@ -25,11 +25,11 @@ export interface Ledger {
   readonly closeTime: number; // seconds since 2000-01-01
   readonly parentCloseTime: number;
   readonly totalDrops: bigint;
-  readonly done: readonly Done[];
+  readonly done: readonly ValidatedTransaction[];
   readonly state: State;
 }
 
-export interface Done extends Opened {
+export interface ValidatedTransaction extends OpenLedgerTransaction {
   readonly ledgerIndex: number;
   readonly place: number; // in its ledger
 }
@@ -50,8 +50,8 @@ export class Chain {
   readonly open: OpenLedger;
   readonly faucet = keysOf("faucet");
   readonly #options: ChainOptions;
-  readonly #placed = new Map<string, Done>();
-  readonly #of = new Map<string, Done[]>(); // by account, oldest first
+  readonly #placed = new Map<string, ValidatedTransaction>();
+  readonly #of = new Map<string, ValidatedTransaction[]>(); // by account, oldest first
   #ownMs: number;
 
   constructor(options: ChainOptions = {}) {
@@ -82,12 +82,12 @@ export class Chain {
     return this.ledgers[index - this.first.index];
   }
 
-  placeOf(hash: string): Done | undefined {
+  placeOf(hash: string): ValidatedTransaction | undefined {
     return this.#placed.get(hash);
   }
 
   /** Transactions that touched an account, oldest first. */
-  touching(address: string): readonly Done[] {
+  touching(address: string): readonly ValidatedTransaction[] {
     return this.#of.get(address) ?? [];
   }
 
@@ -115,7 +115,7 @@ export class Chain {
     this.open.begin(index + 1, after, again);
   }
 
-  #remember(done: Done): void {
+  #remember(done: ValidatedTransaction): void {
     this.#placed.set(done.tx.hash, done);
     const changed = done.changes.map(({ address }) => address);
     for (const address of new Set([...changed, ...namedIn(done.tx)])) {
@@ -125,7 +125,12 @@ export class Chain {
     }
   }
 
-  #ledger(index: number, done: readonly Done[], state: State, totalDrops: bigint): Ledger {
+  #ledger(
+    index: number,
+    done: readonly ValidatedTransaction[],
+    state: State,
+    totalDrops: bigint,
+  ): Ledger {
     const parent = this.ledgers.at(-1);
     const parentCloseTime = parent?.closeTime ?? 0;
     const nowS = Math.floor(this.nowMs / 1000) - rippleEpochS;

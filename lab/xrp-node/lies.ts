@@ -12,7 +12,7 @@ export type Lie =
   | { readonly kind: "odd"; readonly name: string; readonly value: unknown } // every field of this name
   | { readonly kind: "invents"; readonly drops: bigint }; // one more payment in account_tx, like its last
 
-type Told = Readonly<Record<string, unknown>>;
+type AnswerFields = Readonly<Record<string, unknown>>;
 
 export function lied(method: string, answer: Json, lies: readonly Lie[]): Json {
   return lies.reduce((told, lie) => tell(method, told, lie), answer);
@@ -33,7 +33,7 @@ function tell(method: string, answer: Json, lie: Lie): Json {
 }
 
 function otherAccount(answer: Json, lie: Lie & { readonly kind: "balance" | "sequence" }): Json {
-  const account = answer.account_data as Told | undefined;
+  const account = answer.account_data as AnswerFields | undefined;
   if (account === undefined || (lie.address !== undefined && lie.address !== account.Account))
     return answer;
   const change =
@@ -42,9 +42,12 @@ function otherAccount(answer: Json, lie: Lie & { readonly kind: "balance" | "seq
 }
 
 /** Objects with metadata: an answer to tx, and the items of account_tx. */
-function otherMeta(told: Told, lie: Lie & { readonly kind: "delivered" | "result" }): Told {
-  const meta = told.meta as Told | undefined;
-  const hash = told.hash ?? (told.tx as Told | undefined)?.hash;
+function otherMeta(
+  told: AnswerFields,
+  lie: Lie & { readonly kind: "delivered" | "result" },
+): AnswerFields {
+  const meta = told.meta as AnswerFields | undefined;
+  const hash = told.hash ?? (told.tx as AnswerFields | undefined)?.hash;
   if (meta === undefined || (lie.hash !== undefined && lie.hash !== hash)) return told;
   const change =
     lie.kind === "result"
@@ -53,7 +56,7 @@ function otherMeta(told: Told, lie: Lie & { readonly kind: "delivered" | "result
   return { ...told, meta: { ...meta, ...change } };
 }
 
-function otherHash(told: Told, from: number): Told {
+function otherHash(told: AnswerFields, from: number): AnswerFields {
   const index = Number(told.ledger_index ?? told.seq ?? -1);
   const isMeant = index >= from && index >= 0;
   const name = typeof told.ledger_hash === "string" ? "ledger_hash" : "hash";
@@ -84,17 +87,18 @@ function hidden(method: string, answer: Json, hashes: readonly string[] | undefi
       searched_all: true,
     };
   if (method !== "account_tx" || !Array.isArray(answer.transactions)) return answer;
-  const shown = (answer.transactions as readonly Told[]).filter(
-    ({ tx }) => !isHidden((tx as Told).hash),
+  const shown = (answer.transactions as readonly AnswerFields[]).filter(
+    ({ tx }) => !isHidden((tx as AnswerFields).hash),
   );
   return { ...answer, transactions: shown };
 }
 
 function invented(method: string, answer: Json, drops: bigint): Json {
-  const items = method === "account_tx" ? ((answer.transactions ?? []) as readonly Told[]) : [];
+  const items =
+    method === "account_tx" ? ((answer.transactions ?? []) as readonly AnswerFields[]) : [];
   const last = items.at(-1);
   if (last === undefined) return answer;
-  const [tx, meta] = [last.tx as Told, last.meta as Told];
+  const [tx, meta] = [last.tx as AnswerFields, last.meta as AnswerFields];
   const amounts = { Amount: String(drops), DeliverMax: String(drops) };
   const more = { ...last, tx: { ...tx, ...amounts, hash: sha512Half(String(tx.hash)) } };
   return {
@@ -104,10 +108,10 @@ function invented(method: string, answer: Json, drops: bigint): Json {
 }
 
 /** Every object of an answer, from the outside in. */
-function walk(value: unknown, change: (told: Told) => Told): unknown {
+function walk(value: unknown, change: (told: AnswerFields) => AnswerFields): unknown {
   if (Array.isArray(value)) return value.map((one) => walk(one, change));
   if (typeof value !== "object" || value === null) return value;
   return Object.fromEntries(
-    Object.entries(change(value as Told)).map(([name, one]) => [name, walk(one, change)]),
+    Object.entries(change(value as AnswerFields)).map(([name, one]) => [name, walk(one, change)]),
   );
 }

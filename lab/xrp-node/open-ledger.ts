@@ -15,7 +15,7 @@ export interface Change {
   readonly after: Account;
 }
 
-export interface Opened {
+export interface OpenLedgerTransaction {
   readonly tx: ReadTransaction;
   readonly result: Result;
   readonly changes: readonly Change[];
@@ -40,7 +40,7 @@ export class OpenLedger {
   readonly #rules: Rules;
   index: number;
   state: State;
-  opened: Opened[] = [];
+  opened: OpenLedgerTransaction[] = [];
   queue: ReadTransaction[] = [];
   held: ReadTransaction[] = [];
   /** The price of a place in this ledger. */
@@ -140,7 +140,7 @@ export class OpenLedger {
   }
 
   /** Notes the accounts that changed, which take the transaction for their newest. */
-  #seal(opened: Omit<Opened, "changes">, after: State): void {
+  #seal(opened: Omit<OpenLedgerTransaction, "changes">, after: State): void {
     const changes = after.changedSince(this.state).map((address) => {
       const before = this.state.account(address) ?? null;
       return { address, before, after: after.account(address)! };

@@ -16,7 +16,7 @@ export interface Person {
   readonly privateKey: string;
 }
 
-export interface Sent {
+export interface SubmittedBlob {
   readonly hash: string;
   readonly blob: string;
   readonly result: Result;
@@ -42,21 +42,21 @@ export class People {
   }
 
   /** From the faucet, into the open ledger. */
-  fund(address: string, drops: bigint, tag?: number): Sent {
+  fund(address: string, drops: bigint, tag?: number): SubmittedBlob {
     return this.pay(this.faucet, address, drops, tag);
   }
 
   /** A payment in XRP, into the open ledger, whatever its result. */
-  pay(from: Person, to: string, drops: bigint, tag?: number, more: Json = {}): Sent {
+  pay(from: Person, to: string, drops: bigint, tag?: number, more: Json = {}): SubmittedBlob {
     return this.submit(from, { ...payment(to, String(drops), tag), ...more });
   }
 
   /** AccountSet with SetFlag: 1 RequireDest, 3 DisallowXRP, 9 DepositAuth. */
-  setFlag(from: Person, flag: 1 | 3 | 9): Sent {
+  setFlag(from: Person, flag: 1 | 3 | 9): SubmittedBlob {
     return this.submit(from, { TransactionType: "AccountSet", SetFlag: flag });
   }
 
-  submit(from: Person, fields: Json): Sent {
+  submit(from: Person, fields: Json): SubmittedBlob {
     const blob = this.sign(from, fields);
     const tx = readBlob(blob);
     return { hash: tx.hash, blob, result: this.#chain.open.submit(tx).result };

@@ -2,7 +2,12 @@
  * Transactions, metadata and ledgers as rippled's API version 1 prints them. Source: xrpl.org,
  * transaction metadata, tx, account_tx and ledger.
  */
-import { type Chain, closeTimeResolutionS, type Done, type Ledger } from "./chain.ts";
+import {
+  type Chain,
+  closeTimeResolutionS,
+  type Ledger,
+  type ValidatedTransaction,
+} from "./chain.ts";
 import { accountIndex, type Json } from "./codecs.ts";
 import type { Change } from "./open-ledger.ts";
 import type { Account } from "./state.ts";
@@ -16,12 +21,19 @@ export function txJson({ fields, hash, type }: ReadTransaction): Json {
 }
 
 /** A transaction of a closed ledger. */
-export function doneJson(chain: Chain, { tx, ledgerIndex }: Done): Json {
+export function doneJson(chain: Chain, { tx, ledgerIndex }: ValidatedTransaction): Json {
   const { closeTime } = chain.ledger(ledgerIndex)!;
   return { ...txJson(tx), date: closeTime, inLedger: ledgerIndex, ledger_index: ledgerIndex };
 }
 
-export function metaJson({ tx, changes, result, place, delivered, ledgerIndex }: Done): Json {
+export function metaJson({
+  tx,
+  changes,
+  result,
+  place,
+  delivered,
+  ledgerIndex,
+}: ValidatedTransaction): Json {
   const isTold = delivered !== null;
   const isPartial = isTold && JSON.stringify(delivered) !== JSON.stringify(tx.fields.Amount);
   return {
@@ -34,7 +46,7 @@ export function metaJson({ tx, changes, result, place, delivered, ledgerIndex }:
 }
 
 /** The compact identifier: C, ledger, place and network in hex. */
-export function ctidOf({ ledgerIndex, place }: Done, networkId: number): string {
+export function ctidOf({ ledgerIndex, place }: ValidatedTransaction, networkId: number): string {
   const hex = (value: number, digits: number): string =>
     value.toString(16).toUpperCase().padStart(digits, "0");
   return `C${hex(ledgerIndex, 7)}${hex(place, 4)}${hex(networkId, 4)}`;

@@ -14,8 +14,8 @@ export interface ReadTransaction {
 }
 
 /** A blob that rippled does not take for a transaction, in its own words. */
-export class Unreadable extends Error {
-  override readonly name = "Unreadable";
+export class UnreadableBlobError extends Error {
+  override readonly name = "UnreadableBlobError";
 }
 
 /** "TXN" and a zero byte. */
@@ -23,22 +23,25 @@ const idPrefix = "54584E00";
 const fullyCanonical = 0x8000_0000;
 const required = ["TransactionType", "Account", "Fee", "SigningPubKey", "Sequence"] as const;
 
-/** @throws Unreadable for other bytes than a transaction's, or a signature that is not its key's */
+/**
+ * @throws UnreadableBlobError for other bytes than a transaction's, or a signature that is not its
+ * key's
+ */
 export function readBlob(text: unknown): ReadTransaction {
   if (typeof text !== "string" || !/^(?:[0-9a-fA-F]{2})+$/.test(text))
-    throw new Unreadable("invalid blob");
+    throw new UnreadableBlobError("invalid blob");
   const blob = text.toUpperCase();
   const fields = decoded(blob);
   for (const name of required) {
     if (fields[name] === undefined)
-      throw new Unreadable(`Field '${name}' is required but missing.`);
+      throw new UnreadableBlobError(`Field '${name}' is required but missing.`);
   }
   if (fields.TransactionType === "Payment") {
     for (const name of ["Destination", "Amount"])
       if (fields[name] === undefined)
-        throw new Unreadable(`Field '${name}' is required but missing.`);
+        throw new UnreadableBlobError(`Field '${name}' is required but missing.`);
   }
-  if (!isSigned(fields)) throw new Unreadable("fails local checks: Invalid signature.");
+  if (!isSigned(fields)) throw new UnreadableBlobError("fails local checks: Invalid signature.");
   return readFields(fields, blob);
 }
 
@@ -74,9 +77,11 @@ function decoded(blob: string): Json {
     fields = binary.decode(blob) as Json;
     if (binary.encode(fields) === blob) return fields;
   } catch (error) {
-    throw new Unreadable(error instanceof Error ? error.message : "the blob could not be read");
+    throw new UnreadableBlobError(
+      error instanceof Error ? error.message : "the blob could not be read",
+    );
   }
-  throw new Unreadable("the blob is not in canonical form");
+  throw new UnreadableBlobError("the blob is not in canonical form");
 }
 
 function isSigned(fields: Json): boolean {

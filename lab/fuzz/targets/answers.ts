@@ -47,10 +47,10 @@ const receipt = {
   ...{ gasUsed: "0x5208", effectiveGasPrice: "0x3b9aca00", logs: [log] },
 };
 
-type Read = (result: unknown) => { readonly number: number; readonly asSaid: unknown };
+type NumberReader = (result: unknown) => { readonly number: number; readonly asSaid: unknown };
 
 /** Each reader beside one plain number that it read, and where the node said that number. */
-const readers: Readonly<Record<string, Read>> = {
+const readers: Readonly<Record<string, NumberReader>> = {
   h: (result) => ({ number: readHead(result).number, asSaid: (result as typeof block).number }),
   b: (result) => ({
     number: readBlock(result, true).number,

@@ -39,14 +39,14 @@ const seed = (head: string, body: string, more: readonly string[] = []): Uint8Ar
   bytes([head, ...headers, ...more, "", body].join("\n"));
 const methods = ["GET", "POST", "PUT", "HEAD", "OPTIONS", "DELETE", "PATCH"];
 
-interface Parsed {
+interface ParsedRequest {
   readonly method: string;
   readonly url: string;
   readonly headers: Record<string, string>;
   readonly body: string;
 }
 
-function parse(input: Uint8Array): Parsed | null {
+function parse(input: Uint8Array): ParsedRequest | null {
   const text = Buffer.from(input).toString("latin1");
   const end = text.indexOf("\n\n");
   const [first = "", ...rest] = (end < 0 ? text : text.slice(0, end)).split("\n");

@@ -6,7 +6,7 @@
 import { drawImage, type Image, segmentFile } from "../../images/image.ts";
 import { Judge } from "../../images/judge.ts";
 import { type Story, tellStory } from "../../images/story.ts";
-import { choices, Drawn } from "../drawn.ts";
+import { choices, InputRandom } from "../drawn.ts";
 import { bytes, must, type Target } from "../target.ts";
 
 const stories = 4;
@@ -15,14 +15,14 @@ const segmentBytesMax = 4_000;
 const choicesMost = 8;
 const drawBytes = 4 * choicesMost;
 
-interface Told {
+interface JudgedStory {
   readonly story: Story;
   readonly judge: Judge;
 }
 
-const told = new Map<number, Told>();
+const told = new Map<number, JudgedStory>();
 
-function storyAt(seed: number): Told {
+function storyAt(seed: number): JudgedStory {
   const known = told.get(seed);
   if (known !== undefined) return known;
   const story = tellStory({ seed, records, segmentBytesMax });
@@ -51,7 +51,7 @@ export const ledgerImages: Target = {
   seeds: [none, none.map((_, at) => at * 7), Buffer.concat([none, bytes('{"seq":')])],
   make: (random) => choices(choicesMost, random),
   run(input) {
-    const random = new Drawn(input.subarray(0, drawBytes));
+    const random = new InputRandom(input.subarray(0, drawBytes));
     const { story, judge } = storyAt(random.below(stories));
     const image = drawImage(story, random);
     const tail = input.subarray(drawBytes);

@@ -5,7 +5,7 @@
 import { codes } from "../../../base/codes.ts";
 import { buildTransfer } from "../../../chains/tron/transaction.ts";
 import { plain, sender, token, transferBy } from "../../kit/tron-values.ts";
-import { choices, Drawn } from "../drawn.ts";
+import { choices, InputRandom } from "../drawn.ts";
 import { must, type Target } from "../target.ts";
 import { judgeBytes, judgeTransfer } from "../tron-judged.ts";
 import { mutateRawData } from "../tron-mutations.ts";
@@ -41,6 +41,6 @@ export const transfers: Target = {
   words: [],
   seeds: [new Uint8Array(4), new Uint8Array(64).fill(1), new Uint8Array(64).fill(0xfe)],
   make: (random) => choices(64, random),
-  run: (input) => void judgeTransfer(new Drawn(input)),
+  run: (input) => void judgeTransfer(new InputRandom(input)),
   shapes: { choices: { from: 1_000, of: (size) => new Uint8Array(size) } },
 };

@@ -3,7 +3,7 @@
  * reach: held, refused, and top-ups at every step of their way.
  */
 import { networks } from "../setting.ts";
-import type { Outgoing, SignedAttempt, Story } from "../story.ts";
+import type { OutgoingPayment, SignedAttempt, Story } from "../story.ts";
 
 const currency = "usdt-erc20";
 
@@ -34,7 +34,7 @@ export async function playKinds(story: Story) {
     ({ from, to, status }) => status === 0 && (from === hot || to === hot),
   );
   const sweeps = own.filter(({ kind }) => kind === "sweep");
-  const topUpOf = (index: number): Outgoing => {
+  const topUpOf = (index: number): OutgoingPayment => {
     const found = own.find(
       ({ kind, sweep }) => kind === "topup" && sweep === sweeps[index]?.transactionId,
     );

@@ -4,7 +4,14 @@ import { orderSweep } from "../../../gateway/operator/sweeps.ts";
 import type { FixtureAgent } from "../agent.ts";
 import type { ChainPayment } from "../chain.ts";
 import { networks } from "../setting.ts";
-import type { Deposit, ListedSweep, Outgoing, Shop, SignedAttempt, Story } from "../story.ts";
+import type {
+  Deposit,
+  ListedSweep,
+  OutgoingPayment,
+  Shop,
+  SignedAttempt,
+  Story,
+} from "../story.ts";
 import { fine } from "./fine.ts";
 
 export async function playOpen(
@@ -56,12 +63,16 @@ async function playLast(story: Story, shop: Shop): Promise<void> {
     world.store.write((database) => pauseCallbacks(database, by, failing.callbackId));
 }
 
-interface Sent {
-  readonly out: Outgoing;
+interface SentPayment {
+  readonly out: OutgoingPayment;
   readonly signed: SignedAttempt;
 }
 
-async function playOpenWithdrawals(story: Story, shop: Shop, agent: FixtureAgent): Promise<Sent> {
+async function playOpenWithdrawals(
+  story: Story,
+  shop: Shop,
+  agent: FixtureAgent,
+): Promise<SentPayment> {
   const { world } = story;
   const order = (orderId: string, currency = "usdt-erc20", amount = "1.5") =>
     story.withdraw(shop, { currency, amount, orderId, metadata: { open: orderId } });
@@ -98,7 +109,7 @@ async function playOpenWithdrawals(story: Story, shop: Shop, agent: FixtureAgent
   return { out, signed: await story.send(agent, out) };
 }
 
-async function playOpenSweeps(story: Story, shop: Shop, agent: FixtureAgent): Promise<Sent> {
+async function playOpenSweeps(story: Story, shop: Shop, agent: FixtureAgent): Promise<SentPayment> {
   const { world } = story;
   for (const number of [1, 2, 3, 4]) {
     const paid = await story.deposit(shop, {

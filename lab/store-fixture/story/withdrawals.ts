@@ -2,7 +2,7 @@
 import { assignPayment } from "../../../gateway/operator/assigning.ts";
 import type { FixtureAgent } from "../agent.ts";
 import { goneCurrency, networks } from "../setting.ts";
-import type { Outgoing, Shop, Story } from "../story.ts";
+import type { OutgoingPayment, Shop, Story } from "../story.ts";
 import { fine } from "./fine.ts";
 
 const minuteMs = 60_000;
@@ -28,7 +28,7 @@ async function playPaidOut(story: Story, shop: Shop, agent: FixtureAgent): Promi
     amount: string,
     orderId: string,
     more: object = {},
-  ): Promise<Outgoing> => story.withdraw(shop, { currency, amount, orderId, ...more });
+  ): Promise<OutgoingPayment> => story.withdraw(shop, { currency, amount, orderId, ...more });
   await story.carryOut(
     agent,
     await order("eth", "0.05", "out-auto", { metadata: { payout: "week 5" } }),
@@ -55,7 +55,7 @@ async function playPaidOut(story: Story, shop: Shop, agent: FixtureAgent): Promi
 /** On the chain without the payment: reverted, its slot used by others, cancelled by its agent. */
 async function playFailed(story: Story, shop: Shop, agent: FixtureAgent): Promise<void> {
   const { world } = story;
-  const order = (orderId: string, more: object = {}): Promise<Outgoing> =>
+  const order = (orderId: string, more: object = {}): Promise<OutgoingPayment> =>
     story.withdraw(shop, { currency: "usdt-erc20", amount: "2", orderId, ...more });
   await story.carryOut(agent, await order("out-reverted"), { isReverted: true });
   const replaced = await order("out-replaced");
@@ -88,7 +88,7 @@ async function playFailed(story: Story, shop: Shop, agent: FixtureAgent): Promis
 /** Ended before any signature: by policy, by a person, by the shop, by time; and one renewed. */
 async function playUnsigned(story: Story, shop: Shop, agent: FixtureAgent): Promise<void> {
   const { world } = story;
-  const order = (orderId: string, more: object = {}): Promise<Outgoing> =>
+  const order = (orderId: string, more: object = {}): Promise<OutgoingPayment> =>
     story.withdraw(shop, { currency: "usdt-erc20", amount: "7", orderId, ...more });
   await agent.decide((await order("out-denied")).id, "refused", "POLICY_DENIED");
   const held = await order("out-held-refused");
@@ -108,7 +108,7 @@ async function playUnsigned(story: Story, shop: Shop, agent: FixtureAgent): Prom
 /** A chain without slots: an attempt that no block takes any more, and another after it. */
 async function playVoid(story: Story, shop: Shop, agent: FixtureAgent): Promise<void> {
   const { world } = story;
-  const order = (orderId: string): Promise<Outgoing> =>
+  const order = (orderId: string): Promise<OutgoingPayment> =>
     story.withdraw(shop, { currency: "trx", amount: "20", orderId });
   const ended = await order("out-void");
   await story.send(agent, ended);
@@ -128,7 +128,7 @@ async function playAssigned(story: Story, shop: Shop, agent: FixtureAgent): Prom
   const { world } = story;
   const hot = agent.hot(networks.ethereum);
   const { contract } = story.currency("usdt-erc20");
-  const order = (orderId: string, amount: string): Promise<Outgoing> =>
+  const order = (orderId: string, amount: string): Promise<OutgoingPayment> =>
     story.withdraw(shop, { currency: "usdt-erc20", amount, orderId });
   const failed = await order("out-assigned", "8");
   await agent.decide(failed.id, "refused", "POLICY_ABOVE_DAY");
