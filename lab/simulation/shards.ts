@@ -22,7 +22,7 @@ export interface Failure {
 }
 
 /** The result of a worker's part. */
-export interface Done extends Part {
+export interface ShardReport extends Part {
   readonly hashes: string; // one for every seed, sixteen hex digits each
   readonly steps: number;
   readonly apart: number; // see RunResult
@@ -66,12 +66,12 @@ export async function runShards({
   const partSeeds = Math.min(partSeedsMax, Math.ceil(seeds / workers));
   for (let at = 0; at < seeds; at += partSeeds)
     waiting.push({ from: from + at, seeds: Math.min(partSeeds, seeds - at) });
-  const done = new Map<number, Done>();
+  const done = new Map<number, ShardReport>();
   const traces = createHash("sha256");
   const failures: Failure[] = [];
   let [steps, apart, seedsDone, next] = [0, 0, 0, from];
   let cells: Cells = {};
-  const take = (part: Done): void => {
+  const take = (part: ShardReport): void => {
     done.set(part.from, part);
     seedsDone += part.seeds;
     apart += part.apart;
@@ -91,7 +91,7 @@ export async function runShards({
   return { failures, traceHash: traces.digest("hex"), steps, apart, cells };
 }
 
-function work(folder: string, waiting: Part[], take: (done: Done) => void): Promise<void> {
+function work(folder: string, waiting: Part[], take: (done: ShardReport) => void): Promise<void> {
   const execArgv = [...process.execArgv, ...workerFlags];
   const child: ChildProcess = fork(
     fileURLToPath(new URL("./worker.js", import.meta.url)),
@@ -110,7 +110,7 @@ function work(folder: string, waiting: Part[], take: (done: Done) => void): Prom
       child.disconnect();
     };
     child.on("message", (message) => {
-      take(message as Done);
+      take(message as ShardReport);
       give();
     });
     child.on("error", reject);

@@ -10,7 +10,7 @@ import type { Run, RunResult } from "./run.ts";
 const triesMax = 500;
 
 /** The rest of a failing run. */
-export interface Shrunk {
+export interface ShrunkRun {
   readonly faults: readonly string[];
   readonly result: RunResult;
   readonly tries: number;
@@ -75,7 +75,7 @@ function kindOf(fault: string): string {
 }
 
 /** @param failing a run whose invariant was violated, with the faults that came true in it */
-export async function shrink(tree: Pick<Run, "runSeed">, failing: RunResult): Promise<Shrunk> {
+export async function shrink(tree: Pick<Run, "runSeed">, failing: RunResult): Promise<ShrunkRun> {
   const shrinking = new Shrinking(tree, failing);
   if (!(await shrinking.failsWith([]))) {
     await shrinking.withoutKinds();

@@ -24,14 +24,14 @@ const root = fileURLToPath(new URL("../../..", import.meta.url));
 const entry = "lab/simulation/run.ts";
 const trees = join(root, "dist", "simulated");
 
-interface Fake {
+interface Substitution {
   readonly file?: string; // only in this one
   readonly from: string;
   readonly to: string;
 }
 
 /** Everything else that the code imports is real. */
-const fakes: readonly Fake[] = [
+const fakes: readonly Substitution[] = [
   { from: "node:crypto", to: "lab/simulation/fakes/crypto.ts" },
   { file: "chains/curve/recover.ts", from: "./fast-curve.ts", to: "lab/simulation/fakes/curve.ts" },
   {

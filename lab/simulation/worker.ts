@@ -3,13 +3,13 @@
  * came of each.
  */
 import { type Cells, cellsOf, together } from "./cells.ts";
-import type { Done, Failure, Part } from "./shards.ts";
+import type { Failure, Part, ShardReport } from "./shards.ts";
 import { loadTree } from "./tree.ts";
 
 const tree = await loadTree(process.argv[2] ?? "");
 process.on("unhandledRejection", (error) => tree.rejected(error));
 
-async function run({ from, seeds }: Part): Promise<Done> {
+async function run({ from, seeds }: Part): Promise<ShardReport> {
   const hashes: string[] = [];
   const failures: Failure[] = [];
   let [steps, apart] = [0, 0];

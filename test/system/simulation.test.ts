@@ -14,7 +14,7 @@ import { afterAll, describe, expect, it } from "vitest";
 import type { Patch } from "../../lab/kit/patch.ts";
 import { isLongTier, share, shareOf } from "../../lab/kit/share.ts";
 import type { RunResult } from "../../lab/simulation/run.ts";
-import type { Shrunk } from "../../lab/simulation/shrink.ts";
+import type { ShrunkRun } from "../../lab/simulation/shrink.ts";
 import { worlds } from "../../lab/simulation/world/worlds.ts";
 import { startsTheBuild } from "../support/built.ts";
 
@@ -227,7 +227,7 @@ describe("the simulator", () => {
     }`;
     const { run, shrunk, again } = await inTree<{
       run: RunResult;
-      shrunk: Shrunk;
+      shrunk: ShrunkRun;
       again: RunResult;
     }>(deafToFailures, script);
     expect(shrunk.faults.length).toBeLessThanOrEqual(run.taken.length / 3);

@@ -17,7 +17,7 @@ export const constants = {
   W_OK: 2,
 };
 
-interface Open {
+interface OpenFile {
   readonly drive: Drive;
   readonly name: string; // "" for the folder itself
   readonly file: File | null;
@@ -43,7 +43,7 @@ export const disk: {
   writable: (bytes) => bytes,
 };
 
-const open = new Map<number, Open>();
+const open = new Map<number, OpenFile>();
 let nextFd = 10;
 
 /** Forgets every descriptor of the run before. */
@@ -71,7 +71,7 @@ function placeOf(path: string): { readonly drive: Drive; readonly name: string }
   return { drive, name };
 }
 
-function opened(fd: number): Open {
+function opened(fd: number): OpenFile {
   const found = open.get(fd);
   if (found === undefined) throw failure("EBADF", String(fd));
   return found;

@@ -9,8 +9,8 @@ import { type CoinTransaction, readCoinRaw } from "../world/coin-raw.ts";
 import { scriptOf } from "../world/coin-script.ts";
 import type { Order, Plan } from "../world/plan.ts";
 import { hotWallet, merchant } from "../world/setting.ts";
-import type { Money, MovedMoney, Whose } from "./money.ts";
-import type { End, Told } from "./payments.ts";
+import type { BytesOwner, Money, MovedMoney } from "./money.ts";
+import type { End, WithdrawalRow } from "./payments.ts";
 import { must, Violation } from "./violation.ts";
 
 /** The ceiling of one payment's fee, as the policy of these runs has it, in sat. */
@@ -159,7 +159,10 @@ export class CoinMoney implements Money {
 
   cancelled(): void {}
 
-  left(raw: string, { transactionId }: Whose): { readonly hash: string; readonly nonce: string } {
+  left(
+    raw: string,
+    { transactionId }: BytesOwner,
+  ): { readonly hash: string; readonly nonce: string } {
     const transaction = readCoinRaw(raw);
     const pin = transaction?.inputs[0]?.coin;
     if (transaction === null || pin === undefined)
@@ -255,7 +258,7 @@ export class CoinMoney implements Money {
     }
   }
 
-  told(rows: readonly Told[]): void {
+  told(rows: readonly WithdrawalRow[]): void {
     for (const { orderId, status, txHash, code } of rows) {
       const fate = this.#byOrder.get(orderId);
       if (fate === undefined || status === 0) continue;

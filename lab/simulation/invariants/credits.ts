@@ -25,7 +25,7 @@ export interface Credits {
 }
 
 /** A payment from outside as the chain has it. */
-export interface Came {
+export interface IncomingPayment {
   readonly receiver: string; // as the chain writes it
   readonly contract: string; // "" native
   readonly units: bigint;
@@ -35,7 +35,7 @@ export interface Came {
 /** `cameBy`: null for what never came from outside. */
 export function creditsAreTrue(
   { payments, requests }: Credits,
-  cameBy: (txHash: string) => Came | null,
+  cameBy: (txHash: string) => IncomingPayment | null,
   nameOf: (address: string) => string,
 ): void {
   const sums = new Map<string, bigint>();

@@ -8,7 +8,7 @@ import type { Withdrawal as Kept } from "../../../agent/signer/state/withdrawal.
 import { zeroHash } from "../../../protocol/identity.ts";
 import type { Head } from "../../../protocol/messages.ts";
 import { seal } from "../world/setting.ts";
-import type { Opened, Terms } from "./limits.ts";
+import type { RecoveredRecord, Terms } from "./limits.ts";
 import type { End } from "./payments.ts";
 import { RecordInvariants } from "./records.ts";
 import { must, Violation } from "./violation.ts";
@@ -233,7 +233,7 @@ export class DurableLedger {
   }
 
   /** This ledger's own attempts in the gateway's order count as released by it. */
-  #open(record: Opened): void {
+  #open(record: RecoveredRecord): void {
     this.#isHolding ||= record.bothRestored;
     this.#kept.clear();
     for (const one of this.#terms.stateOf(record).book.open) {

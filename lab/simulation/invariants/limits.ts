@@ -20,10 +20,10 @@ export interface Terms {
   /** The latest that an attempt may end now, where attempts end by expiry. */
   readonly endMax: () => number;
   /** The state that a recovered ledger begins with. */
-  readonly stateOf: (record: Opened) => CoreSnapshot;
+  readonly stateOf: (record: RecoveredRecord) => CoreSnapshot;
 }
 
-export type Opened = Extract<LedgerRecord, { kind: "RECOVERED" }>;
+export type RecoveredRecord = Extract<LedgerRecord, { kind: "RECOVERED" }>;
 
 export interface Attempt {
   readonly digest: string;

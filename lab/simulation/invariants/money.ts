@@ -3,11 +3,11 @@
  * family of chains. Types alone.
  */
 import type { DepositOrder, Order } from "../world/plan.ts";
-import type { End, Told } from "./payments.ts";
+import type { End, WithdrawalRow } from "./payments.ts";
 import type { Books, MovedRow } from "./sweeps.ts";
 
 /** Whose bytes they are, as the signer says. */
-export interface Whose {
+export interface BytesOwner {
   readonly transactionId: string;
 }
 
@@ -38,8 +38,8 @@ export interface Money {
   helped(transactionId: string): void;
   cancelled(orderId: string, nonce: number): void;
   /** Signed bytes that left a signer for the first time. */
-  left(raw: string, whose: Whose): { readonly hash: string; readonly nonce: string | number };
-  told(rows: readonly Told[]): void;
+  left(raw: string, whose: BytesOwner): { readonly hash: string; readonly nonce: string | number };
+  told(rows: readonly WithdrawalRow[]): void;
   isEnd(end: End, txHashes: readonly string[]): boolean;
   /**
    * Whether the chain can still take an attempt that left of this withdrawal, or paid by one.

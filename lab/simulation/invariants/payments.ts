@@ -14,7 +14,7 @@ import { Sweeps } from "./sweeps.ts";
 import { must, Violation } from "./violation.ts";
 
 /** A row of the gateway's table of withdrawals, as far as truth goes. */
-export interface Told {
+export interface WithdrawalRow {
   readonly id: string;
   readonly orderId: string;
   readonly status: 0 | 1 | 2;
@@ -292,7 +292,7 @@ export class Payments {
   }
 
   /** The statements of the gateway's database after a commit. */
-  told(rows: readonly Told[]): void {
+  told(rows: readonly WithdrawalRow[]): void {
     for (const { id, orderId, status, txHash, code } of rows) {
       const fate = this.#byOrder.get(orderId);
       if (fate === undefined) continue;

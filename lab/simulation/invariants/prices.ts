@@ -21,7 +21,7 @@ const attemptsMax = 14;
 /**
  * The attempt before an intent: when it became durable, in ledger time, and its tip; 0 for none.
  */
-interface Before {
+interface PrecedingAttempt {
   readonly at: number;
   readonly tipWei: bigint;
   /** An operator ordered the new one. */
@@ -34,7 +34,7 @@ interface Before {
  */
 export function priced(
   record: Extract<LedgerRecord, { kind: "INTENT" }>,
-  before: Before,
+  before: PrecedingAttempt,
   say: () => string,
 ): void {
   const gas = stage.family === "evm" ? BigInt(record.txParams.gasLimit ?? "0") : null;

@@ -17,7 +17,7 @@ import {
   isCancelling,
   isOver,
   Limits,
-  type Opened,
+  type RecoveredRecord,
   type Terms,
   type Withdrawal,
 } from "./limits.ts";
@@ -205,7 +205,7 @@ export class RecordInvariants {
    * A new ledger: what has ended is remembered, what had a slot keeps it, all else may be asked for
    * again.
    */
-  #opens(record: Opened, say: () => string): void {
+  #opens(record: RecoveredRecord, say: () => string): void {
     const state = this.#terms.stateOf(record);
     this.#sequence = record.sequence;
     this.#isLocked = false;

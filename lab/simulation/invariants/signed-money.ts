@@ -19,7 +19,7 @@ const marginMs = 120_000;
 const dayMs = 86_400_000;
 
 /** One payment as its bytes tell it; addresses as the family's bytes have them. */
-interface Paying {
+interface SignedPayment {
   readonly from: string;
   readonly to: string;
   readonly contract: string; // "" for coins
@@ -31,12 +31,12 @@ interface Paying {
 }
 
 /** One attempt that left. */
-interface Left extends Paying, SignedBytes {
+interface ReleasedAttempt extends SignedPayment, SignedBytes {
   readonly limitGroup: string;
 }
 
 /** The words of the merchant's own people, and the questions to them. */
-interface Known {
+interface MerchantWords {
   /** Every job of this id that the gateway ever made. */
   readonly jobsOf: (transactionId: string) => readonly Job[];
   /** Whether an operator said yes to it since a recovery quarantined it, or ever. */
@@ -50,11 +50,11 @@ interface Known {
 
 export class SignedMoney {
   readonly #policy: PolicySettings;
-  readonly #known: Known;
-  readonly #byId = new Map<string, Left[]>();
+  readonly #known: MerchantWords;
+  readonly #byId = new Map<string, ReleasedAttempt[]>();
   readonly #ownerOf = new Map<string, string>(); // by account and slot
 
-  constructor(policy: PolicySettings, known: Known) {
+  constructor(policy: PolicySettings, known: MerchantWords) {
     this.#policy = policy;
     this.#known = known;
   }
@@ -75,7 +75,7 @@ export class SignedMoney {
     const [job] = jobs;
     must(job !== undefined, "bytes that leave pay what a job asked for", say);
     if (job === undefined) return;
-    const left: Left = {
+    const left: ReleasedAttempt = {
       ...paying,
       signedAt,
       limitGroup: paying.isCancel ? "" : limitGroupOf(job),
@@ -88,12 +88,12 @@ export class SignedMoney {
   }
 
   /** A cancel is of the withdrawal's own slot, and pays nothing. */
-  #jobsOf(paying: Paying, id: string): readonly Job[] {
+  #jobsOf(paying: SignedPayment, id: string): readonly Job[] {
     const jobs = this.#known.jobsOf(id);
     return paying.isCancel ? jobs : jobs.filter((job) => this.#isFor(paying, job));
   }
 
-  #isFor({ from, to, contract, units }: Paying, job: Job): boolean {
+  #isFor({ from, to, contract, units }: SignedPayment, job: Job): boolean {
     const { contract: token = "", decimal = 0 } = currencies[job.currency] ?? {};
     const own = inBytes(hotWallet);
     const deposits = derivedAddresses(inBytes);
@@ -114,7 +114,7 @@ export class SignedMoney {
   /**
    * At most one of two attempts of a withdrawal can be paid, and a slot is of one withdrawal.
    */
-  #excludes(left: Left, id: string, say: () => string): void {
+  #excludes(left: ReleasedAttempt, id: string, say: () => string): void {
     const before = this.#byId.get(id) ?? [];
     if (left.validUntilMs === null) {
       const place = `${left.from} ${left.slot}`;
@@ -140,7 +140,7 @@ export class SignedMoney {
    * operator's by its mode only if every job that fits the bytes says so.
    */
   #ofActors(
-    { units, limitGroup, isCancel: isNothing, validUntilMs }: Left,
+    { units, limitGroup, isCancel: isNothing, validUntilMs }: ReleasedAttempt,
     jobs: readonly Job[],
     id: string,
     say: () => string,
@@ -167,7 +167,7 @@ export class SignedMoney {
   }
 
   /** One attempt within its ceiling, and of a day the dearest of each slot. */
-  #costs(left: Left, say: () => string): void {
+  #costs(left: ReleasedAttempt, say: () => string): void {
     const fees = (text: string): bigint => unitsIn(text, stage.coin.decimal);
     must(
       left.feeMax <= fees(this.#policy.maxFee),
@@ -196,7 +196,7 @@ export class SignedMoney {
   #withinLimits(limitGroup: string): void {
     const all = [...this.#byId.values()].flat().filter((one) => one.limitGroup === limitGroup);
     // A slot pays one of its attempts: it counts from the first one on.
-    const isFirst = (one: Left): boolean =>
+    const isFirst = (one: ReleasedAttempt): boolean =>
       one.slot === "" || all.find((each) => each.slot === one.slot) === one;
     const signed = all.filter(isFirst);
     // Nothing says that an attempt is void before its end and the margin.
@@ -211,7 +211,7 @@ export class SignedMoney {
   }
 }
 
-function readEvm(raw: string): Paying | null {
+function readEvm(raw: string): SignedPayment | null {
   const read = readRaw(raw);
   if (read?.payment == null) return null;
   const { from, nonce, feeMaxWei, gasLimit, payment } = read;
@@ -230,7 +230,7 @@ function readEvm(raw: string): Paying | null {
 }
 
 /** The limit of a call's energy leaves a coin or two open. */
-function readTron(raw: string): Paying | null {
+function readTron(raw: string): SignedPayment | null {
   const read = readTransfer(raw);
   if (read === null || read.owner !== read.signer) return null;
   const {

@@ -8,7 +8,7 @@ import type { Chain } from "../world/chain.ts";
 import type { DepositOrder } from "../world/plan.ts";
 import { isCancel, type SignedTransaction } from "../world/raw.ts";
 import { hotWallet, stage } from "../world/setting.ts";
-import { type Came, type Credits, creditsAreTrue } from "./credits.ts";
+import { type Credits, creditsAreTrue, type IncomingPayment } from "./credits.ts";
 import { must } from "./violation.ts";
 
 /** A row of the gateway's table of transactions, as far as sweeps go. */
@@ -227,7 +227,7 @@ export class Sweeps {
     must(rest === "", "no unit is lost between coming and arriving", () => rest);
   }
 
-  #cameBy(txHash: string): Came | null {
+  #cameBy(txHash: string): IncomingPayment | null {
     if (!this.#chain.outside.has(txHash)) return null;
     const block = this.#chain.includedIn(txHash);
     const payment = block?.included.find(({ transaction }) => transaction.hash === txHash)

@@ -7,7 +7,7 @@ import type { DepositOrder, Plan } from "../world/plan.ts";
 import { contract, hotWallet, stage } from "../world/setting.ts";
 import type { TronBlock, TronChain } from "../world/tron-chain.ts";
 import { addressHex, type SignedTransfer } from "../world/tron-raw.ts";
-import { type Came, creditsAreTrue } from "./credits.ts";
+import { creditsAreTrue, type IncomingPayment } from "./credits.ts";
 import type { MovedMoney } from "./money.ts";
 import { type Books, type MovedRow, OwnAddresses, restOf } from "./sweeps.ts";
 import { must } from "./violation.ts";
@@ -158,7 +158,7 @@ export class WaitingSweeps implements MovedMoney {
     must(rest === "", "no unit is lost between coming and arriving", () => rest);
   }
 
-  #cameBy(txHash: string): Came | null {
+  #cameBy(txHash: string): IncomingPayment | null {
     if (!this.#chain.outside.has(txHash)) return null;
     const transfer = this.#chain.doneOf(txHash)?.transfer;
     const nowhere = { receiver: "", contract: "", units: 0n };

@@ -19,9 +19,9 @@ import {
 } from "../world/setting.ts";
 import type { TronBlock, TronChain } from "../world/tron-chain.ts";
 import { addressHex, readTransfer, type SignedTransfer } from "../world/tron-raw.ts";
-import type { Money, MovedMoney, Whose } from "./money.ts";
+import type { BytesOwner, Money, MovedMoney } from "./money.ts";
 import { unitsIn, withinWindows } from "./payable.ts";
-import type { End, Told } from "./payments.ts";
+import type { End, WithdrawalRow } from "./payments.ts";
 import { must, Violation } from "./violation.ts";
 import { WaitingSweeps } from "./waiting-sweeps.ts";
 
@@ -144,7 +144,10 @@ export class WaitingMoney implements Money {
   helped(): void {}
   cancelled(): void {}
 
-  left(raw: string, { transactionId }: Whose): { readonly hash: string; readonly nonce: string } {
+  left(
+    raw: string,
+    { transactionId }: BytesOwner,
+  ): { readonly hash: string; readonly nonce: string } {
     const transfer = readTransfer(raw);
     if (transfer === null)
       throw new Violation("only a payment leaves", "bytes that are no transfer");
@@ -277,7 +280,7 @@ export class WaitingMoney implements Money {
     this.#moved.added(block);
   }
 
-  told(rows: readonly Told[]): void {
+  told(rows: readonly WithdrawalRow[]): void {
     // A gateway that lies says what it likes.
     if (this.#plan.liars === "gateway and nodes") return;
     for (const { orderId, status, txHash, code } of rows) {

@@ -18,7 +18,7 @@ interface Attempt {
   byCourier: boolean;
 }
 
-interface Waiting {
+interface WaitingWithdrawal {
   readonly attempts: Attempt[];
   ordered: "" | "replace" | "cancel"; // an operator's newest word, since the newest attempt
 }
@@ -26,7 +26,7 @@ interface Waiting {
 const lifetimeMsMax = 600_000;
 
 export class Waits {
-  readonly #waiting = new Map<string, Waiting>(); // by withdrawal
+  readonly #waiting = new Map<string, WaitingWithdrawal>(); // by withdrawal
   readonly #ownerOf = new Map<string, Attempt>(); // by hash
   readonly #timestamps = new Map<string, bigint>(); // the newest, by account
   readonly #manualReplaceAbove: (one: Withdrawal) => bigint | null;
@@ -37,7 +37,7 @@ export class Waits {
     this.#endMax = endMax;
   }
 
-  #of(transactionId: string): Waiting {
+  #of(transactionId: string): WaitingWithdrawal {
     const known = this.#waiting.get(transactionId) ?? { attempts: [], ordered: "" };
     this.#waiting.set(transactionId, known);
     return known;
@@ -165,7 +165,7 @@ export class Waits {
     this.#waiting.delete(transactionId);
   }
 
-  #isOver({ attempts }: Waiting): boolean {
+  #isOver({ attempts }: WaitingWithdrawal): boolean {
     return attempts.every(
       ({ txHash, byGateway, byCourier }) => txHash === "" || (byGateway && byCourier),
     );

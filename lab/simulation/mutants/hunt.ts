@@ -11,7 +11,7 @@ import { mutants } from "./all.ts";
 import type { Mutant } from "./mutant.ts";
 
 /** The result of the hunt for one mutant. */
-export interface Hunted {
+export interface HuntReport {
   readonly mutant: string;
   readonly schedules: number; // run until it was caught, or all of them
   readonly caught: boolean;
@@ -33,7 +33,7 @@ export interface Prey {
 }
 
 /** The answer of a hunter. */
-export type Found = Omit<Hunted, "mutant" | "elapsedMs">;
+export type HunterAnswer = Omit<HuntReport, "mutant" | "elapsedMs">;
 
 interface HuntOptions {
   readonly only: ReadonlySet<string> | null; // names; null for all
@@ -42,20 +42,20 @@ interface HuntOptions {
   readonly seeds: number; // most schedules for one mutant
   readonly workers: number;
   readonly monotonic: () => number;
-  readonly onHunted: (hunted: Hunted) => void;
+  readonly onHunted: (hunted: HuntReport) => void;
 }
 
 /**
  * @returns the result of each, in the order of the list. @throws Error when a patch does not fit or
  * a hunter fails
  */
-export async function hunt(options: HuntOptions): Promise<readonly Hunted[]> {
+export async function hunt(options: HuntOptions): Promise<readonly HuntReport[]> {
   const { only, world, workers } = options;
   const isMeant = (mutant: Mutant): boolean =>
     (only === null || only.has(mutant.name)) && (world === null || mutant.world === world);
   const waiting = mutants.filter(isMeant);
   const sound = buildTree();
-  const found = new Map<string, Hunted>();
+  const found = new Map<string, HuntReport>();
   const work = async (): Promise<void> => {
     for (let mutant = waiting.shift(); mutant !== undefined; mutant = waiting.shift()) {
       const hunted = await huntOne(mutant, sound, options);
@@ -71,7 +71,7 @@ async function huntOne(
   mutant: Mutant,
   sound: string,
   { from, seeds, monotonic }: HuntOptions,
-): Promise<Hunted> {
+): Promise<HuntReport> {
   const begunAt = monotonic();
   const folder = buildTree(mutant);
   if (folder === sound) throw new Error(`${mutant.name} changes nothing`);
@@ -83,14 +83,14 @@ async function huntOne(
   }
 }
 
-function sent(prey: Prey): Promise<Found> {
+function sent(prey: Prey): Promise<HunterAnswer> {
   const child: ChildProcess = fork(fileURLToPath(new URL("./hunter.js", import.meta.url)), [
     JSON.stringify(prey),
   ]);
   return new Promise((resolve, reject) => {
-    let said: Found | null = null;
+    let said: HunterAnswer | null = null;
     child.on("message", (message) => {
-      said = message as Found;
+      said = message as HunterAnswer;
     });
     child.on("error", reject);
     child.on("exit", (code) => {

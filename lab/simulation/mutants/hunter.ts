@@ -5,9 +5,9 @@
 import { loadTree } from "../tree.ts";
 import { worlds } from "../world/worlds.ts";
 import { mutants } from "./all.ts";
-import type { Found, Prey } from "./hunt.ts";
+import type { HunterAnswer, Prey } from "./hunt.ts";
 
-async function hunted({ mutant, folder, sound, from, seeds }: Prey): Promise<Found> {
+async function hunted({ mutant, folder, sound, from, seeds }: Prey): Promise<HunterAnswer> {
   const { when = () => true, world } = mutants.find((one) => one.name === mutant) ?? {};
   const first = from + (world === undefined ? 0 : worlds[world]);
   const tree = await loadTree(folder);

@@ -1,5 +1,5 @@
 /** The result of a hunt, for people and for programs. Touches nothing. */
-import type { Hunted } from "./hunt.ts";
+import type { HuntReport } from "./hunt.ts";
 
 /** Schedules are counted for those that were caught. */
 interface Summary {
@@ -10,7 +10,7 @@ interface Summary {
   readonly elapsedMs: number;
 }
 
-export function summaryOf(all: readonly Hunted[], elapsedMs: number): Summary {
+export function summaryOf(all: readonly HuntReport[], elapsedMs: number): Summary {
   const caught = all.filter((one) => one.caught);
   const counts = caught.map((one) => one.schedules).sort((a, b) => a - b);
   return {
@@ -27,7 +27,14 @@ export function summaryOf(all: readonly Hunted[], elapsedMs: number): Summary {
 }
 
 /** One line for an operator: whether, after how many, by what and on which seed. */
-export function lineOf({ mutant, caught, schedules, invariant, seed, elapsedMs }: Hunted): string {
+export function lineOf({
+  mutant,
+  caught,
+  schedules,
+  invariant,
+  seed,
+  elapsedMs,
+}: HuntReport): string {
   const seconds = (elapsedMs / 1000).toFixed(1);
   if (!caught) return `${mutant} is alive after ${schedules} schedules, ${seconds} s`;
   return `${mutant} was caught by schedule ${schedules} (seed ${seed}, ${seconds} s): ${invariant}`;

@@ -12,7 +12,7 @@ import type { Sightings } from "../../../protocol/sightings.ts";
 import { gatewayKey, merchant, network, wallet } from "../world/setting.ts";
 
 /** The terms of a job; the rest of it follows from the jobs before it. */
-export type Asked = Pick<
+export type FalseJobTerms = Pick<
   Job,
   "mode" | "orderId" | "currency" | "amount" | "address" | "issuedAt" | "expiresAt"
 >;
@@ -47,14 +47,14 @@ export class FalseGateway {
   }
 
   /** One more job at the end of the chain. */
-  order(asked: Asked): void {
+  order(asked: FalseJobTerms): void {
     const text = this.textOf(asked, this.#last.sequence + 1);
     this.texts.push(text);
     this.#last = { sequence: this.#last.sequence + 1, hash: jobHashOf(text) };
   }
 
   /** The text of a job at any place. */
-  textOf(asked: Asked, sequence: number): string {
+  textOf(asked: FalseJobTerms, sequence: number): string {
     const transactionId = transactionIdOf({
       merchant,
       operation: operationOf(asked.mode),

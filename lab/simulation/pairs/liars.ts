@@ -22,11 +22,11 @@ import {
   stage,
 } from "../world/setting.ts";
 import { waitingReceivers } from "../world/worlds.ts";
-import { type Asked, FalseGateway } from "./false-gateway.ts";
+import { FalseGateway, type FalseJobTerms } from "./false-gateway.ts";
 import { fairTxParams, falseTxParams } from "./false-parameters.ts";
 
 type Hello = CourierAnswers["hello"] & { readonly ok: boolean };
-type Said = Readonly<Record<string, unknown>> & { readonly ok: boolean };
+type SignerAnswer = Readonly<Record<string, unknown>> & { readonly ok: boolean };
 
 const minuteMs = 60_000;
 const hourMs = 60 * minuteMs;
@@ -283,7 +283,7 @@ export class Liars {
   }
 
   /** Something of their own, or an order of the shop, also with another content. */
-  #asked(): Asked {
+  #asked(): FalseJobTerms {
     const { random } = kernel;
     if (random.below("a plain order", 2) === 0) return this.#plain();
     const { orders, family } = this.#plan;
@@ -322,7 +322,7 @@ export class Liars {
   }
 
   /** Amounts that policy lets through by itself. */
-  #plain(): Asked {
+  #plain(): FalseJobTerms {
     const { random } = kernel;
     const address = (this.#plan.family === "evm" ? receivers : waitingReceivers)[0];
     const amount = random.pick("a small amount", ["0.1", "0.15", "0.2", "0.2"]);
@@ -464,7 +464,7 @@ export class Liars {
     await this.#ask(verb, { frames: [frame] });
   }
 
-  #ask(verb: string, body: object): Promise<Said | null> {
+  #ask(verb: string, body: object): Promise<SignerAnswer | null> {
     if (this.#socket === null || this.#socket.isEnded)
       this.#socket = new LocalSocket(this.#owner, this.#machine.signer, (message) =>
         this.#seen(message as never),
@@ -472,7 +472,7 @@ export class Liars {
     const asked = this.#socket.request(
       verb as keyof CourierRequests,
       body as never,
-    ) as Promise<Said>;
+    ) as Promise<SignerAnswer>;
     return asked.catch(() => null);
   }
 }
@@ -482,6 +482,6 @@ function contentOf({
   currency,
   amount,
   address,
-}: Order): Pick<Asked, "mode" | "currency" | "amount" | "address"> {
+}: Order): Pick<FalseJobTerms, "mode" | "currency" | "amount" | "address"> {
   return { mode, currency, amount, address };
 }

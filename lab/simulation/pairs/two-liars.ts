@@ -8,7 +8,7 @@ import type { Answer, CourierView, PushMessage } from "../../../agent/socket/ver
 import { AgentError } from "../../../base/fault.ts";
 import type { Job } from "../../../protocol/messages.ts";
 import { DurableLedger } from "../invariants/ledger.ts";
-import type { Opened } from "../invariants/limits.ts";
+import type { RecoveredRecord } from "../invariants/limits.ts";
 import { SignedMoney } from "../invariants/signed-money.ts";
 import { must, Violation, violationOf } from "../invariants/violation.ts";
 import { kernel, note } from "../kernel/kernel.ts";
@@ -90,7 +90,7 @@ export class TwoLiars {
   }
 
   /** Old checkpoints are removed: what one said is remembered. */
-  #stateOf(record: Opened): CoreSnapshot {
+  #stateOf(record: RecoveredRecord): CoreSnapshot {
     const state = this.#states.get(record.sha256) ?? this.machine.stateIn(record);
     this.#states.set(record.sha256, state);
     return state;
@@ -202,7 +202,8 @@ export class TwoLiars {
     const opened = this.#ledger.records.filter((record) => record.kind === "RECOVERED");
     if (opened.length !== this.#recoveries) {
       this.#recoveries = opened.length;
-      const state = opened.at(-1) === undefined ? null : this.#stateOf(opened.at(-1) as Opened);
+      const state =
+        opened.at(-1) === undefined ? null : this.#stateOf(opened.at(-1) as RecoveredRecord);
       const above = state?.book.open.filter(({ code }) => code.startsWith("POLICY_ABOVE")) ?? [];
       this.#quarantined = new Set(above.map((one) => one.transactionId));
     }

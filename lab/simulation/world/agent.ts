@@ -29,7 +29,7 @@ import { Drive } from "../kernel/drive.ts";
 import { kernel, note } from "../kernel/kernel.ts";
 import type { Owner } from "../kernel/scheduler.ts";
 import { meetForgery } from "./forger.ts";
-import { type ListeningSigner, LocalSocket, type Touched } from "./local-socket.ts";
+import { type ListeningSigner, LocalSocket, type RequestChange } from "./local-socket.ts";
 import { logOf } from "./log.ts";
 import type { Plan } from "./plan.ts";
 import { readBack } from "./read-back.ts";
@@ -84,7 +84,7 @@ interface Environment {
   /** Everything that leaves the signer. */
   readonly seen: (machine: Machine, message: Answer | PushMessage) => void;
   /** The courier's requests to the signer, as they arrive. */
-  readonly touched: Touched;
+  readonly touched: RequestChange;
   /** The signer's requests to the world if it cannot go on. */
   readonly thrown: (owner: Owner, error: unknown) => void;
 }

@@ -10,7 +10,7 @@ import { openWatcher } from "../../../chains/connect.ts";
 import type { WatcherNodes } from "../../../chains/nodes.ts";
 import { payeeOf } from "../../../chains/payees.ts";
 import { firstOther } from "./others.ts";
-import type { BadItem, Plan } from "./plan.ts";
+import type { BadItemKind, Plan } from "./plan.ts";
 import { network, contract as token } from "./setting.ts";
 
 /** The accounts of the merchant that has them. */
@@ -35,7 +35,7 @@ export function readerOf(
  * Opens a chain's nodes as the network does; `count` has the questions whose answer was a fault.
  */
 function badReader(
-  items: ReadonlySet<BadItem>,
+  items: ReadonlySet<BadItemKind>,
   { hotWallet, addresses }: BadMerchant,
   count: { questions: number },
 ): typeof openWatcher {

@@ -8,7 +8,7 @@ import type { Chain } from "./chain.ts";
 import type { FaultKind, Plan } from "./plan.ts";
 
 /** The run on this ground. */
-export interface Judged {
+export interface JudgedRun {
   readonly plan: Plan;
   readonly isFaulty: boolean;
   /** Asks invariants; one that does not hold ends the run. */
@@ -63,7 +63,7 @@ export interface ChainFixture {
   /** All figures named, for a replacement of an attempt of which a recovery kept only the hash. */
   readonly fullTxParams: Readonly<Record<string, string>>;
   /** Blocks come from now on. */
-  start(world: Judged): void;
+  start(world: JudgedRun): void;
   /** Faults that are there from the beginning. */
   begin(plan: Plan): void;
   /** Faults of this moment. */

@@ -7,7 +7,7 @@ import { createHash } from "node:crypto";
 import { kernel, note } from "../kernel/kernel.ts";
 import type { SignedTransaction } from "./raw.ts";
 
-export interface Included {
+export interface IncludedTransaction {
   readonly transaction: SignedTransaction;
   readonly status: 0 | 1;
   readonly gasUsed: bigint;
@@ -27,7 +27,7 @@ export interface Block {
   readonly parentHash: string;
   readonly timestamp: number;
   readonly baseFeeWei: bigint;
-  readonly included: readonly Included[];
+  readonly included: readonly IncludedTransaction[];
   /** The account's state after this block. */
   readonly nonce: number;
   readonly nativeWei: bigint;
@@ -215,7 +215,7 @@ export class Chain {
   mine(): Block {
     const { random } = kernel;
     let { nonce, nativeWei, tokenUnits } = this.top;
-    const included: Included[] = [];
+    const included: IncludedTransaction[] = [];
     const purses = new Map(this.top.purses);
     for (const [at, waiting] of this.pool) if (this.#isExpired(waiting)) this.pool.delete(at);
     for (const transaction of this.#incoming.splice(0)) {
@@ -255,7 +255,7 @@ export class Chain {
    */
   #mineDeposits(
     purses: Map<string, Purse>,
-    included: Included[],
+    included: IncludedTransaction[],
   ): { nativeWei: bigint; tokenUnits: bigint } {
     const got = { nativeWei: 0n, tokenUnits: 0n };
     for (const address of [...purses.keys()]) {
@@ -355,7 +355,7 @@ export class Chain {
     transaction: SignedTransaction,
     nativeWei: bigint,
     tokenUnits: bigint,
-  ): Included | null {
+  ): IncludedTransaction | null {
     const { payment, feeMaxWei, gasLimit, valueWei } = transaction;
     const { gasNative, gasToken } = this.#rules;
     const gasUsed = payment?.contract === "" ? gasNative : gasToken;
@@ -372,7 +372,7 @@ export class Chain {
   }
 
   #add(
-    included: readonly Included[],
+    included: readonly IncludedTransaction[],
     after: Pick<Block, "nonce" | "nativeWei" | "tokenUnits" | "purses">,
   ): Block {
     const number = this.blocks.length;

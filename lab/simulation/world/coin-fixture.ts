@@ -3,7 +3,7 @@ import type { SightedCoin } from "../../../protocol/sightings.ts";
 import { CoinMoney } from "../invariants/coins.ts";
 import { kernel, note } from "../kernel/kernel.ts";
 import type { Owner } from "../kernel/scheduler.ts";
-import type { ChainFixture, Explorer, Hostilities, Judged, Strikes } from "./chain-fixture.ts";
+import type { ChainFixture, Explorer, Hostilities, JudgedRun, Strikes } from "./chain-fixture.ts";
 import { CoinChain } from "./coin-chain.ts";
 import { CoinNode } from "./coin-node.ts";
 import { scriptOf } from "./coin-script.ts";
@@ -238,7 +238,7 @@ export class CoinChainFixture implements ChainFixture {
     }
   }
 
-  start(world: Judged): void {
+  start(world: JudgedRun): void {
     const { scheduler } = kernel;
     this.#chain.onBlock = (block) => {
       if (block !== null) world.holds(() => this.money.added(block));

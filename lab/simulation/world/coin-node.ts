@@ -18,7 +18,7 @@ const callsMax = 60_000;
 
 type Json = Readonly<Record<string, unknown>>;
 
-interface Placed {
+interface PlacedTransaction {
   readonly transaction: CoinTransaction;
   readonly block: CoinBlock | null;
 }
@@ -139,7 +139,7 @@ export class CoinNode implements RpcEndpoint {
     });
   }
 
-  #placed(): readonly Placed[] {
+  #placed(): readonly PlacedTransaction[] {
     const shown = this.#chain.blocks.slice(0, this.#top + 1);
     const placed = shown.flatMap((block) =>
       block.transactions.map((transaction) => ({ transaction, block })),
@@ -188,7 +188,7 @@ export class CoinNode implements RpcEndpoint {
     return json(list);
   }
 
-  #named(address: string): readonly Placed[] {
+  #named(address: string): readonly PlacedTransaction[] {
     const script = this.#scriptOf(address);
     return this.#placed().filter(
       ({ transaction: { inputs, outputs } }) =>
@@ -207,7 +207,7 @@ export class CoinNode implements RpcEndpoint {
     return json([...pool, ...placed].map((one) => this.#shown(one)));
   }
 
-  #shown({ transaction: { hash, inputs, outputs }, block }: Placed): Json {
+  #shown({ transaction: { hash, inputs, outputs }, block }: PlacedTransaction): Json {
     const vin = inputs.map(({ coin }) => {
       const [txid, vout] = coin.split(":");
       const output = this.#chain.outputOf(coin);

@@ -31,7 +31,7 @@ export function coinReceiversOn(family: SimulatedFamily): readonly string[] {
 }
 
 /** A plan of coins, turned to Litecoin. */
-export function onLitecoin<P extends Turned>(plan: P): P {
+export function onLitecoin<P extends TurnedPlan>(plan: P): P {
   const known: readonly string[] = coinReceivers;
   const at = (address: string): string => litecoinReceivers[known.indexOf(address)] ?? "";
   const orders = plan.orders.map(
@@ -91,12 +91,12 @@ const carried: readonly FaultKind[] = [
   ] as const),
   ...(["timeLeaps", "hostileCourier", "folderCloned", "pairedAgain", "bothRestored"] as const),
 ];
-type Turned = Pick<
+type TurnedPlan = Pick<
   Plan,
   "rates" | "orders" | "rules" | "recoveryScenario" | "helps" | "takeover" | "oldBackup"
 >;
 
-export function coins<P extends Turned>(plan: P, random: Random): P {
+export function coins<P extends TurnedPlan>(plan: P, random: Random): P {
   const drawn = Object.fromEntries(
     Object.entries(plan.rates).map(([kind, rate]) => [
       kind,

@@ -8,7 +8,7 @@
 import type { RecoveryPlan } from "../../../agent/socket/recovery-plan.ts";
 import type { OperatorView } from "../../../agent/socket/verbs.ts";
 import { lateOrder } from "./actors.ts";
-import type { Block, Chain, Included } from "./chain.ts";
+import type { Block, Chain, IncludedTransaction } from "./chain.ts";
 import { namedReceiver, showsAll } from "./plan.ts";
 import type { Scene } from "./scene.ts";
 import { payeeText } from "./sequence-raw.ts";
@@ -134,7 +134,7 @@ export class Comparison {
     if (explorer !== null) return explorer.hasPaid(address, BigInt(amountUnits));
     const receiver = payeeText(address || namedReceiver, tag).toLowerCase();
     const paid = token === "" ? "" : contract.toLowerCase();
-    const isIt = ({ status, transaction: { from, payment } }: Included): boolean =>
+    const isIt = ({ status, transaction: { from, payment } }: IncludedTransaction): boolean =>
       status === 1 &&
       from === hotWallet.toLowerCase() &&
       payment?.receiver === receiver &&

@@ -72,8 +72,12 @@ export class Customers {
   /** A sweep that the chain took back waits for an operator, who reads of it in `sweeps list`. */
   #look(): void {
     const { gateway } = this.#world;
-    type Failed = { readonly address: string; readonly network: string; readonly currency: string };
-    const failed = gateway.all<Failed>(
+    type FailedAddress = {
+      readonly address: string;
+      readonly network: string;
+      readonly currency: string;
+    };
+    const failed = gateway.all<FailedAddress>(
       `SELECT n.address, n.network, n.currency FROM sweepNotes n WHERE n.reason = 'last_sweep_failed'
          AND NOT EXISTS (SELECT 1 FROM sweepWishes w WHERE w.address = n.address AND w.currency = n.currency)`,
     );

@@ -7,15 +7,15 @@ import type { Machine } from "./agent.ts";
 import type { FaultKind } from "./plan.ts";
 
 /** Whose drives they are, and how often each fault strikes now. */
-export interface Exposed {
+export interface ExposedDrives {
   machineOf(owner: Owner): Machine | undefined;
   rate(kind: FaultKind): number;
 }
 
 export class DriveFaults {
-  readonly #world: Exposed;
+  readonly #world: ExposedDrives;
 
-  constructor(world: Exposed) {
+  constructor(world: ExposedDrives) {
     this.#world = world;
   }
 

@@ -5,7 +5,7 @@ import { Prices } from "../invariants/prices.ts";
 import { kernel, note, type RpcEndpoint } from "../kernel/kernel.ts";
 import type { Owner } from "../kernel/scheduler.ts";
 import { Chain, type ChainRules } from "./chain.ts";
-import type { ChainFixture, Hostilities, Judged, Strikes } from "./chain-fixture.ts";
+import type { ChainFixture, Hostilities, JudgedRun, Strikes } from "./chain-fixture.ts";
 import { Node, type NodeFaults, noFaults } from "./node.ts";
 import type { Plan } from "./plan.ts";
 import { type Provider, providersOf } from "./provider.ts";
@@ -183,7 +183,7 @@ export class CountedChainFixture implements ChainFixture {
     return { gasLimit: fairTxParams.gasLimit, maxFeePerGas, maxPriorityFeePerGas: `${tipWei}` };
   }
 
-  start(world: Judged): void {
+  start(world: JudgedRun): void {
     const { scheduler } = kernel;
     this.evm.onBlock = (block) => {
       if (block !== null) world.holds(() => this.money.added(block));

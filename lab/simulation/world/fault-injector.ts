@@ -9,7 +9,7 @@ import type { Machine } from "./agent.ts";
 import { Backups } from "./backups.ts";
 import { DriveFaults } from "./drive-faults.ts";
 import { wrongByMs } from "./gateway-clock.ts";
-import { Hostile } from "./hostile.ts";
+import { HostileCourier } from "./hostile.ts";
 import type { Scene } from "./scene.ts";
 
 const faultInjectorMs = 700;
@@ -39,7 +39,7 @@ export class FaultInjector {
   readonly #world: Scene;
   readonly backups: Backups;
   readonly drives: DriveFaults;
-  readonly #hostile: Hostile | null;
+  readonly #hostile: HostileCourier | null;
   #isLeft = false;
   /** How far ahead the gateway's clock ever was. */
   gatewayAheadMs = 0;
@@ -48,7 +48,7 @@ export class FaultInjector {
     this.#world = world;
     this.backups = new Backups(world);
     this.drives = new DriveFaults(world);
-    this.#hostile = world.plan.rates.hostileCourier > 0 ? new Hostile(world) : null;
+    this.#hostile = world.plan.rates.hostileCourier > 0 ? new HostileCourier(world) : null;
   }
 
   /**

@@ -30,12 +30,12 @@ export const besideWrongClock: readonly FaultKind[] = [
   ] as const),
 ];
 
-type Turned = Pick<
+type TurnedPlan = Pick<
   Plan,
   "family" | "deposits" | "recoveryScenario" | "rules" | "helps" | "takeover" | "oldBackup"
 >;
 
-export function wrongClock<P extends Turned>(
+export function wrongClock<P extends TurnedPlan>(
   plan: P,
   random: Random,
 ): P & Pick<Plan, "isClockWrong" | "depositMinutes"> {

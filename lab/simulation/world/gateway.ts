@@ -54,7 +54,7 @@ import {
 } from "./setting.ts";
 import { Tables } from "./tables.ts";
 
-type Raw = InstanceType<typeof DatabaseSync>;
+type RawDatabase = InstanceType<typeof DatabaseSync>;
 const linkLimits = { helloMs: 3_000, heartbeatMs: 6_000, resendMs: 8_000 };
 const pollMs = {
   evm: 5_000,
@@ -376,7 +376,7 @@ export class Gateway {
       isOpen: true,
       close: () => {},
     };
-    return storeOver(raw as unknown as Raw, ":memory:", log);
+    return storeOver(raw as unknown as RawDatabase, ":memory:", log);
   }
 
   /** The process is gone, with what it had not committed; another one is started. */

@@ -35,7 +35,7 @@ const rushedFramesMax = 24;
 const madeUpEndOf = 6;
 const codes = ["CHAIN_WOULD_REVERT", "OPERATOR_REFUSED", "nothing", ""] as const;
 
-export class Hostile {
+export class HostileCourier {
   readonly #world: Scene;
   readonly #owner: Owner = { name: "hostile", isAlive: true, hasPromises: true };
   readonly #bytes: string[] = [];

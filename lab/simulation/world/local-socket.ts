@@ -26,9 +26,9 @@ export interface ListeningSigner {
 }
 
 /** A request as its courier means it; what comes in its place. */
-export type Touched = (verb: string, body: object) => object;
+export type RequestChange = (verb: string, body: object) => object;
 
-interface Waiting {
+interface WaitingCall {
   readonly resolve: (answer: never) => void;
   readonly reject: (fault: AgentError) => void;
 }
@@ -36,9 +36,9 @@ interface Waiting {
 export class LocalSocket implements SocketClient<CourierRequests, CourierAnswers> {
   readonly #owner: Owner;
   readonly #signer: ListeningSigner | null;
-  readonly #waiting = new Map<number, Waiting>();
+  readonly #waiting = new Map<number, WaitingCall>();
   readonly #seen: (message: Answer | PushMessage) => void;
-  readonly #touched: Touched | null;
+  readonly #touched: RequestChange | null;
   #onPush: (push: PushMessage) => void = () => {};
   #onClose: (reason: AgentError) => void = () => {};
   #ended: AgentError | null = null;
@@ -52,7 +52,7 @@ export class LocalSocket implements SocketClient<CourierRequests, CourierAnswers
     owner: Owner,
     signer: ListeningSigner | null,
     seen: (message: Answer | PushMessage) => void,
-    touched: Touched | null = null,
+    touched: RequestChange | null = null,
   ) {
     this.#owner = owner;
     this.#touched = touched;

@@ -6,7 +6,7 @@
 import { AgentError } from "../../../base/fault.ts";
 import { kernel, note, type RpcEndpoint } from "../kernel/kernel.ts";
 import type { Owner } from "../kernel/scheduler.ts";
-import type { Block, Chain, Included, Purse } from "./chain.ts";
+import type { Block, Chain, IncludedTransaction, Purse } from "./chain.ts";
 import { type Provider, providerNamed } from "./provider.ts";
 import { readRaw, type SignedTransaction } from "./raw.ts";
 
@@ -245,7 +245,7 @@ export class Node implements RpcEndpoint {
     if (block === null || block.number > this.#top.number) return null;
     return receiptJson(
       block,
-      block.included.find((each) => each.transaction.hash === hash) as Included,
+      block.included.find((each) => each.transaction.hash === hash) as IncludedTransaction,
     );
   }
 
@@ -313,7 +313,7 @@ export class Node implements RpcEndpoint {
   }
 }
 
-function receiptJson(block: Block, one: Included): object {
+function receiptJson(block: Block, one: IncludedTransaction): object {
   const { hash, from, to } = one.transaction;
   return {
     ...{
@@ -382,7 +382,7 @@ function wordsOf(block: Block, full: boolean): object {
 }
 
 /** As a list and a receipt show them. */
-function placedLogsOf(block: Block, one: Included): readonly unknown[] {
+function placedLogsOf(block: Block, one: IncludedTransaction): readonly unknown[] {
   const place = {
     blockNumber: quantity(block.number),
     blockHash: block.hash,
@@ -396,7 +396,7 @@ function placedLogsOf(block: Block, one: Included): readonly unknown[] {
   }));
 }
 
-function logsOf({ transaction, status }: Included): readonly unknown[] {
+function logsOf({ transaction, status }: IncludedTransaction): readonly unknown[] {
   const { payment, from } = transaction;
   if (status === 0 || payment === null || payment.contract === "") return [];
   const topics = [transferTopic, topicOf(from), topicOf(payment.receiver)];

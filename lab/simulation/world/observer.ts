@@ -6,8 +6,8 @@
 import type { Answer, CourierView, PushMessage } from "../../../agent/socket/verbs.ts";
 import { jobHashOf } from "../../../protocol/identity.ts";
 import type { Statement } from "../../../protocol/messages.ts";
-import type { Whose } from "../invariants/money.ts";
-import type { Told } from "../invariants/payments.ts";
+import type { BytesOwner } from "../invariants/money.ts";
+import type { WithdrawalRow } from "../invariants/payments.ts";
 import { RequestEnds } from "../invariants/request-ends.ts";
 import type { Books, MovedRow } from "../invariants/sweeps.ts";
 import { must } from "../invariants/violation.ts";
@@ -95,7 +95,7 @@ export class Observer {
     }
   }
 
-  #leaves(machine: Machine, raw: string, whose: Whose): void {
+  #leaves(machine: Machine, raw: string, whose: BytesOwner): void {
     const key = `${machine.name} ${whose.transactionId} ${raw}`;
     if (this.#left.has(key)) return;
     this.#left.add(key);
@@ -345,8 +345,8 @@ export class Observer {
   }
 
   /** The gateway's statement about each withdrawal. */
-  told(): readonly Told[] {
-    return this.#world.gateway.all<Told>(
+  told(): readonly WithdrawalRow[] {
+    return this.#world.gateway.all<WithdrawalRow>(
       "SELECT id, orderId, status, stage, code, txHash FROM transactions WHERE operation = 'withdraw' AND merchant = ?",
       merchant,
     );

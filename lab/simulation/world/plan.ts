@@ -162,7 +162,7 @@ export interface Plan {
   /**
    * The unreadable things of another merchant, of whom everything else is as the liars' merchants.
    */
-  readonly bad: readonly BadItem[];
+  readonly bad: readonly BadItemKind[];
   /** The run lasts so long at least. */
   readonly leastMs: number;
   /** Who names coins and first slots that there are not; "" for nobody, or a courier's own lies. */
@@ -188,7 +188,7 @@ export const badItems = [
   "token",
   "dust",
 ] as const;
-export type BadItem = (typeof badItems)[number];
+export type BadItemKind = (typeof badItems)[number];
 
 /** Destinations in EIP-55 form. */
 export const receivers = [

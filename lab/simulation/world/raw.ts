@@ -34,7 +34,7 @@ interface Payment {
   readonly units: bigint;
 }
 
-interface Item {
+interface PayloadSpan {
   readonly start: number; // the payload's
   readonly end: number;
 }
@@ -57,7 +57,7 @@ export function isCancel({ from, to, valueWei, data }: SignedTransaction): boole
   return to === from && valueWei === 0n && data === "0x";
 }
 
-function itemAt(bytes: Buffer, at: number): Item {
+function itemAt(bytes: Buffer, at: number): PayloadSpan {
   const first = bytes[at] ?? 0;
   if (first < 0x80) return { start: at, end: at + 1 };
   const isList = first >= 0xc0;
@@ -70,15 +70,15 @@ function itemAt(bytes: Buffer, at: number): Item {
 function decode(bytes: Buffer): SignedTransaction | null {
   if (bytes[0] !== 2) return null;
   const list = itemAt(bytes, 1);
-  const items: Item[] = [];
-  for (let at = list.start; at < list.end; at = (items.at(-1) as Item).end)
+  const items: PayloadSpan[] = [];
+  for (let at = list.start; at < list.end; at = (items.at(-1) as PayloadSpan).end)
     items.push(itemAt(bytes, at));
   if (items.length !== 12 || list.end !== bytes.length) return null;
   const hex = (index: number): string =>
     bytes.toString("hex", items[index]?.start, items[index]?.end);
   const integer = (index: number): bigint => BigInt(`0x${hex(index) || "0"}`);
   const signature = Buffer.from(hex(10).padStart(64, "0") + hex(11).padStart(64, "0"), "hex");
-  const signed = bytes.subarray(list.start, (items[8] as Item).end);
+  const signed = bytes.subarray(list.start, (items[8] as PayloadSpan).end);
   const digest = keccak_256(Buffer.concat([Uint8Array.of(2), listHeader(signed.length), signed]));
   const publicKey = recover(digest, signature, integer(9) === 0n ? 0 : 1);
   if (publicKey === null) return null;

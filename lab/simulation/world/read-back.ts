@@ -13,7 +13,7 @@ import { stage } from "./setting.ts";
 import { addressHex, readTransfer } from "./tron-raw.ts";
 
 type Settings = Pick<CourierSettings, "chains" | "currencies">;
-type Asked = Parameters<ReadBack>;
+type ReadBackArguments = Parameters<ReadBack>;
 
 export function readBack(settings: Settings): ReadBack {
   const isSame = readers[stage.family];
@@ -27,12 +27,16 @@ const readers = {
 } as const;
 
 /** The token that a withdrawal pays, "" for the coin. */
-function tokenOf({ currencies }: Settings, { mode, currency }: Asked[0]): string {
+function tokenOf({ currencies }: Settings, { mode, currency }: ReadBackArguments[0]): string {
   const { contract = "" }: { readonly contract?: string } = currencies[currency] ?? {};
   return mode === "topup" ? "" : contract;
 }
 
-function saysTransaction(settings: Settings, withdrawal: Asked[0], attempt: Asked[1]): boolean {
+function saysTransaction(
+  settings: Settings,
+  withdrawal: ReadBackArguments[0],
+  attempt: ReadBackArguments[1],
+): boolean {
   const read = readRaw(attempt.raw ?? "");
   if (read?.payment == null || read.hash !== attempt.txHash) return false;
   const isPlaced =
@@ -48,7 +52,11 @@ function saysTransaction(settings: Settings, withdrawal: Asked[0], attempt: Aske
   );
 }
 
-function saysTransfer(settings: Settings, withdrawal: Asked[0], attempt: Asked[1]): boolean {
+function saysTransfer(
+  settings: Settings,
+  withdrawal: ReadBackArguments[0],
+  attempt: ReadBackArguments[1],
+): boolean {
   const read = readTransfer(attempt.raw ?? "");
   if (
     read === null ||
@@ -65,7 +73,11 @@ function saysTransfer(settings: Settings, withdrawal: Asked[0], attempt: Asked[1
   );
 }
 
-function saysSequence(_: Settings, withdrawal: Asked[0], attempt: Asked[1]): boolean {
+function saysSequence(
+  _: Settings,
+  withdrawal: ReadBackArguments[0],
+  attempt: ReadBackArguments[1],
+): boolean {
   const read = readSequenceRaw(attempt.raw ?? "");
   if (read?.payment == null || read.hash !== attempt.txHash || `${read.nonce}` !== withdrawal.slot)
     return false;
@@ -76,8 +88,8 @@ function saysSequence(_: Settings, withdrawal: Asked[0], attempt: Asked[1]): boo
 
 function saysCoins(
   _: Settings,
-  { account, address, amountUnits }: Asked[0],
-  attempt: Asked[1],
+  { account, address, amountUnits }: ReadBackArguments[0],
+  attempt: ReadBackArguments[1],
 ): boolean {
   const read = readCoinRaw(attempt.raw ?? "");
   if (read === null || read.hash !== attempt.txHash) return false;

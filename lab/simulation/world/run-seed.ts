@@ -26,19 +26,19 @@ export interface RunResult {
 }
 
 /** The parts of a seed's world. */
-type Running = Pick<World, "start" | "thrown" | "violation"> & {
+type SeedWorld = Pick<World, "start" | "thrown" | "violation"> & {
   readonly apart?: number;
   readonly restored?: RestoredRun | null;
 };
 
-let running: Running | null = null;
+let running: SeedWorld | null = null;
 
 /** Runs one seed. */
 export async function runSeed(
   seed: number,
   options: RunOptions = { only: null, isReadable: false },
 ): Promise<RunResult> {
-  let world: Running | null = null;
+  let world: SeedWorld | null = null;
   // A stack is worth reading only where somebody reads.
   Error.stackTraceLimit = options.isReadable ? 10 : 0;
   begin(seed, { ...options, onThrown: (owner, error) => world?.thrown(owner, error) });

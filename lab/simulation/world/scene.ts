@@ -10,13 +10,13 @@ import type { MovedRow } from "../invariants/sweeps.ts";
 import type { Violation } from "../invariants/violation.ts";
 import type { Owner } from "../kernel/scheduler.ts";
 import type { Machine } from "./agent.ts";
-import type { ChainFixture, Judged } from "./chain-fixture.ts";
-import type { DriveFaults, Exposed } from "./drive-faults.ts";
+import type { ChainFixture, JudgedRun } from "./chain-fixture.ts";
+import type { DriveFaults, ExposedDrives } from "./drive-faults.ts";
 import type { Gateway } from "./gateway.ts";
 import type { Network } from "./network.ts";
 import type { DepositOrder, Order } from "./plan.ts";
 
-export interface Scene extends Judged, Exposed {
+export interface Scene extends JudgedRun, ExposedDrives {
   readonly chainFixture: ChainFixture;
   readonly net: Network;
   readonly gateway: Gateway;
@@ -28,7 +28,7 @@ export interface Scene extends Judged, Exposed {
   /** The operator who follows docs/recovering.md; null in runs without one. */
   readonly recoveryScenario: Rescuer | null;
   readonly takeover: NextServer;
-  readonly observer: Seen;
+  readonly observer: MessageObserver;
   addMachine(name: string, id: string, keySeed: number): Machine;
   machineOf(owner: Owner): Machine | undefined;
   ledgerOf(machine: Machine): DurableLedger;
@@ -96,7 +96,7 @@ interface NextServer {
   begin(): void;
 }
 
-interface Seen {
+interface MessageObserver {
   seen(machine: Machine, message: Answer | PushMessage): void;
   missingOf(id: string): string | undefined;
   forget(id: string): void;

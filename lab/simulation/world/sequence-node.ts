@@ -8,7 +8,7 @@ import { AgentError } from "../../../base/fault.ts";
 import type { RpcReply } from "../../../chains/xrp/rpc.ts";
 import { kernel, note, type RpcEndpoint } from "../kernel/kernel.ts";
 import type { Owner } from "../kernel/scheduler.ts";
-import type { Block, Chain, Included } from "./chain.ts";
+import type { Block, Chain, IncludedTransaction } from "./chain.ts";
 import { type NodeFaults, noFaults } from "./node.ts";
 import { ledgersBefore, readSequenceRaw, type SequenceTransaction } from "./sequence-raw.ts";
 
@@ -280,7 +280,9 @@ export class SequenceNode implements RpcEndpoint {
   #transaction(hash: string): RpcReply {
     const block = this.#chain.includedIn(hash);
     if (block !== null && block.number <= this.#top.number) {
-      const one = block.included.find(({ transaction }) => transaction.hash === hash) as Included;
+      const one = block.included.find(
+        ({ transaction }) => transaction.hash === hash,
+      ) as IncludedTransaction;
       return told({ ...transactionJson(block, one), validated: true });
     }
     const isWaiting = [...this.#chain.pool.values()].some((one) => one.hash === hash);
@@ -334,7 +336,7 @@ export class SequenceNode implements RpcEndpoint {
   #invented(hash: string): RpcReply {
     const waiting = [...this.#chain.pool.values()].find((one) => one.hash === hash);
     if (waiting === undefined) return failed("txnNotFound", "Transaction not found.");
-    const one: Included = {
+    const one: IncludedTransaction = {
       transaction: waiting,
       status: 1,
       gasUsed: 1n,
@@ -399,7 +401,7 @@ function lieAboutMeta(result: Json, turn: number): RpcReply {
 }
 
 /** As `tx` shows it, with its metadata. */
-function transactionJson(block: Block, { transaction, status }: Included): Json {
+function transactionJson(block: Block, { transaction, status }: IncludedTransaction): Json {
   const { shown, hash, nonce, valueWei, feeMaxWei } = transaction as SequenceTransaction;
   const { kind, account, destination, tag } = shown;
   const isPaid = kind === "Payment" && status === 1;

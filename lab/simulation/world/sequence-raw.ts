@@ -12,7 +12,7 @@ import type { SignedTransaction } from "./raw.ts";
 export const ledgersBefore = 90_000_000;
 
 /** The fields by which nodes show a transaction. */
-export interface Shown {
+export interface TransactionSummary {
   readonly kind: "Payment" | "AccountSet";
   readonly account: string;
   readonly destination: string; // "" for none
@@ -20,7 +20,7 @@ export interface Shown {
 }
 
 export interface SequenceTransaction extends SignedTransaction {
-  readonly shown: Shown;
+  readonly shown: TransactionSummary;
 }
 
 const known = new Map<string, SequenceTransaction | null>();

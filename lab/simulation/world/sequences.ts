@@ -15,9 +15,9 @@ const tags = ["", "", "0", "7", "7", "8", "4294967295"] as const;
 /** A validated ledger stays, and no amount of a token is asked for. */
 const absent: ReadonlySet<FaultKind> = new Set(["reorganisation"]);
 /** The part of a plan that this world turns. */
-type Turned = Pick<Plan, "rates" | "orders" | "rules" | "refusing" | "recoveryScenario">;
+type TurnedPlan = Pick<Plan, "rates" | "orders" | "rules" | "refusing" | "recoveryScenario">;
 
-export function sequences<P extends Turned>(plan: P, random: Random): P {
+export function sequences<P extends TurnedPlan>(plan: P, random: Random): P {
   const rates = Object.fromEntries(
     Object.entries(plan.rates).map(([kind, rate]) => [
       kind,

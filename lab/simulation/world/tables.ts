@@ -7,7 +7,7 @@ import { DatabaseSync } from "@photostructure/sqlite";
 import { schema } from "../../../gateway/store/schema.ts";
 import type { SqlScalar } from "../../../gateway/store/store.ts";
 
-type Raw = InstanceType<typeof DatabaseSync>;
+type RawDatabase = InstanceType<typeof DatabaseSync>;
 
 /** Counts up with everything that may have changed the table. */
 interface Table {
@@ -19,7 +19,7 @@ interface Table {
 /** All rows of all tables. */
 type Backup = ReadonlyMap<string, readonly Readonly<Record<string, SqlScalar>>[]>;
 
-interface Kept {
+interface KeptAnswer {
   readonly at: number;
   readonly answer: unknown;
 }
@@ -30,14 +30,18 @@ const keptMax = 500;
 class Statement {
   /** Names of the tables that it writes, those of its triggers too. */
   readonly writesTo: readonly string[];
-  readonly #raw: ReturnType<Raw["prepare"]>;
+  readonly #raw: ReturnType<RawDatabase["prepare"]>;
   readonly #reads: readonly Table[];
   readonly #writes: readonly Table[];
-  readonly #kept = { one: new Map<string, Kept>(), all: new Map<string, Kept>() };
+  readonly #kept = { one: new Map<string, KeptAnswer>(), all: new Map<string, KeptAnswer>() };
   readonly #columns: readonly string[];
   readonly #blank: Readonly<Record<string, SqlScalar>>;
 
-  constructor(raw: ReturnType<Raw["prepare"]>, reads: readonly Table[], writes: readonly Table[]) {
+  constructor(
+    raw: ReturnType<RawDatabase["prepare"]>,
+    reads: readonly Table[],
+    writes: readonly Table[],
+  ) {
     this.#raw = raw;
     this.#columns = reads.length === 0 ? [] : raw.columns().map(({ name }) => name);
     this.#blank = Object.fromEntries(this.#columns.map((name) => [name, null]));
@@ -60,7 +64,7 @@ class Statement {
     );
   }
 
-  run(...values: SqlScalar[]): ReturnType<ReturnType<Raw["prepare"]>["run"]> {
+  run(...values: SqlScalar[]): ReturnType<ReturnType<RawDatabase["prepare"]>["run"]> {
     for (const table of this.#writes) {
       table.writes += 1;
       table.isEmpty = false;
@@ -77,7 +81,11 @@ class Statement {
     return row;
   }
 
-  #ask(answers: Map<string, Kept>, values: readonly SqlScalar[], ask: () => unknown): unknown {
+  #ask(
+    answers: Map<string, KeptAnswer>,
+    values: readonly SqlScalar[],
+    ask: () => unknown,
+  ): unknown {
     if (this.#reads.length === 0) return ask();
     let at = 0;
     for (const table of this.#reads) at += table.writes;
@@ -92,7 +100,7 @@ class Statement {
 }
 
 export class Tables {
-  readonly #raw: Raw = new DatabaseSync(":memory:", { enableForeignKeyConstraints: true });
+  readonly #raw: RawDatabase = new DatabaseSync(":memory:", { enableForeignKeyConstraints: true });
   readonly #statements = new Map<string, Statement>();
   readonly #tables: readonly Table[];
   readonly #triggered: { readonly name: string; readonly into: string }[] = []; // tables that a trigger of `name` writes

@@ -35,7 +35,7 @@ const keySeed = 2;
 const linkSeed = new Uint8Array(32).fill(keySeed + 100);
 
 /** The request that `pair.js` keeps between two attempts until it is answered. */
-interface Asking {
+interface PairRequest {
   readonly transcript: string;
   readonly body: Uint8Array;
 }
@@ -44,7 +44,7 @@ export class Takeover {
   readonly #world: Scene;
   #old: Machine | null = null;
   #apiKey = "";
-  #asking: Asking | null = null;
+  #asking: PairRequest | null = null;
   #next: Machine | null = null;
   /** The old server was given up: nobody knows whether the database holds all that it paid. */
   isCatchUpSkipped = false;
@@ -188,7 +188,7 @@ export class Takeover {
     });
   }
 
-  #request(): Asking {
+  #request(): PairRequest {
     const { keyId, fingerprint, secret } = parseApiKey(this.#apiKey);
     const linkKey = privateKeyFromSeed(linkSeed);
     const signer = vaultOf(keySeed).signerKey;

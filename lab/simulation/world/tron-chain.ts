@@ -9,11 +9,11 @@ import { createHash } from "node:crypto";
 import { kernel, note } from "../kernel/kernel.ts";
 import type { SignedTransfer } from "./tron-raw.ts";
 
-type Ret = "SUCCESS" | "REVERT" | "OUT_OF_ENERGY";
+type ContractResult = "SUCCESS" | "REVERT" | "OUT_OF_ENERGY";
 
-export interface Done {
+export interface ChainTransfer {
   readonly transfer: SignedTransfer;
-  readonly ret: Ret;
+  readonly ret: ContractResult;
   readonly feeSun: bigint;
 }
 
@@ -29,7 +29,7 @@ export interface TronBlock {
   readonly id: string; // number(8) ‖ hash(24), hex
   readonly parentId: string;
   readonly timestampMs: number;
-  readonly done: readonly Done[];
+  readonly done: readonly ChainTransfer[];
   /** After this block, by address in hex. */
   readonly purses: ReadonlyMap<string, Purse>;
 }
@@ -46,7 +46,7 @@ interface TronChainOptions {
 }
 
 /** Codes of java-tron's answer to a broadcast. */
-type Taken =
+type BroadcastCode =
   | "SUCCESS"
   | "DUP_TRANSACTION_ERROR"
   | "TAPOS_ERROR"
@@ -180,7 +180,7 @@ export class TronChain {
   }
 
   /** A transaction reaches the network. */
-  offer(transfer: SignedTransfer): Taken {
+  offer(transfer: SignedTransfer): BroadcastCode {
     this.#offered.set(transfer.hash, transfer);
     if (transfer.owner !== transfer.signer) return "SIGERROR";
     if (this.pool.has(transfer.hash) || this.includedIn(transfer.hash) !== null)
@@ -197,7 +197,7 @@ export class TronChain {
   #refusal(
     { refBlockBytes, refBlockHash, expirationMs }: SignedTransfer,
     parent: TronBlock,
-  ): Taken | null {
+  ): BroadcastCode | null {
     const low = Number.parseInt(refBlockBytes, 16);
     const wanted = parent.number - ((((parent.number - low) % 65_536) + 65_536) % 65_536);
     const isKnown =
@@ -217,7 +217,7 @@ export class TronChain {
   mine(timestampMs: number): void {
     const parent = this.top;
     const purses = new Map(parent.purses);
-    const done: Done[] = [];
+    const done: ChainTransfer[] = [];
     for (const transfer of this.#incoming.splice(0)) {
       done.push({ transfer, ret: "SUCCESS", feeSun: 0n });
       receive(purses, transfer);
@@ -277,7 +277,7 @@ export class TronChain {
     return block?.done.some(({ transfer }) => transfer.hash === hash) ? block : null;
   }
 
-  doneOf(hash: string): Done | null {
+  doneOf(hash: string): ChainTransfer | null {
     return this.includedIn(hash)?.done.find(({ transfer }) => transfer.hash === hash) ?? null;
   }
 
@@ -291,7 +291,11 @@ export class TronChain {
   }
 
   /** Null where no block takes it at all: what it cannot pay for itself. */
-  #carryOut(transfer: SignedTransfer, purses: Map<string, Purse>, isForGood: boolean): Done | null {
+  #carryOut(
+    transfer: SignedTransfer,
+    purses: Map<string, Purse>,
+    isForGood: boolean,
+  ): ChainTransfer | null {
     const { owner, contract, receiver, units, feeLimitSun } = transfer;
     const purse = purses.get(owner) ?? emptyPurse;
     const isNew = contract === "" && purses.get(receiver)?.isActive !== true;
@@ -323,7 +327,11 @@ export class TronChain {
     return { transfer, ret, feeSun: bandwidthSun + energyFee };
   }
 
-  #add(done: readonly Done[], purses: ReadonlyMap<string, Purse>, timestampMs: number): void {
+  #add(
+    done: readonly ChainTransfer[],
+    purses: ReadonlyMap<string, Purse>,
+    timestampMs: number,
+  ): void {
     const number = this.blocks.length;
     const parentId = number === 0 ? "0".repeat(64) : this.top.id;
     const text = `${number} ${parentId} ${timestampMs} ${this.#salt} ${done.map((one) => one.transfer.hash + one.ret).join()}`;

@@ -6,7 +6,7 @@
 import { marginMs, WaitingMoney } from "../invariants/waiting.ts";
 import { kernel, note } from "../kernel/kernel.ts";
 import type { Owner } from "../kernel/scheduler.ts";
-import type { ChainFixture, Explorer, Hostilities, Judged, Strikes } from "./chain-fixture.ts";
+import type { ChainFixture, Explorer, Hostilities, JudgedRun, Strikes } from "./chain-fixture.ts";
 import type { Plan } from "./plan.ts";
 import { providersOf } from "./provider.ts";
 import { begun, chainId, contract, hotWallet, nodeUrls } from "./setting.ts";
@@ -78,7 +78,7 @@ export class TronChainFixture implements ChainFixture {
   /** The chain that the nodes show: the true one, or one that is made up. */
   readonly #shown: TronChain;
   readonly #nodes: readonly TronNode[];
-  #world: Judged | null = null;
+  #world: JudgedRun | null = null;
   /** By how much a made-up chain's clock is ahead of the true time. */
   #aheadMs = 0;
 
@@ -195,7 +195,7 @@ export class TronChainFixture implements ChainFixture {
     };
   }
 
-  start(world: Judged): void {
+  start(world: JudgedRun): void {
     const { scheduler } = kernel;
     this.#world = world;
     this.#chain.onBlock = (block) => {

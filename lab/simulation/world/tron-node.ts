@@ -12,8 +12,8 @@ import { type Provider, providerNamed } from "./provider.ts";
 import {
   activationSun,
   byteSun,
+  type ChainTransfer,
   createAccountSun,
-  type Done,
   type TronBlock,
   type TronChain,
 } from "./tron-chain.ts";
@@ -383,7 +383,7 @@ function blockJson(block: TronBlock | null): Json {
   return known;
 }
 
-function transactionJson({ transfer, ret }: Done): Json {
+function transactionJson({ transfer, ret }: ChainTransfer): Json {
   const { hash, owner, contract, receiver, units, data } = transfer;
   const isCoin = contract === "";
   const value = isCoin
@@ -397,7 +397,7 @@ function transactionJson({ transfer, ret }: Done): Json {
   };
 }
 
-function receiptJson(block: TronBlock, { transfer, ret, feeSun }: Done): Json {
+function receiptJson(block: TronBlock, { transfer, ret, feeSun }: ChainTransfer): Json {
   const { hash, owner, contract, receiver, units } = transfer;
   const isCall = contract !== "";
   const topics = [

@@ -54,7 +54,7 @@ const passing: readonly FaultKind[] = [
   "blocksSkip",
 ];
 
-type Drawn = Omit<Plan, "isForged" | "isRestoredAgain" | "providers">;
+type DrawnPlan = Omit<Plan, "isForged" | "isRestoredAgain" | "providers">;
 
 /** Whether a seed is one of a world's. */
 export function isIn(world: WorldName, seed: number): boolean {
@@ -64,7 +64,7 @@ export function isIn(world: WorldName, seed: number): boolean {
 
 /** The plan that chance drew, as it is in the world of its seed. */
 export function inWorld(
-  drawn: Drawn,
+  drawn: DrawnPlan,
   seed: number,
   random: Random,
 ): Omit<Plan, "isForged" | "providers"> {
@@ -86,7 +86,7 @@ export function inWorld(
   return isIn("waiting", seed) ? withCustomers(waiting(plan, random), random) : plan;
 }
 
-function lyingNode<P extends Drawn>(plan: P, random: Random): P {
+function lyingNode<P extends DrawnPlan>(plan: P, random: Random): P {
   return {
     ...plan,
     rates: {
@@ -103,7 +103,7 @@ function lyingNode<P extends Drawn>(plan: P, random: Random): P {
  * Ledger and database are restored together, and the database alone once more when that was
  * recovered: it counts to the epoch of that recovery a second time.
  */
-function sameEpoch<P extends Drawn>(
+function sameEpoch<P extends DrawnPlan>(
   plan: P,
   random: Random,
 ): P & { readonly isRestoredAgain: true } {
@@ -125,7 +125,7 @@ const unseenOf = 10;
  * Ledger and database of one server are restored together, on each family in turn, with people who
  * know it and carry out a recovery, or with nobody who knows. The shop asks for all of it again.
  */
-function bothRestored<P extends Drawn>(drawn: P, seed: number, random: Random): P {
+function bothRestored<P extends DrawnPlan>(drawn: P, seed: number, random: Random): P {
   const { family, isRecovered } = restoredCell(seed - worlds["both-restored"]);
   const plan = {
     ...drawn,
@@ -161,14 +161,15 @@ function bothRestored<P extends Drawn>(drawn: P, seed: number, random: Random): 
 }
 
 /** The plan of a family that chance drew for another one. */
-const turnedTo: Readonly<Record<SimulatedFamily, <P extends Drawn>(plan: P, random: Random) => P>> =
-  {
-    evm: (plan) => plan,
-    tron: (plan, random) => waiting(plan, random),
-    xrp: (plan, random) => sequences(plan, random),
-    bitcoinregtest: (plan, random) => coins(plan, random),
-    litecoinregtest: (plan, random) => onLitecoin(coins(plan, random)),
-  };
+const turnedTo: Readonly<
+  Record<SimulatedFamily, <P extends DrawnPlan>(plan: P, random: Random) => P>
+> = {
+  evm: (plan) => plan,
+  tron: (plan, random) => waiting(plan, random),
+  xrp: (plan, random) => sequences(plan, random),
+  bitcoinregtest: (plan, random) => coins(plan, random),
+  litecoinregtest: (plan, random) => onLitecoin(coins(plan, random)),
+};
 
 /** Events of the signer's machine while gateway and courier lie together. */
 const machines: readonly FaultKind[] = [
@@ -188,7 +189,7 @@ const machines: readonly FaultKind[] = [
  * expiry. They order what they like; the plan's own orders are those that an operator would
  * approve.
  */
-function twoLiars<P extends Drawn>(plan: P, random: Random): P {
+function twoLiars<P extends DrawnPlan>(plan: P, random: Random): P {
   const family = random.pick("family", ["evm", "tron"] as const);
   const policy = random.pick("policy", ["narrow", "narrow", "daily", "holding", "wide"] as const);
   const orders = family === "evm" ? plan.orders : ordersOf(plan.orders, random);
@@ -228,7 +229,7 @@ const besideFalse: readonly FaultKind[] = [
  * clocks are made up, and so are void attempts. Signer and courier are honest, on the chain that
  * excludes by expiry.
  */
-function falseChain<P extends Drawn>(plan: P, random: Random): P {
+function falseChain<P extends DrawnPlan>(plan: P, random: Random): P {
   const drawn = waiting(plan, random);
   const { rates } = drawn;
   const orders = manyOf(drawn.orders, random);
@@ -264,7 +265,7 @@ function falseChain<P extends Drawn>(plan: P, random: Random): P {
  * The courier offers coins that no block has and claims first slots that were never the account's,
  * or the gateway says of both what it likes: one of them alone. Beside that nothing loses records.
  */
-function unnamedCoins<P extends Drawn>(plan: P, random: Random): P {
+function unnamedCoins<P extends DrawnPlan>(plan: P, random: Random): P {
   const unnamed = random.pick("who lies about coins and slots", ["courier", "gateway"] as const);
   const isOfCoins = random.below("on a chain of coins", 3) > 0;
   const drawn = isOfCoins ? coins(plan, random) : sequences(plan, random);
@@ -296,7 +297,7 @@ function unnamedCoins<P extends Drawn>(plan: P, random: Random): P {
 }
 
 /** On each family in turn of chance; requests that nobody pays where deposits are asked for. */
-function gatewayClock<P extends Drawn>(plan: P, random: Random): P {
+function gatewayClock<P extends DrawnPlan>(plan: P, random: Random): P {
   const family = random.pick("family under a wrong clock", [
     "evm",
     "evm",
@@ -313,7 +314,7 @@ function gatewayClock<P extends Drawn>(plan: P, random: Random): P {
 }
 
 /** Deposits, sweeps and withdrawals of one merchant beside agents of others who lie. */
-function twoMerchants<P extends Drawn>(plan: P, random: Random): P {
+function twoMerchants<P extends DrawnPlan>(plan: P, random: Random): P {
   const drawn = withDeposits(plan, random);
   // No agent has caught up with a gateway that starts again, and one agent's word counts for all
   // until another has.
@@ -329,7 +330,7 @@ const grownMs = 6 * 60_000;
  * of them, from the first pass to the last, beside troubles that pass. Where nobody can read the
  * token, the first merchant has only coins.
  */
-function oneBadAmongMany<P extends Drawn>(plan: P, random: Random): P {
+function oneBadAmongMany<P extends DrawnPlan>(plan: P, random: Random): P {
   const drawn = twoMerchants(plan, random);
   const bad = badItems.filter((item) => random.below(`bad ${item}`, 2) === 1);
   const one = random.pick("one that is bad", badItems);
@@ -359,7 +360,7 @@ function limitedTo(rates: Rates, kinds: readonly FaultKind[]): Rates {
  * Deposits that are swept, beside a few withdrawals: anybody who is paid in pays out of the same
  * account. No price rises above what a sweep may cost, since one that is refused waits for an hour.
  */
-function withDeposits<P extends Drawn>(plan: P, random: Random): P {
+function withDeposits<P extends DrawnPlan>(plan: P, random: Random): P {
   const faultsMs = random.between("faults last among sweeps", 20, 60) * 500;
   const count = random.between("deposits", 1, 3);
   const deposits = Array.from({ length: count }, (_, index): DepositOrder => {
@@ -467,7 +468,7 @@ const slots = [
 ] as const;
 
 /** A chain on which nothing but time excludes a second payment, with faults for minutes of it. */
-function waiting<P extends Drawn>(plan: P, random: Random): P {
+function waiting<P extends DrawnPlan>(plan: P, random: Random): P {
   const drawn = limitedTo(plan.rates, carried);
   const of = (kind: FaultKind, share: number, least: number, most: number): number =>
     random.below(`waiting with ${kind}`, share) === 0
@@ -545,7 +546,7 @@ const swept: readonly FaultKind[] = [
  * Deposits that are swept on a chain where nothing but time excludes: one of coins is of so many
  * that their sweep is worth its fee, and one of a token needs a top-up first.
  */
-function withCustomers<P extends Drawn>(plan: P, random: Random): P {
+function withCustomers<P extends DrawnPlan>(plan: P, random: Random): P {
   if (random.below("waiting with payers", customersOf) !== 0) return plan;
   const count = random.between("deposits", 1, 3);
   const deposits = Array.from({ length: count }, (_, index): DepositOrder => {
