@@ -1,7 +1,7 @@
 /**
- * `npm run check`: format and lint, types, sizes, walls, SQL, words, prose, the size of the path
- * from job to key, and the tests of these checks themselves. Runs all of them and fails if one
- * fails, so that one run shows everything.
+ * `npm run check`: format and lint, types, sizes, names of types, walls, SQL, words, prose, the
+ * size of the path from job to key, and the tests of these checks themselves. Runs all of them and
+ * fails if one fails, so that one run shows everything.
  */
 import { spawnSync } from "node:child_process";
 import { join } from "node:path";
@@ -16,6 +16,7 @@ const checks = [
   ],
   ["types", [bin("typescript", "bin", "tsc"), "-p", "tsconfig.json"]],
   ["sizes", [join(root, "scripts", "sizes.js")]],
+  ["names of types", [join(root, "scripts", "type-names.js")]],
   ["walls", [join(root, "scripts", "walls.js")]],
   ["SQL in the store alone", [join(root, "scripts", "sql.js")]],
   ["words of a family of chains", [join(root, "scripts", "words.js")]],

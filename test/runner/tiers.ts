@@ -396,6 +396,7 @@ export const checkerFiles: readonly string[] = [
   "system/prose-words",
   "system/sizes",
   "system/suite-command",
+  "system/type-names",
   "system/walls",
   "system/words",
 ];
