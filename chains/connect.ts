@@ -2,12 +2,13 @@
  * Opens the interfaces to the nodes of a configured chain, by its family. Opens no connection
  * before the first question.
  */
-import { AgentError } from "../base/fault.ts";
+import { AgentError, invariant } from "../base/fault.ts";
 import { feeModelOf } from "./evm/fee-model.ts";
 import { createEvmNodes } from "./evm/node.ts";
 import { examineEvm } from "./evm/node-probe.ts";
 import { createSender } from "./evm/node-sender.ts";
 import { createWatcher } from "./evm/node-watcher.ts";
+import { families, networkOf } from "./families.ts";
 import type { ConfiguredChain, FamilyName } from "./family.ts";
 import type {
   NodeLog,
@@ -24,7 +25,7 @@ import { serverLinesOf } from "./server-lines.ts";
 import { examineTron } from "./tron/node-probe.ts";
 import { createSender as createTronSender } from "./tron/node-sender.ts";
 import { createWatcher as createTronWatcher } from "./tron/node-watcher.ts";
-import { ofEachFamily, type UtxoNetwork } from "./utxo/network.ts";
+import { type UtxoNetwork, networkOf as utxoNetworkNamed } from "./utxo/network.ts";
 import { examineUtxo } from "./utxo/node-probe.ts";
 import { createUtxoSender } from "./utxo/node-sender.ts";
 import { createUtxoWatcher } from "./utxo/node-watcher.ts";
@@ -62,14 +63,10 @@ interface Connectors {
   examine(question: AddressedQuestion<NodeQuestion>): NodeExamination;
 }
 
-function utxoConnectors(network: UtxoNetwork): Connectors {
-  return {
-    sender: ({ urls, chain: { confirmations }, clock, log }) =>
-      createUtxoSender({ urls, network, confirmations, clock, log }),
-    watcher: ({ chain: { confirmations }, ...options }) =>
-      createUtxoWatcher({ ...options, network, confirmations }),
-    examine: ({ url, timeoutMs }) => examineUtxo({ url, timeoutMs, network }),
-  };
+function utxoNetworkOf(chain: ConfiguredChain): UtxoNetwork {
+  const network = utxoNetworkNamed(networkOf(chain));
+  invariant(network !== null, "a chain of coins is a network of the table");
+  return network;
 }
 
 const connectors: Readonly<Record<FamilyName, Connectors>> = {
@@ -115,7 +112,18 @@ const connectors: Readonly<Record<FamilyName, Connectors>> = {
     examine: ({ chain: { chainId }, ...question }) =>
       examineTron({ ...question, chainId: String(chainId) }),
   },
-  ...ofEachFamily(utxoConnectors),
+  utxo: {
+    sender: ({ urls, chain, clock, log }) => {
+      const network = utxoNetworkOf(chain);
+      return createUtxoSender({ urls, network, confirmations: chain.confirmations, clock, log });
+    },
+    watcher: ({ chain, ...options }) => {
+      const network = utxoNetworkOf(chain);
+      return createUtxoWatcher({ ...options, network, confirmations: chain.confirmations });
+    },
+    examine: ({ chain, url, timeoutMs }) =>
+      examineUtxo({ url, timeoutMs, network: utxoNetworkOf(chain) }),
+  },
   xrp: {
     sender: ({ urls, chain: { chainId }, clock, log }) =>
       createXrpSender({ urls, networkId: Number(chainId), clock, log }),
@@ -125,6 +133,10 @@ const connectors: Readonly<Record<FamilyName, Connectors>> = {
       examineXrp({ url, timeoutMs, networkId: Number(chainId) }),
   },
 };
+
+function connectorsOf({ family }: ConfiguredChain): Connectors {
+  return connectors[families[family].name];
+}
 
 const noReader: ReadSecretFile = (path) => {
   throw new AgentError("NODE_HEADERS", "none", `${path} is not read by this program`);
@@ -142,7 +154,7 @@ function opened(
 export function openSender({ readSecretFile, ...options }: NodesOptions): SenderNodes {
   const { chain, clock } = options;
   const urls = chain.nodes.map((url) => opened(chain, url, { ...reading(readSecretFile), clock }));
-  return connectors[chain.family].sender({ ...options, urls });
+  return connectorsOf(chain).sender({ ...options, urls });
 }
 
 /** For the gateway's watcher. @throws NODE_URL */
@@ -152,7 +164,7 @@ export function openWatcher({ readSecretFile, ...options }: WatchOptions): Watch
   const urls = chain.nodes.map((url) =>
     opened(chain, url, { ...reading(readSecretFile), ...clocked }),
   );
-  return connectors[chain.family].watcher({ ...options, urls });
+  return connectorsOf(chain).watcher({ ...options, urls });
 }
 
 /** Looks at one node. Rejects only for bugs. */
@@ -170,7 +182,7 @@ export function blockHashAt(question: BlockQuestion, number: number): Promise<st
 
 function examined({ readSecretFile, ...question }: NodeQuestion): NodeExamination {
   const { chain, url } = question;
-  return connectors[chain.family].examine({
+  return connectorsOf(chain).examine({
     ...question,
     url: opened(chain, url, reading(readSecretFile)),
   });

@@ -5,38 +5,47 @@
 import { invariant } from "../base/fault.ts";
 import { evm } from "./evm/family.ts";
 import type {
+  AddressSpaceName,
   ConfiguredChain,
   ExpiryExclusion,
   Family,
-  FamilyName,
   PinExclusion,
 } from "./family.ts";
-import { familyNames } from "./family.ts";
 import { tron } from "./tron/family.ts";
 import { utxoFamilies } from "./utxo/family.ts";
 import { xrp } from "./xrp/family.ts";
 
-export const families: Readonly<Record<FamilyName, Family>> = { evm, tron, ...utxoFamilies, xrp };
+/**
+ * Each family in each of its address spaces, by the name of the address space, in the order in
+ * which a wallet lists its accounts.
+ */
+export const families: Readonly<Record<AddressSpaceName, Family>> = {
+  evm,
+  tron,
+  ...utxoFamilies,
+  xrp,
+};
 
-const everyFamily: readonly Family[] = familyNames.map((name) => families[name]);
+/** Every address space, in the same order. */
+export const addressSpaceNames = Object.keys(families) as readonly AddressSpaceName[];
+
+const everyFamily: readonly Family[] = Object.values(families);
 
 /**
  * Names for people of the families for which something is true, each once, in the order of the
- * names.
+ * table.
  */
-export function titlesOf(isOne: (name: FamilyName) => boolean): string {
-  return [...new Set(everyFamily.filter(({ name }) => isOne(name)).map(({ title }) => title))].join(
-    ", ",
-  );
+export function titlesOf(isOne: (family: Family) => boolean): string {
+  return [...new Set(everyFamily.filter(isOne).map(({ title }) => title))].join(", ");
 }
 
 /** The family of a network that came from outside; undefined for an unknown network. */
 export function findFamily(network: string): Family | undefined {
-  return everyFamily.find(({ addressSpace }) => isWithin(network, addressSpace));
+  return everyFamily.find(({ addressSpace: { networks } }) => isWithin(network, networks));
 }
 
-function isWithin(network: string, addressSpace: string): boolean {
-  return addressSpace.endsWith(":") ? network.startsWith(addressSpace) : network === addressSpace;
+function isWithin(network: string, networks: string): boolean {
+  return networks.endsWith(":") ? network.startsWith(networks) : network === networks;
 }
 
 /**
@@ -89,9 +98,13 @@ export function isNodesOfGateway({
     : nodesFrom === "gateway";
 }
 
-/** A family by a name that came from outside; undefined for an unknown name. */
-export function familyNamed(name: string): Family | undefined {
-  return Object.hasOwn(families, name) ? families[name as FamilyName] : undefined;
+/**
+ * The family in an address space whose name came from outside; undefined for an unknown name.
+ */
+export function familyIn(addressSpace: string): Family | undefined {
+  return Object.hasOwn(families, addressSpace)
+    ? families[addressSpace as AddressSpaceName]
+    : undefined;
 }
 
 /** The name of a configured chain's network, CAIP-2. */

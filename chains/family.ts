@@ -1,31 +1,32 @@
 /**
  * The offline interface to the chains: all that the rest of the program knows of a family of
  * chains. Transaction parameters and slots are the family's own texts; other modules only compare,
- * store and return them. Only types, and the one list of names: for a new name the compiler shows
- * every table that lacks it.
+ * store and return them. Only types: for a new name the compiler shows every table that lacks it.
  */
 import type { Refusal } from "../base/fault.ts";
 import type { Accounts, KeyPaths } from "./accounts.ts";
 import type { FeeMarket, FirstOffers, LaterOffers, PricedAttempt, TxParams } from "./offers.ts";
 import type { PaymentLink } from "./payment-link.ts";
+import type { UtxoNetworkName } from "./utxo/network.ts";
 
 export type { Accounts, KeyAccount, KeyPaths, NamedAccount, PublicNode } from "./accounts.ts";
 export type { Coin, FeeMarket, Market, PaymentTerms, PricedAttempt, TxParams } from "./offers.ts";
 
-/** Every family, in the order in which a wallet lists its accounts. */
-export const familyNames = [
-  ...(["evm", "tron", "bitcoin", "bitcointestnet4", "bitcoinsignet", "bitcoinregtest"] as const),
-  ...(["litecoin", "litecoinregtest", "xrp"] as const),
-] as const;
+/** The families, each with code of its own. */
+export type FamilyName = "evm" | "tron" | "utxo" | "xrp";
 
-export type FamilyName = (typeof familyNames)[number];
+/**
+ * The address spaces by their names, which stand under `family` in configurations, transcripts and
+ * records. A family is one address space, of the same name; of Bitcoin's kind each network is one.
+ */
+export type AddressSpaceName = Exclude<FamilyName, "utxo"> | UtxoNetworkName;
 
 /** A chain's id in its family's only spelling, as `readChainId` returned it. */
 export type ChainId = number | string;
 
 /** A chain as a configuration names it. */
 export interface ConfiguredChain {
-  readonly family: FamilyName;
+  readonly family: AddressSpaceName;
   readonly chainId: ChainId;
   readonly feeModel?: string; // one of the family's fee models; by default the chain's id decides
   readonly nodesFrom?: NodesFrom;
@@ -207,7 +208,20 @@ export interface FeeBumps extends LaterOffers {
 /** An address in its canonical form. */
 export type ParsedAddress = { readonly ok: true; readonly address: string } | Refusal;
 
-/** A family of chains, without a network. Every function is deterministic. */
+/** The networks on which one text is one address, and one wallet's accounts are the same. */
+export interface AddressSpace {
+  readonly name: AddressSpaceName;
+  /**
+   * The beginning of the networks' names (CAIP-2) up to the colon, or one whole name. No network of
+   * another address space begins so.
+   */
+  readonly networks: string;
+}
+
+/**
+ * A family of chains in one of its address spaces, without a network. Every function is
+ * deterministic.
+ */
 export interface Family {
   readonly name: FamilyName;
   /** The name for people; the test networks of a coin share it. */
@@ -228,11 +242,7 @@ export interface Family {
   /** The id of a chain that a configuration names; null for an invalid value. */
   readChainId(value: unknown): ChainId | null;
   networkOf(chain: ConfiguredChain): string;
-  /**
-   * The networks on which one text is one address: the beginning of their names (CAIP-2) up to the
-   * colon, or one whole name. No network of another family begins so.
-   */
-  readonly addressSpace: string;
+  readonly addressSpace: AddressSpace;
   /** True if a text is a transaction's hash in its only spelling. */
   isTxHash(text: string): boolean;
   /** A pin in its only spelling; null for another text, and on a chain without coins. */

@@ -2,21 +2,29 @@
  * The second reading of signed bytes, by code that is not ours. A separate file, because it loads a
  * large library that only the courier needs.
  */
+import { invariant } from "../base/fault.ts";
 import { readBack } from "./evm/node-read-back.ts";
+import { familyOf } from "./families.ts";
 import type { FamilyName } from "./family.ts";
 import type { IndependentReading } from "./nodes.ts";
 import { readBack as tronReadBack } from "./tron/node-read-back.ts";
-import { ofEachFamily } from "./utxo/network.ts";
+import { utxoNetworks } from "./utxo/network.ts";
 import { readBackOn } from "./utxo/node-read-back.ts";
 import { readBack as xrpReadBack } from "./xrp/node-read-back.ts";
 
-const readings: Readonly<Record<FamilyName, IndependentReading>> = {
-  evm: readBack,
-  tron: tronReadBack,
-  ...ofEachFamily((network) => readBackOn(network)),
-  xrp: xrpReadBack,
-};
+const onCoins = new Map(utxoNetworks.map((network) => [network.id, readBackOn(network)]));
 
-export function readBackOf(family: FamilyName): IndependentReading {
-  return readings[family];
+const readings: Readonly<Record<FamilyName, (network: string) => IndependentReading | undefined>> =
+  {
+    evm: () => readBack,
+    tron: () => tronReadBack,
+    utxo: (network) => onCoins.get(network),
+    xrp: () => xrpReadBack,
+  };
+
+/** The reading on a network of our own. An unknown network is a bug. */
+export function readBackOf(network: string): IndependentReading {
+  const reading = readings[familyOf(network).name](network);
+  invariant(reading !== undefined, "a network of our own has its reading");
+  return reading;
 }

@@ -1,14 +1,14 @@
 /** Answers about several networks at once, and about several slots of one. Offline. */
-import { familyOf } from "./families.ts";
-import { type FamilyName, familyNames } from "./family.ts";
+import { addressSpaceNames, familyOf } from "./families.ts";
+import type { AddressSpaceName, FamilyName } from "./family.ts";
 
 /**
- * The families of these networks, each only once, in the order of their table. An unknown network
- * is a bug.
+ * The address spaces of these networks, each only once, in the order of their table. An unknown
+ * network is a bug.
  */
-export function familiesOf(networks: readonly string[]): readonly FamilyName[] {
-  const found = new Set(networks.map((network) => familyOf(network).name));
-  return familyNames.filter((name) => found.has(name));
+export function addressSpacesOf(networks: readonly string[]): readonly AddressSpaceName[] {
+  const found = new Set(networks.map((network) => familyOf(network).addressSpace.name));
+  return addressSpaceNames.filter((name) => found.has(name));
 }
 
 /** The last of these slots, all of one network. */
@@ -29,9 +29,9 @@ export function slotWord(networks: Iterable<string>): string {
 const unnamed: readonly FamilyName[] = ["tron", "xrp"];
 
 /**
- * False for a family whose bytes name no network, so what is signed for one network of it may be
+ * False where a family's bytes name no network, so what is signed for one network of it may be
  * valid on another.
  */
-export function namesNetwork(family: FamilyName): boolean {
-  return !unnamed.includes(family);
+export function namesNetwork(network: string): boolean {
+  return !unnamed.includes(familyOf(network).name);
 }

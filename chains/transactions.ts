@@ -6,13 +6,13 @@ import { evmTransactions } from "./evm/transactions.ts";
 import { familyOf } from "./families.ts";
 import type { FamilyName, Transactions } from "./family.ts";
 import { tronTransactions } from "./tron/transactions.ts";
-import { transactionsByFamily } from "./utxo/transactions.ts";
+import { utxoTransactions } from "./utxo/transactions.ts";
 import { xrpTransactions } from "./xrp/transactions.ts";
 
 const transactions: Readonly<Record<FamilyName, Transactions>> = {
   evm: evmTransactions,
   tron: tronTransactions,
-  ...transactionsByFamily,
+  utxo: utxoTransactions,
   xrp: xrpTransactions,
 };
 

@@ -2,10 +2,10 @@
  * config.json as types: all that the agent reads, without its three secrets. `config.ts` parses it.
  */
 import type { Egress } from "../../base/egress.ts";
-import type { ChainId, FamilyName, NodesFrom, ServerLines } from "../../chains/family.ts";
+import type { AddressSpaceName, ChainId, NodesFrom, ServerLines } from "../../chains/family.ts";
 
 export interface ChainSettings {
-  readonly family: FamilyName;
+  readonly family: AddressSpaceName;
   readonly chainId: ChainId; // in the family's one spelling
   readonly nodes: readonly string[]; // 1 … 8 http or https addresses
   readonly confirmations: number | "finalized"; // 1 … 10000

@@ -7,14 +7,8 @@
 import { isAbsolute } from "node:path";
 import type { JsonObject, JsonValue } from "../../base/json.ts";
 import { isLoopback } from "../../base/loopback.ts";
-import { families, familyNamed, networkOf } from "../../chains/families.ts";
-import {
-  type ChainId,
-  type ConfiguredChain,
-  type Family,
-  familyNames,
-  type NodesFrom,
-} from "../../chains/family.ts";
+import { addressSpaceNames, families, familyIn, networkOf } from "../../chains/families.ts";
+import type { ChainId, ConfiguredChain, Family, NodesFrom } from "../../chains/family.ts";
 import { mainNetworks } from "../../chains/network-names.ts";
 import { expandPresets } from "../../chains/presets.ts";
 import {
@@ -378,7 +372,14 @@ function readChain(value: JsonValue, path: string): ChainSettings {
     chain.nodesFrom === undefined
       ? {}
       : { nodesFrom: readNodesFrom(chain.nodesFrom, `${path}.nodesFrom`) };
-  return { family: family.name, chainId, ...nodes, confirmations, ...feeModel, ...nodesFrom };
+  return {
+    family: family.addressSpace.name,
+    chainId,
+    ...nodes,
+    confirmations,
+    ...feeModel,
+    ...nodesFrom,
+  };
 }
 
 function readNodesFrom(value: JsonValue, path: string): NodesFrom {
@@ -387,11 +388,11 @@ function readNodesFrom(value: JsonValue, path: string): NodesFrom {
 }
 
 function readFamily(value: JsonValue, path: string): Family {
-  const family = typeof value === "string" ? familyNamed(value) : undefined;
+  const family = typeof value === "string" ? familyIn(value) : undefined;
   if (family !== undefined) return family;
   throw configFault(
     "CONFIG_VALUE",
-    `${path}.family must be one of ${familyNames.map(quoteText).join(", ")}`,
+    `${path}.family must be one of ${addressSpaceNames.map(quoteText).join(", ")}`,
   );
 }
 
@@ -410,7 +411,7 @@ function readChainId(family: Family, value: JsonValue, path: string): ChainId {
 function oneOfEachUnnamed(chains: Readonly<Record<string, ChainSettings>>): void {
   const known = new Map<string, string>();
   for (const [name, chain] of Object.entries(chains)) {
-    if (namesNetwork(chain.family)) continue;
+    if (namesNetwork(networkOf(chain))) continue;
     const other = known.get(chain.family);
     if (other !== undefined)
       throw configFault(
@@ -586,13 +587,13 @@ function readAddress(
   if (parsed.code === "ADDRESS_CHECKSUM")
     throw configFault(code, `${path} is mistyped: its checksum does not fit`);
   if (parsed.code === "ADDRESS_ZERO") throw configFault(code, `${path} is the zero address`);
-  const other = familyNames.find(
+  const other = addressSpaceNames.find(
     (name) => families[name].parseAddress(value as string, mainNetworks[name]).ok,
   );
   if (other !== undefined)
     throw configFault(
       code,
-      `${path} is an address of another family of chains, ${other}, and this chain is of ${family.name}`,
+      `${path} is an address of another family of chains, ${other}, and this chain is of ${family.addressSpace.name}`,
     );
   throw configFault(
     code,

@@ -7,7 +7,7 @@
 import nacl from "tweetnacl";
 import { AgentError, invariant } from "../../base/fault.ts";
 import { parseJson } from "../../base/json.ts";
-import { familyNamed } from "../../chains/families.ts";
+import { familyIn } from "../../chains/families.ts";
 import { hex, integer, list, object, type Reader, string } from "../../protocol/shape.ts";
 import { fixedBytes, fixedCopy } from "../files/fixed-bytes.ts";
 import {
@@ -231,7 +231,7 @@ function decodeContents({ wallet, networks }: KeystoreHeader, plain: Uint8Array)
     const length = plain[at] ?? 0;
     const name = Buffer.from(plain.subarray(at + 1, at + 1 + length)).toString("latin1");
     at += 1 + length;
-    const family = familyNamed(name)?.name;
+    const family = familyIn(name)?.addressSpace.name;
     const purpose = purposes[plain[at] ?? purposes.length];
     if (family === undefined || purpose === undefined || at + 5 + nodeBytes > plain.length) break;
     const number = new DataView(plain.buffer, plain.byteOffset).getUint32(at + 1);

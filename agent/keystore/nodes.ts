@@ -10,7 +10,7 @@ import { ripemd160 } from "@noble/hashes/legacy";
 import { AgentError, invariant } from "../../base/fault.ts";
 import { fastCurve } from "../../chains/curve/fast-curve.ts";
 import { families } from "../../chains/families.ts";
-import type { FamilyName, NamedAccount } from "../../chains/family.ts";
+import type { AddressSpaceName, NamedAccount } from "../../chains/family.ts";
 import { walletFingerprintOf } from "../../protocol/identity.ts";
 import type { PairedAccount } from "../../protocol/messages.ts";
 import { fixedBytes, fixedCopy } from "../files/fixed-bytes.ts";
@@ -149,7 +149,7 @@ const accountDepth = 3;
 
 /** One account of a wallet; its node is m/purpose'/coin type'/number' of the family. */
 export interface WalletAccount {
-  readonly family: FamilyName;
+  readonly family: AddressSpaceName;
   readonly purpose: NamedAccount["purpose"];
   readonly number: number;
   readonly node: Secret;
@@ -161,7 +161,7 @@ export interface WalletAccount {
  */
 export function deriveAccounts(
   seed: Uint8Array,
-  names: readonly FamilyName[],
+  names: readonly AddressSpaceName[],
 ): readonly WalletAccount[] {
   invariant(seed.length === 64, "a BIP-39 seed has 64 bytes");
   const master = masterOf(seed);
@@ -172,7 +172,7 @@ export function deriveAccounts(
   }
 }
 
-function accountsUnder(master: ExtendedKey, family: FamilyName): readonly WalletAccount[] {
+function accountsUnder(master: ExtendedKey, family: AddressSpaceName): readonly WalletAccount[] {
   const { purpose, coinType, accounts } = families[family].paths;
   const above = childOf(master, purpose + hardened);
   try {
@@ -223,7 +223,7 @@ export function depositKey({ family, purpose, node }: WalletAccount, index: numb
 }
 
 /** Returns the address of a private key. */
-export function addressOfKey(family: FamilyName, key: Secret): string {
+export function addressOfKey(family: AddressSpaceName, key: Secret): string {
   return families[family].accounts.addressOf(pointOf(key.bytes));
 }
 

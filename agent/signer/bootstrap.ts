@@ -6,8 +6,8 @@
 
 import { AgentError } from "../../base/fault.ts";
 import { parseJson } from "../../base/json.ts";
-import { families } from "../../chains/families.ts";
-import { type ChainId, familyNames } from "../../chains/family.ts";
+import { addressSpaceNames, families } from "../../chains/families.ts";
+import type { ChainId } from "../../chains/family.ts";
 import { decimalMax } from "../../protocol/amount.ts";
 import {
   boolean,
@@ -79,7 +79,7 @@ const named = { keysMax: 256, keyPattern: /^[A-Za-z0-9_-]{1,64}$/ };
 const settings: Reader<SignerSettings> = object({
   chains: record(
     object(
-      { family: oneOf(...familyNames), chainId },
+      { family: oneOf(...addressSpaceNames), chainId },
       {
         feeModel: oneOf(...Object.values(families).flatMap((one) => one.feeModels)),
         nodesFrom: oneOf("gateway", "own"),

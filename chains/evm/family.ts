@@ -67,7 +67,7 @@ export const evm: Family = {
   readChainId: (value) =>
     Number.isSafeInteger(value) && (value as number) >= 1 ? (value as number) : null,
   networkOf: ({ chainId }) => networkOf(Number(chainId)),
-  addressSpace: `${namespace}:`,
+  addressSpace: { name: "evm", networks: `${namespace}:` },
   isTxHash: (text) => /^0x[0-9a-f]{64}$/.test(text),
   readPin: () => null,
   parseAddress,

@@ -3,11 +3,11 @@
  * itself, and the source of each figure. Only types. A family adds its own file.
  */
 import type { JsonValue } from "../../base/json.ts";
-import type { FamilyName } from "../family.ts";
+import type { AddressSpaceName } from "../family.ts";
 
 /** As in `chains` of a configuration, without the nodes, which each merchant chooses. */
 export interface ChainLines {
-  readonly family: FamilyName;
+  readonly family: AddressSpaceName;
   readonly chainId: number | string;
   readonly confirmations: number | "finalized";
   readonly explorer: string; // start of an address; the hash of a transaction follows

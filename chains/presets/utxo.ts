@@ -2,6 +2,7 @@
  * Bitcoin, its test networks and Litecoin, with their coins, by name. test/chains/presets.test.ts
  * compares each id with the family's own network; docs/chains.md names the page for each figure.
  */
+import type { AddressSpaceName } from "../family.ts";
 import type { ChainPreset, CurrencyPreset } from "./preset.ts";
 
 const ids = "chainagnostic.org, namespace bip122: the first 32 digits of the first block's hash";
@@ -13,7 +14,7 @@ interface Figures
     ChainPreset,
     "name" | "isTest" | "blockMs" | "maxFee" | "maxFeePerDay" | "publicServers"
   > {
-  readonly family: "bitcoin" | "bitcointestnet4" | "bitcoinsignet" | "litecoin";
+  readonly family: AddressSpaceName;
   readonly chainId: string;
   readonly confirmations: number;
   readonly explorer: string;

@@ -69,7 +69,7 @@ export const tron = {
   readChainId,
   networkOf: ({ chainId }: { readonly chainId: number | string }): string =>
     networkOf(readChainId(chainId) ?? ""),
-  addressSpace: `${namespace}:`,
+  addressSpace: { name: "tron", networks: `${namespace}:` },
   isTxHash: (text: string): boolean => /^[0-9a-f]{64}$/.test(text),
   readPin: (): null => null,
   parseAddress,

@@ -1,7 +1,8 @@
 /**
- * A network of such a coin behind the offline interface. Each network is a family of its own,
- * because its addresses and keys are its own. The chain counts no payments of an account, so a
- * second payment is excluded by the pin: the anchor, which all attempts spend. Source: CAIP-2.
+ * The family on a network of such a coin, behind the offline interface. Each network is an address
+ * space of its own, because its addresses and keys are its own. The chain counts no payments of an
+ * account, so a second payment is excluded by the pin: the anchor, which all attempts spend.
+ * Source: CAIP-2.
  */
 
 import { base58 } from "@scure/base";
@@ -16,9 +17,9 @@ import { sha256Twice } from "./hash.ts";
 import {
   bitcoin,
   type NativeCoin,
-  ofEachFamily,
-  type UtxoFamilyName,
+  ofEachNetwork,
   type UtxoNetwork,
+  type UtxoNetworkName,
 } from "./network.ts";
 import { feesOf } from "./offers.ts";
 import { paymentUri } from "./payment-uri.ts";
@@ -99,12 +100,12 @@ const txHashForm = /^[0-9a-f]{64}$/;
 /** Six blocks are what most services of these coins wait for. */
 export const finalDepth = 6;
 
-export const utxoFamilies: Readonly<Record<UtxoFamilyName, Family>> = ofEachFamily(familyOn);
+export const utxoFamilies: Readonly<Record<UtxoNetworkName, Family>> = ofEachNetwork(familyOn);
 
-function familyOn(network: UtxoNetwork, coin: NativeCoin): Family {
+function familyOn(network: UtxoNetwork<UtxoNetworkName>, coin: NativeCoin): Family {
   const addressOf = (publicKey: Uint8Array): string => addressOfPublicKey(publicKey, network);
   return {
-    name: network.family,
+    name: "utxo",
     title: coin.title,
     slots: ordinalSlots,
     fees: feesOf(coin),
@@ -115,7 +116,7 @@ function familyOn(network: UtxoNetwork, coin: NativeCoin): Family {
     countsConfirmations: true,
     readChainId: (value) => (value === network.reference ? network.reference : null),
     networkOf: () => network.id,
-    addressSpace: network.id,
+    addressSpace: { name: network.name, networks: network.id },
     isTxHash: (text) => txHashForm.test(text),
     readPin: (text) => (readCoin(text) === null ? null : text),
     parseAddress(text, id) {

@@ -5,7 +5,7 @@
  * SLIP-173.
  */
 
-import type { FamilyName, Fees } from "../family.ts";
+import type { FirstOffers } from "../offers.ts";
 
 export const namespace = "bip122";
 
@@ -20,20 +20,14 @@ interface NativeCoinRow {
   /** The rate at which nodes count an output as dust, in sat per 1,000 vB. */
   readonly dustSatPerKvB: bigint;
   /** Fee caps for a network without preset, in coins: some 350 sat for a byte on Bitcoin. */
-  readonly ceilings: Fees["ceilings"];
+  readonly ceilings: FirstOffers["ceilings"];
   /** No amount is higher: all coins that will ever be, in sat. */
   readonly supplySat: bigint;
 }
 
-/** The families of this kind: one for each network, because addresses and keys are its own. */
-export type UtxoFamilyName = Extract<
-  FamilyName,
-  `${"bitcoin" | "litecoin"}${"" | "testnet4" | "signet" | "regtest"}`
->;
-
 /** The properties of one network. */
-interface NetworkRow {
-  readonly family: UtxoFamilyName;
+interface NetworkRow<Name extends string> {
+  readonly name: Name; // of its address space: addresses and keys are its own
   readonly reference: string; // 32 hex digits, the second part of its CAIP-2 name
   readonly prefix: string; // of SegWit addresses, SLIP-173
   readonly p2pkh: number; // version byte of base58check
@@ -56,14 +50,15 @@ export interface KeyVersion {
   readonly letters: string;
 }
 
-export type UtxoNetwork = NativeCoinRow & NetworkRow & { readonly id: string };
+export type UtxoNetwork<Name extends string = string> = NativeCoinRow &
+  NetworkRow<Name> & { readonly id: string };
 
 /** A coin by its networks, of which the first is the main one. */
-export interface NativeCoin {
+export interface NativeCoin<Name extends string = string> {
   readonly name: string;
   readonly title: string; // for people
-  readonly ceilings: Fees["ceilings"];
-  readonly networks: readonly UtxoNetwork[];
+  readonly ceilings: FirstOffers["ceilings"];
+  readonly networks: readonly UtxoNetwork<Name>[];
 }
 
 const mainKeys = {
@@ -92,7 +87,7 @@ const bitcoinRow: NativeCoinRow = {
 };
 export const bitcoin = coinOf("bitcoin", bitcoinRow, [
   {
-    family: "bitcoin",
+    name: "bitcoin",
     reference: "000000000019d6689c085ae165831e93",
     prefix: "bc",
     p2pkh: 0x00,
@@ -103,19 +98,19 @@ export const bitcoin = coinOf("bitcoin", bitcoinRow, [
     accountKeys: mainKeys,
   },
   {
-    family: "bitcointestnet4",
+    name: "bitcointestnet4",
     reference: "00000000da84f2bafbbc53dee25a72ae",
     prefix: "tb",
     ...bitcoinTest,
   },
   {
-    family: "bitcoinsignet",
+    name: "bitcoinsignet",
     reference: "00000008819873e925422c1ff0f99f7c",
     prefix: "tb",
     ...bitcoinTest,
   },
   {
-    family: "bitcoinregtest",
+    name: "bitcoinregtest",
     reference: "0f9188f13cb7b2c71f2a335e3a4fc328",
     prefix: "bcrt",
     ...bitcoinTest,
@@ -135,7 +130,7 @@ const litecoinRow: NativeCoinRow = {
 };
 export const litecoin = coinOf("litecoin", litecoinRow, [
   {
-    family: "litecoin",
+    name: "litecoin",
     reference: "12a765e31ffd4059bada1e25190f6e98",
     prefix: "ltc",
     p2pkh: 0x30,
@@ -146,7 +141,7 @@ export const litecoin = coinOf("litecoin", litecoinRow, [
     accountKeys: mainKeys,
   },
   {
-    family: "litecoinregtest",
+    name: "litecoinregtest",
     reference: "530827f38f93b43ed12af0b3ad25a288",
     prefix: "rltc",
     p2pkh: 0x6f,
@@ -158,27 +153,39 @@ export const litecoin = coinOf("litecoin", litecoinRow, [
   },
 ]);
 
-/** Every prefix of SegWit addresses in the table. */
-export const knownPrefixes: readonly string[] = [...bitcoin.networks, ...litecoin.networks].map(
-  ({ prefix }) => prefix,
+const coins = [bitcoin, litecoin] as const;
+
+/** The names in the rows above: a new row is the whole of a new network. */
+export type UtxoNetworkName = (typeof coins)[number]["networks"][number]["name"];
+
+/** Every network, in the order in which a wallet lists its accounts. */
+export const utxoNetworks = coins.flatMap(
+  ({ networks }): readonly UtxoNetwork<UtxoNetworkName>[] => networks,
 );
 
-/** One value for each family of this kind. */
-export function ofEachFamily<T>(
-  make: (network: UtxoNetwork, coin: NativeCoin) => T,
-): Readonly<Record<UtxoFamilyName, T>> {
-  const made = [bitcoin, litecoin].flatMap((coin) =>
-    coin.networks.map((network) => [network.family, make(network, coin)] as const),
+/** Every prefix of SegWit addresses in the table. */
+export const knownPrefixes: readonly string[] = utxoNetworks.map(({ prefix }) => prefix);
+
+/** One value for each network, by its name. */
+export function ofEachNetwork<T>(
+  make: (network: UtxoNetwork<UtxoNetworkName>, coin: NativeCoin) => T,
+): Readonly<Record<UtxoNetworkName, T>> {
+  const made = coins.flatMap((coin) =>
+    coin.networks.map((network) => [network.name, make(network, coin)] as const),
   );
-  return Object.fromEntries(made) as Record<UtxoFamilyName, T>;
+  return Object.fromEntries(made) as Record<UtxoNetworkName, T>;
 }
 
-/** A coin's network by its CAIP-2 name; null if it is not one of the coin. */
-export function networkOf(coin: NativeCoin, id: string): UtxoNetwork | null {
-  return coin.networks.find((network) => network.id === id) ?? null;
+/** A network by its CAIP-2 name; null if no row has it. */
+export function networkOf(id: string): UtxoNetwork | null {
+  return utxoNetworks.find((network) => network.id === id) ?? null;
 }
 
-function coinOf(name: string, coin: NativeCoinRow, rows: readonly NetworkRow[]): NativeCoin {
+function coinOf<Name extends string>(
+  name: string,
+  coin: NativeCoinRow,
+  rows: readonly NetworkRow<Name>[],
+): NativeCoin<Name> {
   return {
     name,
     title: coin.title,

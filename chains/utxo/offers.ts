@@ -102,14 +102,14 @@ export function feesOf(coin: NativeCoin): Fees {
     tipOf: () => 0n,
     computeLimitOf: () => 1n,
     first: ({ feeMarket, coins, owed = [] }, wanted) => {
-      const network = networkOf(coin, wanted.network);
+      const network = networkOf(wanted.network);
       if (network === null) return null;
       // A lower offer has to fit a limit of the signer, so it pays for no coins beside its own.
       const offer = feeMarket.othersMost === 0n ? first : firstMerging;
       return offer(network, { satPerKvB: satPerKvBOf(feeMarket), coins, owed }, wanted);
     },
-    bidding: biddingOf(coin, main),
-    tooLittle: (description) => tooLittle(coin, description),
+    bidding: biddingOf(main),
+    tooLittle,
     unbounded: () => null,
     say,
     rows,
@@ -132,12 +132,12 @@ function outbidding(attempts: readonly Pick<PricedAttempt, "feeMax">[], asked: T
   );
 }
 
-function biddingOf(coin: NativeCoin, main: UtxoNetwork): FeeBumps {
+function biddingOf(main: UtxoNetwork): FeeBumps {
   return {
     isReplaced: main.isReplaced,
     replacement: outbidding,
     replacementAt: ({ feeMarket, coins }, wanted, attempts) => {
-      const network = networkOf(coin, wanted.network);
+      const network = networkOf(wanted.network);
       const pin = pinIn(attempts);
       if (network === null || pin === null) return null;
       const target = attempts.at(-1)?.isCancel === true ? null : wanted;
@@ -235,11 +235,8 @@ function readWish(wish: TxParams): TxParams {
 }
 
 /** Nodes forward no output that costs more than it is worth. */
-function tooLittle(
-  coin: NativeCoin,
-  { network: id, destination, amountUnits }: Description,
-): string | null {
-  const network = networkOf(coin, id);
+function tooLittle({ network: id, destination, amountUnits }: Description): string | null {
+  const network = networkOf(id);
   const parsed = network === null ? null : parseAddress(destination, network);
   if (network === null || parsed === null || !parsed.ok || amountUnits === 0n) return null;
   const least = dustOf(parsed.script, network);

@@ -6,56 +6,44 @@ import type {
   RecordedFields,
   Transactions,
 } from "../family.ts";
-import {
-  type NativeCoin,
-  networkOf,
-  ofEachFamily,
-  type UtxoFamilyName,
-  type UtxoNetwork,
-} from "./network.ts";
+import { networkOf, type UtxoNetwork } from "./network.ts";
 import * as transactions from "./transaction.ts";
 import { figuresOf, txParamsOf } from "./tx-params.ts";
 
-/** By family; all networks of a coin share them. */
-export const transactionsByFamily: Readonly<Record<UtxoFamilyName, Transactions>> = ofEachFamily(
-  (_, coin) => utxoTransactions(coin),
-);
-
-export function utxoTransactions(
-  coin: NativeCoin,
-): Required<Transactions> & { readonly cancels: CancelTransactions } {
-  const networkNamed = (id: string): UtxoNetwork => {
-    const network = networkOf(coin, id);
-    if (network === null)
-      throw new AgentError("TRANSACTION_FIELD", "none", "the network is of another family");
-    return network;
-  };
-  return {
-    build: (payment, txParams) => {
-      const network = networkNamed(payment.network);
-      if (payment.contract !== "")
-        throw new AgentError("TRANSACTION_FIELD", "none", "the chain has no tokens");
-      if (payment.tag !== "")
-        throw new AgentError("TRANSACTION_FIELD", "none", "the chain has no tags");
-      return transactions.buildTransfer(network, payment, txParams);
-    },
-    describe: (unsigned, told) => describe(networkOf(coin, told.network), unsigned, told, false),
-    unproven: ({ network, account }, coins, evidence) =>
-      transactions.unprovenCoin(networkNamed(network), account, coins, evidence),
-    digests: transactions.digests,
-    attach: transactions.attachSignatures,
-    // Pays the coins back to the account, so that no attempt with the same anchor can be paid.
-    cancels: {
-      build: ({ network, account }, txParams) =>
-        transactions.buildTransfer(
-          networkNamed(network),
-          { account, destination: null, amountUnits: 0n },
-          txParams,
-        ),
-      describe: (unsigned, told) => describe(networkOf(coin, told.network), unsigned, told, true),
-    },
-  };
+/** @throws TRANSACTION_FIELD */
+function networkNamed(id: string): UtxoNetwork {
+  const network = networkOf(id);
+  if (network === null)
+    throw new AgentError("TRANSACTION_FIELD", "none", "the network is of another family");
+  return network;
 }
+
+/** On every network of the table; each call names its own. */
+export const utxoTransactions: Required<Transactions> & { readonly cancels: CancelTransactions } = {
+  build: (payment, txParams) => {
+    const network = networkNamed(payment.network);
+    if (payment.contract !== "")
+      throw new AgentError("TRANSACTION_FIELD", "none", "the chain has no tokens");
+    if (payment.tag !== "")
+      throw new AgentError("TRANSACTION_FIELD", "none", "the chain has no tags");
+    return transactions.buildTransfer(network, payment, txParams);
+  },
+  describe: (unsigned, told) => describe(networkOf(told.network), unsigned, told, false),
+  unproven: ({ network, account }, coins, evidence) =>
+    transactions.unprovenCoin(networkNamed(network), account, coins, evidence),
+  digests: transactions.digests,
+  attach: transactions.attachSignatures,
+  // Pays the coins back to the account, so that no attempt with the same anchor can be paid.
+  cancels: {
+    build: ({ network, account }, txParams) =>
+      transactions.buildTransfer(
+        networkNamed(network),
+        { account, destination: null, amountUnits: 0n },
+        txParams,
+      ),
+    describe: (unsigned, told) => describe(networkOf(told.network), unsigned, told, true),
+  },
+};
 
 function describe(
   network: UtxoNetwork | null,

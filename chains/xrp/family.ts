@@ -45,7 +45,7 @@ export const xrp: Family = {
   countsConfirmations: false,
   readChainId,
   networkOf: ({ chainId }) => networkOf(Number(chainId)),
-  addressSpace: `${namespace}:`,
+  addressSpace: { name: "xrp", networks: `${namespace}:` },
   isTxHash: (text) => /^[0-9A-F]{64}$/.test(text),
   readPin: () => null,
   parseAddress: (text, network) =>

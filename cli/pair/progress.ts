@@ -8,7 +8,7 @@ import { makePrivateFolder, type StateFolder } from "../../agent/files/state-fol
 import { readTrusted } from "../../agent/files/trusted.ts";
 import { AgentError, reasonOf } from "../../base/fault.ts";
 import { parseJson } from "../../base/json.ts";
-import { familyNames } from "../../chains/family.ts";
+import { addressSpaceNames } from "../../chains/families.ts";
 import type { PairedAccount, PairedCurrency } from "../../protocol/messages.ts";
 import {
   hex,
@@ -42,7 +42,7 @@ export interface Progress {
 const fileBytesMax = 262_144;
 const text = string({ min: 1, max: 512 });
 const account: Reader<PairedAccount> = object({
-  family: oneOf(...familyNames),
+  family: oneOf(...addressSpaceNames),
   purpose: oneOf("hot", "deposits"),
   id: text,
 });

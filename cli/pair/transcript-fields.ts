@@ -55,6 +55,6 @@ export function accountsFor(
     .filter((one) => one.purpose === purpose)
     .map(({ family, id }) => ({
       id,
-      networks: networks.filter((network) => familyOf(network).name === family),
+      networks: networks.filter((network) => familyOf(network).addressSpace.name === family),
     }));
 }

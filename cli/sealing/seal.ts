@@ -10,7 +10,7 @@ import {
 } from "../../agent/keystore/nodes.ts";
 import { Secret } from "../../agent/keystore/secret.ts";
 import { AgentError, invariant } from "../../base/fault.ts";
-import { familiesOf } from "../../chains/several-networks.ts";
+import { addressSpacesOf } from "../../chains/several-networks.ts";
 import { answerOf, type SealedWallet, type SealingAnswer, type SealingSettings } from "./answer.ts";
 import { seedOf } from "./mnemonic.ts";
 import { walletIn } from "./wallet.ts";
@@ -22,7 +22,7 @@ function seal(
 ): SealingAnswer & { readonly ok: true } {
   const seed = seedOf(mnemonic);
   mnemonic.fill(0);
-  const accounts = deriveAccounts(seed, familiesOf(settings.networks));
+  const accounts = deriveAccounts(seed, addressSpacesOf(settings.networks));
   seed.fill(0);
   const wallet = walletOf(accounts);
   try {

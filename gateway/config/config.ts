@@ -9,13 +9,12 @@ import { AgentError, reasonOf } from "../../base/fault.ts";
 import { assertVisible, markLength } from "../../base/invisible.ts";
 import { type JsonObject, type JsonValue, parseJson } from "../../base/json.ts";
 import { isLoopback } from "../../base/loopback.ts";
-import { families, networkOf } from "../../chains/families.ts";
-import {
-  type ChainId,
-  type ConfiguredChain,
-  type FamilyName,
-  familyNames,
-  type ServerLines,
+import { addressSpaceNames, families, networkOf } from "../../chains/families.ts";
+import type {
+  AddressSpaceName,
+  ChainId,
+  ConfiguredChain,
+  ServerLines,
 } from "../../chains/family.ts";
 import { expandPresets, findCurrencyPreset } from "../../chains/presets.ts";
 import {
@@ -89,7 +88,7 @@ const nodeObject = object(
 
 const chainShape = object(
   {
-    family: oneOf(...familyNames),
+    family: oneOf(...addressSpaceNames),
     chainId,
     nodes: list(node, 8),
     confirmations: (value, path) =>
@@ -208,7 +207,7 @@ function toleranceIn(text: string, least: string, decimal: number, path: string)
 }
 
 export interface GatewayChain {
-  readonly family: FamilyName;
+  readonly family: AddressSpaceName;
   readonly chainId: ChainId;
   readonly feeModel?: string; // one of the family's; default: by chain id
   readonly preset: string; // preset that its settings extend; "" none

@@ -94,7 +94,7 @@ export function takeAddress(
   const account = isAnswer(agent) ? undefined : depositsAccountOn(agent, currency.network);
   if (!isAnswer(agent) && account !== undefined)
     return underAgent(database, agent, account, currency, beside);
-  const key = receivingKeyOf(database, merchant, family.name);
+  const key = receivingKeyOf(database, merchant, family.addressSpace.name);
   if (key === undefined) {
     const isReady = !isAnswer(agent) || hasReceivingKey(database, merchant);
     return isReady ? problem("currency_not_payable", { field: "currency" }) : agent;

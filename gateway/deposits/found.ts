@@ -3,8 +3,8 @@
  * become payments that count for no request yet. No order gets an index up to the last one found.
  * Works while a gateway runs, in short transactions.
  */
-import { familyNamed } from "../../chains/families.ts";
-import { addressSpaceOf, mainNetworks } from "../../chains/network-names.ts";
+import { familyIn } from "../../chains/families.ts";
+import { addressSpaceOf } from "../../chains/network-names.ts";
 import type { BlockId } from "../../chains/nodes.ts";
 import { recordAct } from "../store/audit.ts";
 import { moveCursor, readCursor } from "../store/cursors.ts";
@@ -114,10 +114,10 @@ function endOf(
 }
 
 function watchUpTo(store: Store, account: DepositAccount, end: number, nowMs: number): void {
-  const family = familyNamed(account.family);
+  const family = familyIn(account.family);
   if (family === undefined) return;
   const { merchant, agent, id } = account;
-  const addressSpace = addressSpaceOf(mainNetworks[family.name]);
+  const addressSpace = family.addressSpace.networks;
   for (let from = account.next; from < end; from += sliceMax) {
     const size = Math.min(sliceMax, end - from);
     const rows = Array.from({ length: size }, (_, at) => ({

@@ -6,8 +6,7 @@
 
 import { AgentError } from "../../base/fault.ts";
 import type { GatewayLog } from "../../base/log.ts";
-import { familyNamed } from "../../chains/families.ts";
-import { addressSpaceOf, mainNetworks } from "../../chains/network-names.ts";
+import { familyIn } from "../../chains/families.ts";
 import { insertForgotten } from "../store/forgotten-addresses.ts";
 import {
   countForgottenIndexes,
@@ -32,12 +31,12 @@ export function watchSkipped(database: Database, indexesMax: number): number {
   const range = firstForgottenRange(database);
   if (range === undefined) return 0;
   const { id, account, merchant, agent, at, next } = range;
-  const family = familyNamed(range.family);
+  const family = familyIn(range.family);
   const end =
     family === undefined ? range.indexesEnd : Math.min(range.indexesEnd, next + indexesMax);
   for (let addressIndex = next; family !== undefined && addressIndex < end; addressIndex += 1) {
     const address = family.depositAddress(account, addressIndex);
-    const addressSpace = addressSpaceOf(mainNetworks[family.name]);
+    const addressSpace = family.addressSpace.networks;
     insertForgotten(database, { address, merchant, agent, addressIndex, addressSpace, at });
   }
   moveForgottenRange(database, id, end);

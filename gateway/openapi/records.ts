@@ -4,8 +4,8 @@
  * fields. Sources: the interface; docs/api.md.
  */
 
-import { families, titlesOf } from "../../chains/families.ts";
-import type { FamilyName } from "../../chains/family.ts";
+import { titlesOf } from "../../chains/families.ts";
+import type { Family } from "../../chains/family.ts";
 import { mainNetworks } from "../../chains/network-names.ts";
 import { currencyPattern, orderIdPattern, transactionIdPattern } from "../../protocol/fields.ts";
 import { depositTermLimits, metadataLimits, ordersMax } from "../answer/body.ts";
@@ -145,15 +145,15 @@ const targetSchemas: Readonly<Record<string, Json>> = {
  */
 
 const allTitles = titlesOf(() => true);
-const taggedTitles = titlesOf((name) => families[name].readTag("1") !== null);
-const link = (name: FamilyName): string =>
-  families[name].paymentUri({
-    network: mainNetworks[name],
+const taggedTitles = titlesOf(({ readTag }) => readTag("1") !== null);
+const link = ({ addressSpace, paymentUri }: Family): string =>
+  paymentUri({
+    network: mainNetworks[addressSpace.name],
     contract: "",
     receiver: "r",
     units: 1n,
   });
-const linkedTitles = titlesOf((name) => link(name) !== "");
+const linkedTitles = titlesOf((family) => link(family) !== "");
 
 export const familyWords = {
   address:

@@ -121,7 +121,7 @@ function payableNetworks({ chains }: GatewayConfig): ReadonlySet<string> {
     all.find((other) => other.family === family)?.network === network;
   return new Set(
     all
-      .filter((chain) => namesNetwork(chain.family) || isFirst(chain))
+      .filter((chain) => namesNetwork(chain.network) || isFirst(chain))
       .map(({ network }) => network),
   );
 }

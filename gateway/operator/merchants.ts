@@ -6,7 +6,7 @@
 import { existsSync, rmSync } from "node:fs";
 import { type Command, CommanderError, InvalidArgumentError, Option } from "commander";
 import { type Refusal, refuse } from "../../base/fault.ts";
-import { familyNames } from "../../chains/family.ts";
+import { addressSpaceNames } from "../../chains/families.ts";
 import { nodeKeyPlaceholder } from "../config/node-keys.ts";
 import { recordAct } from "../store/audit.ts";
 import {
@@ -70,7 +70,7 @@ const linesOf = (row: MerchantSummary, receives: MerchantLine["receives"]): Merc
   disabledAt: dateOf(row.disabledAt),
   goodKeys: row.goodKeys,
   agentId: row.agent ?? "",
-  xpub: familyNames.map((family) => receives[family]).find((xpub) => xpub !== undefined) ?? "",
+  xpub: addressSpaceNames.map((name) => receives[name]).find((xpub) => xpub !== undefined) ?? "",
   receives,
   transactions: row.transactions,
   openTransactions: row.open,

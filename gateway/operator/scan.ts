@@ -6,7 +6,7 @@
 import { type Command, InvalidArgumentError } from "commander";
 import { AgentError, type Refusal, refuse } from "../../base/fault.ts";
 import { openWatcher } from "../../chains/connect.ts";
-import { familyNamed, familyOf } from "../../chains/families.ts";
+import { familyIn, familyOf } from "../../chains/families.ts";
 import type { GatewayConfig, GatewayCurrency } from "../config/config.ts";
 import { readSecretFile } from "../config/secret-file.ts";
 import { type DepositAccount, listDepositAccounts } from "../deposits/ceilings.ts";
@@ -79,7 +79,7 @@ function gapOf(text: string): number {
 
 /** The derivation path of an address without its index (BIP-44, BIP-84). */
 function pathOf({ family, agent }: Pick<DepositAccount, "family" | "agent">): string {
-  const paths = familyNamed(family)?.paths;
+  const paths = familyIn(family)?.paths;
   const number = paths?.accounts.find(({ purpose }) => purpose === "deposits")?.number;
   // The merchant brought the account itself, so only the levels below it are known.
   return agent === null || paths === undefined
@@ -135,7 +135,7 @@ async function scanChain(
     (one: GatewayCurrency) =>
       one.network === network && (currency === undefined || one.id === currency),
   );
-  const own = accounts.filter(({ family }) => family === familyOf(network).name);
+  const own = accounts.filter(({ family }) => family === familyOf(network).addressSpace.name);
   if (currencies.length === 0 || own.length === 0) return null;
   const owners = [...new Set(own.map(({ merchant }) => merchant))];
   const isNamed = (address: string): boolean =>

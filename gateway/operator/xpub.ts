@@ -5,11 +5,11 @@
  */
 
 import { AgentError } from "../../base/fault.ts";
-import { familyNamed } from "../../chains/families.ts";
-import { type Family, type FamilyName, familyNames } from "../../chains/family.ts";
+import { addressSpaceNames, familyIn } from "../../chains/families.ts";
+import type { AddressSpaceName, Family } from "../../chains/family.ts";
 
 export interface ReceivingAccount {
-  readonly family: FamilyName;
+  readonly family: AddressSpaceName;
   readonly xpub: string;
   readonly firstDepositAddress: string;
 }
@@ -29,11 +29,11 @@ const levels = [
  * it choose the family; without them it belongs to the first family.
  */
 export function readAccount(text: string): ReceivingAccount | { readonly problem: string } {
-  const [, name = familyNames[0], xpub = ""] =
+  const [, name = addressSpaceNames[0] ?? "", xpub = ""] =
     /^(?:([a-z0-9]{1,16})=)?(.*)$/s.exec(text.trim()) ?? [];
-  const family = familyNamed(name);
+  const family = familyIn(name);
   if (family === undefined)
-    return { problem: `what stands before = must be one of ${familyNames.join(", ")}` };
+    return { problem: `what stands before = must be one of ${addressSpaceNames.join(", ")}` };
   const { accounts, paths } = family;
   const wanted = `give the ${accounts.keyLetters} of an account, such as m/${paths.purpose}'/${paths.coinType}'/0'`;
   if (/^[a-zA-Z]prv/.test(xpub)) {
@@ -51,7 +51,11 @@ export function readAccount(text: string): ReceivingAccount | { readonly problem
     return { problem: `that is no ${accounts.keyLetters}, or a letter of it is wrong; ${wanted}` };
   }
   try {
-    return { family: family.name, xpub: id, firstDepositAddress: family.depositAddress(id, 0) };
+    return {
+      family: family.addressSpace.name,
+      xpub: id,
+      firstDepositAddress: family.depositAddress(id, 0),
+    };
   } catch (error) {
     if (!(error instanceof AgentError)) throw error;
     return { problem: problemOf(error.context.depth, family, wanted) };

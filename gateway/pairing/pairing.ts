@@ -9,7 +9,7 @@
  */
 
 import { AgentError, invariant } from "../../base/fault.ts";
-import { familyNamed, findFamily } from "../../chains/families.ts";
+import { familyIn, findFamily } from "../../chains/families.ts";
 import { mainNetworks } from "../../chains/network-names.ts";
 import { type SealedGrant, sealGrant, shortCodeOf } from "../../protocol/grant.ts";
 import { agentIdOf } from "../../protocol/identity.ts";
@@ -75,20 +75,21 @@ function read(body: Uint8Array): Request | Answer {
 function readAccounts({ accounts, networks }: PairingTranscript): readonly AgentAccount[] | Answer {
   const read: AgentAccount[] = [];
   for (const { family: name, purpose, id } of accounts) {
-    const family = familyNamed(name);
+    const family = familyIn(name);
     if (family === undefined) return problem("pairing_invalid", { reason: "PAIRING_TRANSCRIPT" });
     if (purpose === "deposits") {
       read.push({ family: name, purpose, id, firstAddress: family.depositAddress(id, 0) });
       continue;
     }
-    const network = networks.find((one) => findFamily(one) === family) ?? mainNetworks[family.name];
+    const network =
+      networks.find((one) => findFamily(one) === family) ?? mainNetworks[family.addressSpace.name];
     const address = family.parseAddress(id, network);
     if (!address.ok || address.address !== id)
       return problem("pairing_invalid", { reason: "ADDRESS_CHECKSUM" });
     read.push({ family: name, purpose, id, firstAddress: id });
   }
   const isServed = (network: string): boolean => {
-    const needed = findFamily(network)?.name;
+    const needed = findFamily(network)?.addressSpace.name;
     return needed === undefined || read.some(({ family }) => family === needed);
   };
   return networks.every(isServed)
@@ -135,8 +136,7 @@ function unsignedProblem({ sealed, transcript }: Request): Answer | null {
   const proofs = sealed.proofs.length === accounts.length ? sealed.proofs : [];
   const unproven = accounts.find(
     (account, index) =>
-      familyNamed(account.family)?.accounts.proofFits(account, digest, proofs[index] ?? "") !==
-      true,
+      familyIn(account.family)?.accounts.proofFits(account, digest, proofs[index] ?? "") !== true,
   );
   return unproven === undefined ? null : problem("pairing_unproven", { account: unproven.id });
 }

@@ -49,7 +49,7 @@ function accountOn(
   network: string,
   purpose: AgentAccount["purpose"],
 ): AgentAccount | undefined {
-  const { name } = familyOf(network);
+  const { name } = familyOf(network).addressSpace;
   return accountsOf(agent).find((one) => one.family === name && one.purpose === purpose);
 }
 

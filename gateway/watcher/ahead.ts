@@ -90,7 +90,7 @@ export class DepositAccounts {
         readNext: (inside) => nextDepositIndexOf(inside, agent.id),
       }),
     );
-    const others = listReceivingAccounts(database, familyOf(this.#network).name).map(
+    const others = listReceivingAccounts(database, familyOf(this.#network).addressSpace.name).map(
       ({ id, merchant, firstDepositAddress }): DepositAccount => ({
         id,
         merchant,

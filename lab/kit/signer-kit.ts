@@ -26,7 +26,7 @@ import type { OperatorView, PushMessage } from "../../agent/socket/verbs.ts";
 import { agentEvents } from "../../base/events.ts";
 import { parseJson } from "../../base/json.ts";
 import { networkOf } from "../../chains/families.ts";
-import type { FamilyName } from "../../chains/family.ts";
+import type { AddressSpaceName } from "../../chains/family.ts";
 import { openEnvelope, publicKeyHex } from "../../protocol/envelope.ts";
 import { zeroHash } from "../../protocol/identity.ts";
 import type { Job, Statement } from "../../protocol/messages.ts";
@@ -58,7 +58,7 @@ interface Keys {
 }
 
 /** Accounts of the test mnemonic, for the networks of one family. */
-export function keysOf(family: FamilyName, networks: readonly string[]): Keys {
+export function keysOf(family: AddressSpaceName, networks: readonly string[]): Keys {
   const accounts = deriveAccounts(new Uint8Array(mnemonicToSeedSync(words)), [family]);
   const wallet = walletOf(accounts);
   return {

@@ -856,9 +856,9 @@ export const repairs: readonly Repair[] = [
     name: "one-xrp-network-in-a-written-config",
     fault: "A gateway with two networks of XRP wrote a config.json that the agent refuses.",
     file: "gateway/operator/agent-config.ts",
-    find: "namesNetwork(chain.family) || isFirst(chain)",
+    find: "namesNetwork(chain.network) || isFirst(chain)",
     replace:
-      'namesNetwork(chain.family) || familyOf(chain.network).exclusion.kind !== "expiry" || isFirst(chain)',
+      'namesNetwork(chain.network) || familyOf(chain.network).exclusion.kind !== "expiry" || isFirst(chain)',
     test: "test/gateway/preset-configs.test.ts",
     title: "writes a file that the agent takes for each pair of presets",
   },

@@ -10,7 +10,7 @@ import {
   type WalletAccount,
 } from "../../agent/keystore/nodes.ts";
 import { familyOf } from "../../chains/families.ts";
-import type { FamilyName } from "../../chains/family.ts";
+import type { AddressSpaceName } from "../../chains/family.ts";
 import { publicKeyHex } from "../../protocol/envelope.ts";
 import { agentIdOf, walletFingerprintOf } from "../../protocol/identity.ts";
 import type {
@@ -51,7 +51,7 @@ export class FixtureAgent {
       merchant,
       apiKey,
       families,
-    }: { merchant: string; apiKey: string; families: readonly FamilyName[] },
+    }: { merchant: string; apiKey: string; families: readonly AddressSpaceName[] },
   ) {
     this.name = name;
     this.merchant = merchant;
@@ -77,12 +77,12 @@ export class FixtureAgent {
   }
 
   hot(network: string): string {
-    const family = familyOf(network).name;
+    const family = familyOf(network).addressSpace.name;
     return this.accounts.find((one) => one.family === family && one.purpose === "hot")?.id ?? "";
   }
 
   depositsId(network: string): string {
-    const family = familyOf(network).name;
+    const family = familyOf(network).addressSpace.name;
     return (
       this.accounts.find((one) => one.family === family && one.purpose === "deposits")?.id ?? ""
     );

@@ -3,7 +3,7 @@
  * goes through the product's own way in.
  */
 import { familyOf } from "../../chains/families.ts";
-import type { FamilyName } from "../../chains/family.ts";
+import type { AddressSpaceName } from "../../chains/family.ts";
 import { payeeOf } from "../../chains/payees.ts";
 import { createMerchant, type MadeMerchant } from "../../gateway/operator/accounts.ts";
 import { type CallbackLine, listCallbacks } from "../../gateway/operator/callbacks.ts";
@@ -91,7 +91,7 @@ export class Story {
   constructor(world: World, configFile: string) {
     this.world = world;
     this.configFile = configFile;
-    const families: readonly FamilyName[] = ["evm", "tron", "bitcoin", "xrp"];
+    const families: readonly AddressSpaceName[] = ["evm", "tron", "bitcoin", "xrp"];
     this.#customers = new FixtureAgent(world, "customers", {
       merchant: "nobody",
       apiKey: "",
@@ -254,7 +254,7 @@ export class Story {
     return this.#order(shop, "cancelWithdraw", { transactionId });
   }
 
-  async pair(shop: Shop, families: readonly FamilyName[]): Promise<FixtureAgent> {
+  async pair(shop: Shop, families: readonly AddressSpaceName[]): Promise<FixtureAgent> {
     const agent = new FixtureAgent(this.world, shop.name, {
       merchant: shop.merchantId,
       apiKey: shop.apiKey,
@@ -262,7 +262,7 @@ export class Story {
     });
     this.world.sleep(minuteMs);
     const served = Object.values(this.world.config.currencies).filter(({ network }) =>
-      families.includes(familyOf(network).name),
+      families.includes(familyOf(network).addressSpace.name),
     );
     const currencies = served.map(({ id, network, contract, decimal }) => ({
       id,

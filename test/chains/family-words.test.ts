@@ -5,8 +5,7 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
-import { families, titlesOf } from "../../chains/families.ts";
-import { familyNames } from "../../chains/family.ts";
+import { addressSpaceNames, families, titlesOf } from "../../chains/families.ts";
 import { operations } from "../../gateway/api/routes.ts";
 import { createDocument } from "../../gateway/openapi/document.ts";
 import { familyWords } from "../../gateway/openapi/records.ts";
@@ -20,11 +19,13 @@ const each = titlesOf(() => true).split(", ");
 
 describe("sentences about families of chains", () => {
   it("the description says on which networks an order takes a tag, as the families read one", () => {
-    const tagged = familyNames.filter((name) => families[name].readTag("4294967295") !== null);
+    const tagged = addressSpaceNames.filter(
+      (name) => families[name].readTag("4294967295") !== null,
+    );
     expect(tagged).toEqual(["xrp"]);
     for (const name of tagged) expect(families[name].readTag("4294967296")).toBeNull();
     expect(familyWords.tag).toContain(
-      `on ${titlesOf((name) => tagged.includes(name))} a whole number from 0 to 4294967295`,
+      `on ${titlesOf(({ addressSpace: { name } }) => tagged.includes(name))} a whole number from 0 to 4294967295`,
     );
     const { components } = createDocument({
       publicUrl: "https://pay.example.com",
@@ -53,7 +54,7 @@ describe("sentences about families of chains", () => {
     for (const title of each)
       expect(/^\| family \|.*$/m.exec(glossary)?.[0], title).toContain(title);
     expect(glossary).toMatch(/^\| pin \|/m);
-    const pinned = titlesOf((name) => families[name].exclusion.kind === "pin").split(", ");
+    const pinned = titlesOf(({ exclusion }) => exclusion.kind === "pin").split(", ");
     for (const title of pinned)
       expect(/^\| pin \|.*$/m.exec(glossary)?.[0], title).toContain(title);
     const row = /^\| `chains\.NAME` \|.*$/m.exec(read("docs/operations.md"))?.[0] ?? "";
@@ -62,7 +63,7 @@ describe("sentences about families of chains", () => {
   });
 
   it("docs/alerts.md names the chains on which no count shows another program's payment", () => {
-    const uncounted = titlesOf((name) => !families[name].slots.isCounted).split(", ");
+    const uncounted = titlesOf(({ slots }) => !slots.isCounted).split(", ");
     expect(uncounted).toEqual(["Tron", "Bitcoin", "Litecoin"]);
     expect(flat(read("docs/alerts.md"))).toContain(
       "On Bitcoin, Litecoin and Tron the agent does not lock itself",

@@ -10,14 +10,19 @@ import { openSender } from "../../chains/connect.ts";
 import { encodeTransferCall } from "../../chains/evm/erc20.ts";
 import { outcomeOf } from "../../chains/evm/outcome.ts";
 import {
+  addressSpaceNames,
   expiryExclusionOf,
   families,
+  familyIn,
   familyOf,
   findFamily,
   networkOf,
 } from "../../chains/families.ts";
 import type { PricedAttempt, TxParams } from "../../chains/family.ts";
+import { mainNetworks } from "../../chains/network-names.ts";
+import { addressSpacesOf, namesNetwork } from "../../chains/several-networks.ts";
 import { transactionsOf } from "../../chains/transactions.ts";
+import { utxoNetworks } from "../../chains/utxo/network.ts";
 
 const onTron = "TJRyWwFs9wTFGZg3JbrVriFbNfCug5tDeC";
 const shop = "0x70997970C51812dc3A010C7d01b50e0d17dc79C8";
@@ -95,6 +100,33 @@ describe("families", () => {
       code: "ADDRESS_CHECKSUM",
     });
     expect(parseAddressOnAny("somewhere", networks)).toMatchObject({ ok: false });
+  });
+});
+
+describe("address spaces", () => {
+  it("have the names of configurations, in the order in which a wallet lists its accounts, and each its family", () => {
+    const coins = ["bitcoin", "bitcointestnet4", "bitcoinsignet", "bitcoinregtest"] as const;
+    const litecoin = ["litecoin", "litecoinregtest"] as const;
+    expect(addressSpaceNames).toEqual(["evm", "tron", ...coins, ...litecoin, "xrp"]);
+    expect(addressSpaceNames.map((name) => families[name].addressSpace.name)).toEqual(
+      addressSpaceNames,
+    );
+    expect(utxoNetworks.map(({ name }) => name)).toEqual([...coins, ...litecoin]);
+    const keys = addressSpaceNames.map((name) => families[name].name);
+    expect(keys).toEqual(["evm", "tron", ...utxoNetworks.map(() => "utxo"), "xrp"]);
+    expect(addressSpacesOf(["xrpl:1", "xrpl:0", utxoNetworks[4]?.id ?? "", "eip155:1"])).toEqual([
+      ...["evm", "litecoin", "xrp"],
+    ]);
+  });
+
+  it("are found by names from outside alone, and a family's own name is none where it has several", () => {
+    expect(familyIn("litecoin")).toBe(families.litecoin);
+    expect(["utxo", "", "constructor", "Bitcoin"].map(familyIn)).toEqual(Array.from({ length: 4 }));
+  });
+
+  it("on Tron and XRP a network stands in no signed byte", () => {
+    const main = addressSpaceNames.filter((name) => !namesNetwork(mainNetworks[name]));
+    expect(main).toEqual(["tron", "xrp"]);
   });
 });
 

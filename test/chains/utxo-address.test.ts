@@ -262,13 +262,11 @@ describe("accounts of BIP-84 and SLIP-132", () => {
 });
 
 describe("networks by their names", () => {
-  it("each is a family of its own, with purpose 84 and the coin type of SLIP-44", () => {
+  it("each is an address space of its own, with purpose 84 and the coin type of SLIP-44", () => {
     const [btc, other] = [families.bitcoin, families.litecoin];
-    expect([main.id, ltc.id, test.id].map((network) => findFamily(network)?.name)).toEqual([
-      "bitcoin",
-      "litecoin",
-      "bitcointestnet4",
-    ]);
+    expect(
+      [main.id, ltc.id, test.id].map((network) => findFamily(network)?.addressSpace.name),
+    ).toEqual(["bitcoin", "litecoin", "bitcointestnet4"]);
     expect(findFamily(`${main.id}0`)).toBe(undefined);
     expect(btc.networkOf({ family: "bitcoin", chainId: main.reference })).toBe(main.id);
     expect([btc.readChainId(main.reference), btc.readChainId(ltc.reference)]).toEqual([
@@ -285,7 +283,7 @@ describe("networks by their names", () => {
       [84, 1],
       [84, 2],
     ]);
-    expect(networkOf(bitcoin, "eip155:1")).toBe(null);
+    expect(networkOf("eip155:1")).toBe(null);
     expect(btc.parseAddress("bc1qcr8te4kr609gcawutmrza0j4xv80jy8z306fyu", ltc.id)).toMatchObject({
       ok: false,
       code: "ADDRESS_FORMAT",

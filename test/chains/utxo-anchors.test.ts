@@ -172,7 +172,7 @@ describe.each<[string, NativeCoin]>([
         for (const amountUnits of new Set(amountsOf(made)))
           grow({ ...rest, amountUnits }, [], counted);
       }
-      process.stdout.write(`${network.family}, ${count} coins: ${JSON.stringify(counted)}\n`);
+      process.stdout.write(`${network.name}, ${count} coins: ${JSON.stringify(counted)}\n`);
       for (const kind of kinds)
         expect(counted[kind], kind).toBeGreaterThan(kind === "first" ? 8 : 100);
     },

@@ -32,7 +32,7 @@ describe("a lying courier", () => {
       for (let run = 0; run < share(100, 50); run += 1) {
         const coin = run % 2 === 0 ? bitcoin : litecoin;
         const network = mainOf(coin);
-        const build = provenBy(utxoTransactions(coin));
+        const build = provenBy(utxoTransactions);
         const owner = values.account(network);
         const coins = values.coins(owner.script, 1 + values.random.below(4));
         const all = coins.reduce((sum, { units }) => sum + units, 0n);
@@ -160,7 +160,7 @@ describe("a lying courier", () => {
   it("two requests, each with one amount false, cannot become one payment with a huge fee", () => {
     const values = new Values(seed + 1);
     const network = mainOf(bitcoin);
-    const transactions = utxoTransactions(bitcoin);
+    const transactions = utxoTransactions;
     const { digests } = transactions;
     const build = provenBy(transactions);
     const owner = values.account(network);

@@ -79,7 +79,7 @@ describe("sizes and dust", () => {
         amountUnits: unitsOf(coins) / 2n,
       };
       const txParams = first(network, { satPerKvB: 1_000n, coins }, payment)!;
-      const { build, digests, attach } = utxoTransactions(bitcoin);
+      const { build, digests, attach } = utxoTransactions;
       const unsigned = build(payment, txParams);
       const { raw } = attach(unsigned, signAll(digests(unsigned), owner.key), owner.address);
       const { coins: taken, changeSat } = figuresOf(txParams);

@@ -54,7 +54,7 @@ export class LostBlocks {
     this.#payer = payer;
     this.#keys = pairAgent(this.#db.store, "a", wallet.owner.address);
     const hot = {
-      family: wallet.network.family,
+      family: wallet.network.name,
       purpose: "hot",
       id: wallet.owner.address,
       firstAddress: wallet.owner.address,

@@ -45,7 +45,7 @@ describe.each<[NodeName, NativeCoin]>([
     return;
   }
   const network = regtestOf(coin);
-  const transactions = utxoTransactions(coin);
+  const transactions = utxoTransactions;
   const values = new Values(seed);
   const owner: Account = values.account(network);
   const place = { network: network.id, account: owner.address, slot: "1" };

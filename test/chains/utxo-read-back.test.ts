@@ -42,7 +42,7 @@ describe.each<[string, NativeCoin]>([
       : paying;
     const place = { network: network.id, account: owner.address, slot: "0" };
     const payment = { ...place, contract: "", tag: "", ...target };
-    const { build, cancels, digests, attach } = utxoTransactions(coin);
+    const { build, cancels, digests, attach } = utxoTransactions;
     const unsigned = isCancel ? cancels.build(place, txParams) : build(payment, txParams);
     const { raw, txHash } = attach(unsigned, signAll(digests(unsigned), owner.key), owner.address);
     return { raw: Buffer.from(raw).toString("hex"), said: { payment, txParams, txHash, isCancel } };

@@ -233,7 +233,7 @@ describe.each([
   ["Litecoin", litecoin],
 ])("the bytes of a sweep of %s", (_, native) => {
   const on = mainOf(native);
-  const { build, describe: read, digests, attach } = utxoTransactions(native);
+  const { build, describe: read, digests, attach } = utxoTransactions;
   const owner = values.account(on);
   const coins = [values.coin(owner.script, 6_000_000n), values.coin(owner.script, 4_000_000n)];
   const place = { network: on.id, account: owner.address, slot: "0" };

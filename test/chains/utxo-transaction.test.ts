@@ -99,7 +99,7 @@ group.each([
   ["Bitcoin", bitcoin],
   ["Litecoin", litecoin],
 ])("%s: generated withdrawals", (_, coin) => {
-  const transactions = utxoTransactions(coin);
+  const transactions = utxoTransactions;
 
   it.each(shares)(
     "100, of five address kinds and 1 to 8 coins, are read alike by two other programs: share %i",
@@ -222,7 +222,7 @@ group.each([
 });
 
 group("what build refuses, each with a twin that it takes", () => {
-  const transactions = utxoTransactions(bitcoin);
+  const transactions = utxoTransactions;
   const values = new Values(seed + 3);
   const network = mainOf(bitcoin);
   const owner: Account = values.account(network);
@@ -289,8 +289,14 @@ group("what build refuses, each with a twin that it takes", () => {
     ["a token", "TRANSACTION_FIELD", () => build({ contract: owner.address }), () => build()],
     ["a tag", "TRANSACTION_FIELD", () => build({ tag: "7" }), () => build()],
     [
-      "another network",
+      "another family's network",
       "TRANSACTION_FIELD",
+      () => build({ network: "eip155:1" }),
+      () => build(),
+    ],
+    [
+      "another coin's network",
+      "ADDRESS_FORMAT",
       () => build({ network: "bip122:12a765e31ffd4059bada1e25190f6e98" }),
       () => build(),
     ],

@@ -33,10 +33,8 @@ export class Wallet {
   readonly watcher: UtxoWatcher;
   readonly confirmations: number;
   readonly logged: Logged[] = [];
-  readonly #coin: NativeCoin;
 
   constructor(coin: NativeCoin, testNetwork: UtxoTestNetwork, confirmations: number) {
-    this.#coin = coin;
     this.testNetwork = testNetwork;
     this.confirmations = confirmations;
     this.network = coin.networks.at(-1) as UtxoNetwork;
@@ -107,7 +105,7 @@ export class Wallet {
   async sign(txParams: TxParams, target: Target, account = this.owner): Promise<Signed> {
     const evidence = await this.sender.evidence(txParams);
     const place = { network: this.network.id, account: account.address, slot: "0" };
-    const transactions = utxoTransactions(this.#coin);
+    const transactions = utxoTransactions;
     const { cancels, digests, attach } = transactions;
     const unsigned =
       target === null

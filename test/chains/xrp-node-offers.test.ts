@@ -34,7 +34,7 @@ async function offered(payment: Payment, txParams: TxParams | null | undefined, 
   if (txParams === null || txParams === undefined) throw new Error("no offer");
   const signed = sign(lab.from, payment, txParams, isCancel);
   const { txHash } = signed;
-  expect(await readBackOf("xrp")(signed.raw, { payment, txParams, txHash, isCancel })).toBe("");
+  expect(await readBackOf("xrpl:0")(signed.raw, { payment, txParams, txHash, isCancel })).toBe("");
   return { signed, answer: await lab.sender.broadcast(signed.raw) };
 }
 

@@ -10,7 +10,7 @@ import type { ExpectedAttempt } from "../../chains/nodes.ts";
 import { readBackOf } from "../../chains/read-back.ts";
 import { owner, paymentOf, sign } from "./xrp-wallet.ts";
 
-const readBack = readBackOf("xrp");
+const readBack = readBackOf("xrpl:0");
 const codec = createRequire(import.meta.url)("ripple-binary-codec") as {
   decode(hex: string): Record<string, unknown>;
   encode(fields: Record<string, unknown>): string;

@@ -8,8 +8,7 @@ import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { AgentError, Bug } from "../../base/fault.ts";
-import { families } from "../../chains/families.ts";
-import { familyNames } from "../../chains/family.ts";
+import { addressSpaceNames, families } from "../../chains/families.ts";
 import { mainNetworks } from "../../chains/network-names.ts";
 import { tableForPrograms } from "../../gateway/answer/csv-cell.ts";
 import { recordOf, writeRecord } from "../../gateway/answer/record.ts";
@@ -176,7 +175,9 @@ const rows: Readonly<Record<string, Partial<TransactionRow>>> = {
   "no address": { receiverAddress: "", depositAddress: "" },
   "none of them": { ...units, contentHash: "", receiverAddress: "", depositAddress: "" },
 };
-const cells = familyNames.flatMap((name) => Object.keys(rows).map((row) => [name, row] as const));
+const cells = addressSpaceNames.flatMap((name) =>
+  Object.keys(rows).map((row) => [name, row] as const),
+);
 
 describe("rows without an amount, a request or an address", () => {
   it.each(cells)("on %s a row with %s is taken by each reader", (name, kind) => {
@@ -201,7 +202,7 @@ describe("rows without an amount, a request or an address", () => {
     }
   });
 
-  it.each(familyNames)(
+  it.each(addressSpaceNames)(
     "a link of %s without an amount names the receiver and asks for none",
     (name) => {
       const receiver = "RECEIVER";

@@ -140,7 +140,7 @@ const readers: Readonly<Record<string, (text: string) => unknown>> = {
     families.xrp.accounts.payeeOf(text),
   ],
   "an address of Bitcoin or Litecoin": (text) =>
-    families.bitcoin.parseAddress(text, families.bitcoin.addressSpace),
+    families.bitcoin.parseAddress(text, families.bitcoin.addressSpace.networks),
   "an answer of an EVM node": (text) => readEnvelopes(200, text),
   "words of an EVM node": (text) =>
     readEnvelopes(200, JSON.stringify({ id: 1, error: { code: 1, message: text } })),

@@ -5,6 +5,11 @@
 export const renamedTests: Readonly<
   Record<string, { readonly file: string; readonly name: string }>
 > = {
+  "chains/utxo-address: networks by their names > each is a family of its own, with purpose 84 and the coin type of SLIP-44":
+    {
+      file: "chains/utxo-address",
+      name: "networks by their names > each is an address space of its own, with purpose 84 and the coin type of SLIP-44",
+    },
   "hub/sign-job: a signature of a job that does not fit is never returned": {
     file: "hub/sign-job",
     name: "keys that do not belong together sign no job",

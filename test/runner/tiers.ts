@@ -348,6 +348,11 @@ export const longRows: readonly LongRow[] = [
     why: "the compiler reads the whole product; that each line still fits its table stays",
   },
   {
+    file: "chains/made-up-network",
+    twin: { file: "chains/family", title: "address spaces > have the names of configurations" },
+    why: "the compiler reads and translates the whole product; that the names come from the table stays",
+  },
+  {
     file: "install/release-archive",
     titles: [
       "the packages of a release > are taken by npm ci",

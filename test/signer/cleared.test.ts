@@ -4,8 +4,7 @@
  */
 import { describe, expect, it } from "vitest";
 import { depositsOf } from "../../agent/signer/policy/own-accounts.ts";
-import { families } from "../../chains/families.ts";
-import { familyNames } from "../../chains/family.ts";
+import { addressSpaceNames, families } from "../../chains/families.ts";
 import { merchant } from "../../lab/kit/signer-kit.ts";
 import { transactionIdOf } from "../../protocol/identity.ts";
 import type { Job } from "../../protocol/messages.ts";
@@ -32,7 +31,7 @@ const uncleared = { ok: false, code: "WITHDRAWAL_UNCLEARED" };
 
 describe("the gateway's word that nothing pays a withdrawal already", () => {
   it("is wanted on each family whose slots are not counted, and on no other", () => {
-    const wanted = familyNames.filter((name) => !families[name].slots.isCounted);
+    const wanted = addressSpaceNames.filter((name) => !families[name].slots.isCounted);
     expect(wanted).toContain("tron");
     expect(wanted).toContain("bitcoin");
     expect(wanted).toContain("litecoin");

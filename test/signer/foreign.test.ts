@@ -55,19 +55,13 @@ const stops = (kit: Kit): number => kit.records().filter(({ kind }) => kind === 
 /** Its own eye on theft, of each family; where transactions are counted, a lock by the count. */
 const eyes: Readonly<Record<FamilyName, "coins and the gateway" | "the gateway" | "the count">> = {
   evm: "the count",
-  bitcoin: "coins and the gateway",
-  bitcointestnet4: "coins and the gateway",
-  bitcoinsignet: "coins and the gateway",
-  bitcoinregtest: "coins and the gateway",
-  litecoin: "coins and the gateway",
-  litecoinregtest: "coins and the gateway",
   tron: "the gateway",
+  utxo: "coins and the gateway",
   xrp: "the count",
 };
 
 describe("a transaction that nothing here signed", () => {
-  it.each(Object.keys(families) as readonly FamilyName[])("has an eye on %s", (name) => {
-    const { slots, exclusion } = families[name];
+  it.each(Object.entries(families))("has an eye on %s", (_, { name, slots, exclusion }) => {
     const eye = slots.isCounted
       ? "the count"
       : exclusion.kind === "pin"

@@ -6,14 +6,14 @@ import { expect } from "vitest";
 import type { SignerSettings } from "../../agent/config/settings.ts";
 import { families } from "../../chains/families.ts";
 import type { TxParams } from "../../chains/family.ts";
-import { bitcoin, networkOf } from "../../chains/utxo/network.ts";
+import { networkOf } from "../../chains/utxo/network.ts";
 import { decodeTransaction } from "../../chains/utxo/raw-transaction.ts";
 import { type AnyAnswer, Kit, keysOf, settings } from "../../lab/kit/signer-kit.ts";
 import { evidenceFor, type MadeCoin, scriptOf, Values } from "../chains/utxo-values.ts";
 import { seed } from "./evm-values.ts";
 
 export const network = "bip122:0f9188f13cb7b2c71f2a335e3a4fc328";
-export const row = networkOf(bitcoin, network)!;
+export const row = networkOf(network)!;
 export const keys = keysOf("bitcoinregtest", [network]);
 export const sender = keys.vault.accounts[0]!.id;
 const limits = { maxPerWithdrawal: "1", maxPerDay: "10", maxFee: "0.001", maxFeePerDay: "0.1" };

@@ -58,12 +58,12 @@ export class IdlePrograms {
     this.#db = gatewayDatabase();
     const network = networkOf(lines.family, lines.chainId);
     const { store } = this.#db;
-    const accounts = namedAccounts(deriveAccounts(fixedSeed("an idle hour"), [family.name])).map(
-      (one) => ({
-        ...one,
-        firstAddress: one.purpose === "deposits" ? family.depositAddress(one.id, 0) : one.id,
-      }),
-    );
+    const accounts = namedAccounts(
+      deriveAccounts(fixedSeed("an idle hour"), [family.addressSpace.name]),
+    ).map((one) => ({
+      ...one,
+      firstAddress: one.purpose === "deposits" ? family.depositAddress(one.id, 0) : one.id,
+    }));
     const hot = accounts.find(({ purpose }) => purpose === "hot")?.id ?? "";
     const { id: agent } = pairAgent(store, "a", hot);
     const currencies = currenciesOn(name).map(

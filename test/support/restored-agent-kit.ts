@@ -2,7 +2,7 @@
  * The same gateway with a paired agent: a real signer in memory, whose ledger holds the ceilings.
  */
 import { createPublicKey } from "node:crypto";
-import { familyNamed } from "../../chains/families.ts";
+import { familyIn } from "../../chains/families.ts";
 import { askedCeiling, settleAgent } from "../../gateway/deposits/ceilings.ts";
 import { applyStatements } from "../../gateway/hub/statements.ts";
 import { keepCaughtUp } from "../../gateway/recovery/catch-up.ts";
@@ -33,7 +33,7 @@ export class RestoredAgentKit extends RestoredKit {
   override own({ database }: Store): void {
     const key = publicKeyHex(vault.signerKey);
     const accounts = own.map(({ family, purpose, id }) => {
-      const firstAddress = purpose === "hot" ? id : familyNamed(family)?.depositAddress(id, 0);
+      const firstAddress = purpose === "hot" ? id : familyIn(family)?.depositAddress(id, 0);
       return { family, purpose, id, firstAddress };
     });
     database.run(

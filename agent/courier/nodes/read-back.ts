@@ -39,7 +39,7 @@ export function createReadBack(settings: Pick<CourierSettings, "chains" | "curre
     const wrong = checks.find(([, said, expected]) => said !== expected);
     if (wrong !== undefined) return `${wrong[0]} reads as ${wrong[1]}, not ${wrong[2]}`;
     try {
-      return await readBackOf(chain.family)(attempt.raw ?? "", saidOf(withdrawal, attempt));
+      return await readBackOf(withdrawal.network)(attempt.raw ?? "", saidOf(withdrawal, attempt));
     } catch (error) {
       return `unreadable: ${error instanceof Error ? error.message : "no reason"}`;
     }

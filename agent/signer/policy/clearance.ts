@@ -5,13 +5,13 @@
  */
 
 import { invariant } from "../../../base/fault.ts";
-import type { FamilyName } from "../../../chains/family.ts";
+import type { AddressSpaceName } from "../../../chains/family.ts";
 
 /** The fields of a clearance. `digest` is that of exactly the bytes that policy described. */
 export interface ClearedFields {
   readonly transactionId: string;
   readonly attempt: number; // 1 first
-  readonly family: FamilyName;
+  readonly family: AddressSpaceName;
   readonly account: string; // sender
   readonly addressIndex: number | null; // address index of a deposit address, null for a hot wallet
   readonly digest: string; // 32 bytes for each signature, hex
@@ -22,7 +22,7 @@ class SealedClearance implements ClearedFields {
   readonly #sealed = true;
   readonly transactionId: string;
   readonly attempt: number;
-  readonly family: FamilyName;
+  readonly family: AddressSpaceName;
   readonly account: string;
   readonly addressIndex: number | null;
   readonly digest: string;

@@ -102,5 +102,9 @@ function clearanceFor(
   const digest = transactionsOf(network)
     .digests(unsigned)
     .map((each) => Buffer.from(each).toString("hex"));
-  return makeClearance({ ...fields, family: familyOf(network).name, digest: digest.join("") });
+  return makeClearance({
+    ...fields,
+    family: familyOf(network).addressSpace.name,
+    digest: digest.join(""),
+  });
 }

@@ -146,7 +146,7 @@ function depositOf(rules: Rules, question: Question): ParsedAddress {
 }
 
 function hotWalletOn({ own }: Rules, network: string): string {
-  return hotWalletOf(own, familyOf(network).name);
+  return hotWalletOf(own, familyOf(network).addressSpace.name);
 }
 
 /** Returns null if the wallet has no deposit account, or no address at that index. */
@@ -156,7 +156,7 @@ function derived(
 ): string | null {
   invariant(depositIndex !== undefined, "a sweep and a top-up name an address index");
   const family = familyOf(network);
-  const deposits = depositsOf(rules.own, family.name);
+  const deposits = depositsOf(rules.own, family.addressSpace.name);
   if (deposits === "") return null;
   try {
     return family.depositAddress(deposits, depositIndex);

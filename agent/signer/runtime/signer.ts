@@ -404,7 +404,7 @@ export class Signer {
   }
 
   #accountOn(network: string): string {
-    return hotWalletOf(this.#options.vault.accounts, familyOf(network).name);
+    return hotWalletOf(this.#options.vault.accounts, familyOf(network).addressSpace.name);
   }
 
   /** Signs a prepared attempt, and reports the end of a withdrawal that had run out before. */

@@ -5,7 +5,7 @@
  */
 import type { KeyObject } from "node:crypto";
 import { AgentError, invariant } from "../../../base/fault.ts";
-import type { FamilyName } from "../../../chains/family.ts";
+import type { AddressSpaceName } from "../../../chains/family.ts";
 import { privateKeyFromSeed } from "../../../protocol/envelope.ts";
 import type { PairedAccount } from "../../../protocol/messages.ts";
 import { fixedCopy } from "../../files/fixed-bytes.ts";
@@ -60,7 +60,7 @@ export function unlockWith(contents: KeystoreContents, sign: SignDigest): Vault 
 
 /** The key of one hot wallet. */
 interface HotWalletKey {
-  readonly family: FamilyName;
+  readonly family: AddressSpaceName;
   readonly address: string;
   readonly key: Secret;
 }

@@ -191,12 +191,12 @@ export class ItemWorld {
     const digit = name === "A" ? "a" : "b";
     const { id: agent } = pairAgent(this.#db.store, digit);
     const family = familyOf(this.network);
-    const accounts = namedAccounts(deriveAccounts(fixedSeed(`items ${name}`), [family.name])).map(
-      (one) => ({
-        ...one,
-        firstAddress: one.purpose === "deposits" ? family.depositAddress(one.id, 0) : one.id,
-      }),
-    );
+    const accounts = namedAccounts(
+      deriveAccounts(fixedSeed(`items ${name}`), [family.addressSpace.name]),
+    ).map((one) => ({
+      ...one,
+      firstAddress: one.purpose === "deposits" ? family.depositAddress(one.id, 0) : one.id,
+    }));
     const paid = this.currencies.map((one) => ({ ...one, maxFee: "0.01", address: "" }));
     this.#db.store.database.run(
       "UPDATE agents SET accounts = ?, networks = ?, currencies = ? WHERE id = ?",

@@ -2,7 +2,7 @@
  * The plan of one run: the chain, the nodes, the orders, and the kinds of fault with their rates.
  */
 
-import type { FamilyName } from "../../../chains/family.ts";
+import type { AddressSpaceName } from "../../../chains/family.ts";
 import type { CurrencyId } from "./units.ts";
 
 /** Faults by the place where they strike; a rate is in parts of 10,000 per occasion. */
@@ -94,7 +94,7 @@ export interface DepositOrder {
 
 /** The families with a simulated chain. */
 export type SimulatedFamily = Extract<
-  FamilyName,
+  AddressSpaceName,
   "evm" | "tron" | "xrp" | "bitcoinregtest" | "litecoinregtest"
 >;
 

@@ -84,7 +84,7 @@ export async function playFound(story: Story, shop: Shop, currency: string): Pro
   const { network } = story.currency(currency);
   const family = familyOf(network);
   const accounts = listDepositAccounts(world.store.database, shop.merchantId).filter(
-    (one) => one.family === family.name,
+    (one) => one.family === family.addressSpace.name,
   );
   const account = accounts[0];
   if (account === undefined) throw new Error("the shop has no account to scan");

@@ -5,7 +5,10 @@ import { fees } from "./fees.ts";
 import { isAddress, mainNetwork, namespace } from "./network.ts";
 
 /** A family by another name than the table's own, as it is outside the table. */
-type Named<Name extends string> = Omit<Family, "name"> & { readonly name: Name };
+type Named<Name extends string> = Omit<Family, "name" | "addressSpace"> & {
+  readonly name: Name;
+  readonly addressSpace: { readonly name: Name; readonly networks: string };
+};
 
 export const madeup: Named<"madeup"> = {
   name: "madeup",
@@ -31,7 +34,7 @@ export const madeup: Named<"madeup"> = {
   feeModels: [],
   readChainId: (value) => (value === 1 ? 1 : null),
   networkOf: () => mainNetwork,
-  addressSpace: `${namespace}:`,
+  addressSpace: { name: "madeup", networks: `${namespace}:` },
   isTxHash: (text) => /^[0-9a-f]{64}$/.test(text),
   readPin: () => null,
   parseAddress: (text) =>
