@@ -9,7 +9,7 @@ import { formatAmount } from "../../protocol/amount.ts";
 import type { GatewayConfig } from "../config/config.ts";
 import type { FiatSums, Quote } from "../config/fiat.ts";
 import { movedCode } from "../store/moved-payments.ts";
-import type { TransactionRow } from "../store/rows.ts";
+import type { DepositRow, TransactionRow, TransferRow } from "../store/rows.ts";
 import { type AsideKeeper, putAside, runGuarded } from "../store/set-aside.ts";
 
 /**
@@ -18,7 +18,7 @@ import { type AsideKeeper, putAside, runGuarded } from "../store/set-aside.ts";
  * chain has no links.
  */
 export function paymentOf(
-  row: TransactionRow,
+  row: DepositRow,
   config: Pick<GatewayConfig, "currencies" | "publicUrl">,
 ): object {
   const { currencies } = config;
@@ -26,8 +26,8 @@ export function paymentOf(
   const contract = currency?.contract;
   const place = {
     network: row.network,
-    receiver: row.depositAddress,
-    units: BigInt(row.amountUnits),
+    receiver: row.address,
+    units: BigInt(row.units ?? 0),
   };
   return {
     paymentUri:
@@ -41,7 +41,7 @@ export function paymentOf(
 
 /** The address of a request's page for its customer; "" for a record without one. */
 export function payerPageUrl(
-  { payToken }: Pick<TransactionRow, "payToken">,
+  { payToken }: Pick<DepositRow, "payToken">,
   { publicUrl }: { readonly publicUrl: string },
 ): string {
   return payToken === "" ? "" : `${publicUrl}/pay/${payToken}`;
@@ -63,23 +63,19 @@ export function explorerUrlOf(
 }
 
 export function recordOf(row: TransactionRow, { config, confirmations }: RecordContext): object {
-  const decimal = config.currencies[row.currency]?.decimal;
   const blocks = row.status === 0 ? confirmations(row.id) : null;
-  const isDeposit = row.operation === "deposit";
+  const { metadata, callbackStatus, renews, refundOf, value } = shopFields(row);
   return {
     transactionId: row.id,
-    receiverAddress: row.receiverAddress,
-    depositAddress: isDeposit
-      ? payeeOf(row.network, row.depositAddress).address
-      : row.depositAddress,
+    ...placesOf(row),
     orderId: row.orderId,
     tag: row.tag,
     currency: row.currency,
-    amount: row.amount,
-    callbackStatus: row.callbackStatus,
+    amount: amountOf(row),
+    callbackStatus,
     createdAt: new Date(row.createdAt).toISOString(),
     status: row.status,
-    transactionType: isDeposit ? 1 : 2,
+    transactionType: row.operation === "deposit" ? 1 : 2,
     network: row.network,
     stage: row.stage,
     code: row.code,
@@ -88,32 +84,67 @@ export function recordOf(row: TransactionRow, { config, confirmations }: RecordC
     ...(blocks === null ? {} : { confirmations: blocks }),
     changedAt: new Date(row.changedAt).toISOString(),
     expiresAt: new Date(row.expiresAt).toISOString(),
-    metadata: row.metadata === "" ? {} : JSON.parse(row.metadata),
-    ...(row.renews === "" ? {} : { renews: row.renews }),
-    ...(row.refundOf === "" ? {} : { refundOf: row.refundOf }),
-    ...(row.value === "" ? {} : { value: JSON.parse(row.value) as FiatSums }),
-    ...(isDeposit
-      ? {
-          amountReceived:
-            decimal === undefined ? "" : formatAmount(BigInt(row.amountReceivedUnits), decimal),
-          late: row.late === 1,
-          ...paymentOf(row, config),
-        }
-      : {
-          mode: row.mode,
-          fee:
-            row.feeUnits === ""
-              ? ""
-              : formatAmount(BigInt(row.feeUnits), familyOf(row.network).fees.decimal),
-          ...(row.code === movedCode
-            ? {
-                received:
-                  decimal === undefined
-                    ? ""
-                    : formatAmount(BigInt(row.amountReceivedUnits), decimal),
-              }
-            : {}),
-        }),
+    metadata: metadata === "" ? {} : JSON.parse(metadata),
+    ...(renews === "" ? {} : { renews }),
+    ...(refundOf === "" ? {} : { refundOf }),
+    ...(value === "" ? {} : { value: JSON.parse(value) as FiatSums }),
+    ...(row.operation === "deposit" ? depositFields(row, config) : transferFields(row, config)),
+  };
+}
+
+/** The amount of a record; "0" for a deposit that nobody asked for. */
+export function amountOf({ amount }: TransactionRow): string {
+  return amount ?? "0";
+}
+
+/** The fields that a shop sets or hears; a sweep and a top-up, which no shop orders, have none. */
+function shopFields(row: TransactionRow) {
+  switch (row.operation) {
+    case "deposit":
+      return { ...row, refundOf: "" };
+    case "withdraw":
+      return row;
+    case "sweep":
+    case "topup":
+      return { metadata: row.placeText, callbackStatus: 3, renews: "", refundOf: "", value: "" };
+  }
+}
+
+/** The interface's two addresses of a record. */
+function placesOf(row: TransactionRow): object {
+  return row.operation === "deposit"
+    ? { receiverAddress: row.payTo, depositAddress: payeeOf(row.network, row.address).address }
+    : { receiverAddress: row.receiver ?? "", depositAddress: row.payer };
+}
+
+/** The interface's mode of a withdrawal; "" for a sweep and a top-up. */
+function modeOf(row: TransferRow): string {
+  return row.operation === "withdraw" ? row.mode : "";
+}
+
+/** What was received, in the currency's own decimals; "" if it is no longer served. */
+function receivedOf(
+  { currency, receivedUnits }: TransactionRow,
+  { currencies }: RecordContext["config"],
+): string {
+  const decimal = currencies[currency]?.decimal;
+  return decimal === undefined ? "" : formatAmount(BigInt(receivedUnits), decimal);
+}
+
+function depositFields(row: DepositRow, config: RecordContext["config"]): object {
+  return {
+    amountReceived: receivedOf(row, config),
+    late: row.late === 1,
+    ...paymentOf(row, config),
+  };
+}
+
+function transferFields(row: TransferRow, config: RecordContext["config"]): object {
+  const { decimal } = familyOf(row.network).fees;
+  return {
+    mode: modeOf(row),
+    fee: row.feeUnits === "" ? "" : formatAmount(BigInt(row.feeUnits), decimal),
+    ...(row.code === movedCode ? { received: receivedOf(row, config) } : {}),
   };
 }
 
@@ -134,13 +165,13 @@ export function bareRecord(row: TransactionRow): object {
   const isDeposit = row.operation === "deposit";
   return {
     transactionId: row.id,
-    receiverAddress: row.receiverAddress,
-    depositAddress: row.depositAddress,
+    receiverAddress: isDeposit ? row.payTo : (row.receiver ?? ""),
+    depositAddress: isDeposit ? row.address : row.payer,
     orderId: row.orderId,
     tag: row.tag,
     currency: row.currency,
-    amount: row.amount,
-    callbackStatus: row.callbackStatus,
+    amount: amountOf(row),
+    callbackStatus: shopFields(row).callbackStatus,
     createdAt: timeText(row.createdAt),
     status: row.status,
     transactionType: isDeposit ? 1 : 2,
@@ -160,7 +191,7 @@ export function bareRecord(row: TransactionRow): object {
           paymentUrl: "",
           paymentTolerance: "",
         }
-      : { mode: row.mode, fee: "" }),
+      : { mode: modeOf(row), fee: "" }),
   };
 }
 

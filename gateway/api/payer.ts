@@ -25,7 +25,7 @@ import { type CountedPayment, listCounted, listOthersTo } from "../store/credits
 import { depositEnd, depositOfPayToken } from "../store/deposits.ts";
 import { revokedStage } from "../store/gone-payments.ts";
 import { readMerchant } from "../store/merchants.ts";
-import type { MerchantRow, TransactionRow } from "../store/rows.ts";
+import type { DepositRow, MerchantRow } from "../store/rows.ts";
 import { putAside, runGuarded } from "../store/set-aside.ts";
 import { keptUnits } from "../store/transactions.ts";
 
@@ -40,16 +40,13 @@ const minuteSeconds = 60;
  * The decimals of an amount by its two spellings, because its currency may be gone from the
  * configuration.
  */
-export function decimalOf({
-  amount,
-  amountUnits,
-}: Pick<TransactionRow, "amount" | "amountUnits">): number {
-  const [whole = "", fraction = ""] = amount.split(".");
+export function decimalOf({ amount, units }: Pick<DepositRow, "amount" | "units">): number {
+  const [whole = "", fraction = ""] = (amount ?? "").split(".");
   const digits = `${whole}${fraction}`.replace(/^0+/, "");
-  return fraction.length + amountUnits.length - digits.length;
+  return fraction.length + (units ?? "").length - digits.length;
 }
 
-function networkOf(row: TransactionRow, config: GatewayConfig): PayerView["network"] {
+function networkOf(row: DepositRow, config: GatewayConfig): PayerView["network"] {
   const [name, chain] = Object.entries(config.chains).find(
     ([, one]) => one.network === row.network,
   ) ?? [row.network];
@@ -65,7 +62,7 @@ function networkOf(row: TransactionRow, config: GatewayConfig): PayerView["netwo
   };
 }
 
-function othersOf({ config, store }: Service, row: TransactionRow): readonly OtherCoin[] {
+function othersOf({ config, store }: Service, row: DepositRow): readonly OtherCoin[] {
   const units = new Map<string, bigint>();
   for (const { currency, leftUnits } of listOthersTo(store.database, row.id))
     units.set(currency, (units.get(currency) ?? 0n) + leftUnits);
@@ -81,7 +78,7 @@ function othersOf({ config, store }: Service, row: TransactionRow): readonly Oth
  * The newest payment's transaction, also before the payment is final; "" for coins that arrived
  * without a transaction of their own.
  */
-function hashOf({ txHash }: TransactionRow, counted: readonly CountedPayment[]): string {
+function hashOf({ txHash }: DepositRow, counted: readonly CountedPayment[]): string {
   const newest = counted.at(-1)?.txHash ?? "";
   return txHash !== "" || newest.startsWith("internal:") ? txHash : newest;
 }
@@ -95,19 +92,19 @@ const unreadMsMax = 5 * 60_000;
 /** `startedAt`: counts as the last pass until the first one is complete. */
 export function payerView(
   service: Service,
-  row: TransactionRow,
+  row: DepositRow,
   merchant: MerchantRow,
   startedAt: number,
 ): PayerView {
   const { config, store, clock } = service;
   const nowMs = clock();
   const readAt = service.readAt(row.network) ?? startedAt;
-  const place = { network: row.network, currency: row.currency, address: row.depositAddress };
+  const place = { network: row.network, currency: row.currency, address: row.address };
   const isUnread = nowMs - Math.min(readAt, service.unreadSince(place) ?? nowMs) >= unreadMsMax;
   const currency = Object.hasOwn(config.currencies, row.currency)
     ? config.currencies[row.currency]
     : undefined;
-  const { network, depositAddress: receiver } = row;
+  const { network, address: receiver } = row;
   const contract = currency?.contract;
   const counted = listCounted(store.database, row);
   const endBlock = depositEnd(store.database, row.id);
@@ -126,8 +123,8 @@ export function payerView(
     network: networkOf(row, config),
     symbol: currency?.symbol ?? row.currency,
     decimal: currency?.decimal ?? decimalOf(row),
-    amount: row.amount,
-    amountUnits: BigInt(row.amountUnits),
+    amount: row.amount ?? "0",
+    amountUnits: BigInt(row.units ?? 0),
     toleranceUnits: BigInt(row.toleranceUnits),
     finalUnits: keptUnits(store.database, row),
     seenUnits: seen.reduce((sum, { units }) => sum + units, 0n),
@@ -136,7 +133,7 @@ export function payerView(
     lateUnits: counted.filter(isBehind).reduce((sum, { units }) => sum + units, 0n),
     confirmations: row.status === 0 ? service.confirmations(row.id) : null,
     others: othersOf(service, row),
-    address: row.receiverAddress,
+    address: row.payTo,
     tag: row.tag,
     linkFor: (units) =>
       contract === undefined
@@ -177,7 +174,7 @@ const headersFor = (origins: string) => ({
 });
 
 interface PayerRecord {
-  readonly row: TransactionRow;
+  readonly row: DepositRow;
   readonly merchant: MerchantRow;
 }
 
@@ -187,7 +184,7 @@ function shownBy({ store: { database } }: Service, token: string): PayerRecord |
   return row === undefined || merchant === undefined ? null : { row, merchant };
 }
 
-const keyOf = ({ id }: TransactionRow) => ({ kind: "record", id, about: id }) as const;
+const keyOf = ({ id }: DepositRow) => ({ kind: "record", id, about: id }) as const;
 
 function languageFor(request: FastifyRequest, fallback: Language): Language {
   const { lang } = request.query as { readonly lang?: unknown };

@@ -12,10 +12,11 @@ import type { CsvTable } from "../answer/csv-cell.ts";
 import { onlyInterface } from "../answer/interface-fields.ts";
 import { writeRecord } from "../answer/record.ts";
 import type { Service } from "../service.ts";
-import type { TransactionRow } from "../store/rows.ts";
+import type { RecordRow } from "../store/rows.ts";
 import {
   listTransactionRows,
   placeIn,
+  type RecordOperation,
   readTransactionOf,
   type TransactionFilter,
   type TransactionPlace,
@@ -32,7 +33,7 @@ const limitMax = 500;
  */
 const partRows = 50;
 const cursorPattern = /^(\d{1,16})\.([0-9a-f]{32})$/;
-const operations: Readonly<Record<string, string>> = { "1": "deposit", "2": "withdraw" };
+const operations: Readonly<Record<string, RecordOperation>> = { "1": "deposit", "2": "withdraw" };
 
 export function readTransaction(
   service: Service,
@@ -162,10 +163,10 @@ const csvForm = (table: CsvTable): Form => ({
  * no write waits for a slow reader.
  */
 function* textOf(service: Service, filter: TransactionFilter, form: Form): Generator<string> {
-  let last: TransactionRow | null = null;
+  let last: RecordRow | null = null;
   let before = form.head;
   do {
-    const rows: readonly TransactionRow[] = listTransactionRows(
+    const rows: readonly RecordRow[] = listTransactionRows(
       service.store.database,
       last === null ? filter : { ...filter, after: placeIn(filter, last) },
       partRows,

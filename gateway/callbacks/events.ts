@@ -7,7 +7,7 @@
  * each with its meaning.
  */
 import type { DeliveryRank } from "../store/callback-deliveries.ts";
-import type { RecordChange, RecordSnapshot } from "../store/callback-outbox.ts";
+import type { RecordChange, RecordState } from "../store/callback-outbox.ts";
 import { revokedStage } from "../store/gone-payments.ts";
 
 /** In the order of docs/api.md. */
@@ -75,12 +75,12 @@ export function eventsOf(
   if (before === null) return row.operation === "withdraw" ? ["withdrawal.created"] : [];
   return row.operation === "withdraw"
     ? withdrawalEvents(before, row, circumstances)
-    : depositEvents(before, row, BigInt(row.amountUnits), circumstances);
+    : depositEvents(before, row, BigInt(row.units ?? 0), circumstances);
 }
 
 function withdrawalEvents(
-  before: RecordSnapshot,
-  after: RecordSnapshot,
+  before: RecordState,
+  after: RecordState,
   { wasBroadcast }: EventContext,
 ): readonly EventType[] {
   // An operator may name the transaction that paid an order after it had failed.
@@ -102,13 +102,13 @@ function withdrawalEvents(
 }
 
 function depositEvents(
-  before: RecordSnapshot,
-  after: RecordSnapshot,
+  before: RecordState,
+  after: RecordState,
   amountUnits: bigint,
   { minPaymentUnits, refundedUnits }: EventContext,
 ): readonly EventType[] {
-  const receivedUnits = BigInt(after.amountReceivedUnits);
-  const isMore = receivedUnits > BigInt(before.amountReceivedUnits);
+  const receivedUnits = BigInt(after.receivedUnits);
+  const isMore = receivedUnits > BigInt(before.receivedUnits);
   const types: EventType[] = [];
   if (before.status !== 0) {
     if (before.status === 1 && after.status === 2) return ["deposit.revoked"];
@@ -116,7 +116,7 @@ function depositEvents(
     const isBack = before.stage === revokedStage && after.status === 1;
     if (isMore && !isBack) types.push("deposit.late");
     if (before.status === 2 && after.status === 1) types.push("deposit.completed");
-    if (before.status === 1 && receivedUnits < BigInt(before.amountReceivedUnits))
+    if (before.status === 1 && receivedUnits < BigInt(before.receivedUnits))
       types.push("deposit.reorged");
     return types;
   }

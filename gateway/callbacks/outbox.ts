@@ -20,7 +20,7 @@ import {
 } from "../store/callback-outbox.ts";
 import { type CallbackTargetRow, liveTargets } from "../store/callback-targets.ts";
 import { keepsEvents } from "../store/merchants.ts";
-import type { TransactionRow } from "../store/rows.ts";
+import type { RecordRow } from "../store/rows.ts";
 import { guardedWrite, keepAside, type RowKey } from "../store/set-aside.ts";
 import type { Database } from "../store/store.ts";
 import { refundedUnits } from "../store/transactions.ts";
@@ -28,7 +28,7 @@ import { type EventType, eventsOf, rankOf, testType } from "./events.ts";
 
 export interface OutboxOptions {
   readonly config: Pick<GatewayConfig, "currencies">;
-  readonly recordOf: (row: TransactionRow) => object; // as GET transaction shows it
+  readonly recordOf: (row: RecordRow) => object; // as GET transaction shows it
   readonly random: (bytes: number) => Uint8Array;
   readonly clock: () => number;
 }

@@ -30,15 +30,14 @@ import {
 import { type AgentAccount, depositsAccountOn } from "../store/agent-accounts.ts";
 import { agentOfMerchant, skipDepositIndexes } from "../store/agents.ts";
 import { insertDepositAddress } from "../store/deposit-addresses.ts";
-import { insertDeposit } from "../store/deposits.ts";
 import { hasStoodSince } from "../store/faults.ts";
 import { hasLookGap } from "../store/look-gaps.ts";
 import { readMerchant } from "../store/merchants.ts";
 import { hasReceivingKey, moveReceivingKey, receivingKeyOf } from "../store/receiving-keys.ts";
-import type { AgentRow, TransactionRow } from "../store/rows.ts";
+import type { AgentRow, DepositRow } from "../store/rows.ts";
 import type { AddressLook } from "../store/signals.ts";
 import type { Database } from "../store/store.ts";
-import { readTransaction, recordOfOrder } from "../store/transactions.ts";
+import { insertDeposit, readDeposit, recordOfOrder } from "../store/transactions.ts";
 import { canPay, checkAmount, checkCurrency, liveAgent } from "../withdrawals/checks.ts";
 import { checkRenewal, renewalOf } from "../withdrawals/renewal.ts";
 import { askedCeiling, indexUnderAgent, indexUnderKey, type Place } from "./ceilings.ts";
@@ -307,7 +306,7 @@ function insert(
   request: DepositRequest,
   order: Order,
   fresh: NewDeposit,
-): TransactionRow {
+): DepositRow {
   const { currency } = fresh;
   const { agent, addressIndex, address } = fresh.depositAddress;
   const payee = payeeOf(currency.network, address);
@@ -329,9 +328,9 @@ function insert(
     currency: currency.id,
     network: currency.network,
     amount: fresh.amount,
-    amountUnits: fresh.amountUnits.toString(),
-    receiverAddress: payee.address,
-    depositAddress: address,
+    units: fresh.amountUnits.toString(),
+    address,
+    payTo: payee.address,
     tag: payee.tag,
     stage: "waiting",
     metadata: order.metadata,
@@ -346,18 +345,18 @@ function insert(
   });
   issueAddress(database, address, lookTimes(currency.network, { readAt: service.readAt, nowMs }));
   insertDepositAddress(database, { address, agent, addressIndex, transactionId: id });
-  return readTransaction(database, id) as TransactionRow;
+  return readDeposit(database, id) as DepositRow;
 }
 
 interface MadeDeposit {
-  readonly row: TransactionRow;
+  readonly row: DepositRow;
   readonly depositAddress: DepositAddress | null; // null: the order was known
 }
 
 /** A renewal keeps what the shop leaves out. */
 function keptOf(
   { metadata, returnUrl }: Order,
-  renewed: TransactionRow | null,
+  renewed: DepositRow | null,
 ): Pick<Order, "metadata" | "returnUrl"> {
   return {
     metadata: metadata || (renewed?.metadata ?? ""),
@@ -491,7 +490,7 @@ export async function requestDeposit(service: Service, request: DepositRequest):
     service.signals.emit("left", { network: row.network, account, index });
   }
   return dataAnswer({
-    address: row.receiverAddress,
+    address: row.payTo,
     amount: row.amount,
     tag: row.tag,
     transactionId: row.id,

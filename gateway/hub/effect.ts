@@ -60,7 +60,7 @@ export interface Change {
   readonly status?: 0 | 2;
   readonly stage?: string;
   readonly code?: string;
-  readonly receiverAddress?: string;
+  readonly receiver?: string;
 }
 
 export type Effect =
@@ -175,23 +175,18 @@ function pauseEffect({ paused, at, network, currency = "", txHashes = [] }: Paus
 function decisionEffect(entry: DecisionEntry, row: RequestedRecord, around: EntryContext): Effect {
   const { isSigned } = around;
   const isOver = entry.decision === "expired" && waits(row.network);
-  if (entry.address !== "" && row.receiverAddress !== "" && entry.address !== row.receiverAddress) {
+  if (entry.address !== "" && row.receiver !== "" && entry.address !== row.receiver) {
     return contradiction(
-      `transaction ${row.id} was decided for ${entry.address}, asked for ${row.receiverAddress}`,
+      `transaction ${row.id} was decided for ${entry.address}, asked for ${row.receiver}`,
     );
   }
   // Text of an agent becomes the receiver that a page, a list and a question to a node name.
-  if (
-    row.receiverAddress === "" &&
-    entry.address !== "" &&
-    !isAddress(entry.address, row.network)
-  ) {
+  if (row.receiver === "" && entry.address !== "" && !isAddress(entry.address, row.network)) {
     return contradiction(
       `transaction ${row.id} was decided for ${entry.address}, which is no address of ${row.network}`,
     );
   }
-  const address =
-    row.receiverAddress === "" && entry.address !== "" ? { receiverAddress: entry.address } : {};
+  const address = row.receiver === "" && entry.address !== "" ? { receiver: entry.address } : {};
   if (entry.decision === "approved" || entry.decision === "held") {
     if (row.status !== 0 && !isSigned) {
       return contradiction(
@@ -277,7 +272,7 @@ export const signedGuards: readonly Guard<SignedContext, Effect>[] = [
   ],
   [
     "no destination",
-    ({ row }) => row.receiverAddress === "",
+    ({ row }) => row.receiver === "",
     ({ row }) => contradiction(`transaction ${row.id} was signed without a destination`),
   ],
   [
@@ -440,7 +435,7 @@ function senderOf(
   agent: EntryContext["agent"],
   network: string,
 ): string | null | undefined {
-  return row.operation === "sweep" ? row.depositAddress : hotWalletAddressOn(agent, network);
+  return row.operation === "sweep" ? row.payer : hotWalletAddressOn(agent, network);
 }
 
 function versionWords({ attempt }: SignedEntry, { id }: RequestedRecord): string {

@@ -19,7 +19,7 @@ import { keepRecall } from "../store/recalls.ts";
 import type { OutgoingRow } from "../store/rows.ts";
 import { isSigned, signedBy } from "../store/signatures.ts";
 import type { Database } from "../store/store.ts";
-import { type NamedTransaction, namedTransaction } from "../store/transaction-lists.ts";
+import { type NamedWithdrawal, namedTransaction } from "../store/transaction-lists.ts";
 import { isAllVoid } from "../store/void-attempts.ts";
 import { completeAssigned } from "../store/withdrawals.ts";
 import { nodeLog } from "../watcher/node-log.ts";
@@ -37,12 +37,12 @@ export type Judge = (payment: Payment, txHash: string) => Promise<Judgement>;
 
 interface Candidate {
   readonly ok: true;
-  readonly row: NamedTransaction;
+  readonly row: NamedWithdrawal;
   readonly outgoing: OutgoingRow;
   readonly payment: Payment; // as the withdrawal asks for it, in the transaction's slot
 }
 
-type AssignmentResult = { readonly ok: true; readonly row: NamedTransaction } | Refusal;
+type AssignmentResult = { readonly ok: true; readonly row: NamedWithdrawal } | Refusal;
 
 /**
  * Assigns the transaction `txHash` to the withdrawal `id`. A withdrawal that failed becomes
@@ -142,27 +142,26 @@ function candidateOf(
     const behind = notCaughtUpReason(agent, run);
     if (behind !== null) return refuse("GATEWAY_AGENT_NOT_CAUGHT_UP", behind);
   }
-  const { receiverAddress: destination, tag } = row;
   const payment = {
     network,
     account,
     slot,
     contract,
-    destination,
-    tag,
-    amountUnits: BigInt(row.amountUnits),
+    destination: row.receiver ?? "",
+    tag: row.tag,
+    amountUnits: BigInt(row.units),
   };
   return { ok: true, row, outgoing, payment };
 }
 
-function orderProblem(database: Database, row: NamedTransaction): string | null {
+function orderProblem(database: Database, row: NamedWithdrawal): string | null {
   if (row.status === 1) return "the withdrawal is Completed already";
   // A forgotten attempt may have followed void ones, and the chain decides nothing about those.
   if (isSigned(database, row.id) && !isAllVoid(database, row.id))
     return "the withdrawal was signed here: the chain decides its end";
   if (row.status === 0 && row.stage === heldStage && !isUnplaced(database, row.id))
     return "its agent has signed the withdrawal and waits: recover the agent first (docs/recovering.md, section 4), then name the payment";
-  if (row.receiverAddress === "")
+  if (row.receiver === null)
     return "the withdrawal has no receiver's address yet: its agent names it";
   if (row.status === 0 && agentOfJob(database, row.id)?.unpairedAt !== null)
     return "no paired agent can refuse the withdrawal, so it may still be paid";
@@ -172,31 +171,31 @@ function orderProblem(database: Database, row: NamedTransaction): string | null 
 function paymentProblem(
   database: Database,
   config: GatewayConfig,
-  row: NamedTransaction,
+  row: NamedWithdrawal,
   outgoing: OutgoingRow,
 ): string | null {
   const { txHash, account, receiver, tag, contract, units } = outgoing;
   const owner = signedBy(database, outgoing) ?? assignedTo(database, outgoing);
   if (owner !== undefined) return `${txHash} paid ${owner}`;
-  if (account !== row.depositAddress)
-    return `${account} made it, and the withdrawal is paid from ${row.depositAddress}`;
+  if (account !== row.payer)
+    return `${account} made it, and the withdrawal is paid from ${row.payer}`;
   const wanted = contractOf(config, row);
   if (wanted === null) return `the configuration does not have ${row.currency} any more`;
-  if (receiver !== row.receiverAddress)
-    return `the transaction paid ${receiver || "nobody"}, and the withdrawal is for ${row.receiverAddress}`;
+  if (receiver !== row.receiver)
+    return `the transaction paid ${receiver || "nobody"}, and the withdrawal is for ${row.receiver}`;
   if (tag !== row.tag)
     return `the transaction names the tag ${tag || "of nobody"}, and the withdrawal is for ${row.tag || "no tag"}`;
   if (contract !== wanted)
     return `the transaction moved ${contract || "the native coin"}, and the withdrawal is in ${row.currency}`;
-  if (units !== row.amountUnits)
-    return `the transaction paid ${units} base units, and the withdrawal is for ${row.amountUnits}`;
+  if (units !== row.units)
+    return `the transaction paid ${units} base units, and the withdrawal is for ${row.units}`;
   return null;
 }
 
 /**
  * The contract of a withdrawal's currency, "" for the native coin; null if nothing configures it.
  */
-function contractOf(config: GatewayConfig, { currency, network }: NamedTransaction): string | null {
+function contractOf(config: GatewayConfig, { currency, network }: NamedWithdrawal): string | null {
   const known = config.currencies[currency];
   return known === undefined || known.network !== network ? null : known.contract;
 }

@@ -13,12 +13,11 @@ import {
   listCreditedWith,
 } from "../store/credits.ts";
 import { completeExpiredDeposit, updateDeposit } from "../store/deposits.ts";
-import { isUnattributed } from "../store/forgotten-addresses.ts";
 import { listFinalOf } from "../store/payments.ts";
-import type { PaymentRow, TransactionRow } from "../store/rows.ts";
+import type { DepositRow, PaymentRow } from "../store/rows.ts";
 import type { Database } from "../store/store.ts";
-import { type NamedTransaction, namedTransaction } from "../store/transaction-lists.ts";
-import { readTransaction, refundedUnits } from "../store/transactions.ts";
+import { type NamedDeposit, namedTransaction } from "../store/transaction-lists.ts";
+import { readDeposit, refundedUnits } from "../store/transactions.ts";
 import { isPaidBy, judgementOf } from "../watcher/payments.ts";
 import type { Operator } from "./accounts.ts";
 
@@ -48,7 +47,7 @@ export function creditPayments(
   by: Operator,
   id: string,
   { payments, reason, isShortFine }: CreditOrder,
-): { readonly ok: true; readonly row: NamedTransaction } | Refusal {
+): { readonly ok: true; readonly row: NamedDeposit } | Refusal {
   return by.store.writeIfOk((database) => {
     const row = namedTransaction(database, "deposit", id);
     if (row === undefined) return refuse("GATEWAY_UNKNOWN_RECORD");
@@ -74,9 +73,7 @@ export function creditPayments(
     for (const from of new Set(fresh.map(({ transactionId }) => transactionId))) {
       countAgain(database, from, by.nowMs);
       // Money that was paid back under its first deposit is not credited to another one.
-      const leftUnits = BigInt(
-        namedTransaction(database, "deposit", from)?.amountReceivedUnits ?? "0",
-      );
+      const leftUnits = BigInt(readDeposit(database, from)?.receivedUnits ?? "0");
       if (leftUnits < refundedUnits(database, from))
         return refuse("GATEWAY_NOT_CREDITED", `${from} was paid back already`);
       recordAct(database, {
@@ -99,7 +96,7 @@ export function creditNamed(
   by: Operator,
   id: string,
   { payments, reason, isShortFine }: CreditOrder,
-): { readonly ok: true; readonly row: NamedTransaction } | Refusal {
+): { readonly ok: true; readonly row: NamedDeposit } | Refusal {
   const row = namedTransaction(by.store.database, "deposit", id);
   if (row === undefined) return refuse("GATEWAY_UNKNOWN_RECORD");
   const isOwn = (name: string): boolean => {
@@ -128,7 +125,7 @@ export function creditDeposit(
   by: Operator,
   id: string,
   how: { readonly reason: string; readonly isShortFine: boolean },
-): { readonly ok: true; readonly row: NamedTransaction } | Refusal {
+): { readonly ok: true; readonly row: NamedDeposit } | Refusal {
   return by.store.write((database) => {
     const row = namedTransaction(database, "deposit", id);
     if (row === undefined) return refuse("GATEWAY_UNKNOWN_RECORD");
@@ -146,24 +143,20 @@ export function creditDeposit(
   });
 }
 
-function creditProblem(
-  database: Database,
-  row: NamedTransaction,
-  isShortFine: boolean,
-): string | null {
+function creditProblem(database: Database, row: NamedDeposit, isShortFine: boolean): string | null {
   if (row.status === 1) return "the deposit is Completed already";
   if (row.status === 0)
     return "the deposit is open: it completes by itself once its payments are final";
-  return shortProblem(database, row, BigInt(row.amountReceivedUnits), isShortFine);
+  return shortProblem(database, row, BigInt(row.receivedUnits), isShortFine);
 }
 
 function paymentFor(
   database: Database,
-  row: TransactionRow,
+  row: DepositRow,
   name: string,
 ): { readonly ok: true; readonly payment: LeftPayment } | Refusal {
   const no = (words: string): Refusal => refuse("GATEWAY_NOT_CREDITED", words);
-  if (isUnattributed(row))
+  if (row.origin === "unattributed")
     return no("nobody asked for this deposit; name the request that the money was for");
   const [, txHash = name, index = ""] = /^(.+):(-?\d+)$/.exec(name) ?? [];
   const found = findUnattributed(database, row.network, txHash);
@@ -192,7 +185,7 @@ function paymentFor(
  */
 function count(
   database: Database,
-  row: TransactionRow,
+  row: DepositRow,
   isShortFine: boolean,
   nowMs: number,
 ): Refusal | null {
@@ -201,7 +194,7 @@ function count(
     updateDeposit(database, row.id, { ...next, changedAt: nowMs });
     return null;
   }
-  const problem = shortProblem(database, row, BigInt(next.amountReceivedUnits), isShortFine);
+  const problem = shortProblem(database, row, BigInt(next.receivedUnits), isShortFine);
   if (problem !== null) return refuse("GATEWAY_NOT_CREDITED", problem);
   updateDeposit(database, row.id, {
     ...next,
@@ -220,7 +213,7 @@ function count(
  */
 export function shortProblem(
   database: Database,
-  row: Pick<TransactionRow, "id" | "amountUnits" | "toleranceUnits">,
+  row: Pick<DepositRow, "id" | "units" | "toleranceUnits">,
   receivedUnits: bigint,
   isShortFine: boolean,
 ): string | null {
@@ -239,9 +232,9 @@ export function shortProblem(
  * counts there.
  */
 function countAgain(database: Database, id: string, nowMs: number): void {
-  const row = readTransaction(database, id);
+  const row = readDeposit(database, id);
   if (row === undefined) return;
   const next = judgementOf(database, row, 0);
-  if (next.amountReceivedUnits !== row.amountReceivedUnits)
+  if (next.receivedUnits !== row.receivedUnits)
     updateDeposit(database, id, { ...next, changedAt: nowMs });
 }

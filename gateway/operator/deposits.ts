@@ -21,11 +21,10 @@ import {
   listCreditsTo,
   listUnattributed,
 } from "../store/credits.ts";
-import { isUnattributed } from "../store/forgotten-addresses.ts";
 import { endHoldsOf, isHeldByGap } from "../store/gap-holds.ts";
 import { type GonePayment, listGoneOf } from "../store/gone-payments.ts";
 import { listFinalOf } from "../store/payments.ts";
-import type { PaymentRow, TransactionRow } from "../store/rows.ts";
+import type { DepositRow, PaymentRow } from "../store/rows.ts";
 import { createSignals } from "../store/signals.ts";
 import type { Database } from "../store/store.ts";
 import { listStrayTotals, type StrayTotal } from "../store/stray-sums.ts";
@@ -33,7 +32,7 @@ import { listSweepNotes } from "../store/sweeps.ts";
 import {
   listedTransactions,
   listPaymentsTo,
-  type NamedTransaction,
+  type NamedDeposit,
   namedTransaction,
   type TransactionQuery,
 } from "../store/transaction-lists.ts";
@@ -115,17 +114,14 @@ export async function provePayments(
   try {
     const chain = chainOf(by, config.currencies, named, reader as WatcherNodes);
     for (const txHash of unknown) {
-      const proven = await proveByHash(
-        chain,
-        { txHash, depositAddress: row.depositAddress },
-        (inside) =>
-          recordAct(inside, {
-            at: by.nowMs,
-            actor: by.actor,
-            act: "payment proven",
-            subject: id,
-            detail: `${txHash}: ${reason}`,
-          }),
+      const proven = await proveByHash(chain, { txHash, depositAddress: row.address }, (inside) =>
+        recordAct(inside, {
+          at: by.nowMs,
+          actor: by.actor,
+          act: "payment proven",
+          subject: id,
+          detail: `${txHash}: ${reason}`,
+        }),
       );
       if ("problem" in proven) return refuse("GATEWAY_PAYMENT_UNPROVEN", proven.problem);
     }
@@ -201,7 +197,7 @@ export function releaseDeposit(
 }
 
 /** Lines about a request that a gap holds, with the lines to type. */
-function heldLines({ store }: Operator, { id, network }: NamedTransaction): readonly string[] {
+function heldLines({ store }: Operator, { id, network }: NamedDeposit): readonly string[] {
   if (!isHeldByGap(store.database, id)) return [];
   const held = "  held: it lived in blocks that were given up, and may have been paid in them";
   if (!hasTags(network)) return [`${held}; it goes on once its balance was compared`];
@@ -239,14 +235,14 @@ function addRelease(deposits: Command): void {
 
 export function listDeposits(
   { store }: Operator,
-  query: TransactionQuery,
-): readonly NamedTransaction[] {
+  query: TransactionQuery<"deposit">,
+): readonly NamedDeposit[] {
   return listedTransactions(store.database, query);
 }
 
 export interface ShownDeposit {
   readonly ok: true;
-  readonly row: NamedTransaction;
+  readonly row: NamedDeposit;
   readonly payments: readonly PaymentRow[]; // to its address
   readonly credits: ReturnType<typeof listCreditsTo>; // to other addresses, credited by an operator
   readonly creditedTo: ReadonlyMap<string, readonly string[]>; // other requests, by the name of a payment to this address
@@ -266,19 +262,19 @@ export function showDeposit({ store: { database } }: Operator, id: string): Show
 }
 
 /** The deposit of a shop's order; undefined if several merchants have an order of that name. */
-function onlyDepositOfOrder(database: Database, orderId: string): NamedTransaction | undefined {
+function onlyDepositOfOrder(database: Database, orderId: string): NamedDeposit | undefined {
   const [row, other] = listedTransactions(database, { operations: ["deposit"], orderId, most: 2 });
   return other === undefined ? row : undefined;
 }
 
-function shownDeposit(database: Database, row: NamedTransaction): ShownDeposit {
+function shownDeposit(database: Database, row: NamedDeposit): ShownDeposit {
   const { id } = row;
   const payments = listPaymentsTo(database, id);
   const creditedTo = new Map(
     payments.map((payment) => [paymentName(payment), listCreditedWith(database, payment)]),
   );
   // On a chain with tags they came to the account of all tags.
-  const strays = listStrayTotals(database, { account: row.depositAddress });
+  const strays = listStrayTotals(database, { account: row.address });
   const gone = listGoneOf(database, id);
   return {
     ok: true,
@@ -399,7 +395,7 @@ function show(id: string, options: JsonOption): void {
       return;
     }
     printText(
-      `${describeRecord(row, receivedText(config, row))}\n  address ${payeeText(row.network, row.depositAddress)} (${row.network})`,
+      `${describeRecord(row, receivedText(config, row))}\n  address ${payeeText(row.network, row.address)} (${row.network})`,
     );
     for (const one of payments) {
       const { txHash, block, final } = paymentOf(config, one);
@@ -426,9 +422,9 @@ function show(id: string, options: JsonOption): void {
 }
 
 /** Money on the deposit's address that no sweep will ever take. */
-function unsweptNotes({ store }: Operator, { network, depositAddress }: TransactionRow) {
+function unsweptNotes({ store }: Operator, { network, address }: DepositRow) {
   const notes = listSweepNotes(store.database, network).filter((one) => {
-    return one.address === depositAddress && one.reason === "coin_too_large";
+    return one.address === address && one.reason === "coin_too_large";
   });
   return notes.map(({ currency, reason, detail, at }) => ({
     currency,
@@ -440,7 +436,7 @@ function unsweptNotes({ store }: Operator, { network, depositAddress }: Transact
 
 /** The lines to type for payments that count for no request; none for another deposit. */
 function nextLines({ row, payments, creditedTo }: ShownDeposit): readonly string[] {
-  if (!isUnattributed(row)) return [];
+  if (row.origin !== "unattributed") return [];
   const left = payments.filter(
     (one) => one.final === 1 && (creditedTo.get(paymentName(one)) ?? []).length === 0,
   );

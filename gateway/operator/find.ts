@@ -31,7 +31,7 @@ import type { Database } from "../store/store.ts";
 import { type NamedTransaction, namedTransactions } from "../store/transaction-lists.ts";
 import type { Operator } from "./accounts.ts";
 import { asOperator, exit, type JsonOption, printJson, printText } from "./command.ts";
-import { amountText, describeRecord, listedRecord } from "./records.ts";
+import { describeRecord, listedRecord, receivedText } from "./records.ts";
 import { rowCount, withBoth } from "./words.ts";
 
 /** A record, how it was found, and the command that shows it whole. */
@@ -174,12 +174,9 @@ function foreignAmount(
 function describe({ records, others, foreign }: SearchHits, config: GatewayConfig): string {
   return [
     ...records.map(({ row, by, show }) => {
-      const received =
-        row.operation === "deposit"
-          ? `${amountText(config, row.currency, row.amountReceivedUnits)} of `
-          : "";
-      const amount = row.operation === "deposit" ? row.amount : `${row.amount} ${row.currency}`;
-      return `${describeRecord(row, `${received}${amount}`)}\n  ${kinds[row.operation]}, found by its ${by}; next: ${show}`;
+      const amount =
+        row.operation === "deposit" ? receivedText(config, row) : `${row.amount} ${row.currency}`;
+      return `${describeRecord(row, amount)}\n  ${kinds[row.operation]}, found by its ${by}; next: ${show}`;
     }),
     ...others.map(
       (one) =>

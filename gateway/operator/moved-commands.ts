@@ -10,7 +10,7 @@ import { nativeOf } from "../balance/funds.ts";
 import type { GatewayConfig } from "../config/config.ts";
 import { readSecretFile } from "../config/secret-file.ts";
 import { currencyHoldOf } from "../store/currency-holds.ts";
-import type { TransactionRow } from "../store/rows.ts";
+import type { TransferRow } from "../store/rows.ts";
 import { nodeLog } from "../watcher/node-log.ts";
 import type { Operator } from "./accounts.ts";
 import {
@@ -98,7 +98,7 @@ function moved(
 
 const endedFields = (
   by: Operator,
-  { id, status, stage, code, amountReceivedUnits, txHash, ...row }: TransactionRow,
+  { id, status, stage, code, receivedUnits, txHash, ...row }: TransferRow,
 ): object => {
   const isHeld = currencyHoldOf(by.store.database, row.currency, row.merchant) !== undefined;
   return {
@@ -107,25 +107,23 @@ const endedFields = (
     stage,
     code,
     txHash,
-    receivedUnits: amountReceivedUnits,
+    receivedUnits,
     currency: row.currency,
     isHeld,
   };
 };
 
 /** The currency that a row moves: of a top-up the native coin. */
-const assetOf = (
-  config: GatewayConfig,
-  { operation, network, currency }: TransactionRow,
-): string => (operation === "topup" ? (nativeOf(config, network)?.id ?? currency) : currency);
+const assetOf = (config: GatewayConfig, { operation, network, currency }: TransferRow): string =>
+  operation === "topup" ? (nativeOf(config, network)?.id ?? currency) : currency;
 
-function endWords(config: GatewayConfig, row: TransactionRow): string {
-  const { id, status, code, amountReceivedUnits } = row;
+function endWords(config: GatewayConfig, row: TransferRow): string {
+  const { id, status, code, receivedUnits } = row;
   if (status === 1) return `${id} is Completed: it moved exactly what was asked for.`;
-  return `${id} is Failed (${code}): ${amountText(config, assetOf(config, row), amountReceivedUnits)} were received. Its agent hears the end.`;
+  return `${id} is Failed (${code}): ${amountText(config, assetOf(config, row), receivedUnits)} were received. Its agent hears the end.`;
 }
 
-function holdWords({ store }: Operator, { currency, merchant }: TransactionRow): string {
+function holdWords({ store }: Operator, { currency, merchant }: TransferRow): string {
   if (currencyHoldOf(store.database, currency, merchant) === undefined)
     return `${currency} is not held here.`;
   return `${currency} stays held: ${lineOf(gatewayEnds.agents.currencyHeld, { ID: currency })}, once it is clear why.`;
@@ -147,7 +145,7 @@ function show(
   if (isJson) {
     const payments =
       seen.payments?.map((one) => ({ txHash: one.txHash, units: `${one.units}` })) ?? null;
-    const asked = { transactionId: row.id, currency: row.currency, units: row.amountUnits };
+    const asked = { transactionId: row.id, currency: row.currency, units: row.units };
     printJson({
       ...asked,
       ...attempted,
@@ -166,7 +164,7 @@ function show(
         : paid.join(" and ");
   printText(
     [
-      `${row.id} asks for ${amountText(config, assetOf(config, row), row.amountUnits)} (${row.amountUnits} base units)`,
+      `${row.id} asks for ${amountText(config, assetOf(config, row), row.units)} (${row.units} base units)`,
       `  its final attempt ${txHash}, in block ${block}, is not that`,
       `  its payments to the receiver, in base units: ${events}`,
       ...accountLines("receiver", seen.receiver),

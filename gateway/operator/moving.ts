@@ -11,10 +11,10 @@ import type { EndingTransaction, Judgement, WatcherNodes } from "../../chains/no
 import type { GatewayConfig } from "../config/config.ts";
 import { recordAct } from "../store/audit.ts";
 import { type MovedPayment, movedCode, movedOf } from "../store/moved-payments.ts";
-import type { SignatureRow, TransactionRow } from "../store/rows.ts";
+import type { SignatureRow, TransferRow } from "../store/rows.ts";
 import { listSignatures } from "../store/signatures.ts";
 import type { Database } from "../store/store.ts";
-import { readTransaction } from "../store/transactions.ts";
+import { readTransfer } from "../store/transactions.ts";
 import { isAllVoid } from "../store/void-attempts.ts";
 import { endWithdrawal } from "../store/withdrawals.ts";
 import { contractOf } from "../watcher/chain.ts";
@@ -52,7 +52,7 @@ export type MovedLook = (
 /** A withdrawal that waits for what its final attempt moved. */
 export interface Evidence {
   readonly ok: true;
-  readonly row: TransactionRow;
+  readonly row: TransferRow;
   readonly final: EndingTransaction;
   readonly seen: MovedEvidence;
 }
@@ -60,16 +60,16 @@ export interface Evidence {
 /** A top-up is ended as a sweep is. */
 export type MovedOperation = "withdraw" | "sweep";
 
-const isOf = ({ operation: own }: TransactionRow, operation: MovedOperation): boolean =>
+const isOf = ({ operation: own }: TransferRow, operation: MovedOperation): boolean =>
   own === operation || (own === "topup" && operation === "sweep");
 
-type MovedResult = { readonly ok: true; readonly row: TransactionRow } | Refusal;
+type MovedResult = { readonly ok: true; readonly row: TransferRow } | Refusal;
 
 const no = (words: string): Refusal => refuse("GATEWAY_NOT_MOVED", words);
 
 interface Candidate {
   readonly ok: true;
-  readonly row: TransactionRow;
+  readonly row: TransferRow;
   readonly payment: Payment;
   readonly hashes: readonly string[];
   readonly pin: string;
@@ -118,19 +118,19 @@ export async function endMoved(
     const final = finalOf(database, still, told.seen.judged);
     if ("ok" in final) return final;
     keep(database, by, still.row, final, moving);
-    return { ok: true, row: readTransaction(database, about.id) ?? still.row };
+    return { ok: true, row: readTransfer(database, about.id) ?? still.row };
   });
 }
 
 function keep(
   database: Database,
   by: Operator,
-  row: TransactionRow,
+  row: TransferRow,
   final: EndingTransaction,
   moving: MovedAmounts,
 ): void {
   const { receivedUnits, sentUnits, reason } = moving;
-  const isExact = receivedUnits === BigInt(row.amountUnits);
+  const isExact = receivedUnits === BigInt(row.units);
   endWithdrawal(database, row.id, {
     status: isExact ? 1 : 2,
     stage: isExact ? "completed" : "failed",
@@ -158,7 +158,7 @@ function endedBefore(
   id: string,
   moving: MovedAmounts,
 ): MovedResult | null {
-  const row = readTransaction(database, id);
+  const row = readTransfer(database, id);
   const moved = movedOf(database, id);
   if (row === undefined || !isOf(row, operation) || row.status === 0 || !isSaid(moved)) return null;
   const isSame =
@@ -180,7 +180,7 @@ function candidateOf(
   operation: MovedOperation,
   id: string,
 ): Candidate | Refusal {
-  const row = readTransaction(database, id);
+  const row = readTransfer(database, id);
   if (row === undefined || !isOf(row, operation)) return refuse("GATEWAY_UNKNOWN_RECORD");
   if (row.status !== 0) return no(`it has ended already (${row.stage})`);
   if (row.stage !== "stuck" || movedOf(database, id) === undefined)
@@ -203,21 +203,17 @@ function candidateOf(
 const hashesOf = (signatures: readonly SignatureRow[]): readonly string[] =>
   signatures.map(({ txHash }) => txHash);
 
-function paymentOf(
-  row: TransactionRow,
-  { account, slot }: SignatureRow,
-  contract: string,
-): Payment {
-  const { network, receiverAddress: destination, tag, amountUnits, operation } = row;
+function paymentOf(row: TransferRow, { account, slot }: SignatureRow, contract: string): Payment {
+  const { network, tag, operation } = row;
   const isInside = isFeeInside(network, operation);
   return {
     network,
     account,
     slot,
     contract,
-    destination,
+    destination: row.receiver ?? "",
     tag,
-    amountUnits: BigInt(amountUnits),
+    amountUnits: BigInt(row.units),
     isFeeInside: isInside,
   };
 }

@@ -5,12 +5,18 @@
 import type { Command } from "commander";
 import { InvalidArgumentError } from "commander";
 import { formatAmount } from "../../protocol/amount.ts";
+import type { Operation } from "../../protocol/identity.ts";
 import type { CsvTable } from "../answer/csv-cell.ts";
-import { csvColumns, unreadableCode, writeRecord } from "../answer/record.ts";
+import { amountOf, csvColumns, unreadableCode, writeRecord } from "../answer/record.ts";
 import type { GatewayConfig } from "../config/config.ts";
 import type { AuditAct } from "../store/audit.ts";
 import { putAside, runGuarded } from "../store/set-aside.ts";
-import type { NamedTransaction, TransactionQuery } from "../store/transaction-lists.ts";
+import type {
+  NamedDeposit,
+  NamedRecord,
+  NamedTransaction,
+  TransactionQuery,
+} from "../store/transaction-lists.ts";
 import { dateOf, type Operator } from "./accounts.ts";
 import { type JsonOption, printCsv } from "./command.ts";
 import { type CsvOptions, readMomentOption, rowCount, withBoth, withCsv } from "./words.ts";
@@ -53,10 +59,10 @@ function stageOf(text: string): string {
   return text;
 }
 
-export const queryOf = (
-  operations: TransactionQuery["operations"],
+export const queryOf = <T extends Operation>(
+  operations: readonly T[],
   options: ListOptions,
-): TransactionQuery => ({
+): TransactionQuery<T> => ({
   operations,
   merchant: options.merchant,
   status: options.status,
@@ -74,7 +80,7 @@ export const queryOf = (
 export function printRecords(
   by: Operator,
   table: CsvTable,
-  rows: readonly NamedTransaction[],
+  rows: readonly NamedRecord[],
   config: GatewayConfig,
 ): void {
   const listed = rows.map(
@@ -106,15 +112,15 @@ export function amountText(config: GatewayConfig, currency: string, units: strin
 }
 
 /** For example "1 eth of 2". */
-export function receivedText(config: GatewayConfig, row: NamedTransaction): string {
-  return `${amountText(config, row.currency, row.amountReceivedUnits)} of ${row.amount}`;
+export function receivedText(config: GatewayConfig, row: NamedDeposit): string {
+  return `${amountText(config, row.currency, row.receivedUnits)} of ${amountOf(row)}`;
 }
 
 export const states = ["Pending", "Completed", "Failed"] as const;
 
 /** The first two lines about a record. */
 export function describeRecord(row: NamedTransaction, amount: string): string {
-  const late = row.late === 1 ? ", paid late" : "";
+  const late = row.operation === "deposit" && row.late === 1 ? ", paid late" : "";
   const code = row.code === "" ? "" : `, ${row.code}`;
   return [
     `${row.id}  ${states[row.status]} (${row.stage}${code}${late})  ${amount}`,

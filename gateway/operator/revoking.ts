@@ -10,9 +10,9 @@ import type { GatewayConfig } from "../config/config.ts";
 import { recordAct } from "../store/audit.ts";
 import { revokeDeposit, updateDeposit } from "../store/deposits.ts";
 import { decideGone, type GonePayment, listGoneOf } from "../store/gone-payments.ts";
-import type { TransactionRow } from "../store/rows.ts";
+import type { DepositRow } from "../store/rows.ts";
 import type { Database } from "../store/store.ts";
-import { type NamedTransaction, namedTransaction } from "../store/transaction-lists.ts";
+import { type NamedDeposit, namedTransaction } from "../store/transaction-lists.ts";
 import { refundedUnits } from "../store/transactions.ts";
 import { isPaidBy, judgementOf } from "../watcher/payments.ts";
 import type { Operator } from "./accounts.ts";
@@ -24,7 +24,7 @@ import { readRemark, withAct } from "./words.ts";
 /** A deposit after a decision. */
 export interface RevocationResult {
   readonly ok: true;
-  readonly row: NamedTransaction;
+  readonly row: NamedDeposit;
   readonly payments: readonly GonePayment[]; // those that were decided on now; none at a second call
   readonly refundedUnits: bigint; // paid back of it already
 }
@@ -92,9 +92,9 @@ function decide(
   });
 }
 
-function countWithout(database: Database, row: TransactionRow, nowMs: number): void {
+function countWithout(database: Database, row: DepositRow, nowMs: number): void {
   const next = judgementOf(database, row, 0);
-  if (row.status === 1 && !isPaidBy(database, row, BigInt(next.amountReceivedUnits)))
+  if (row.status === 1 && !isPaidBy(database, row, BigInt(next.receivedUnits)))
     revokeDeposit(database, row.id, { ...next, changedAt: nowMs });
   else updateDeposit(database, row.id, { ...next, changedAt: nowMs });
 }

@@ -11,11 +11,11 @@ import { nativeOf } from "../balance/funds.ts";
 import type { GatewayConfig } from "../config/config.ts";
 import { type AuditAct, listActsOn } from "../store/audit.ts";
 import { jobOf } from "../store/jobs.ts";
-import type { TransactionRow } from "../store/rows.ts";
+import type { SweepRow, TopUpRow } from "../store/rows.ts";
 import { listSignatures } from "../store/signatures.ts";
 import { listSweepNotes, type SweepNoteRow, topUpOf } from "../store/sweeps.ts";
 import { listedTransactions } from "../store/transaction-lists.ts";
-import { readTransaction } from "../store/transactions.ts";
+import { readTransfer } from "../store/transactions.ts";
 import { orderSweeps } from "../sweeps/sweep-requests.ts";
 import { dateOf, type Operator } from "./accounts.ts";
 import {
@@ -61,7 +61,7 @@ const columns = [
 type SweepLine = Readonly<Record<(typeof columns)[number], string | number>>;
 
 /** The amount of a row and its fee. A top-up moves the native coin. */
-function listed(row: TransactionRow, config: GatewayConfig): SweepLine {
+function listed(row: SweepRow | TopUpRow, config: GatewayConfig): SweepLine {
   const coin = nativeOf(config, row.network)?.id ?? "";
   const isTopUp = row.operation === "topup";
   return {
@@ -71,8 +71,8 @@ function listed(row: TransactionRow, config: GatewayConfig): SweepLine {
     merchantId: row.merchant,
     currency: row.currency,
     network: row.network,
-    from: row.depositAddress,
-    to: row.receiverAddress,
+    from: row.payer,
+    to: row.receiver,
     amount: row.amount,
     asset: isTopUp ? coin : row.currency,
     status: row.status,
@@ -138,16 +138,15 @@ function describeWaiting({ address, currency, reason, detail, at }: SweepNoteRow
 
 export interface ShownSweep {
   readonly ok: true;
-  readonly row: TransactionRow;
-  readonly topUp: TransactionRow | undefined;
+  readonly row: SweepRow | TopUpRow;
+  readonly topUp: TopUpRow | undefined;
   readonly acts: readonly AuditAct[];
 }
 
 /** A sweep or a top-up. Refuses GATEWAY_UNKNOWN_RECORD. */
 export function showSweep({ store: { database } }: Operator, id: string): ShownSweep | Refusal {
-  const row = readTransaction(database, id);
-  if (row === undefined || (row.operation !== "sweep" && row.operation !== "topup"))
-    return refuse("GATEWAY_UNKNOWN_RECORD");
+  const row = readTransfer(database, id);
+  if (row === undefined || row.operation === "withdraw") return refuse("GATEWAY_UNKNOWN_RECORD");
   const topUp = row.operation === "sweep" ? topUpOf(database, row) : undefined;
   return { ok: true, row, topUp, acts: listActsOn(database, id) };
 }

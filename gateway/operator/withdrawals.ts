@@ -21,7 +21,7 @@ import type { JobRow, SignatureRow } from "../store/rows.ts";
 import { listSignatures } from "../store/signatures.ts";
 import {
   listedTransactions,
-  type NamedTransaction,
+  type NamedWithdrawal,
   namedTransaction,
 } from "../store/transaction-lists.ts";
 import { dateOf, type Operator } from "./accounts.ts";
@@ -53,7 +53,7 @@ import { csvTable, readRemark, withAct, withBoth } from "./words.ts";
 
 export interface ShownWithdrawal {
   readonly ok: true;
-  readonly row: NamedTransaction;
+  readonly row: NamedWithdrawal;
   readonly job: JobRow | undefined;
   readonly signatures: readonly SignatureRow[];
   readonly recalledAt: number | null; // when its shop asked for its end; null if it did not, or it has ended or is signed
@@ -96,9 +96,9 @@ export function showWithdrawal(
 /** Why an order waits for the reader of its chain in this run; "" if it does not. */
 function unreadWords(
   { store: { database }, run }: Pick<Operator, "store" | "run">,
-  { id, network, depositAddress }: NamedTransaction,
+  { id, network, payer }: NamedWithdrawal,
 ): string {
-  const wallet = { network, account: depositAddress };
+  const wallet = { network, account: payer };
   const agent = agentOfJob(database, id);
   if (
     run === null ||
@@ -113,7 +113,7 @@ function unreadWords(
   );
 }
 
-const amountOf = ({ amount, currency }: NamedTransaction): string => `${amount} ${currency}`;
+const amountOf = ({ amount, currency }: NamedWithdrawal): string => `${amount} ${currency}`;
 
 function list(options: ListOptions): void {
   const table = csvTable(options);
@@ -188,7 +188,7 @@ function show(id: string, options: JsonOption): void {
       return;
     }
     printText(
-      `${describeRecord(row, amountOf(row))}\n  to ${row.receiverAddress || "an address that is not named yet"} (${row.network})`,
+      `${describeRecord(row, amountOf(row))}\n  to ${row.receiver ?? "an address that is not named yet"} (${row.network})`,
     );
     if (job !== undefined) printText(jobWords(job));
     for (const line of [...waitingLines(shown), ...movedLines(shown)]) printText(line);
@@ -265,12 +265,12 @@ function movedFields({ txHash, block, receivedUnits, sentUnits }: MovedPayment):
 
 /** The attempt that a block holds; undefined without one that is known. */
 const minedIn = (
-  { txHash }: NamedTransaction,
+  { txHash }: NamedWithdrawal,
   signatures: readonly SignatureRow[],
 ): SignatureRow | undefined =>
   txHash === "" ? undefined : signatures.find((one) => one.txHash === txHash);
 
-const waitWords = ({ status }: NamedTransaction): string =>
+const waitWords = ({ status }: NamedWithdrawal): string =>
   status === 0 ? "; Completed once its agent has refused or cancelled it" : "";
 
 const callbackWords = ["waits to be delivered", "delivered", "given up", "not asked for"] as const;

@@ -6,7 +6,7 @@
 import { familyOf } from "../../chains/families.ts";
 import { parseAmount } from "../../protocol/amount.ts";
 import { jobHashOf, zeroHash } from "../../protocol/identity.ts";
-import { isInternal, operationOf } from "../../protocol/job-mode.ts";
+import { isInternal } from "../../protocol/job-mode.ts";
 import type { AskedEntry, Job } from "../../protocol/messages.ts";
 import { parseJob } from "../../protocol/payloads.ts";
 import { pairedCurrencies } from "../balance/funds.ts";
@@ -21,10 +21,10 @@ import {
   replaceJob,
   waitingJobSeq,
 } from "../store/jobs.ts";
-import type { AgentRow, TransactionRow } from "../store/rows.ts";
+import type { AgentRow, TransferRow } from "../store/rows.ts";
 import type { Database } from "../store/store.ts";
 import { writePlace } from "../store/sweeps.ts";
-import { readTransaction } from "../store/transactions.ts";
+import { readTransfer } from "../store/transactions.ts";
 import { insertOutgoing, replaceWithdrawal } from "../store/withdrawals.ts";
 import { contentHashOfJob } from "../withdrawals/withdrawals.ts";
 
@@ -90,13 +90,13 @@ function takeBack(
     job.agent === agent.id &&
     (sequence === 0 || job.sequence === sequence);
   if (!isAbout) return `the job of ${id} is another's`;
-  const row = readTransaction(database, id);
+  const row = readTransfer(database, id);
   if (row === undefined) {
     const problem = restoreJob(database, agent, job, nowMs);
     if (problem !== "") return problem;
   } else if (
     row.contentHash !== contentHashOfJob(job) ||
-    row.refundOf !== (job.refundOf ?? row.refundOf)
+    refundOf(row) !== (job.refundOf ?? refundOf(row))
   ) {
     replaceContent(database, agent, row, job, nowMs);
   }
@@ -134,18 +134,17 @@ function unitsOf(agent: AgentRow, { mode, currency, network, amount }: Job): str
   return units?.ok === true ? units.units.toString() : null;
 }
 
-/** The accounts that a job pays from and to. */
-function endsOf(
-  agent: AgentRow,
-  job: Job,
-): Pick<TransactionRow, "receiverAddress" | "depositAddress"> {
+/** The deposit that a withdrawal pays back; "" for none. */
+function refundOf(row: TransferRow): string {
+  return row.operation === "withdraw" ? row.refundOf : "";
+}
+
+/** The accounts that a job pays from and to; the receiver is "" until its operator names it. */
+function endsOf(agent: AgentRow, job: Job): { readonly payer: string; readonly receiver: string } {
   const { mode, address, depositAddress = "" } = job;
   const hotWalletAddress = hotWalletAddressOn(agent, job.network);
-  if (mode === "sweep") return { receiverAddress: hotWalletAddress, depositAddress };
-  return {
-    receiverAddress: mode === "topup" ? depositAddress : address,
-    depositAddress: hotWalletAddress,
-  };
+  if (mode === "sweep") return { payer: depositAddress, receiver: hotWalletAddress };
+  return { payer: hotWalletAddress, receiver: mode === "topup" ? depositAddress : address };
 }
 
 function restoreJob(database: Database, agent: AgentRow, job: Job, nowMs: number): string {
@@ -162,27 +161,37 @@ function restoreJob(database: Database, agent: AgentRow, job: Job, nowMs: number
   } = job;
   const units = unitsOf(agent, job);
   if (units === null) return `${id} is in ${currency}, which was not paired`;
-  insertOutgoing(database, {
+  const { payer, receiver } = endsOf(agent, job);
+  const transfer = {
     id,
     merchant: agent.merchant,
-    operation: operationOf(mode),
-    mode: isInternal(mode) ? "" : mode,
     orderId,
     contentHash: contentHashOfJob(job),
     currency,
     network,
     amount,
-    amountUnits: units,
-    ...endsOf(agent, job),
+    units,
+    payer,
     tag,
-    renews: job.renews ?? "",
-    refundOf: job.refundOf ?? "",
     stage: "awaiting_approval",
-    metadata: job.depositIndex === undefined ? "" : writePlace(job.depositIndex, job.depositNext),
     createdAt: issuedAt,
     changedAt: nowMs,
     expiresAt,
-  });
+  };
+  if (isInternal(mode)) {
+    const placeText =
+      job.depositIndex === undefined ? "" : writePlace(job.depositIndex, job.depositNext);
+    insertOutgoing(database, { ...transfer, operation: mode, receiver, placeText });
+  } else
+    insertOutgoing(database, {
+      ...transfer,
+      operation: "withdraw",
+      mode,
+      receiver: receiver === "" ? null : receiver,
+      renews: job.renews ?? "",
+      refundOf: job.refundOf ?? "",
+      metadata: "",
+    });
   return "";
 }
 
@@ -193,21 +202,21 @@ function restoreJob(database: Database, agent: AgentRow, job: Job, nowMs: number
 function replaceContent(
   database: Database,
   agent: AgentRow,
-  row: TransactionRow,
+  row: TransferRow,
   job: Job,
   nowMs: number,
 ): void {
-  const { mode, currency, network, amount, tag, expiresAt, refundOf = row.refundOf } = job;
+  const { mode, currency, network, amount, tag, expiresAt } = job;
   replaceWithdrawal(database, row.id, {
     mode: isInternal(mode) ? "" : mode,
     contentHash: contentHashOfJob(job),
     currency,
     network,
     amount,
-    amountUnits: unitsOf(agent, job) ?? row.amountUnits,
-    receiverAddress: endsOf(agent, job).receiverAddress,
+    units: unitsOf(agent, job) ?? row.units,
+    receiver: endsOf(agent, job).receiver,
     tag,
-    refundOf,
+    refundOf: job.refundOf ?? refundOf(row),
     expiresAt,
     changedAt: nowMs,
   });

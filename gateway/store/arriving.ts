@@ -2,7 +2,7 @@
  * Payments to open requests that nodes show and no block has. They are for people who wait, and
  * credit nothing. A held one counts as in time in whatever block it comes.
  */
-import type { TransactionRow } from "./rows.ts";
+import type { DepositRow } from "./rows.ts";
 import type { Statements as Database } from "./statements.ts";
 
 export interface ArrivingRow {
@@ -17,24 +17,17 @@ export interface ArrivingRow {
 
 /** An open request whose address is looked at. */
 export type OpenRequest = Pick<
-  TransactionRow,
-  | "id"
-  | "merchant"
-  | "currency"
-  | "network"
-  | "depositAddress"
-  | "amountUnits"
-  | "toleranceUnits"
-  | "expiresAt"
+  DepositRow,
+  "id" | "merchant" | "currency" | "network" | "address" | "units" | "toleranceUnits" | "expiresAt"
 >;
 
 /** The open requests in a currency, the nearest end first. */
 export function listOpen(
   database: Database,
-  { network, currency }: Pick<TransactionRow, "network" | "currency">,
+  { network, currency }: Pick<DepositRow, "network" | "currency">,
 ): readonly OpenRequest[] {
   return database.all(
-    `SELECT id, merchant, currency, network, depositAddress, amountUnits, toleranceUnits, expiresAt FROM transactions
+    `SELECT id, merchant, currency, network, depositAddress AS address, amountUnits AS units, toleranceUnits, expiresAt FROM transactions
      WHERE operation = 'deposit' AND status = 0 AND network = ? AND currency = ? ORDER BY expiresAt, rowid`,
     ...[network, currency],
   );

@@ -3,7 +3,7 @@
  * late: no block takes one, now or later. A row of `unknownCoins` marks each, as it does those
  * whose coin no node shows, so that an acknowledgement names the few without a look at all others.
  */
-import type { TransactionRow } from "./rows.ts";
+import type { TransactionColumns } from "./rows.ts";
 import type { Database } from "./store.ts";
 
 /** The code of such a withdrawal, here and at its agent. */
@@ -21,7 +21,8 @@ export function markBelow(
   nowMs: number,
 ): "new" | "known" | "over" {
   const sql = "SELECT status FROM transactions WHERE id = ?";
-  if (database.get<Pick<TransactionRow, "status">>(sql, transactionId)?.status !== 0) return "over";
+  if (database.get<Pick<TransactionColumns, "status">>(sql, transactionId)?.status !== 0)
+    return "over";
   const insert =
     "INSERT OR IGNORE INTO unknownCoins (transactionId, since, chainSince) VALUES (?, ?, ?)";
   return database.run(insert, transactionId, nowMs, nowMs).changes > 0 ? "new" : "known";

@@ -5,7 +5,7 @@
  */
 import { isFeeInside } from "../../chains/families.ts";
 import { unattributedOrderOf } from "./forgotten-addresses.ts";
-import type { TransactionRow } from "./rows.ts";
+import type { TransactionColumns } from "./rows.ts";
 import type { Database } from "./store.ts";
 
 /**
@@ -160,7 +160,9 @@ export function listUnended(
   network: string,
   account: string,
   most: number,
-): readonly (Pick<TransactionRow, "id" | "operation" | "stage"> & { readonly isFinal: 0 | 1 })[] {
+): readonly (Pick<TransactionColumns, "id" | "operation" | "stage"> & {
+  readonly isFinal: 0 | 1;
+})[] {
   return database.all(
     `SELECT t.id, t.operation, t.stage, EXISTS (
        SELECT 1 FROM signatures s JOIN outgoing k ON k.txHash = s.txHash AND k.account = s.account WHERE s.transactionId = t.id) AS isFinal

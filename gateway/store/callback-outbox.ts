@@ -2,12 +2,13 @@
  * Turns changes of records into events: reads the changes that the triggers of callback-tables.ts
  * wrote, and stores the events made from them. Each function runs inside the caller's transaction.
  */
-import type { TransactionRow } from "./rows.ts";
+import type { RecordRow, TransactionColumns } from "./rows.ts";
 import type { Database } from "./store.ts";
+import { rowOf } from "./transaction-rows.ts";
 
-/** The columns of a record that can change, as they were at a moment. */
-export type RecordSnapshot = Pick<
-  TransactionRow,
+/** The columns of a record that can change, as a trigger wrote them at a moment. */
+type SnapshotColumns = Pick<
+  TransactionColumns,
   | "status"
   | "stage"
   | "code"
@@ -18,6 +19,9 @@ export type RecordSnapshot = Pick<
   | "receiverAddress"
   | "changedAt"
 >;
+
+/** The fields that decide the events of a record, as they were before a change. */
+export type RecordState = Pick<RecordRow, "status" | "stage" | "receivedUnits">;
 
 /** A final payment in another currency than the record's. */
 export interface OtherPayment {
@@ -32,8 +36,8 @@ export interface OtherPayment {
  */
 export interface RecordChange {
   readonly id: number;
-  readonly row: TransactionRow;
-  readonly before: RecordSnapshot | null;
+  readonly row: RecordRow;
+  readonly before: RecordState | null;
   readonly payment: OtherPayment | null; // not null: only the payment is new
 }
 
@@ -42,7 +46,7 @@ const isNotAside =
   "NOT EXISTS (SELECT 1 FROM setAside WHERE kind = 'change' AND setAside.id = CAST(c.id AS TEXT))";
 
 export function readChanges(database: Database, most: number): readonly RecordChange[] {
-  type Row = TransactionRow & {
+  type Row = TransactionColumns & {
     readonly change: number;
     before: string | null;
     after: string | null;
@@ -57,10 +61,16 @@ export function readChanges(database: Database, most: number): readonly RecordCh
     text === null ? null : (JSON.parse(text) as T);
   return rows.map(({ change, before, after, payment, ...now }) => ({
     id: change,
-    row: { ...now, ...(read<RecordSnapshot>(after) ?? {}) },
-    before: read<RecordSnapshot>(before),
+    row: rowOf({ ...now, ...(read<SnapshotColumns>(after) ?? {}) }) as RecordRow,
+    before: stateOf(read<SnapshotColumns>(before)),
     payment: read<OtherPayment>(payment),
   }));
+}
+
+function stateOf(columns: SnapshotColumns | null): RecordState | null {
+  if (columns === null) return null;
+  const { status, stage, amountReceivedUnits: receivedUnits } = columns;
+  return { status, stage, receivedUnits };
 }
 
 export function hasChanges(database: Database): boolean {

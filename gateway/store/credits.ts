@@ -6,7 +6,7 @@
  */
 import { listArriving } from "./arriving.ts";
 import { stillCounted } from "./gone-payments.ts";
-import type { PaymentRow, TransactionRow } from "./rows.ts";
+import type { PaymentRow, TransactionColumns } from "./rows.ts";
 import type { Statements as Database } from "./statements.ts";
 import { listSumsOf } from "./stray-sums.ts";
 import { ownTopUp } from "./top-ups.ts";
@@ -54,7 +54,7 @@ const counting = `(SELECT * FROM payments UNION ALL ${stillCounted})`;
  */
 export function listCounted(
   database: Database,
-  { id, currency, network }: Pick<TransactionRow, "id" | "currency" | "network">,
+  { id, currency, network }: Pick<TransactionColumns, "id" | "currency" | "network">,
 ): readonly CountedPayment[] {
   const own = database.all<WithCredits>(
     `SELECT p.*, ${creditsOf} FROM ${counting} p WHERE p.transactionId = ? AND p.currency = ? AND p.network = ?

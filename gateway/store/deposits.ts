@@ -1,24 +1,16 @@
 /** Deposit requests in the table of transactions. */
 import { forgetArriving } from "./arriving.ts";
 import { revokedStage } from "./gone-payments.ts";
-import type { TransactionRow } from "./rows.ts";
+import type { DepositRow, TransactionColumns } from "./rows.ts";
 import type { Database } from "./store.ts";
-import { insertTransaction, keepValue, type NewTransaction } from "./transactions.ts";
+import { rowOrNone } from "./transaction-rows.ts";
+import { keepValue } from "./transactions.ts";
 
 /** The request that a payment page shows. A request without a page has no token. */
-export function depositOfPayToken(database: Database, token: string): TransactionRow | undefined {
-  return database.get<TransactionRow>(
-    "SELECT * FROM transactions WHERE payToken = ? AND payToken <> ''",
-    token,
-  );
-}
-
-/** Must not be called twice: id and order are keys of the table. */
-export function insertDeposit(
-  database: Database,
-  row: Omit<NewTransaction, "operation" | "mode">,
-): void {
-  insertTransaction(database, { ...row, operation: "deposit", mode: "" });
+export function depositOfPayToken(database: Database, token: string): DepositRow | undefined {
+  const sql = "SELECT * FROM transactions WHERE payToken = ? AND payToken <> ''";
+  const row = rowOrNone(database.get<TransactionColumns>(sql, token));
+  return row?.operation === "deposit" ? row : undefined;
 }
 
 /** Ids of pending requests whose time is over. */
@@ -76,8 +68,8 @@ export function listPendingDeposits(
   database: Database,
   network: string,
   currency: string,
-): readonly Pick<TransactionRow, "id" | "merchant" | "depositAddress">[] {
-  const sql = `SELECT id, merchant, depositAddress FROM transactions
+): readonly Pick<DepositRow, "id" | "merchant" | "address">[] {
+  const sql = `SELECT id, merchant, depositAddress AS address FROM transactions
     WHERE operation = 'deposit' AND status = 0 AND network = ? AND currency = ?`;
   return database.all(sql, network, currency);
 }
@@ -89,28 +81,21 @@ export function oldestDepositAt(database: Database, network: string): number | n
   return database.get<{ at: number | null }>(sql, network)?.at ?? null;
 }
 
-/** The columns of a request that its payments determine. */
+/** The fields of a request that its payments determine. */
 export type DepositCredit = Pick<
-  TransactionRow,
-  | "status"
-  | "stage"
-  | "code"
-  | "amountReceivedUnits"
-  | "late"
-  | "txHash"
-  | "finalBlock"
-  | "changedAt"
+  DepositRow,
+  "status" | "stage" | "code" | "receivedUnits" | "late" | "txHash" | "finalBlock" | "changedAt"
 >;
 
 export function updateDeposit(database: Database, id: string, credit: DepositCredit): void {
-  const { status, stage, code, amountReceivedUnits, late, txHash, finalBlock, changedAt } = credit;
+  const { status, stage, code, receivedUnits, late, txHash, finalBlock, changedAt } = credit;
   if (status !== 0) {
     database.run("DELETE FROM depositEnds WHERE transactionId = ?", id);
     forgetArriving(database, id);
   }
   database.run(
     "UPDATE transactions SET status = ?, stage = ?, code = ?, amountReceivedUnits = ?, late = ?, txHash = ?, finalBlock = ?, changedAt = ? WHERE id = ?",
-    ...[status, stage, code, amountReceivedUnits, late, txHash, finalBlock, changedAt, id],
+    ...[status, stage, code, receivedUnits, late, txHash, finalBlock, changedAt, id],
   );
 }
 

@@ -8,15 +8,12 @@ import { addressSpaceOf } from "../../chains/network-names.ts";
 import { payeeOf } from "../../chains/payees.ts";
 import { transactionIdOf } from "../../protocol/identity.ts";
 import { insertDepositAddress } from "./deposit-addresses.ts";
-import type { ForgottenAddressRow, PaymentRow, TransactionRow } from "./rows.ts";
+import type { ForgottenAddressRow, PaymentRow } from "./rows.ts";
 import type { Statements as Database } from "./statements.ts";
-import { insertTransaction } from "./transactions.ts";
+import { insertDeposit } from "./transactions.ts";
 
 /** The index of a deposit address that no request can have: its tag is missing or a payer's own. */
 export const noIndex = -1;
-
-/** The content hash of a request that no shop made. */
-const nobodys = "";
 
 /** The order that holds the payments to a forgotten address. */
 export const unattributedOrderOf = (address: string): string => `unattributed/${address}`;
@@ -151,23 +148,25 @@ function makeRequest(
   const { merchant, agent, address, addressIndex, at } = row;
   const id = unattributedIdOf(row);
   const payee = payeeOf(network, address);
-  insertTransaction(database, {
+  insertDeposit(database, {
     id,
     merchant,
-    operation: "deposit",
-    mode: "",
     orderId: unattributedOrderOf(address),
-    contentHash: nobodys,
+    renews: "",
+    contentHash: null,
     currency,
     network,
-    amount: "0",
-    amountUnits: "0",
-    receiverAddress: payee.address,
-    depositAddress: address,
+    amount: null,
+    units: null,
+    toleranceUnits: "0",
+    address,
+    payTo: payee.address,
     tag: payee.tag,
     stage: "waiting",
     quote: "",
     metadata: "",
+    payToken: "",
+    returnUrl: "",
     createdAt: at,
     changedAt: at,
     expiresAt: at,
@@ -185,12 +184,4 @@ function isPlaceFree(database: Database, agent: string | null, addressIndex: num
   if (agent === null) return true;
   const sql = "SELECT 1 FROM depositAddresses WHERE agent = ? AND addressIndex = ?";
   return database.get(sql, agent, addressIndex) === undefined;
-}
-
-/** True if no shop asked for this deposit: it holds payments to a forgotten address. */
-export function isUnattributed({
-  operation,
-  contentHash,
-}: Pick<TransactionRow, "operation" | "contentHash">): boolean {
-  return operation === "deposit" && contentHash === nobodys;
 }

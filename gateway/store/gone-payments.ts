@@ -6,7 +6,7 @@
  * that a final block holds again is a row of `payments` again, and its row here goes.
  */
 import { finalInOtherBlock, removeFinalPayment } from "./payments.ts";
-import type { PaymentRow, TransactionRow } from "./rows.ts";
+import type { PaymentRow, TransactionColumns } from "./rows.ts";
 import type { Database } from "./store.ts";
 
 export type GoneState = "open" | "kept" | "revoked";
@@ -198,7 +198,7 @@ export function listGoneOf(database: Database, transactionId: string): readonly 
   return database.all<GonePayment>(sql, transactionId, transactionId);
 }
 
-type CountedDeposit = Pick<TransactionRow, "id" | "network" | "currency">;
+type CountedDeposit = Pick<TransactionColumns, "id" | "network" | "currency">;
 
 const withCredit = `SELECT 1 FROM depositCredits c
   WHERE c.network = g.network AND c.txHash = g.txHash AND c.logIndex = g.logIndex`;

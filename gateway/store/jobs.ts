@@ -2,8 +2,9 @@
  * Jobs of agents, each at its position in the agent's list of jobs. Positions below zero are
  * outside the list: these jobs wait for a position, and the oldest has the number nearest to zero.
  */
-import type { AgentRow, JobRow, TransactionRow } from "./rows.ts";
+import type { AgentRow, JobRow, TransactionColumns, TransferRow } from "./rows.ts";
 import type { Database } from "./store.ts";
+import { rowOf } from "./transaction-rows.ts";
 
 /** The table's constraints also check: one job per withdrawal, one job per position. */
 export function insertJob(database: Database, job: JobRow): void {
@@ -36,19 +37,14 @@ export function holderOfJob(database: Database, transactionId: string): string |
 
 /** The columns of a record that an agent's entries are compared with, and who holds its job. */
 export type AskedRow = Pick<
-  TransactionRow,
-  | "id"
-  | "operation"
-  | "network"
-  | "receiverAddress"
-  | "depositAddress"
-  | "status"
-  | "stage"
-  | "code"
-  | "createdAt"
-> & { readonly jobAgent: string | null; readonly answeredAt: number | null };
+  TransactionColumns,
+  "id" | "operation" | "network" | "status" | "stage" | "code" | "createdAt"
+> & {
+  readonly receiver: string; // "": its operator has not named it yet
+  readonly payer: string; // of a deposit its address
+} & { readonly jobAgent: string | null; readonly answeredAt: number | null };
 
-const asked = `SELECT t.id, t.operation, t.network, t.receiverAddress, t.depositAddress, t.status, t.stage, t.code, t.createdAt,
+const asked = `SELECT t.id, t.operation, t.network, t.receiverAddress AS receiver, t.depositAddress AS payer, t.status, t.stage, t.code, t.createdAt,
     j.agent AS jobAgent, j.answeredAt
   FROM transactions t LEFT JOIN jobs j ON j.transactionId = t.id WHERE t.id`;
 
@@ -136,12 +132,13 @@ export function markAnswered(database: Database, transactionId: string, nowMs: n
 }
 
 /** Pending withdrawals whose jobs wait for a position, oldest first. */
-export function listWaiting(database: Database, agentId: string): readonly TransactionRow[] {
-  return database.all<TransactionRow>(
+export function listWaiting(database: Database, agentId: string): readonly TransferRow[] {
+  const rows = database.all<TransactionColumns>(
     `SELECT transactions.* FROM jobs JOIN transactions ON transactions.id = jobs.transactionId
      WHERE jobs.agent = ? AND jobs.sequence < 0 AND jobs.answeredAt IS NULL AND transactions.status = 0 ORDER BY jobs.sequence DESC`,
     agentId,
   );
+  return rows.map(rowOf) as readonly TransferRow[];
 }
 
 /** Agents that have caught up in this run and whose jobs wait for a position. */

@@ -4,7 +4,7 @@
  * known, so no job of the wallet gets a place.
  */
 import { hotWalletAddressOn } from "./agent-accounts.ts";
-import type { AgentRow, TransactionRow } from "./rows.ts";
+import type { AgentRow, TransactionColumns } from "./rows.ts";
 import type { Database } from "./store.ts";
 
 /** A hot wallet on one network. */
@@ -56,7 +56,7 @@ interface PlacingState {
 export function readPlacing(
   database: Database,
   { network, account }: Wallet,
-  { currency, merchant }: Pick<TransactionRow, "currency" | "merchant">,
+  { currency, merchant }: Pick<TransactionColumns, "currency" | "merchant">,
   run: string,
 ): PlacingState {
   const state = database.get<PlacingState>(

@@ -5,11 +5,11 @@
  */
 import { invariant } from "../../base/fault.ts";
 import { limitGroupOf } from "../../protocol/job-mode.ts";
-import type { ReservedRow, TransactionRow } from "./rows.ts";
+import type { ReservedRow, TransactionColumns } from "./rows.ts";
 import type { Statements as Database } from "./statements.ts";
 
 type PendingAmount = Pick<
-  TransactionRow,
+  TransactionColumns,
   "operation" | "currency" | "network" | "amountUnits" | "depositAddress"
 >;
 

@@ -1,6 +1,6 @@
 /**
  * The rows of schema.ts as types, so that a query says which table it reads:
- * `database.get<TransactionRow>("SELECT * FROM …")`. Base units are TEXT with a whole number; times
+ * `database.get<PaymentRow>("SELECT * FROM …")`. Base units are TEXT with a whole number; times
  * are milliseconds since 1970; flags are 0 or 1.
  */
 
@@ -92,7 +92,8 @@ export interface AgentRow {
   readonly awaitsCeiling: 0 | 1; // 1: the database was restored, and the agent has not reported its ceiling since
 }
 
-export interface TransactionRow {
+/** The columns of the table `transactions`. The meaning of a column depends on the operation. */
+export interface TransactionColumns {
   readonly id: string;
   readonly merchant: string;
   readonly operation: Operation;
@@ -116,16 +117,97 @@ export interface TransactionRow {
   readonly createdAt: number;
   readonly changedAt: number;
   readonly expiresAt: number;
-  readonly late: 0 | 1; // deposit: money came after the end
-  readonly quote: string; // deposit in fiat money: JSON; "" none
-  readonly toleranceUnits: string; // deposit: this much may be missing from the amount
-  readonly metadata: string; // the shop's own data, as a JSON object; "" none
-  readonly payToken: string; // in the address of the payment page; "" has no page
-  readonly returnUrl: string; // where the payment page leads back to; "" nowhere
+  readonly late: 0 | 1;
+  readonly quote: string;
+  readonly toleranceUnits: string;
+  readonly metadata: string;
+  readonly payToken: string;
+  readonly returnUrl: string;
+  readonly renews: string;
+  readonly refundOf: string;
+  readonly value: string;
+  readonly callbackStatus: 0 | 1 | 2 | 3;
+}
+
+/** The fields that each transaction has (transaction-rows.ts). */
+type SharedFields = Pick<
+  TransactionColumns,
+  | ("id" | "merchant" | "orderId" | "currency" | "network" | "tag")
+  | ("status" | "stage" | "code" | "txHash" | "finalBlock")
+  | ("createdAt" | "changedAt" | "expiresAt")
+> & {
+  readonly receivedUnits: string; // a transfer has it only if an operator says that it differs
+};
+
+/** The fields of a record that a shop sees. */
+type RecordFields = SharedFields & {
   readonly renews: string; // the ended record of the same order that this one follows; "" none
-  readonly refundOf: string; // withdrawal: the deposit that it pays back; "" none
+  readonly metadata: string; // the shop's own data, as a JSON object; "" none
   readonly value: string; // in fiat money at its completion: JSON; "" none
   readonly callbackStatus: 0 | 1 | 2 | 3; // callback-outbox.ts keeps it
+};
+
+/**
+ * A request for a deposit, or what was paid to an address that no shop asked for in this database.
+ */
+export type DepositRow = RecordFields & {
+  readonly operation: "deposit";
+  readonly origin: "ordered" | "unattributed";
+  readonly contentHash: string | null; // null: no shop asked
+  readonly amount: string | null; // null: nobody named an amount
+  readonly units: string | null;
+  readonly address: string; // as it was given; on chains with tags the tag is inside
+  readonly payTo: string; // the same without the tag
+  readonly toleranceUnits: string; // so much may be missing from the amount
+  readonly quote: string; // in fiat money: JSON; "" none
+  readonly payToken: string; // in the address of the payment page; "" has no page
+  readonly returnUrl: string; // where the payment page leads back to; "" nowhere
+  readonly late: 0 | 1; // money came after the end
+};
+
+/** The fields of what an agent signs. */
+type TransferFields = SharedFields & {
+  readonly contentHash: string;
+  readonly amount: string;
+  readonly units: string;
+  readonly payer: string; // the account that pays
+  readonly feeUnits: string; // "" before the end
+};
+
+export type WithdrawalRow = RecordFields &
+  TransferFields & {
+    readonly operation: "withdraw";
+    readonly mode: "auto" | "manual";
+    readonly receiver: string | null; // null: its operator has not named it yet
+    readonly refundOf: string; // the deposit that it pays back; "" none
+  };
+
+/** A deposit address that is emptied into the hot wallet. */
+export type SweepRow = TransferFields & {
+  readonly operation: "sweep";
+  readonly receiver: string;
+  readonly placeText: string; // `readPlace`, `readNext`
+};
+
+/** Coins for the fee of a sweep. The currency is that of the sweep, the amount is in the coin. */
+export type TopUpRow = TransferFields & {
+  readonly operation: "topup";
+  readonly receiver: string;
+  readonly placeText: string; // `readPlace`
+};
+
+/** A row that a shop sees as a record. */
+export type RecordRow = DepositRow | WithdrawalRow;
+/** A row that an agent signs. */
+export type TransferRow = WithdrawalRow | SweepRow | TopUpRow;
+export type TransactionRow = DepositRow | TransferRow;
+
+/** The kind of row that an operation has. */
+export interface RowsByOperation {
+  readonly deposit: DepositRow;
+  readonly withdraw: WithdrawalRow;
+  readonly sweep: SweepRow;
+  readonly topup: TopUpRow;
 }
 
 export interface JobRow {

@@ -1,5 +1,5 @@
 /** Signed attempts of withdrawals, as their signers reported them. */
-import type { SignatureRow, TransactionRow } from "./rows.ts";
+import type { SignatureRow, TransactionColumns, TransferRow } from "./rows.ts";
 import type { Database } from "./store.ts";
 
 /**
@@ -84,21 +84,11 @@ export function isAttemptOfAnother(
   return database.get(sql, txHash, transactionId, transactionId) !== undefined;
 }
 
-/** The columns of a withdrawal, sweep or top-up that the chain's evidence is compared with. */
+/** The fields of a withdrawal, sweep or top-up that the chain's evidence is compared with. */
 export type JudgedRow = Pick<
-  TransactionRow,
-  | (
-      | "id"
-      | "merchant"
-      | "operation"
-      | "orderId"
-      | "currency"
-      | "receiverAddress"
-      | "tag"
-      | "amountUnits"
-      | "stage"
-    )
-  | "createdAt"
+  TransferRow,
+  | ("id" | "merchant" | "operation" | "orderId" | "currency" | "receiver" | "tag")
+  | ("units" | "stage" | "createdAt")
 >;
 
 /** A pending withdrawal with one of its attempts. */
@@ -115,7 +105,7 @@ export function listPendingAttempts(
   attemptsMax: number,
 ): readonly SignedWithdrawal[] {
   return database.all<SignedWithdrawal>(
-    `SELECT t.id, t.merchant, t.operation, t.orderId, t.currency, t.receiverAddress, t.tag, t.amountUnits, t.stage, t.createdAt,
+    `SELECT t.id, t.merchant, t.operation, t.orderId, t.currency, nullif(t.receiverAddress, '') AS receiver, t.tag, t.amountUnits AS units, t.stage, t.createdAt,
        s.attempt, s.account, s.slot, s.pin, s.txHash AS attemptTxHash FROM transactions t JOIN signatures s ON s.transactionId = t.id
        WHERE t.operation IN ('withdraw', 'sweep', 'topup') AND t.status = 0 AND t.network = ? AND s.attempt <= ? ORDER BY t.id, s.attempt`,
     ...[network, attemptsMax],
@@ -123,7 +113,10 @@ export function listPendingAttempts(
 }
 
 /** An attempt of a withdrawal that has ended. */
-export type EndedAttempt = Pick<TransactionRow, "id" | "operation" | "currency" | "amountUnits"> &
+export type EndedAttempt = Pick<
+  TransactionColumns,
+  "id" | "operation" | "currency" | "amountUnits"
+> &
   Pick<SignatureRow, "feeMax">;
 
 /**

@@ -1,6 +1,7 @@
 /** Exclusion slots of accounts. Each slot belongs to one withdrawal permanently. */
-import type { JobRow, TransactionRow } from "./rows.ts";
+import type { JobRow, TransactionColumns, TransferRow } from "./rows.ts";
 import type { Database } from "./store.ts";
+import { rowOf, rowOrNone } from "./transaction-rows.ts";
 
 /** The code of a sweep that is stuck, or was ended, because the chain cannot reach its slot. */
 export const unreachableCode = "SWEEP_UNREACHABLE";
@@ -21,7 +22,8 @@ export interface SlotRange {
 }
 
 /** A withdrawal with its job's text. */
-export type AskedWithdrawal = Pick<JobRow, "text"> & Pick<TransactionRow, "id" | "receiverAddress">;
+export type AskedWithdrawal = Pick<JobRow, "text"> &
+  Pick<TransactionColumns, "id" | "receiverAddress">;
 
 /**
  * The table's constraints also stand behind the caller's checks: a slot or withdrawal that is taken
@@ -69,16 +71,17 @@ export function readAssignments(
 export function pendingSlotOwner(
   database: Database,
   { network, account, slot }: Slot,
-): TransactionRow | undefined {
-  return database.get<TransactionRow>(
+): TransferRow | undefined {
+  const columns = database.get<TransactionColumns>(
     `SELECT t.* FROM slots k JOIN transactions t ON t.id = k.transactionId
        WHERE k.network = ? AND k.account = ? AND k.slot = ? AND t.status = 0`,
     ...[network, account, slot],
   );
+  return rowOrNone(columns) as TransferRow | undefined;
 }
 
 /** A pending withdrawal whose slot a transaction used; `place` is the transaction's in its list. */
-export type ForeignSlotOwner = TransactionRow & { readonly place: number };
+export type ForeignSlotOwner = TransferRow & { readonly place: number };
 
 /**
  * The pending withdrawals whose slots these transactions used, in one statement; without those of
@@ -90,7 +93,7 @@ export function listForeignSlotOwners(
   used: readonly (Pick<Slot, "account" | "slot"> & { readonly txHash: string })[],
 ): readonly ForeignSlotOwner[] {
   if (used.length === 0) return [];
-  return database.all<ForeignSlotOwner>(
+  const rows = database.all<TransactionColumns & { readonly place: number }>(
     `SELECT u.key AS place, t.* FROM json_each(?) u
        CROSS JOIN slots k ON k.network = ? AND k.account = u.value ->> 'account' AND k.slot = u.value ->> 'slot'
        CROSS JOIN transactions t ON t.id = k.transactionId
@@ -102,6 +105,7 @@ export function listForeignSlotOwners(
       network,
     ],
   );
+  return rows.map((row) => ({ ...(rowOf(row) as TransferRow), place: row.place }));
 }
 
 /** Accounts that ever used a slot on a network. Looks at each slot. */

@@ -6,8 +6,9 @@
  */
 
 import { isFeeInside } from "../../chains/families.ts";
-import type { TransactionRow } from "./rows.ts";
+import type { SweepRow, TopUpRow, TransactionColumns } from "./rows.ts";
 import type { Database } from "./store.ts";
+import { rowOf, rowOrNone } from "./transaction-rows.ts";
 import type { UnsweptBalanceRow } from "./unswept-balances.ts";
 
 /**
@@ -32,13 +33,13 @@ export function writePlace(depositIndex: number, depositNext = ""): string {
   return JSON.stringify(depositNext === "" ? { depositIndex } : { depositIndex, depositNext });
 }
 
-export function readPlace({ metadata }: Pick<TransactionRow, "metadata">): number {
-  return (JSON.parse(metadata) as { readonly depositIndex: number }).depositIndex;
+export function readPlace({ placeText }: Pick<SweepRow, "placeText">): number {
+  return (JSON.parse(placeText) as { readonly depositIndex: number }).depositIndex;
 }
 
 /** The slot that a sweep's job names; "" if its row has none. */
-export function readNext({ metadata }: Pick<TransactionRow, "metadata">): string {
-  return (JSON.parse(metadata) as { readonly depositNext?: string }).depositNext ?? "";
+export function readNext({ placeText }: Pick<SweepRow, "placeText">): string {
+  return (JSON.parse(placeText) as { readonly depositNext?: string }).depositNext ?? "";
 }
 
 const sweepable = `SELECT h.*, l.id AS agent, l.merchant, d.addressIndex, d.transactionId AS request, t.status AS requestStatus,
@@ -126,12 +127,13 @@ export function countSweepsFrom(database: Database, address: string): number {
 export function newestSweepFrom(
   database: Database,
   { address, network, currency }: Pick<UnsweptBalanceRow, "address" | "network" | "currency">,
-): TransactionRow | undefined {
-  return database.get<TransactionRow>(
+): SweepRow | undefined {
+  const columns = database.get<TransactionColumns>(
     `SELECT * FROM transactions WHERE operation = 'sweep' AND depositAddress = ? AND network = ? AND currency = ?
      ORDER BY createdAt DESC, rowid DESC LIMIT 1`,
     ...[address, network, currency],
   );
+  return rowOrNone(columns) as SweepRow | undefined;
 }
 
 /** The hot wallets to which open sweeps of a network go. */
@@ -183,30 +185,37 @@ export function listOpenSweepsByStage(
 }
 
 /** A sweep that waits for its top-up, with the top-up's state. */
-export type ToppingUp = TransactionRow & {
+export type ToppingUp = SweepRow & TopUpState;
+
+interface TopUpState {
   readonly topUpStatus: 0 | 1 | 2;
   readonly topUpCode: string;
-};
+}
 
 /** Open sweeps on a network without a job, because their top-up comes first. */
 export function listToppingUp(database: Database, network: string): readonly ToppingUp[] {
-  return database.all<ToppingUp>(
+  const rows = database.all<TransactionColumns & TopUpState>(
     `SELECT s.*, u.status AS topUpStatus, u.code AS topUpCode FROM transactions s INDEXED BY transactionsOpen
      CROSS JOIN transactions u ON u.merchant = s.merchant AND u.operation = 'topup' AND u.orderId = s.id
      WHERE s.operation = 'sweep' AND s.status = 0 AND s.network = ?
        AND NOT EXISTS (SELECT 1 FROM jobs WHERE jobs.transactionId = s.id) ORDER BY s.createdAt, s.id`,
     network,
   );
+  return rows.map((row) => {
+    const { topUpStatus, topUpCode } = row;
+    return { ...(rowOf(row) as SweepRow), topUpStatus, topUpCode };
+  });
 }
 
 /** The top-up of a sweep. */
 export function topUpOf(
   database: Database,
-  sweep: Pick<TransactionRow, "id" | "merchant">,
-): TransactionRow | undefined {
+  sweep: Pick<SweepRow, "id" | "merchant">,
+): TopUpRow | undefined {
   const sql =
     "SELECT * FROM transactions WHERE merchant = ? AND operation = 'topup' AND orderId = ?";
-  return database.get<TransactionRow>(sql, sweep.merchant, sweep.id);
+  const columns = database.get<TransactionColumns>(sql, sweep.merchant, sweep.id);
+  return rowOrNone(columns) as TopUpRow | undefined;
 }
 
 /**
@@ -219,7 +228,7 @@ export function sweepingUnits(
   currency: string,
   block: number,
 ): bigint {
-  const rows = database.all<Pick<TransactionRow, "network" | "amountUnits" | "feeUnits">>(
+  const rows = database.all<Pick<TransactionColumns, "network" | "amountUnits" | "feeUnits">>(
     `SELECT network, amountUnits, '' AS feeUnits FROM transactions INDEXED BY transactionsOpen
        WHERE operation = 'sweep' AND status = 0 AND merchant = ?1 AND currency = ?2
      UNION ALL SELECT network, amountUnits, feeUnits FROM transactions INDEXED BY sweepsByBlock
@@ -241,7 +250,7 @@ export function toppedUnitsAfter(
   network: string,
   block: number,
 ): bigint {
-  const rows = database.all<Pick<TransactionRow, "amountUnits">>(
+  const rows = database.all<Pick<TransactionColumns, "amountUnits">>(
     `SELECT amountUnits FROM transactions INDEXED BY topUpsByBlock
        WHERE merchant = ? AND operation = 'topup' AND network = ? AND status = 1 AND finalBlock > ?`,
     ...[merchant, network, block],

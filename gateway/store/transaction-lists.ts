@@ -3,12 +3,13 @@
  */
 import type { Operation } from "../../protocol/identity.ts";
 import { undecidedDeposits } from "./gone-payments.ts";
-import type { PaymentRow, TransactionRow } from "./rows.ts";
+import type { PaymentRow, RowsByOperation, TransactionColumns } from "./rows.ts";
 import type { Database, SqlScalar } from "./store.ts";
+import { rowOf } from "./transaction-rows.ts";
 
 /** A missing field lets every record through. */
-export interface TransactionQuery {
-  readonly operations: readonly Operation[];
+export interface TransactionQuery<T extends Operation = Operation> {
+  readonly operations: readonly T[];
   readonly merchant?: string | undefined;
   readonly status?: number | undefined;
   readonly stage?: string | undefined;
@@ -21,10 +22,33 @@ export interface TransactionQuery {
   readonly most: number;
 }
 
-export type NamedTransaction = TransactionRow & { readonly merchantName: string };
+/** The name of a record's merchant. */
+export interface MerchantName {
+  readonly merchantName: string;
+}
+
+/** A transaction with its merchant's name. */
+export type NamedTransaction<T extends Operation = Operation> = RowsByOperation[T] & MerchantName;
 
 const withNames = `SELECT transactions.*, merchants.name AS merchantName FROM transactions
   JOIN merchants ON merchants.id = transactions.merchant`;
+
+export type NamedDeposit = NamedTransaction<"deposit">;
+export type NamedWithdrawal = NamedTransaction<"withdraw">;
+export type NamedRecord = NamedDeposit | NamedWithdrawal;
+
+/** Rows of a statement that selects these operations alone. */
+function readNamed<T extends Operation>(
+  database: Database,
+  sql: string,
+  values: readonly SqlScalar[],
+): readonly NamedTransaction<T>[] {
+  const rows = database.all<TransactionColumns & MerchantName>(sql, ...values);
+  return rows.map((row) => ({
+    ...(rowOf(row) as RowsByOperation[T]),
+    merchantName: row.merchantName,
+  }));
+}
 
 /** The conditions that a query names, as SQL with its values. */
 function conditionsOf(
@@ -54,18 +78,19 @@ function conditionsOf(
 }
 
 /** Records of these operations, newest first. */
-export function listedTransactions(
+export function listedTransactions<T extends Operation>(
   database: Database,
-  query: TransactionQuery,
-): readonly NamedTransaction[] {
+  query: TransactionQuery<T>,
+): readonly NamedTransaction<T>[] {
   const conditions = conditionsOf(query);
   const where = ["operation = ?", ...conditions.map(([sql]) => sql)].join(" AND ");
   const values = conditions.map(([, value]) => value);
   // An index orders the records of one operation; the lists of several are merged here.
   const lists = query.operations.map((operation) =>
-    database.all<NamedTransaction>(
+    readNamed<T>(
+      database,
       `${withNames} WHERE ${where} ORDER BY transactions.createdAt DESC, transactions.id LIMIT ?`,
-      ...[operation, ...values, query.most],
+      [operation, ...values, query.most],
     ),
   );
   if (lists.length === 1) return lists[0] ?? [];
@@ -73,16 +98,13 @@ export function listedTransactions(
   return merged.slice(0, query.most);
 }
 
-export function namedTransaction(
+export function namedTransaction<T extends "deposit" | "withdraw">(
   database: Database,
-  operation: "deposit" | "withdraw",
+  operation: T,
   id: string,
-): NamedTransaction | undefined {
-  return database.get<NamedTransaction>(
-    `${withNames} WHERE transactions.id = ? AND operation = ?`,
-    id,
-    operation,
-  );
+): NamedTransaction<T> | undefined {
+  const sql = `${withNames} WHERE transactions.id = ? AND operation = ?`;
+  return readNamed<T>(database, sql, [id, operation])[0];
 }
 
 /** The records of these ids, of any operation, newest first. */
@@ -90,9 +112,10 @@ export function namedTransactions(
   database: Database,
   ids: readonly string[],
 ): readonly NamedTransaction[] {
-  return database.all<NamedTransaction>(
+  return readNamed(
+    database,
     `${withNames} WHERE transactions.id IN (SELECT value FROM json_each(?)) ORDER BY transactions.createdAt DESC, transactions.id`,
-    JSON.stringify(ids),
+    [JSON.stringify(ids)],
   );
 }
 

@@ -2,126 +2,114 @@
  * The common part of deposit requests and withdrawals: one row, made only once for each merchant,
  * operation and orderId. deposits.ts and withdrawals.ts have the other parts.
  */
-import type { TransactionRow } from "./rows.ts";
+import type {
+  DepositRow,
+  RecordRow,
+  RowsByOperation,
+  TransactionColumns,
+  TransactionRow,
+  TransferRow,
+  WithdrawalRow,
+} from "./rows.ts";
 import type { Database, SqlScalar } from "./store.ts";
+import {
+  depositColumns,
+  type NewColumns,
+  type NewDeposit,
+  type NewTransfer,
+  rowOf,
+  rowOrNone,
+  transferColumns,
+} from "./transaction-rows.ts";
+
+/** The operations whose rows are records that a shop sees. */
+export type RecordOperation = "deposit" | "withdraw";
 
 export function readTransaction(database: Database, id: string): TransactionRow | undefined {
-  return database.get<TransactionRow>("SELECT * FROM transactions WHERE id = ?", id);
+  const sql = "SELECT * FROM transactions WHERE id = ?";
+  return rowOrNone(database.get<TransactionColumns>(sql, id));
+}
+
+/** The deposit of an id; a transaction of another kind is not found. */
+export function readDeposit(database: Database, id: string): DepositRow | undefined {
+  const row = readTransaction(database, id);
+  return row?.operation === "deposit" ? row : undefined;
+}
+
+/** The withdrawal, sweep or top-up of an id; a deposit is not found. */
+export function readTransfer(database: Database, id: string): TransferRow | undefined {
+  const row = readTransaction(database, id);
+  return row === undefined || row.operation === "deposit" ? undefined : row;
 }
 
 /** The columns that an agent's answer changes; undefined if there is no such withdrawal. */
 export function readAnswered(
   database: Database,
   id: string,
-): Pick<TransactionRow, "status" | "stage" | "code" | "receiverAddress"> | undefined {
-  return database.get(
-    "SELECT status, stage, code, receiverAddress FROM transactions WHERE id = ?",
-    id,
-  );
+): Pick<WithdrawalRow, "status" | "stage" | "code"> | undefined {
+  return database.get("SELECT status, stage, code FROM transactions WHERE id = ?", id);
 }
 
 /** A merchant's own record; another merchant's record is not found. */
-export function readTransactionOf(
+export function readTransactionOf<T extends RecordOperation>(
   database: Database,
   {
     id,
     merchant,
     operation,
-  }: { readonly id: string; readonly merchant: string; readonly operation: string },
-): TransactionRow | undefined {
+  }: { readonly id: string; readonly merchant: string; readonly operation: T },
+): RowsByOperation[T] | undefined {
   const sql = "SELECT * FROM transactions WHERE id = ? AND merchant = ? AND operation IS ?";
-  return database.get<TransactionRow>(sql, id, merchant, operation);
+  const row = rowOrNone(database.get<TransactionColumns>(sql, id, merchant, operation));
+  return row as RowsByOperation[T] | undefined;
+}
+
+/** The place of a record among the records of its order. */
+export interface OrderPlace<T extends RecordOperation = RecordOperation> {
+  readonly merchant: string;
+  readonly operation: T;
+  readonly orderId: string;
+  readonly renews: string; // the ended record that it follows; "" for the first
 }
 
 /**
  * The record of an order: its first, or the one that follows the ended record `renews`. At most one
  * exists, because these four are the table's key.
  */
-export function recordOfOrder(
+export function recordOfOrder<T extends RecordOperation>(
   database: Database,
-  order: Pick<TransactionRow, "merchant" | "operation" | "orderId" | "renews">,
-): TransactionRow | undefined {
+  { merchant, operation, orderId, renews }: OrderPlace<T>,
+): RowsByOperation[T] | undefined {
   const sql =
     "SELECT * FROM transactions WHERE merchant = ? AND operation IS ? AND orderId = ? AND renews = ?";
-  return database.get<TransactionRow>(
-    sql,
-    order.merchant,
-    order.operation,
-    order.orderId,
-    order.renews,
-  );
+  const values = [merchant, operation, orderId, renews];
+  const row = rowOrNone(database.get<TransactionColumns>(sql, ...values));
+  return row as RowsByOperation[T] | undefined;
 }
 
-/** A new row: pending, nothing paid, nothing on the chain. */
-export type NewTransaction = Omit<
-  TransactionRow,
-  | (
-      | "status"
-      | "code"
-      | "txHash"
-      | "feeUnits"
-      | "amountReceivedUnits"
-      | "finalBlock"
-      | "late"
-      | "callbackStatus"
-    )
-  | OptionalColumn
-> &
-  Partial<Pick<TransactionRow, OptionalColumn>>;
-
-/** Columns of deposits, of renewals, of refunds and of completed records alone. */
-type OptionalColumn = "toleranceUnits" | "payToken" | "returnUrl" | "renews" | "refundOf" | "value";
+/** Must not be called twice, because id and order are the table's keys. */
+export function insertDeposit(database: Database, row: NewDeposit): void {
+  insertColumns(database, depositColumns(row));
+}
 
 /** Must not be called twice, because id and order are the table's keys. */
-export function insertTransaction(database: Database, row: NewTransaction): void {
-  const {
-    id,
-    merchant,
-    operation,
-    mode,
-    orderId,
-    contentHash,
-    currency,
-    network,
-    amount,
-    amountUnits,
-  } = row;
-  database.run(
-    `INSERT INTO transactions (id, merchant, operation, mode, orderId, contentHash, currency, network, amount, amountUnits,
-       receiverAddress, depositAddress, tag, status, stage, createdAt, changedAt, expiresAt, quote, metadata, toleranceUnits,
-       payToken, returnUrl, renews, refundOf)
-     VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 0, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
-    ...[
-      id,
-      merchant,
-      operation,
-      mode,
-      orderId,
-      contentHash,
-      currency,
-      network,
-      amount,
-      amountUnits,
-    ],
-    ...[
-      row.receiverAddress,
-      row.depositAddress,
-      row.tag,
-      row.stage,
-      row.createdAt,
-      row.changedAt,
-      row.expiresAt,
-    ],
-    ...[
-      row.quote,
-      row.metadata,
-      row.toleranceUnits ?? "0",
-      row.payToken ?? "",
-      row.returnUrl ?? "",
-      row.renews ?? "",
-    ],
-    row.refundOf ?? "",
-  );
+export function insertTransfer(database: Database, row: NewTransfer): void {
+  insertColumns(database, transferColumns(row));
+}
+
+/** The columns of a new row, in the order of the insertion. */
+const newColumns = [
+  ...(["id", "merchant", "operation", "mode", "orderId", "contentHash", "currency"] as const),
+  ...(["network", "amount", "amountUnits", "receiverAddress", "depositAddress", "tag"] as const),
+  ...(["stage", "createdAt", "changedAt", "expiresAt", "quote", "metadata"] as const),
+  ...(["toleranceUnits", "payToken", "returnUrl", "renews", "refundOf"] as const),
+];
+
+const insertion = `INSERT INTO transactions (${newColumns.join(", ")}, status)
+  VALUES (${newColumns.map(() => "?").join(", ")}, 0)`;
+
+function insertColumns(database: Database, row: NewColumns): void {
+  database.run(insertion, ...newColumns.map((column) => row[column]));
 }
 
 /**
@@ -150,7 +138,7 @@ export interface TransactionPlace {
 /** The position of a row in the list of this filter. */
 export function placeIn(
   { changedFrom }: TransactionFilter,
-  { createdAt, changedAt, id }: TransactionRow,
+  { createdAt, changedAt, id }: RecordRow,
 ): TransactionPlace {
   return { at: changedFrom === undefined ? createdAt : changedAt, id };
 }
@@ -263,7 +251,7 @@ function listChangedRows(
   database: Database,
   filter: TransactionFilter & { readonly changedFrom: number },
   most: number,
-): readonly TransactionRow[] {
+): readonly RecordRow[] {
   const { merchant, changedFrom, after, from, to } = filter;
   const begin = Math.max(changedFrom, after?.at ?? 0);
   const names = ["operation", "status", "currency", "orderId", "refundOf"] as const;
@@ -284,7 +272,16 @@ function listChangedRows(
   ];
   const sql = `SELECT * FROM transactions INDEXED BY transactionsByChange
     WHERE ${conditions.map(({ text }) => text).join(" AND ")} ORDER BY changedAt, id LIMIT ?`;
-  return database.all<TransactionRow>(sql, ...conditions.flatMap(({ values }) => values), most);
+  return readRecords(database, sql, [...conditions.flatMap(({ values }) => values), most]);
+}
+
+/** The rows of a list of records. */
+function readRecords(
+  database: Database,
+  sql: string,
+  values: readonly SqlScalar[],
+): readonly RecordRow[] {
+  return database.all<TransactionColumns>(sql, ...values).map(rowOf) as readonly RecordRow[];
 }
 
 /**
@@ -295,7 +292,7 @@ export function listTransactionRows(
   database: Database,
   filter: TransactionFilter,
   most: number,
-): readonly TransactionRow[] {
+): readonly RecordRow[] {
   const { changedFrom } = filter;
   if (changedFrom !== undefined) return listChangedRows(database, { ...filter, changedFrom }, most);
   const times = timeConditions(filter);
@@ -310,7 +307,7 @@ export function listTransactionRows(
     conditions.flatMap((condition) => condition.values),
   );
   const sql = `${arms.join(" UNION ALL ")} ORDER BY createdAt DESC, id LIMIT ?`;
-  return database.all<TransactionRow>(sql, ...values, most);
+  return readRecords(database, sql, [...values, most]);
 }
 
 /**
@@ -332,8 +329,8 @@ export function refundedUnits(
 }
 
 /** The base units that a deposit received and that no refund pays back. */
-export function keptUnits(database: Database, { id, amountReceivedUnits }: TransactionRow): bigint {
-  const units = BigInt(amountReceivedUnits) - refundedUnits(database, id);
+export function keptUnits(database: Database, { id, receivedUnits }: DepositRow): bigint {
+  const units = BigInt(receivedUnits) - refundedUnits(database, id);
   return units > 0n ? units : 0n;
 }
 
@@ -343,7 +340,7 @@ const isNotAside =
 
 /** A completed record, with the columns that decide its fiat value. */
 export type Completion = Pick<
-  TransactionRow,
+  TransactionColumns,
   "id" | "operation" | "currency" | "amountUnits" | "amountReceivedUnits" | "value"
 >;
 

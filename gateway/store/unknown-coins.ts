@@ -4,7 +4,7 @@
  */
 import { unreachablePerAckMax } from "../../protocol/payloads.ts";
 import { belowCode } from "./below-beginning.ts";
-import type { TransactionRow } from "./rows.ts";
+import type { TransactionColumns } from "./rows.ts";
 import type { Database, Store } from "./store.ts";
 
 /** The code of such a withdrawal, here and at its agent. */
@@ -21,7 +21,7 @@ const coveredMsMax = 3_600_000;
  * show it.
  */
 export interface PinnedWithdrawal
-  extends Pick<TransactionRow, "id" | "stage" | "code" | "changedAt"> {
+  extends Pick<TransactionColumns, "id" | "stage" | "code" | "changedAt"> {
   readonly account: string;
   readonly pin: string; // as `SignedEntry.pin`
   readonly since: number | null; // Unix milliseconds
@@ -107,7 +107,7 @@ export function listUnknownCoins(
   agentId: string,
   isGone = false,
 ): readonly string[] {
-  const rows = database.all<Pick<TransactionRow, "id">>(
+  const rows = database.all<Pick<TransactionColumns, "id">>(
     `SELECT t.id FROM unknownCoins u CROSS JOIN transactions t ON t.id = u.transactionId CROSS JOIN jobs j ON j.transactionId = t.id
      LEFT JOIN coinLooks l ON l.transactionId = t.id
      WHERE t.status = 0 AND t.stage = 'stuck' AND t.code IN (?, ?) AND j.agent = ? AND coalesce(l.watchedMs, 0) >= ?

@@ -4,14 +4,14 @@
  * with its own code. The agent's operator ends the sweep, and the slot stays assigned permanently.
  */
 import { unreachablePerAckMax } from "../../protocol/payloads.ts";
-import type { TransactionRow } from "./rows.ts";
+import type { TransactionColumns } from "./rows.ts";
 import { type Slot, unreachableCode } from "./slots.ts";
 import type { Database } from "./store.ts";
 import { listUnknownCoins } from "./unknown-coins.ts";
 
 /** A sweep with its slot. */
 export type AssignedSweep = Pick<
-  TransactionRow,
+  TransactionColumns,
   "id" | "currency" | "network" | "stage" | "code" | "changedAt"
 > &
   Slot;
@@ -62,7 +62,7 @@ export function isAnyNamed(database: Database): boolean {
  * name.
  */
 export function listUnreachable(database: Database, agentId: string): readonly string[] {
-  const rows = database.all<Pick<TransactionRow, "id">>(
+  const rows = database.all<Pick<TransactionColumns, "id">>(
     `SELECT t.id FROM transactions t JOIN jobs j ON j.transactionId = t.id
      WHERE t.operation = 'sweep' AND t.status = 0 AND t.stage = 'stuck' AND t.code = ? AND j.agent = ?
      ORDER BY t.changedAt, t.id LIMIT ${unreachablePerAckMax}`,

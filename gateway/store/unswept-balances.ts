@@ -7,7 +7,7 @@
  */
 import { isFeeInside, pinExclusionOf } from "../../chains/families.ts";
 import { hasTags } from "../../chains/payees.ts";
-import type { PaymentRow, TransactionRow } from "./rows.ts";
+import type { PaymentRow, TransactionColumns } from "./rows.ts";
 import type { Statements as Database } from "./statements.ts";
 import type { StraySumRow } from "./stray-sums.ts";
 import { ownTopUp } from "./top-ups.ts";
@@ -75,7 +75,7 @@ export function holdPayment(database: Database, payment: PaymentRow, merchant: s
  * The columns that decide how a sweep or a top-up changes balances; other operations change none.
  */
 export type MovementColumns = Pick<
-  TransactionRow,
+  TransactionColumns,
   | "operation"
   | "merchant"
   | "network"

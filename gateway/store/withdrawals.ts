@@ -8,9 +8,10 @@ import type { AssignedPayment } from "./assigned-payments.ts";
 import { keepUnrefunded } from "./meta.ts";
 import type { MovedUnits } from "./moved-payments.ts";
 import { type ReservedChanges, reserveAmount, unreserveAmount } from "./reserved.ts";
-import type { ReservedRow, TransactionRow } from "./rows.ts";
+import type { ReservedRow, TransactionColumns } from "./rows.ts";
 import type { Database } from "./store.ts";
-import { insertTransaction, type NewTransaction } from "./transactions.ts";
+import { type NewTransfer, type NewWithdrawal, transferColumns } from "./transaction-rows.ts";
+import { insertTransfer } from "./transactions.ts";
 import { changeUnsweptBalances, type MovementColumns } from "./unswept-balances.ts";
 
 /**
@@ -19,18 +20,17 @@ import { changeUnsweptBalances, type MovementColumns } from "./unswept-balances.
  */
 export function insertWithdrawal(
   database: Database,
-  row: Omit<NewTransaction, "operation" | "quote">,
+  row: NewWithdrawal,
   reserved?: readonly ReservedRow[],
 ): void {
-  const withdrawal = { ...row, operation: "withdraw", quote: "" } as const;
-  insertTransaction(database, withdrawal);
-  reserveAmount(database, withdrawal, reserved);
+  insertTransfer(database, row);
+  reserveAmount(database, transferColumns(row), reserved);
 }
 
 /** Like `insertWithdrawal`, for any operation that an agent signs. */
-export function insertOutgoing(database: Database, row: Omit<NewTransaction, "quote">): void {
-  insertTransaction(database, { ...row, quote: "" });
-  changed(database, null, { ...row, status: 0, feeUnits: "" });
+export function insertOutgoing(database: Database, row: NewTransfer): void {
+  insertTransfer(database, row);
+  changed(database, null, { ...transferColumns(row), status: 0, feeUnits: "" });
 }
 
 /**
@@ -62,9 +62,9 @@ function readMoved(database: Database, id: string): MovementColumns | undefined 
   );
 }
 
-/** Columns that an agent's statement changes; columns that are left out keep their values. */
+/** Fields that an agent's statement changes; fields that are left out keep their values. */
 export type WithdrawalChange = Partial<
-  Pick<TransactionRow, "status" | "stage" | "code" | "receiverAddress">
+  Pick<TransactionColumns, "status" | "stage" | "code"> & { readonly receiver: string }
 >;
 
 /**
@@ -79,16 +79,16 @@ export function updateWithdrawal(
   const { status } = change;
   const before = status === undefined ? undefined : readMoved(database, id);
   // Only the columns that change, so that SQLite leaves the indexes of the others alone.
-  const named = changeable.filter((column) => change[column] !== undefined);
+  const named = changeable.filter(([, field]) => change[field] !== undefined);
   const { changes } = database.run(
-    `UPDATE transactions SET ${named.map((column) => `${column} = ?, `).join("")}changedAt = ? WHERE id = ?`,
-    ...[...named.map((column) => change[column] ?? null), nowMs, id],
+    `UPDATE transactions SET ${named.map(([column]) => `${column} = ?, `).join("")}changedAt = ? WHERE id = ?`,
+    ...[...named.map(([, field]) => change[field] ?? null), nowMs, id],
   );
   if (before !== undefined && status !== undefined) {
     changed(database, before, {
       ...before,
       status,
-      receiverAddress: change.receiverAddress ?? before.receiverAddress,
+      receiverAddress: change.receiver ?? before.receiverAddress,
     });
     if (status === 2) giveBack(database, id);
   }
@@ -99,43 +99,30 @@ export function updateWithdrawal(
 function giveBack(database: Database, id: string): void {
   const sql = `SELECT d.id, d.network FROM transactions w JOIN transactions d ON d.id = w.refundOf
     WHERE w.id = ? AND w.refundOf <> '' AND d.status = 0`;
-  const deposit = database.get<Pick<TransactionRow, "id" | "network">>(sql, id);
+  const deposit = database.get<Pick<TransactionColumns, "id" | "network">>(sql, id);
   if (deposit !== undefined) keepUnrefunded(database, deposit.network, deposit.id);
 }
 
-const changeable = ["status", "stage", "code", "receiverAddress"] as const;
+/** Columns that an agent's statement changes, with the field of each. */
+const changeable = [
+  ["status", "status"],
+  ["stage", "stage"],
+  ["code", "code"],
+  ["receiverAddress", "receiver"],
+] as const;
+
+/** The content of an order that takes the place of another's. */
+export type OrderContent = Pick<
+  TransactionColumns,
+  | ("mode" | "contentHash" | "currency" | "network" | "amount" | "tag")
+  | ("refundOf" | "expiresAt" | "changedAt")
+> & { readonly units: string; readonly receiver: string | null };
 
 /** Replaces the content of the order under an id with another order's content. */
-export function replaceWithdrawal(
-  database: Database,
-  id: string,
-  order: Pick<
-    TransactionRow,
-    | "mode"
-    | "contentHash"
-    | "currency"
-    | "network"
-    | "amount"
-    | "amountUnits"
-    | "receiverAddress"
-    | "tag"
-    | "refundOf"
-    | "expiresAt"
-    | "changedAt"
-  >,
-): void {
+export function replaceWithdrawal(database: Database, id: string, order: OrderContent): void {
   const before = readMoved(database, id);
-  const {
-    mode,
-    contentHash,
-    currency,
-    network,
-    amount,
-    amountUnits,
-    receiverAddress,
-    tag,
-    refundOf,
-  } = order;
+  const { mode, contentHash, currency, network, amount, units: amountUnits, tag, refundOf } = order;
+  const receiverAddress = order.receiver ?? "";
   database.run(
     `UPDATE transactions SET mode = ?, contentHash = ?, currency = ?, network = ?, amount = ?, amountUnits = ?,
        receiverAddress = ?, tag = ?, refundOf = ?, expiresAt = ?, changedAt = ? WHERE id = ?`,
@@ -153,7 +140,7 @@ export function replaceWithdrawal(
 export function moveWithdrawal(
   database: Database,
   id: string,
-  { stage, txHash, changedAt }: Pick<TransactionRow, "stage" | "txHash" | "changedAt">,
+  { stage, txHash, changedAt }: Pick<TransactionColumns, "stage" | "txHash" | "changedAt">,
 ): boolean {
   const { changes } = database.run(
     "UPDATE transactions SET stage = ?, txHash = ?, changedAt = ? WHERE id = ? AND status = 0 AND (stage <> ? OR txHash <> ?)",
@@ -165,7 +152,7 @@ export function moveWithdrawal(
 /** The result of a withdrawal on the chain; `moved` if it is not exactly what was asked for. */
 export interface WithdrawalEnd
   extends Pick<
-    TransactionRow,
+    TransactionColumns,
     "status" | "stage" | "code" | "txHash" | "feeUnits" | "finalBlock" | "changedAt"
   > {
   readonly moved?: MovedUnits;
@@ -233,7 +220,7 @@ export function completeAssigned(
 
 /** `sentUnits`: what it moved where that is another amount; null otherwise. */
 export type PromisedAmount = Pick<
-  TransactionRow,
+  TransactionColumns,
   "operation" | "currency" | "amountUnits" | "status"
 > & {
   readonly sentUnits: string | null;
@@ -292,9 +279,9 @@ export function listPendingByStage(
 /** The fees of the newest paid withdrawals of a currency, newest first. */
 export function newestFees(
   database: Database,
-  { currency, network }: Pick<TransactionRow, "currency" | "network">,
+  { currency, network }: Pick<TransactionColumns, "currency" | "network">,
   most: number,
-): readonly Pick<TransactionRow, "feeUnits" | "changedAt">[] {
+): readonly Pick<TransactionColumns, "feeUnits" | "changedAt">[] {
   return database.all(
     `SELECT feeUnits, changedAt FROM transactions INDEXED BY transactionsPaid
      WHERE operation = 'withdraw' AND status = 1 AND feeUnits <> '' AND currency = ? AND network = ?

@@ -4,6 +4,7 @@
  * docs/protocol.md section 5.
  */
 
+import { invariant } from "../../base/fault.ts";
 import { familyOf } from "../../chains/families.ts";
 import { formatAmount } from "../../protocol/amount.ts";
 import { transactionIdOf } from "../../protocol/identity.ts";
@@ -11,7 +12,7 @@ import type { JobMode } from "../../protocol/job-mode.ts";
 import { hotWalletAddressOn } from "../store/agent-accounts.ts";
 import { readAgent } from "../store/agents.ts";
 import { agentOfJob } from "../store/jobs.ts";
-import type { AgentRow, TransactionRow } from "../store/rows.ts";
+import type { AgentRow, SweepRow, TransferRow } from "../store/rows.ts";
 import type { Database } from "../store/store.ts";
 import {
   countSweepsFrom,
@@ -23,7 +24,7 @@ import {
   topUpOf,
   writePlace,
 } from "../store/sweeps.ts";
-import { readTransaction } from "../store/transactions.ts";
+import { readTransfer } from "../store/transactions.ts";
 import { unsweptBalanceOf } from "../store/unswept-balances.ts";
 import { insertOutgoing, updateWithdrawal } from "../store/withdrawals.ts";
 import { makeJob } from "../withdrawals/jobs.ts";
@@ -63,99 +64,85 @@ export function orderSweep(
   if (agent === undefined || now === undefined || now.open !== "" || now.agent !== row.agent)
     return [];
   if (unsweptBalanceOf(database, address, network, currency) < amountUnits) return [];
-  const orderId = `${address}/${countSweepsFrom(database, address) + 1}`;
-  const sweep = insert(database, agent, ordering, {
+  const hotWalletAddress = hotWalletAddressOn(agent, network);
+  const sweep = insert(database, agent, ordering, row, {
     mode: "sweep",
-    orderId,
-    row,
+    orderId: `${address}/${countSweepsFrom(database, address) + 1}`,
     units: amountUnits,
     decimal: wanted.decimal,
-    stage: "queued",
-    next: wanted.next ?? "",
+    payer: address,
+    receiver: hotWalletAddress,
+    placeText: writePlace(row.addressIndex, wanted.next ?? ""),
   });
   // The sweep's job goes first, because an agent accepts a top-up only for an open sweep. The agent
   // signs the sweep when its address has the coins.
-  makeJob(database, agent, sweep, ordering.run);
+  makeJob(database, agent, transferOf(database, sweep), ordering.run);
   if (topUpUnits > 0n) {
-    const topUp = insertTopUp(database, agent, ordering, sweep, row, topUpUnits);
-    makeJob(database, readAgent(database, agent.id) ?? agent, topUp, ordering.run);
+    const topUp = insert(database, agent, ordering, row, {
+      mode: "topup",
+      orderId: sweep,
+      units: topUpUnits,
+      decimal: familyOf(network).fees.decimal,
+      payer: hotWalletAddress,
+      receiver: address,
+      placeText: writePlace(row.addressIndex),
+    });
+    const paying = readAgent(database, agent.id) ?? agent;
+    makeJob(database, paying, transferOf(database, topUp), ordering.run);
   }
   dropWish(database, row);
   dropSweepNote(database, row);
   return [agent.id];
 }
 
-function insertTopUp(
-  database: Database,
-  agent: AgentRow,
-  ordering: OrderingRun,
-  sweep: TransactionRow,
-  row: SweepableRow,
-  units: bigint,
-): TransactionRow {
-  const { decimal } = familyOf(row.network).fees;
-  return insert(database, agent, ordering, {
-    mode: "topup",
-    orderId: sweep.id,
-    row,
-    units,
-    decimal,
-    stage: "queued",
-  });
-}
-
-interface Order {
+/** The fields of a new row that depend on what the sweep or the top-up is. */
+interface OrderedMove {
   readonly mode: Extract<JobMode, "sweep" | "topup">;
   readonly orderId: string;
-  readonly row: SweepableRow;
   readonly units: bigint;
   readonly decimal: number;
-  readonly stage: string;
-  readonly next?: string;
+  readonly payer: string;
+  readonly receiver: string;
+  readonly placeText: string;
 }
 
+/** Makes the row of a sweep, or of its top-up, and gives its id. */
 function insert(
   database: Database,
-  agent: AgentRow,
+  { merchant }: AgentRow,
   { nowMs, lifetimeMs }: OrderingRun,
-  order: Order,
-): TransactionRow {
-  const { mode, orderId, row, units, decimal, stage, next = "" } = order;
-  const { currency, network, address } = row;
-  const { merchant } = agent;
-  const hotWalletAddress = hotWalletAddressOn(agent, network);
+  { currency, network, address }: SweepableRow,
+  { mode, orderId, units, decimal, payer, receiver, placeText }: OrderedMove,
+): string {
   const amount = formatAmount(units, decimal);
   const id = transactionIdOf({ merchant, operation: mode, orderId });
-  const ends = mode === "sweep" ? [hotWalletAddress, address] : [address, hotWalletAddress];
-  const [receiverAddress = "", depositAddress = ""] = ends;
+  const content = { mode, currency, amount, depositAddress: address, address: "", tag: "" };
   insertOutgoing(database, {
     id,
     merchant,
     operation: mode,
-    mode: "",
     orderId,
     currency,
     network,
     amount,
-    amountUnits: units.toString(),
-    contentHash: contentHashOfJob({
-      mode,
-      currency,
-      amount,
-      depositAddress: address,
-      address: "",
-      tag: "",
-    }),
-    receiverAddress,
-    depositAddress,
+    units: units.toString(),
+    contentHash: contentHashOfJob(content),
+    payer,
+    receiver,
     tag: "",
-    stage,
-    metadata: writePlace(row.addressIndex, next),
+    stage: "queued",
+    placeText,
     createdAt: nowMs,
     changedAt: nowMs,
     expiresAt: nowMs + lifetimeMs,
   });
-  return readTransaction(database, id) as TransactionRow;
+  return id;
+}
+
+function transferOf(database: Database, id: string): TransferRow {
+  const row = readTransfer(database, id);
+  invariant(row !== undefined, "a transfer that was just made is in the table");
+  return row;
 }
 
 /**
@@ -194,14 +181,14 @@ export function goOn(
       continue;
     }
     updateWithdrawal(database, sweep.id, { stage: "queued" }, nowMs);
-    makeJob(database, holder, readTransaction(database, sweep.id) ?? sweep, run);
+    makeJob(database, holder, readTransfer(database, sweep.id) ?? sweep, run);
     agents.push(holder.id);
   }
   return { changed, agents };
 }
 
 /** The agent that had the top-up also gets the sweep. */
-function holderOf(database: Database, sweep: TransactionRow): AgentRow | undefined {
+function holderOf(database: Database, sweep: SweepRow): AgentRow | undefined {
   const topUp = topUpOf(database, sweep);
   return topUp === undefined ? undefined : agentOfJob(database, topUp.id);
 }

@@ -121,7 +121,7 @@ export async function watchArriving(
   );
   if (some.length === 0) return;
   const told = await resultOf(
-    async () => reader.arriving?.(some.map(({ depositAddress }) => depositAddress)) ?? [],
+    async () => reader.arriving?.(some.map(({ address }) => address)) ?? [],
   );
   const answers = told.ok ? told.value : [];
   const read = some.flatMap((request, at) => {

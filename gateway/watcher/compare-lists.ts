@@ -26,7 +26,7 @@ import {
 import { depositEnd, listPendingDeposits } from "../store/deposits.ts";
 import { listHeldAddresses } from "../store/gap-holds.ts";
 import type { Database } from "../store/store.ts";
-import { readTransaction } from "../store/transactions.ts";
+import { readDeposit } from "../store/transactions.ts";
 import type { WatchedChain } from "./chain.ts";
 import { countResting, keyOn, readableCurrencies } from "./items.ts";
 import type { AddressReading } from "./readings.ts";
@@ -256,8 +256,8 @@ function endings(
 }
 
 function ofRequest(database: Database, id: string): IssuedAddress | undefined {
-  const row = readTransaction(database, id);
-  return row === undefined ? undefined : issuedAddress(database, row.depositAddress);
+  const row = readDeposit(database, id);
+  return row === undefined ? undefined : issuedAddress(database, row.address);
 }
 
 /** The open requests in the native coin, once at each final block; all have their turn. */
@@ -271,5 +271,5 @@ function openInTurn(
   memory.turnAt = final.hash;
   const open = listPendingDeposits(store.database, network, native.id);
   memory.turns.keep(new Set(open.map(({ id }) => id)));
-  return open.map(({ id, merchant, depositAddress: address }) => ({ turn: id, merchant, address }));
+  return open.map(({ id, merchant, address }) => ({ turn: id, merchant, address }));
 }

@@ -19,7 +19,7 @@ import {
 import { isHeldByGap } from "../store/gap-holds.ts";
 import { gapOver } from "../store/gaps.ts";
 import type { Database } from "../store/store.ts";
-import { readTransaction } from "../store/transactions.ts";
+import { readDeposit } from "../store/transactions.ts";
 import { isUnread } from "../store/unread-transactions.ts";
 import { firstNotBefore, timeOfHead } from "./block-times.ts";
 import type { Tip, WatchedChain } from "./chain.ts";
@@ -143,7 +143,7 @@ async function listOver(
   // A payment that cannot be read may be in time.
   const isHeld = (address: string): boolean => isUnread(database, chain.network, address);
   return ids.flatMap((id): readonly OverdueRequest[] => {
-    const row = readTransaction(database, id);
+    const row = readDeposit(database, id);
     // Its payment was seen in time and waits for a block.
     if (
       row !== undefined &&
@@ -151,12 +151,11 @@ async function listOver(
       askedAt < row.expiresAt + chain.confirmingMs
     )
       return [];
-    if (row !== undefined && (isHeld(row.depositAddress) || isHeld(row.receiverAddress))) return [];
+    if (row !== undefined && (isHeld(row.address) || isHeld(row.payTo))) return [];
     // So may one in blocks that could not be read while it was open.
     if (
       row !== undefined &&
-      gapOver(database, chain.network, [row.depositAddress, row.receiverAddress], row.createdAt) !==
-        undefined
+      gapOver(database, chain.network, [row.address, row.payTo], row.createdAt) !== undefined
     )
       return [];
     // Given up, these blocks still hold it until its balance was compared, in its own currency.

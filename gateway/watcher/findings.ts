@@ -272,12 +272,11 @@ async function judge(
       detail: `currency ${row.currency} is not configured`,
     };
   const { account, slot } = outgoingTx;
-  const { receiverAddress: destination, tag } = row;
   const to = {
     contract: contractOf(row, currency),
-    destination,
-    tag,
-    amountUnits: BigInt(row.amountUnits),
+    destination: row.receiver ?? "",
+    tag: row.tag,
+    amountUnits: BigInt(row.units),
   };
   return chain.reader.judgeOutgoing({ network: chain.network, account, slot, ...to }, outgoingTx);
 }

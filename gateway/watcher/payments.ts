@@ -21,10 +21,10 @@ import {
 } from "../store/gone-payments.ts";
 import { keepUnjudged } from "../store/meta.ts";
 import { finalInOtherBlock, keepFinalPayment } from "../store/payments.ts";
-import type { PaymentRow, TransactionRow } from "../store/rows.ts";
+import type { DepositRow, PaymentRow } from "../store/rows.ts";
 import { isAside, onRow } from "../store/set-aside.ts";
 import type { Database } from "../store/store.ts";
-import { readTransaction, refundedUnits } from "../store/transactions.ts";
+import { readDeposit, refundedUnits } from "../store/transactions.ts";
 import { raiseAlarm, type WatchedChain } from "./chain.ts";
 import { isPaid, judgeDeposit } from "./credit.ts";
 
@@ -147,7 +147,7 @@ export function judgeRequests(
  */
 export function judgementOf(
   database: Database,
-  row: TransactionRow,
+  row: DepositRow,
   scannedAt: number,
 ): Omit<DepositCredit, "changedAt"> {
   const { id, status, stage, expiresAt } = row;
@@ -155,7 +155,7 @@ export function judgementOf(
   const inBlocks = new Set(counted.map(({ txHash }) => txHash));
   const isArriving = listArriving(database, id).some(({ txHash }) => !inBlocks.has(txHash));
   const isBack = stage === revokedStage && !hasRevoked(database, row);
-  const units = { ...askedUnits(database, row), receivedUnits: BigInt(row.amountReceivedUnits) };
+  const units = { ...askedUnits(database, row), receivedUnits: BigInt(row.receivedUnits) };
   const credit = judgeDeposit(
     {
       status,
@@ -174,7 +174,7 @@ export function judgementOf(
     status: credit.status,
     stage: credit.stage,
     code: credit.code,
-    amountReceivedUnits: credit.receivedUnits.toString(),
+    receivedUnits: credit.receivedUnits.toString(),
     late: (credit.late ? 1 : 0) as 0 | 1,
     txHash: credit.txHash.startsWith("internal:") ? "" : credit.txHash,
     finalBlock: credit.finalBlock,
@@ -193,18 +193,14 @@ export function isPaidBy(
 /** The units that a request asks for, and those that refunds pay back. */
 function askedUnits(
   database: Database,
-  {
-    id,
-    amountUnits,
-    toleranceUnits,
-  }: Pick<TransactionRow, "id" | "amountUnits" | "toleranceUnits">,
+  { id, units, toleranceUnits }: Pick<DepositRow, "id" | "units" | "toleranceUnits">,
 ): {
   readonly amountUnits: bigint;
   readonly toleranceUnits: bigint;
   readonly refundedUnits: bigint;
 } {
   return {
-    amountUnits: BigInt(amountUnits),
+    amountUnits: BigInt(units ?? 0),
     toleranceUnits: BigInt(toleranceUnits),
     refundedUnits: refundedUnits(database, id),
   };
@@ -216,8 +212,8 @@ function judgeRequest(
   id: string,
   scannedAt: number,
 ): boolean {
-  const row = readTransaction(database, id);
-  if (row === undefined || row.operation !== "deposit") return false;
+  const row = readDeposit(database, id);
+  if (row === undefined) return false;
   if (chain.tokens.out.has(row.currency)) {
     keepUnjudged(database, row.network, row.currency);
     return false;
@@ -227,7 +223,7 @@ function judgeRequest(
     return false;
   const { stage } = next;
   updateDeposit(database, id, { ...next, changedAt: chain.clock() });
-  const fields = { id, stage, received: next.amountReceivedUnits };
+  const fields = { id, stage, received: next.receivedUnits };
   if (row.status === 0) chain.log.info({ event: "deposit-changed", ...fields }, `deposit ${stage}`);
   else chain.log.info({ event: "deposit-late", ...fields }, "deposit paid late");
   return true;

@@ -10,7 +10,7 @@ import { depositEnd } from "../store/deposits.ts";
 import { accountOwner, readForgotten } from "../store/forgotten-addresses.ts";
 import { wasElsewhere } from "../store/gone-payments.ts";
 import { readPayment } from "../store/payments.ts";
-import type { PaymentRow, TransactionRow } from "../store/rows.ts";
+import type { DepositRow, PaymentRow } from "../store/rows.ts";
 import type { Database } from "../store/store.ts";
 import {
   addToSum,
@@ -22,7 +22,7 @@ import {
   recordsOf,
   type StraySumRow,
 } from "../store/stray-sums.ts";
-import { readTransaction } from "../store/transactions.ts";
+import { readDeposit } from "../store/transactions.ts";
 import { holdPayment, isHeldSum } from "../store/unswept-balances.ts";
 import { raiseAlarm, type WatchedChain } from "./chain.ts";
 import { keepFinal } from "./payments.ts";
@@ -60,7 +60,7 @@ export function keepPayment(
 ): readonly string[] {
   const { transactionId, currency, network, address } = payment;
   const asRow = (): readonly string[] => keepFinal(chain, database, payment);
-  const request = transactionId === nobodys ? undefined : readTransaction(database, transactionId);
+  const request = transactionId === nobodys ? undefined : readDeposit(database, transactionId);
   if (readPayment(database, payment)?.final === 1 || wasElsewhere(database, payment))
     return asRow();
   const isFull = request !== undefined && hasAllRows(database, transactionId);
@@ -97,7 +97,7 @@ export function keepPayment(
 function merchantOf(
   database: Database,
   { network, address }: PaymentRow,
-  request: TransactionRow | undefined,
+  request: DepositRow | undefined,
 ): string {
   if (request !== undefined) return request.merchant;
   const { address: account } = payeeOf(network, address);

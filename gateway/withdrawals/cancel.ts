@@ -11,10 +11,10 @@ import { messageOf } from "../answer/messages.ts";
 import type { Service } from "../service.ts";
 import { agentOfJob } from "../store/jobs.ts";
 import { keepRecall } from "../store/recalls.ts";
-import type { TransactionRow } from "../store/rows.ts";
+import type { RecordRow } from "../store/rows.ts";
 import { isSigned } from "../store/signatures.ts";
 import type { Database } from "../store/store.ts";
-import { readTransaction, readTransactionOf } from "../store/transactions.ts";
+import { readTransactionOf } from "../store/transactions.ts";
 
 export interface CancelRequest {
   readonly merchant: string;
@@ -23,7 +23,7 @@ export interface CancelRequest {
   readonly write: <T>(fn: (database: Database) => T) => Promise<T>; // resolves when it is durable
 }
 
-const isCancelled = ({ status, code }: TransactionRow): boolean =>
+const isCancelled = ({ status, code }: RecordRow): boolean =>
   status === 2 && code === "SHOP_CANCELLED";
 
 /** Keeps the recall of an open withdrawal without a signature, or answers why there is none. */
@@ -31,7 +31,7 @@ function recall(
   service: Service,
   { merchant, write }: CancelRequest,
   id: string,
-): Promise<TransactionRow | Answer> {
+): Promise<RecordRow | Answer> {
   return write((database) => {
     const row =
       readTransactionOf(database, { id, merchant, operation: "withdraw" }) ??
@@ -72,7 +72,7 @@ export async function cancelWithdrawal(service: Service, request: CancelRequest)
       await changed;
     }
   }
-  const now = readTransaction(store.database, id) ?? row;
+  const now = readTransactionOf(store.database, row) ?? row;
   const { status, stage } = now;
   if (isSigned(store.database, id)) return problem("not_cancellable", { transactionId: id });
   // An operator may have named the transaction that paid it (operator/assigning.ts).

@@ -15,10 +15,10 @@ import { gapOver } from "../store/gaps.ts";
 import { readAsked } from "../store/jobs.ts";
 import { isLevel } from "../store/levels.ts";
 import type { UnexplainedRow } from "../store/outgoing-holds.ts";
-import type { AgentRow, TransactionRow } from "../store/rows.ts";
+import type { AgentRow, TransferRow } from "../store/rows.ts";
 import type { Signals } from "../store/signals.ts";
 import type { Database, Store } from "../store/store.ts";
-import { readTransaction } from "../store/transactions.ts";
+import { readTransfer } from "../store/transactions.ts";
 import { isUnread } from "../store/unread-transactions.ts";
 import { freeOrder, heldStage, holdersOf, holdOrder } from "./holds.ts";
 
@@ -34,7 +34,7 @@ interface ClearingRooms {
 export type ClearOrders = (agentId: string, ids: readonly string[]) => readonly string[];
 
 interface HeldTransaction {
-  readonly row: TransactionRow;
+  readonly row: TransferRow;
   readonly holders: readonly UnexplainedRow[];
 }
 
@@ -44,7 +44,7 @@ interface HeldTransaction {
  * everything else, and about all while the chain is not read. Harmless to call again.
  */
 export function createClearing({ store, signals, log, clock, run }: ClearingRooms): ClearOrders {
-  const keep = (fn: (database: Database) => boolean, row: TransactionRow): void => {
+  const keep = (fn: (database: Database) => boolean, row: TransferRow): void => {
     try {
       if (store.write(fn)) signals.emit("changed", { transactionId: row.id, isOpen: true });
     } catch (error) {
@@ -100,9 +100,7 @@ function seenOf(
   if (asked === undefined || asked.jobAgent !== agent.id || familyOf(asked.network).slots.isCounted)
     return null;
   const row =
-    asked.operation === "withdraw" && asked.status === 0
-      ? readTransaction(database, id)
-      : undefined;
+    asked.operation === "withdraw" && asked.status === 0 ? readTransfer(database, id) : undefined;
   if (row === undefined) return null;
   const wallet = { network: row.network, account: hotWalletAddressOn(agent, row.network) };
   // A payment of the wallet may be in what could not be read since.

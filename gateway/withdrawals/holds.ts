@@ -9,7 +9,7 @@
 import { pairedCurrencies } from "../balance/funds.ts";
 import { recordAlarm } from "../store/alarm.ts";
 import { type OrderedPayment, suspectsOf, type UnexplainedRow } from "../store/outgoing-holds.ts";
-import type { AgentRow, TransactionRow } from "../store/rows.ts";
+import type { AgentRow, TransferRow } from "../store/rows.ts";
 import type { Database } from "../store/store.ts";
 import { updateWithdrawal } from "../store/withdrawals.ts";
 
@@ -18,15 +18,9 @@ export const heldStage = "awaiting_operator";
 export const heldCode = "RECOVERY_HOLD";
 
 /** The payment that an order asks for, as `suspectsOf` compares it. */
-export function askedOf(agent: Pick<AgentRow, "currencies">, row: TransactionRow): OrderedPayment {
-  const {
-    id: transactionId,
-    network,
-    depositAddress: account,
-    receiverAddress: receiver,
-    tag,
-    amountUnits: units,
-  } = row;
+export function askedOf(agent: Pick<AgentRow, "currencies">, row: TransferRow): OrderedPayment {
+  const { id: transactionId, network, payer: account, tag, units } = row;
+  const receiver = row.receiver ?? "";
   const contract = pairedCurrencies(agent).find(({ id }) => id === row.currency)?.contract ?? null;
   return { transactionId, network, account, receiver, tag, contract, units };
 }
@@ -37,7 +31,7 @@ export function askedOf(agent: Pick<AgentRow, "currencies">, row: TransactionRow
 export function holdersOf(
   database: Database,
   agent: Pick<AgentRow, "currencies">,
-  row: TransactionRow,
+  row: TransferRow,
 ): readonly UnexplainedRow[] {
   return row.operation === "withdraw" ? suspectsOf(database, askedOf(agent, row)) : [];
 }
@@ -48,14 +42,14 @@ export function holdersOf(
  */
 export function holdOrder(
   database: Database,
-  row: TransactionRow,
+  row: TransferRow,
   holders: readonly UnexplainedRow[],
   nowMs: number,
 ): boolean {
   const hashes = holders.map(
     ({ txHash, block }) => `${txHash}${block === null ? "" : ` in block ${block}`}`,
   );
-  const detail = `order ${row.orderId} of ${row.merchant} asks for what ${row.depositAddress} paid already: ${hashes.join(", ")}`;
+  const detail = `order ${row.orderId} of ${row.merchant} asks for what ${row.payer} paid already: ${hashes.join(", ")}`;
   recordAlarm(database, {
     at: nowMs,
     actor: "watcher",
@@ -71,16 +65,9 @@ export function holdOrder(
  * Ends the hold of an order that nothing holds any more.
  * @returns true if it was held
  */
-export function freeOrder(
-  database: Database,
-  { id, stage, mode }: TransactionRow,
-  nowMs: number,
-): boolean {
-  if (stage !== heldStage) return false;
-  return updateWithdrawal(
-    database,
-    id,
-    { stage: mode === "manual" ? "awaiting_approval" : "queued", code: "" },
-    nowMs,
-  );
+export function freeOrder(database: Database, row: TransferRow, nowMs: number): boolean {
+  if (row.stage !== heldStage) return false;
+  const stage =
+    row.operation === "withdraw" && row.mode === "manual" ? "awaiting_approval" : "queued";
+  return updateWithdrawal(database, row.id, { stage, code: "" }, nowMs);
 }

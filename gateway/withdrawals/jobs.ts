@@ -8,7 +8,7 @@
 import { AgentError, Bug, invariant } from "../../base/fault.ts";
 import { familyOf } from "../../chains/families.ts";
 import { jobHashOf, zeroHash } from "../../protocol/identity.ts";
-import { isInternal, type JobMode } from "../../protocol/job-mode.ts";
+import type { JobMode } from "../../protocol/job-mode.ts";
 import type { Job } from "../../protocol/messages.ts";
 import { parseJob } from "../../protocol/payloads.ts";
 import { hotWalletAddressOn } from "../store/agent-accounts.ts";
@@ -25,11 +25,11 @@ import {
 } from "../store/jobs.ts";
 import { readPlacing } from "../store/levels.ts";
 import type { UnexplainedRow } from "../store/outgoing-holds.ts";
-import type { AgentRow, TransactionRow } from "../store/rows.ts";
+import type { AgentRow, TransferRow } from "../store/rows.ts";
 import { highestUsed } from "../store/slots.ts";
 import type { Database } from "../store/store.ts";
 import { readNext, readPlace } from "../store/sweeps.ts";
-import { readTransaction, refundedUnits } from "../store/transactions.ts";
+import { readDeposit, refundedUnits } from "../store/transactions.ts";
 import { updateWithdrawal } from "../store/withdrawals.ts";
 import { freeOrder, heldStage, holdersOf, holdOrder } from "./holds.ts";
 
@@ -43,7 +43,7 @@ import { freeOrder, heldStage, holdersOf, holdOrder } from "./holds.ts";
 export function makeJob(
   database: Database,
   agent: PayingAgent,
-  row: TransactionRow,
+  row: TransferRow,
   run: string,
 ): void {
   const state = placingOf(database, agent, row, run);
@@ -61,7 +61,7 @@ type PlacementChoice =
 function placingOf(
   database: Database,
   agent: PayingAgent,
-  row: TransactionRow,
+  row: TransferRow,
   run: string,
 ): PlacementChoice {
   const wallet = { network: row.network, account: hotWalletAddressOn(agent, row.network) };
@@ -74,7 +74,7 @@ function placingOf(
 }
 
 /** Adds a job without a position: its number is negative, and the oldest is nearest to zero. */
-function queueJob(database: Database, { id }: PayingAgent, row: TransactionRow): void {
+function queueJob(database: Database, { id }: PayingAgent, row: TransferRow): void {
   const sequence = waitingJobSeq(database, id);
   insertJob(database, {
     agent: id,
@@ -139,16 +139,15 @@ export function hasDueJobs(database: Database, agent: AgentRow, run: string): bo
  */
 function refuseRefunds(
   database: Database,
-  waiting: readonly TransactionRow[],
+  waiting: readonly TransferRow[],
   nowMs: number,
 ): readonly string[] {
-  const refunds = waiting.filter(({ refundOf }) => refundOf !== "");
+  const refunds = waiting.flatMap((row) =>
+    row.operation === "withdraw" && row.refundOf !== "" ? [row] : [],
+  );
   return refunds.reverse().flatMap(({ id, refundOf }) => {
-    const deposit = readTransaction(database, refundOf);
-    if (
-      deposit === undefined ||
-      refundedUnits(database, refundOf) <= BigInt(deposit.amountReceivedUnits)
-    )
+    const deposit = readDeposit(database, refundOf);
+    if (deposit === undefined || refundedUnits(database, refundOf) <= BigInt(deposit.receivedUnits))
       return [];
     updateWithdrawal(
       database,
@@ -177,7 +176,7 @@ export function unnumberJobs(database: Database, agentId: string): void {
 export function appendJob(
   database: Database,
   agent: PayingAgent,
-  transaction: TransactionRow,
+  transaction: TransferRow,
 ): { readonly sequence: number } {
   invariant(
     transaction.merchant === agent.merchant,
@@ -201,10 +200,9 @@ export function appendJob(
     orderId: transaction.orderId,
     currency: transaction.currency,
     amount: transaction.amount,
-    address: isInternal(modeOf(transaction)) ? "" : transaction.receiverAddress,
+    address: transaction.operation === "withdraw" ? (transaction.receiver ?? "") : "",
     tag: transaction.tag,
-    ...(transaction.renews === "" ? {} : { renews: transaction.renews }),
-    ...(transaction.refundOf === "" ? {} : { refundOf: transaction.refundOf }),
+    ...linksOf(transaction),
     ...placeOf(database, transaction),
   };
   const text = JSON.stringify(job);
@@ -223,10 +221,15 @@ export function appendJob(
   return { sequence };
 }
 
-function modeOf({ operation, mode }: TransactionRow): JobMode {
-  if (operation === "sweep" || operation === "topup") return operation;
-  invariant(operation === "withdraw" && mode !== "", "only a withdrawal makes a job");
-  return mode;
+function modeOf(row: TransferRow): JobMode {
+  return row.operation === "withdraw" ? row.mode : row.operation;
+}
+
+/** The records that a withdrawal's job names: the one that it renews, and the one it pays back. */
+function linksOf(row: TransferRow): Pick<Job, "renews" | "refundOf"> {
+  if (row.operation !== "withdraw") return {};
+  const { renews, refundOf } = row;
+  return { ...(renews === "" ? {} : { renews }), ...(refundOf === "" ? {} : { refundOf }) };
 }
 
 /**
@@ -236,12 +239,12 @@ function modeOf({ operation, mode }: TransactionRow): JobMode {
  */
 function placeOf(
   database: Database,
-  row: TransactionRow,
+  row: TransferRow,
 ): Pick<Job, "depositIndex" | "depositAddress" | "depositNext"> {
-  if (!isInternal(modeOf(row))) return {};
+  if (row.operation === "withdraw") return {};
   const depositIndex = readPlace(row);
-  if (row.operation === "topup") return { depositIndex, depositAddress: row.receiverAddress };
-  const { depositAddress, network } = row;
+  if (row.operation === "topup") return { depositIndex, depositAddress: row.receiver };
+  const { payer: depositAddress, network } = row;
   const { slots } = familyOf(network);
   if (!slots.isCounted) return { depositIndex, depositAddress };
   const used = highestUsed(database, network, depositAddress);

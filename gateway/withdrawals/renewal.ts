@@ -10,26 +10,29 @@ import { isGivenUpOver } from "../store/gap-holds.ts";
 import { gapOver } from "../store/gaps.ts";
 import { listGoneOf } from "../store/gone-payments.ts";
 import { hasPayment } from "../store/payments.ts";
-import type { TransactionRow } from "../store/rows.ts";
+import type { DepositRow, RecordRow, RowsByOperation } from "../store/rows.ts";
 import { isSigned } from "../store/signatures.ts";
 import type { Database } from "../store/store.ts";
 import { listSumsOf } from "../store/stray-sums.ts";
-import { readTransactionOf, recordOfOrder } from "../store/transactions.ts";
+import {
+  type OrderPlace,
+  type RecordOperation,
+  readTransactionOf,
+  recordOfOrder,
+} from "../store/transactions.ts";
 import { coinEndedCode } from "../store/unknown-coins.ts";
 import { isUnread } from "../store/unread-transactions.ts";
-
-type Place = Pick<TransactionRow, "merchant" | "operation" | "orderId" | "renews">;
 
 /**
  * The ended record that an order renews; null for an order that renews none. Answers 400 for a
  * transactionId that is not of this order, 409 for other content and for a record that must not be
  * renewed.
  */
-export function checkRenewal(
+export function checkRenewal<T extends RecordOperation>(
   database: Database,
-  place: Place,
+  place: OrderPlace<T>,
   contentHash: string,
-): TransactionRow | null | Answer {
+): RowsByOperation[T] | null | Answer {
   const { merchant, operation, orderId, renews } = place;
   if (renews === "") return null;
   const row = readTransactionOf(database, { id: renews, merchant, operation });
@@ -43,7 +46,7 @@ export function checkRenewal(
 /** The reason why a record must not be renewed; "" for none. */
 function reasonAgainst(
   database: Database,
-  row: TransactionRow,
+  row: RecordRow,
 ): "" | "open" | "completed" | "paid" | "signed" {
   if (row.status === 0) return "open";
   if (row.status === 1) return "completed";
@@ -62,12 +65,12 @@ function reasonAgainst(
  * that no node has shown, or by one whose block left the chain and which may come again: it then
  * counts for this deposit. Nobody must be asked again for what was paid.
  */
-function mayBePaid(database: Database, row: TransactionRow): boolean {
-  const { id, network, depositAddress, receiverAddress, currency, createdAt } = row;
-  if (hasPayment(database, id) || row.amountReceivedUnits !== "0") return true;
+function mayBePaid(database: Database, row: DepositRow): boolean {
+  const { id, network, currency, createdAt } = row;
+  if (hasPayment(database, id) || row.receivedUnits !== "0") return true;
   if (listSumsOf(database, id, currency).length > 0 || listGoneOf(database, id).length > 0)
     return true;
-  const addresses = [...new Set([depositAddress, receiverAddress])];
+  const addresses = [...new Set([row.address, row.payTo])];
   return (
     addresses.some((address) => isUnread(database, network, address)) ||
     gapOver(database, network, addresses, createdAt) !== undefined ||
@@ -78,7 +81,7 @@ function mayBePaid(database: Database, row: TransactionRow): boolean {
 /** The links of a record to the one before and the one after it, as answers show them. */
 export function renewalOf(
   database: Database,
-  row: TransactionRow,
+  row: RecordRow,
 ): { readonly renews?: string; readonly renewedBy?: string } {
   const next = row.status === 2 ? recordOfOrder(database, { ...row, renews: row.id }) : undefined;
   return {

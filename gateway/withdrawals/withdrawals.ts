@@ -27,7 +27,7 @@ import type { Service } from "../service.ts";
 import { hotWalletAddressOn } from "../store/agent-accounts.ts";
 import type { PayingAgent } from "../store/agents.ts";
 import { agentOfJob } from "../store/jobs.ts";
-import type { TransactionRow } from "../store/rows.ts";
+import type { WithdrawalRow } from "../store/rows.ts";
 import { isSigned } from "../store/signatures.ts";
 import type { Database } from "../store/store.ts";
 import { readAnswered, recordOfOrder } from "../store/transactions.ts";
@@ -67,7 +67,7 @@ export function contentHashOfJob(
 
 interface MadeWithdrawal {
   readonly order: Order; // in the network's spelling
-  readonly row: TransactionRow;
+  readonly row: WithdrawalRow;
   readonly newFor: PayingAgent | null; // the agent that got its job; null if the order was known
 }
 
@@ -76,7 +76,7 @@ function rowOf(
   request: WithdrawalRequest,
   order: Order,
   checked: CheckedOrder,
-): TransactionRow {
+): WithdrawalRow {
   const { merchant, mode } = request;
   const nowMs = service.clock();
   const { lifetimes } = service.config;
@@ -97,9 +97,9 @@ function rowOf(
     currency: order.currency,
     network: checked.currency.network,
     amount: order.amount,
-    amountUnits: checked.amountUnits.toString(),
-    receiverAddress: order.address,
-    depositAddress: hotWalletAddressOn(checked.agent, checked.currency.network),
+    units: checked.amountUnits.toString(),
+    receiver: order.address === "" ? null : order.address,
+    payer: hotWalletAddressOn(checked.agent, checked.currency.network),
     tag: order.tag,
     metadata: order.metadata,
     renews: order.renew,
@@ -110,16 +110,11 @@ function rowOf(
     code: "",
     txHash: "",
     feeUnits: "",
-    amountReceivedUnits: "0",
+    receivedUnits: "0",
     finalBlock: null,
     createdAt: nowMs,
     changedAt: nowMs,
     expiresAt: nowMs + lifetimeMs,
-    late: 0,
-    quote: "",
-    toleranceUnits: "0",
-    payToken: "",
-    returnUrl: "",
     callbackStatus: 3,
   };
 }
@@ -131,10 +126,7 @@ const ledgerAheadMsMax = 2 * hourMs;
  * True if the agent's ledger is so far ahead that the order would be expired at once, or its clock
  * is unreliable. An order accepted now would end as failed.
  */
-function isOverAtOnce(
-  { ledgerAt }: PayingAgent,
-  { createdAt, expiresAt }: TransactionRow,
-): boolean {
+function isOverAtOnce({ ledgerAt }: PayingAgent, { createdAt, expiresAt }: WithdrawalRow): boolean {
   return ledgerAt >= expiresAt || ledgerAt - createdAt > ledgerAheadMsMax;
 }
 
@@ -183,7 +175,7 @@ function make(
 async function awaitAnswer(
   service: Service,
   { row, newFor }: MadeWithdrawal,
-): Promise<TransactionRow> {
+): Promise<WithdrawalRow> {
   const { store, waiters, config } = service;
   const waitMs = config.limits.withdrawalWaitMs;
   // An order that was made while this machine's clock was ahead would wait until that time.
@@ -210,7 +202,7 @@ const passing: ReadonlySet<string> = new Set<Code>([
 ]);
 
 /** The answer for a row. The same row always gives the same answer; only Failed changes it. */
-function answerOf(database: Database, row: TransactionRow, language: Language): Answer {
+function answerOf(database: Database, row: WithdrawalRow, language: Language): Answer {
   if (row.status === 2) {
     const signed = isSigned(database, row.id);
     // A withdrawal that was signed and still expired is void in every attempt, so none can be paid.
@@ -348,7 +340,7 @@ async function place(
   return answerOf(service.store.database, await answered, request.language);
 }
 
-function wake(service: Service, row: TransactionRow, agent: string): void {
+function wake(service: Service, row: WithdrawalRow, agent: string): void {
   const { id, orderId, merchant, mode } = row;
   service.log.info(
     { event: "withdrawal-made", transactionId: id, orderId, merchant, mode, agent },

@@ -100,8 +100,8 @@ class Rows {
   readonly #order = (number: number): void => {
     const [id, orderId, now] = [idOf(number), `acts-${number}`, Date.now()];
     const times = { createdAt: now, changedAt: now, expiresAt: now + 3_600_000 };
-    const money = { currency: "eth", network, amount: "0.000001", amountUnits: "1000000000000" };
-    const { hotWalletAddress: depositAddress, id: agent } = this.#keys;
+    const money = { currency: "eth", network, amount: "0.000001", units: "1000000000000" };
+    const { hotWalletAddress: payer, id: agent } = this.#keys;
     keepToken(this.#database, {
       keyId: "k_bench",
       jti: `acts-${number}`,
@@ -109,8 +109,9 @@ class Rows {
     });
     recordOfOrder(this.#database, { merchant, operation: "withdraw", orderId, renews: "" });
     insertWithdrawal(this.#database, {
-      ...{ id, merchant, mode: "auto", orderId, contentHash: zeroHash, ...money, ...times },
-      ...{ receiverAddress: receiver, depositAddress, tag: "", stage: "queued", metadata: "" },
+      ...{ id, merchant, orderId, contentHash: zeroHash, ...money, ...times },
+      ...({ operation: "withdraw", mode: "auto", renews: "", refundOf: "" } as const),
+      ...{ receiver, payer, tag: "", stage: "queued", metadata: "" },
     });
     const hash = hashOf(number).slice(2);
     insertJob(this.#database, {

@@ -120,7 +120,6 @@ function pair(store: Store, merchant: string, open: number): void {
         ...{
           id: number.toString(16).padStart(32, "0"),
           merchant,
-          mode: "auto",
           orderId: `open-${number}`,
           contentHash: "00",
         },
@@ -128,11 +127,12 @@ function pair(store: Store, merchant: string, open: number): void {
           currency: "eth",
           network,
           amount: "0.000001",
-          amountUnits: "1000000000000",
-          receiverAddress: receiver,
+          units: "1000000000000",
+          receiver,
         },
+        ...({ operation: "withdraw", mode: "auto", renews: "", refundOf: "" } as const),
         ...{
-          depositAddress: hotWalletAddress,
+          payer: hotWalletAddress,
           tag: "",
           metadata: "",
           stage: "queued",

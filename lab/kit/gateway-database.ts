@@ -9,8 +9,9 @@ import { join } from "node:path";
 import { pino } from "pino";
 import { hotWalletAddressOn } from "../../gateway/store/agent-accounts.ts";
 import { reserveAmount } from "../../gateway/store/reserved.ts";
-import type { AgentRow, TransactionRow } from "../../gateway/store/rows.ts";
+import type { AgentRow, TransactionColumns, TransferRow } from "../../gateway/store/rows.ts";
 import { openStore, type Store } from "../../gateway/store/store.ts";
+import { rowOf } from "../../gateway/store/transaction-rows.ts";
 import { appendJob } from "../../gateway/withdrawals/jobs.ts";
 import { publicKeyHex } from "../../protocol/envelope.ts";
 import { freshStore } from "./fresh-store.ts";
@@ -90,7 +91,7 @@ export function askWithdrawal(
   store: Store,
   agentId: string,
   number: number,
-  change: Partial<TransactionRow> = {},
+  change: Partial<TransactionColumns> = {},
 ): string {
   return store.write(() => appendWithdrawal(store, agentId, number, change));
 }
@@ -107,7 +108,7 @@ function appendWithdrawal(
   store: Store,
   agentId: string,
   number: number,
-  change: Partial<TransactionRow> = {},
+  change: Partial<TransactionColumns> = {},
 ): string {
   const { database } = store;
   const agent = database.get<AgentRow>("SELECT * FROM agents WHERE id = ?", agentId)!;
@@ -122,7 +123,7 @@ function appendWithdrawal(
     stage: "queued",
     ...change,
   });
-  appendJob(database, agent, row);
+  appendJob(database, agent, transferRow(row));
   return row.id;
 }
 
@@ -131,9 +132,9 @@ function appendWithdrawal(
  */
 export function insertTransaction(
   store: Store,
-  change: Partial<TransactionRow> & { id: string; orderId: string },
-): TransactionRow {
-  const row: TransactionRow = {
+  change: Partial<TransactionColumns> & { id: string; orderId: string },
+): TransactionColumns {
+  const row: TransactionColumns = {
     merchant: "m1",
     operation: "deposit",
     mode: "",
@@ -167,7 +168,7 @@ export function insertTransaction(
     callbackStatus: 3,
     ...change,
   };
-  const names = Object.keys(row) as (keyof TransactionRow)[];
+  const names = Object.keys(row) as (keyof TransactionColumns)[];
   store.database.run(
     `INSERT INTO transactions (${names.join(", ")}) VALUES (${names.map(() => "?").join(", ")})`,
     ...names.map((name) => row[name]),
@@ -185,7 +186,7 @@ export function giveAddress(
     readonly place: number;
     readonly agent: string | null;
   },
-  change: Partial<TransactionRow> = {},
+  change: Partial<TransactionColumns> = {},
 ): void {
   const { id, address, place, agent } = given;
   insertTransaction(store, {
@@ -198,8 +199,19 @@ export function giveAddress(
   store.database.run("INSERT INTO depositAddresses VALUES (?, ?, ?, ?)", address, agent, place, id);
 }
 
-export function readTransaction(store: Store, id: string): TransactionRow {
-  return store.database.get<TransactionRow>("SELECT * FROM transactions WHERE id = ?", id)!;
+export function readTransaction(store: Store, id: string): TransactionColumns {
+  return store.database.get<TransactionColumns>("SELECT * FROM transactions WHERE id = ?", id)!;
+}
+
+/** The columns of a withdrawal, sweep or top-up as the row of its kind. */
+export function transferRow(columns: TransactionColumns): TransferRow {
+  return rowOf(columns) as TransferRow;
+}
+
+/** The columns of a transaction as the hub compares them with an agent's entries. */
+export function requestedRecord(columns: TransactionColumns) {
+  const { receiverAddress: receiver, depositAddress: payer } = columns;
+  return { ...columns, receiver, payer };
 }
 
 export function readAgent(store: Store, id: string): AgentRow {

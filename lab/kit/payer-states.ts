@@ -6,8 +6,9 @@ import { createHash } from "node:crypto";
 import { changePage } from "../../gateway/operator/merchant-page.ts";
 import type { PayerState } from "../../gateway/pages/state.ts";
 import { keepArriving } from "../../gateway/store/arriving.ts";
-import { type DepositCredit, insertDeposit, updateDeposit } from "../../gateway/store/deposits.ts";
+import { type DepositCredit, updateDeposit } from "../../gateway/store/deposits.ts";
 import { keepDetectedPayment, keepFinalPayment } from "../../gateway/store/payments.ts";
+import { insertDeposit } from "../../gateway/store/transactions.ts";
 import { startTestGateway, type TestGateway } from "./gateway-server.ts";
 
 export interface StatesGateway {
@@ -138,11 +139,12 @@ function put(
         currency,
         network,
         amount,
-        amountUnits: `${units}`,
-        receiverAddress: address,
-        depositAddress: address,
+        units: `${units}`,
+        address,
+        payTo: address,
       },
       ...{ tag: "", stage: "waiting", metadata: "", quote, payToken: tokenOf(state), returnUrl },
+      ...{ renews: "", toleranceUnits: "0" },
       ...{
         createdAt: clock.nowMs,
         changedAt: clock.nowMs,
@@ -186,7 +188,7 @@ function put(
         finalBlock: null,
         changedAt: clock.nowMs,
       },
-      amountReceivedUnits: `${counted.reduce((sum, { units }) => sum + units, 0n)}`,
+      receivedUnits: `${counted.reduce((sum, { units }) => sum + units, 0n)}`,
       txHash: counted.length > 0 ? txHash : "",
       ...credit,
     });

@@ -24,7 +24,9 @@ import {
   pairAgent,
   readAgent,
   readTransaction,
+  requestedRecord,
   silentLog,
+  transferRow,
 } from "../../lab/kit/gateway-database.ts";
 
 const network = "xrpl:0";
@@ -75,7 +77,7 @@ const alarms = () =>
   db.store.database.all("SELECT act, subject FROM audit WHERE act LIKE 'alarm %'");
 const named = () => namedOf(db.store.database, readAgent(db.store, keys.id), "run");
 const judge = (id: string, verdict: Parameters<typeof applyVerdict>[3]) =>
-  db.store.write((database) => applyVerdict(chain, database, row(id), verdict));
+  db.store.write((database) => applyVerdict(chain, database, transferRow(row(id)), verdict));
 /** The nodes show that the account was not there so long before the order. */
 const shown = (id: string, beforeMs = 1) =>
   judge(id, {
@@ -98,7 +100,7 @@ const entry = (transactionId: string, change: object = {}) =>
 const around = (id: string): EntryContext => ({
   ...{
     agent: readAgent(db.store, keys.id),
-    row: row(id),
+    row: requestedRecord(row(id)),
     jobAgent: keys.id,
     isSigned: true,
     slot: "1",
@@ -182,7 +184,11 @@ describe("a payout below its account's first sequence", () => {
   it("may be renewed after its end, and one whose slot another transaction used may not", () => {
     const [id, other] = [out(5), out(6)];
     const again = (renews: string) =>
-      checkRenewal(db.store.database, { ...row(renews), renews }, row(renews).contentHash);
+      checkRenewal(
+        db.store.database,
+        { ...row(renews), operation: "withdraw", renews },
+        row(renews).contentHash,
+      );
     expect(again(id)).toMatchObject({ extra: { reason: "open" } });
     db.store.write((database) => {
       updateWithdrawal(database, id, { status: 2, stage: "expired", code: belowEndedCode }, 9_000);

@@ -15,7 +15,7 @@ import { creditDeposit, creditPayments, paymentName } from "../../gateway/operat
 import { listActsOn } from "../../gateway/store/audit.ts";
 import { readChanges } from "../../gateway/store/callback-outbox.ts";
 import { listUnattributed } from "../../gateway/store/credits.ts";
-import type { TransactionRow } from "../../gateway/store/rows.ts";
+import type { TransactionColumns } from "../../gateway/store/rows.ts";
 import { heldUnitsOf } from "../../gateway/store/unswept-balances.ts";
 import { updateWithdrawal } from "../../gateway/store/withdrawals.ts";
 import { insertTransaction } from "../../lab/kit/gateway-database.ts";
@@ -48,7 +48,7 @@ beforeEach(async () => {
 });
 afterEach(() => kit.remove());
 
-const deposit = (orderId: string): TransactionRow => {
+const deposit = (orderId: string): TransactionColumns => {
   const row = kit.rows().find((one) => one.orderId === orderId);
   if (row === undefined) throw new Error(`no deposit ${orderId}`);
   return row;
@@ -102,7 +102,7 @@ describe("a payment that counts for no request", () => {
     const name = paymentName(payment!);
     expect(credit("anna", [name])).toMatchObject({
       ok: true,
-      row: { status: 1, stage: "completed", amountReceivedUnits: `${eth}` },
+      row: { status: 1, stage: "completed", receivedUnits: `${eth}` },
     });
     expect(waiting()).toEqual([]);
     expect(deposit(`unattributed/${lost}`)).toMatchObject({ status: 2, amountReceivedUnits: "0" });
@@ -184,7 +184,7 @@ describe("a payment that counts for no request", () => {
     expect(waiting().map(paymentName)).toContain("0xabc:7");
     expect(credit("dollars", ["0xABC"])).toMatchObject({
       ok: true,
-      row: { status: 1, amountReceivedUnits: "5" },
+      row: { status: 1, receivedUnits: "5" },
     });
     expect(waiting().map(paymentName)).not.toContain("0xabc:7");
     expect(deposit("anna")).toMatchObject({ status: 0, amountReceivedUnits: "0" });
@@ -204,12 +204,12 @@ describe("a payment that counts for no request", () => {
     await kit.orderSoon("bora");
     expect(credit("bora", [paymentName(payment!)])).toMatchObject({
       ok: true,
-      row: { amountReceivedUnits: `${eth / 2n}` },
+      row: { receivedUnits: `${eth / 2n}` },
     });
     expect(waiting()).toEqual([]);
     expect(credit("anna", [paymentName(payment!)])).toMatchObject({
       ok: true,
-      row: { amountReceivedUnits: `${eth}` },
+      row: { receivedUnits: `${eth}` },
     });
   });
 

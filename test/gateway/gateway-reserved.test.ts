@@ -3,9 +3,9 @@
  * wrong sums.
  */
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { insertDeposit } from "../../gateway/store/deposits.ts";
 import { listReserved, mendReserved, ReservedChanges } from "../../gateway/store/reserved.ts";
 import type { Database } from "../../gateway/store/store.ts";
+import { insertDeposit } from "../../gateway/store/transactions.ts";
 import {
   endWithdrawal,
   insertWithdrawal,
@@ -35,19 +35,21 @@ function orderOf(number: number, seeded: SeededRandom) {
     ...({
       id: idOf(number),
       merchant: "m1",
+      operation: "withdraw",
       mode: "auto",
       orderId: `o-${number}`,
+      renews: "",
       contentHash: "00",
     } as const),
     ...{
       currency: seeded.pick(currencies),
       network: seeded.pick(networks),
       amount: "1",
-      amountUnits: `${units}`,
+      units: `${units}`,
     },
     ...{
-      receiverAddress: "0xc",
-      depositAddress: seeded.pick(accounts),
+      receiver: "0xc",
+      payer: seeded.pick(accounts),
       tag: "",
       refundOf: "",
       stage: "queued",
@@ -96,8 +98,7 @@ describe("the reserved sums", () => {
         if (step % 4 === 0) {
           made += 1;
           const order = orderOf(made - 1, seeded);
-          const known = (database: Database) =>
-            listReserved(database, order.depositAddress, order.network);
+          const known = (database: Database) => listReserved(database, order.payer, order.network);
           db.store.write((database) =>
             insertWithdrawal(database, order, ...(made % 2 === 0 ? [known(database)] : [])),
           );
@@ -117,8 +118,17 @@ describe("the reserved sums", () => {
   );
 
   it("count no deposit", () => {
-    const { mode: _mode, ...deposit } = orderOf(1, new SeededRandom(1));
-    insertDeposit(db.store.database, { ...deposit, depositAddress: "0xa", quote: "" });
+    insertDeposit(db.store.database, {
+      ...orderOf(1, new SeededRandom(1)),
+      ...{
+        address: "0xa",
+        payTo: "0xa",
+        quote: "",
+        toleranceUnits: "0",
+        payToken: "",
+        returnUrl: "",
+      },
+    });
     expect(networks.flatMap((network) => listReserved(db.store.database, "0xa", network))).toEqual(
       [],
     );
@@ -128,8 +138,8 @@ describe("the reserved sums", () => {
     const order = {
       ...orderOf(1, new SeededRandom(1)),
       network: "eip155:1",
-      depositAddress: "0xa",
-      amountUnits: "5",
+      payer: "0xa",
+      units: "5",
     };
     const failing = () =>
       db.store.write((database) => {
@@ -148,9 +158,9 @@ describe("the reserved sums", () => {
     const order = {
       ...orderOf(1, new SeededRandom(1)),
       network: "eip155:1",
-      depositAddress: "0xa",
+      payer: "0xa",
       currency: "eth",
-      amountUnits: "5",
+      units: "5",
     };
     insertWithdrawal(db.store.database, order);
     expect(mendReserved(db.store.database)).toBe(0);

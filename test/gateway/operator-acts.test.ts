@@ -14,7 +14,7 @@ import { listDeposits, noteDeposit, showDeposit } from "../../gateway/operator/d
 import { allowAddresses, expireKey, rotateKey } from "../../gateway/operator/keys.ts";
 import { listMerchants, showMerchant, switchMerchant } from "../../gateway/operator/merchants.ts";
 import { readAccount } from "../../gateway/operator/xpub.ts";
-import type { TransactionRow } from "../../gateway/store/rows.ts";
+import type { TransactionColumns } from "../../gateway/store/rows.ts";
 import {
   type GatewayAnswer,
   handmadeToken,
@@ -369,7 +369,7 @@ describe("an account's key is read for its kind and depth", () => {
 
 describe("a deposit that was paid late", () => {
   const expired = async (
-    change: Partial<TransactionRow> = {},
+    change: Partial<TransactionColumns> = {},
     orderId = "order-1",
   ): Promise<string> => {
     const { transactionId } = (await deposit({ orderId })).body;

@@ -356,9 +356,9 @@ describe("the payment page", () => {
   });
 
   it("an amount's two spellings say how many decimals its currency had", () => {
-    expect(decimalOf({ amount: "23.809524", amountUnits: "23809524" })).toBe(6);
-    expect(decimalOf({ amount: "0.5", amountUnits: "500000000000000000" })).toBe(18);
-    expect(decimalOf({ amount: "100", amountUnits: "100000000" })).toBe(6);
-    expect(decimalOf({ amount: "7", amountUnits: "7" })).toBe(0);
+    expect(decimalOf({ amount: "23.809524", units: "23809524" })).toBe(6);
+    expect(decimalOf({ amount: "0.5", units: "500000000000000000" })).toBe(18);
+    expect(decimalOf({ amount: "100", units: "100000000" })).toBe(6);
+    expect(decimalOf({ amount: "7", units: "7" })).toBe(0);
   });
 });

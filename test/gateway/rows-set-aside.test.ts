@@ -29,7 +29,7 @@ import { hasChanges } from "../../gateway/store/callback-outbox.ts";
 import { unattributedOrderOf } from "../../gateway/store/forgotten-addresses.ts";
 import { lastItemPathOf, noteLastItem, takeRepeated } from "../../gateway/store/last-item.ts";
 import { readMerchant } from "../../gateway/store/merchants.ts";
-import type { TransactionRow } from "../../gateway/store/rows.ts";
+import type { DepositRow, TransactionColumns, TransactionRow } from "../../gateway/store/rows.ts";
 import {
   guardedWrite,
   isAside,
@@ -41,6 +41,7 @@ import {
 } from "../../gateway/store/set-aside.ts";
 import { createSignals } from "../../gateway/store/signals.ts";
 import { listedTransactions } from "../../gateway/store/transaction-lists.ts";
+import { rowOf } from "../../gateway/store/transaction-rows.ts";
 import { listCompletions } from "../../gateway/store/transactions.ts";
 import type { WatchedChain } from "../../gateway/watcher/chain.ts";
 import { judgeRequests } from "../../gateway/watcher/payments.ts";
@@ -146,17 +147,21 @@ const listed = (accept?: string): string => {
 };
 
 /** Each reader of a stored row. */
-const readers: Readonly<Record<string, (row: TransactionRow) => unknown>> = {
+const readers: Readonly<Record<string, (row: TransactionColumns) => unknown>> = {
   "the list": () => JSON.parse(listed()),
   "the list as CSV": () => listed("text/csv"),
-  "one record": (row) => writeRecord(row, service, (record) => csvLine(tableForPrograms, record)),
+  "one record": (row) =>
+    writeRecord(rowOf(row), service, (record) => csvLine(tableForPrograms, record)),
   "the operator's list": (row) =>
     listedTransactions(db.store.database, { operations: [row.operation], most: 5 }).map((one) =>
       listedRecord(by, one, service.config),
     ),
   "a page": (row) => {
     const merchant = readMerchant(db.store.database, "m1")!;
-    return renderPage(payerView(service, row, merchant, 0), { language: "en", version: "1" });
+    return renderPage(payerView(service, rowOf(row) as DepositRow, merchant, 0), {
+      language: "en",
+      version: "1",
+    });
   },
   "a callback": ({ id }) => {
     db.store.database.run(
@@ -169,7 +174,7 @@ const readers: Readonly<Record<string, (row: TransactionRow) => unknown>> = {
   },
 };
 const units = { amount: "0", amountUnits: "0" };
-const rows: Readonly<Record<string, Partial<TransactionRow>>> = {
+const rows: Readonly<Record<string, Partial<TransactionColumns>>> = {
   "an amount of 0": units,
   "no request": { ...units, contentHash: "", status: 2, stage: "expired" },
   "no address": { receiverAddress: "", depositAddress: "" },

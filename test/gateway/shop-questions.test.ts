@@ -10,7 +10,7 @@ import { startCallbacks } from "../../gateway/callbacks/callbacks.ts";
 import { tellChanges } from "../../gateway/callbacks/outbox.ts";
 import { fiatValueOf } from "../../gateway/prices/value.ts";
 import type { Prices } from "../../gateway/service.ts";
-import type { TransactionRow } from "../../gateway/store/rows.ts";
+import type { TransactionColumns, TransactionRow } from "../../gateway/store/rows.ts";
 import {
   receiver,
   startTestGateway,
@@ -364,7 +364,7 @@ describe("the fiat value of a record", () => {
     amountUnits: `${eth / 3n}`,
     amountReceivedUnits: "0",
   } as const;
-  const valued = (change: Partial<TransactionRow>, stale: readonly string[] = []): unknown => {
+  const valued = (change: Partial<TransactionColumns>, stale: readonly string[] = []): unknown => {
     const text = fiatValueOf(
       { ...row, ...change },
       { currencies: gateway.service.config.currencies, prices: prices(stale) },

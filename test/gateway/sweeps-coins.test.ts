@@ -58,18 +58,18 @@ function ended(network: string, amountUnits: bigint, status: 1 | 2): void {
         id: sweep,
         merchant: "m1",
         operation: "sweep",
-        mode: "",
         orderId: "s1",
         amount: "1",
       },
       ...{
-        amountUnits: `${amountUnits}`,
+        units: `${amountUnits}`,
         contentHash: "00",
-        receiverAddress: hotWallet,
+        payer: address,
+        receiver: hotWallet,
         tag: "",
         stage: "queued",
       },
-      ...{ metadata: "", createdAt: 1, changedAt: 1, expiresAt: 2 },
+      ...{ placeText: "", createdAt: 1, changedAt: 1, expiresAt: 2 },
     });
     const how = {
       status,

@@ -11,7 +11,7 @@ import { FaultBook } from "../../gateway/faults/book.ts";
 import { recoveryOffer } from "../../gateway/recovery/offer.ts";
 import { insertDepositAddress } from "../../gateway/store/deposit-addresses.ts";
 import { keepFinalPayment } from "../../gateway/store/payments.ts";
-import type { RecoveryRow, TransactionRow } from "../../gateway/store/rows.ts";
+import type { RecoveryRow, TransactionColumns } from "../../gateway/store/rows.ts";
 import { createSignals } from "../../gateway/store/signals.ts";
 import { insertSignature } from "../../gateway/store/signatures.ts";
 import { insertSlot } from "../../gateway/store/slots.ts";
@@ -160,22 +160,22 @@ function paidTo(number: number, units = 5_000_000n): string {
   return address;
 }
 
-const ordered = (address: string): readonly TransactionRow[] =>
+const ordered = (address: string): readonly TransactionColumns[] =>
   db.store.database.all(
     "SELECT * FROM transactions WHERE operation = 'sweep' AND depositAddress = ? ORDER BY rowid",
     address,
   );
-const newest = (address: string): TransactionRow => ordered(address).at(-1)!;
+const newest = (address: string): TransactionColumns => ordered(address).at(-1)!;
 const notes = () =>
   listSweepNotes(db.store.database, network).map(({ address, reason }) => [address, reason]);
-const jobOf = ({ id }: TransactionRow): Job =>
+const jobOf = ({ id }: TransactionColumns): Job =>
   JSON.parse(
     db.store.database.get<{ text: string }>("SELECT text FROM jobs WHERE transactionId = ?", id)!
       .text,
   ) as Job;
 
 /** As the hub takes its agent's word: signed on this slot, and out. */
-function signs({ id, depositAddress: account }: TransactionRow, slot: string): void {
+function signs({ id, depositAddress: account }: TransactionColumns, slot: string): void {
   db.store.write((database) => {
     insertSlot(database, { network, account, slot }, id);
     insertSignature(database, {
@@ -194,7 +194,7 @@ function signs({ id, depositAddress: account }: TransactionRow, slot: string): v
   });
 }
 
-function completes({ id }: TransactionRow): void {
+function completes({ id }: TransactionColumns): void {
   const how = {
     status: 1,
     stage: "completed",
@@ -208,7 +208,7 @@ function completes({ id }: TransactionRow): void {
 }
 
 /** As the hub takes `expired` of a sweep that is unreachable here. */
-function ends({ id }: TransactionRow): void {
+function ends({ id }: TransactionColumns): void {
   db.store.write((database) =>
     updateWithdrawal(
       database,
@@ -359,7 +359,7 @@ describe("a sweep that the chain cannot reach", () => {
 describe("the slot of an ended sweep", () => {
   async function endedAtOne(): Promise<{
     readonly address: string;
-    readonly sweep: TransactionRow;
+    readonly sweep: TransactionColumns;
   }> {
     const address = paidTo(1);
     await passes();

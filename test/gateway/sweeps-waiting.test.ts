@@ -5,7 +5,7 @@
  */
 import { beforeEach, describe, expect, it } from "vitest";
 import type { UnusableCoin } from "../../chains/nodes.ts";
-import type { TransactionRow } from "../../gateway/store/rows.ts";
+import type { TransactionColumns } from "../../gateway/store/rows.ts";
 import { createSignals } from "../../gateway/store/signals.ts";
 import { listSweepNotes } from "../../gateway/store/sweeps.ts";
 import { keepNativeCoins, unsweptBalanceOf } from "../../gateway/store/unswept-balances.ts";
@@ -75,8 +75,8 @@ beforeEach(async () => {
   });
 });
 
-const ordered = (operation: "sweep" | "topup"): readonly TransactionRow[] =>
-  db.store.database.all<TransactionRow>(
+const ordered = (operation: "sweep" | "topup"): readonly TransactionColumns[] =>
+  db.store.database.all<TransactionColumns>(
     "SELECT * FROM transactions WHERE operation = ? ORDER BY rowid",
     operation,
   );
@@ -124,8 +124,8 @@ describe("a sweep of a token", () => {
     const at = depositAddress("a deposit address");
     await pays(at, 50_000_000n);
     await comesTo(() => ordered("topup").length > 0);
-    const [topUp] = ordered("topup") as [TransactionRow];
-    const [sweep] = ordered("sweep") as [TransactionRow];
+    const [topUp] = ordered("topup") as [TransactionColumns];
+    const [sweep] = ordered("sweep") as [TransactionColumns];
     expect([
       sweep.stage,
       sweep.amountUnits,
@@ -184,7 +184,7 @@ describe("a top-up that no block took", () => {
     const at = depositAddress("a deposit address");
     await pays(at, 50_000_000n);
     await comesTo(() => ordered("topup").length > 0);
-    const [topUp] = ordered("topup") as [TransactionRow];
+    const [topUp] = ordered("topup") as [TransactionColumns];
     const attempt = sign(topUp.id);
     outlive(attempt);
     await until(() => isVoid(attempt.txHash));
@@ -305,7 +305,7 @@ describe("a sweep of the coin", () => {
     await comesTo(
       () => ordered("sweep").length > 0 && listSweepNotes(db.store.database, network).length > 0,
     );
-    const [sweep] = ordered("sweep") as [TransactionRow];
+    const [sweep] = ordered("sweep") as [TransactionColumns];
     // 277 bytes at 1,000 sun each, and no activation: the hot wallet is there.
     expect(sweep).toMatchObject({
       depositAddress: rich.address,

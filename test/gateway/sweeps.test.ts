@@ -9,7 +9,7 @@ import { sweepOf } from "../../gateway/config/sweep-settings.ts";
 import { insertDepositAddress } from "../../gateway/store/deposit-addresses.ts";
 import { keepDetectedPayment, keepFinalPayment } from "../../gateway/store/payments.ts";
 import { mendReserved } from "../../gateway/store/reserved.ts";
-import type { TransactionRow } from "../../gateway/store/rows.ts";
+import type { TransactionColumns } from "../../gateway/store/rows.ts";
 import {
   listSweepable,
   listToppingUp,
@@ -97,8 +97,8 @@ const rowOf = (at: string, currency: string): SweepableRow | undefined =>
     (row) => row.address === at && row.currency === currency,
   );
 
-const open = (): readonly TransactionRow[] =>
-  db.store.database.all<TransactionRow>(
+const open = (): readonly TransactionColumns[] =>
+  db.store.database.all<TransactionColumns>(
     "SELECT * FROM transactions WHERE operation IN ('sweep', 'topup') AND status = 0",
   );
 
@@ -113,7 +113,7 @@ function order(row: SweepableRow, amountUnits: bigint, topUpUnits: bigint): void
   db.store.write((database) => orderSweep(database, wanted, ordering));
 }
 
-function ends(row: TransactionRow, status: 1 | 2, feeUnits: bigint): void {
+function ends(row: Pick<TransactionColumns, "id">, status: 1 | 2, feeUnits: bigint): void {
   const how = {
     status,
     stage: "x",
@@ -297,7 +297,7 @@ describe("an order", () => {
     db.store.database.run(`DELETE FROM jobs WHERE ${ofSweeps}`);
     expect(listToppingUp(db.store.database, network)).toHaveLength(2);
     const waiting = [...listToppingUp(db.store.database, network)].sort((a, b) =>
-      a.depositAddress < b.depositAddress ? -1 : 1,
+      a.payer < b.payer ? -1 : 1,
     );
     const [one, two] = waiting.map((sweep) => topUpOf(db.store.database, sweep)!);
     db.store.write((database) => goOn(database, network, { run, nowMs: 30 }));
@@ -313,7 +313,7 @@ describe("an order", () => {
     );
     db.store.write((database) => goOn(database, network, { run, nowMs: 30 }));
     db.store.write((database) => goOn(database, network, { run, nowMs: 30 }));
-    const sweeps = db.store.database.all<TransactionRow>(
+    const sweeps = db.store.database.all<TransactionColumns>(
       "SELECT * FROM transactions WHERE operation = 'sweep' ORDER BY depositAddress",
     );
     expect(sweeps.map(({ status, stage, code }) => [status, stage, code])).toEqual([
@@ -393,7 +393,7 @@ describe("a sweep's worth", () => {
       ...over,
     });
   const failed = (code: string, changedAt = 0) => ({
-    last: { status: 2, code, changedAt } as TransactionRow,
+    last: { status: 2, code, changedAt } as TransactionColumns,
   });
 
   it("is judged before the chain is asked, each no beside its twin", () => {

@@ -27,7 +27,7 @@ import type { AgentRow } from "../../gateway/store/rows.ts";
 import type { ChainStatus } from "../../gateway/watcher/chain-status.ts";
 import type { Watcher } from "../../gateway/watcher/watcher.ts";
 import { makeJob } from "../../gateway/withdrawals/jobs.ts";
-import { insertTransaction, pairAgent } from "../../lab/kit/gateway-database.ts";
+import { insertTransaction, pairAgent, transferRow } from "../../lab/kit/gateway-database.ts";
 import { startTestGateway, type TestGateway } from "../../lab/kit/gateway-server.ts";
 import { until } from "../support/until.ts";
 
@@ -257,7 +257,7 @@ describe("a gateway that is in trouble", () => {
       store.database.run("UPDATE agents SET caughtUp = 'this run'");
       const { database } = store;
       store.write(() =>
-        makeJob(database, readAgent(database, agent.id) as AgentRow, row, "this run"),
+        makeJob(database, readAgent(database, agent.id) as AgentRow, transferRow(row), "this run"),
       );
       store.database.run("UPDATE agents SET lockedCode = 'LEDGER_DAMAGED'");
       store.database.run(

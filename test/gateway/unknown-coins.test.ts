@@ -255,7 +255,11 @@ describe("a payout whose coin no node has shown for a day", () => {
   it("may be renewed, and one that the chain has ended in another way may not", async () => {
     const id = await endedAt(dayMinutes);
     const again = (renews: string) =>
-      checkRenewal(db.store.database, { ...row(id), renews }, row(id).contentHash);
+      checkRenewal(
+        db.store.database,
+        { ...row(id), operation: "withdraw", renews },
+        row(id).contentHash,
+      );
     expect(again(id)).toMatchObject({ id });
     const other = out(2);
     db.store.write((database) =>
@@ -269,7 +273,7 @@ describe("a payout whose coin no node has shown for a day", () => {
     const { orderId, contentHash } = row(other);
     const refused = checkRenewal(
       db.store.database,
-      { ...row(other), orderId, renews: other },
+      { ...row(other), operation: "withdraw", orderId, renews: other },
       contentHash,
     );
     expect(refused).toMatchObject({ code: "not_renewable", extra: { reason: "signed" } });

@@ -236,7 +236,7 @@ function aroundOf(
     id: transactionId,
     operation: "sweep",
     network: known,
-    depositAddress: account,
+    payer: account,
     status: 0,
     stage: "queued",
     code: "",
@@ -245,7 +245,7 @@ function aroundOf(
     agent: { id: "a", accounts: "[]", nextDepositIndex: 0 },
     row: {
       ...asked,
-      receiverAddress: kind === "decision" ? "" : receiver,
+      receiver: kind === "decision" ? "" : receiver,
       createdAt,
     } as EntryContext["row"],
     ...{

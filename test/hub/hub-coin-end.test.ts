@@ -8,7 +8,12 @@ import { namedOf } from "../../gateway/hub/session.ts";
 import { insertSignature } from "../../gateway/store/signatures.ts";
 import { keepUnknownCoin } from "../../gateway/store/unknown-coins.ts";
 import { updateWithdrawal } from "../../gateway/store/withdrawals.ts";
-import { askWithdrawal, readAgent, readTransaction } from "../../lab/kit/gateway-database.ts";
+import {
+  askWithdrawal,
+  readAgent,
+  readTransaction,
+  requestedRecord,
+} from "../../lab/kit/gateway-database.ts";
 import { db, eachTestItsHub, keys } from "../support/hub-server.ts";
 
 eachTestItsHub();
@@ -49,7 +54,7 @@ function stuck(hours: number): string {
 const around = (id: string, isCoinGone: boolean): EntryContext => ({
   ...{
     agent: readAgent(db.store, keys.id),
-    row: readTransaction(db.store, id),
+    row: requestedRecord(readTransaction(db.store, id)),
     jobAgent: keys.id,
     isSigned: true,
     slot: "1",

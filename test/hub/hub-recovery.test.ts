@@ -15,6 +15,7 @@ import {
   readAgent,
   readTransaction,
   receiver,
+  transferRow,
 } from "../../lab/kit/gateway-database.ts";
 import { type EntryBody, headAt, type LinkAgent, statementOf } from "../../lab/kit/link-agent.ts";
 import { isJobSignature, signJob } from "../../protocol/envelope.ts";
@@ -584,7 +585,9 @@ describe("a job that was lost", () => {
       mode: "auto",
     } as const;
     const row = insertTransaction(db.store, { ...place, ...content });
-    db.store.write((database) => makeJob(database, readAgent(db.store, keys.id), row, "first run"));
+    db.store.write((database) =>
+      makeJob(database, readAgent(db.store, keys.id), transferRow(row), "first run"),
+    );
     const kept = askedFor({}, gateway.privateKey, { sequence: 0 });
     const agent = await stating([
       kept,
@@ -636,7 +639,9 @@ describe("a withdrawal that is asked for", () => {
       mode: "auto",
       receiverAddress: receiver,
     });
-    db.store.write((database) => makeJob(database, readAgent(db.store, keys.id), row, "first run"));
+    db.store.write((database) =>
+      makeJob(database, readAgent(db.store, keys.id), transferRow(row), "first run"),
+    );
     expect(db.store.database.get("SELECT sequence, text FROM jobs")).toEqual({
       sequence: -1,
       text: "",
@@ -655,7 +660,7 @@ describe("a withdrawal that is asked for", () => {
       receiverAddress: receiver,
     });
     db.store.write((database) =>
-      makeJob(database, readAgent(db.store, keys.id), next, "first run"),
+      makeJob(database, readAgent(db.store, keys.id), transferRow(next), "first run"),
     );
     expect(readAgent(db.store, keys.id).jobSequence).toBe(2);
   });

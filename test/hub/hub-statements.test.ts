@@ -4,7 +4,7 @@
  */
 import { describe, expect, it } from "vitest";
 import { type EntryContext, effectOf } from "../../gateway/hub/effect.ts";
-import type { SignatureRow, TransactionRow } from "../../gateway/store/rows.ts";
+import type { SignatureRow, TransactionColumns } from "../../gateway/store/rows.ts";
 import {
   accountsText,
   askWithdrawal,
@@ -13,6 +13,7 @@ import {
   readAgent,
   readTransaction,
   receiver,
+  requestedRecord,
 } from "../../lab/kit/gateway-database.ts";
 import { type EntryBody, hashAt, headAt, statementOf } from "../../lab/kit/link-agent.ts";
 import { parseJob } from "../../protocol/payloads.ts";
@@ -367,15 +368,17 @@ describe("statements", () => {
 });
 
 describe("effect of an entry", () => {
-  const row = (change: Partial<TransactionRow> = {}): TransactionRow =>
-    insertTransaction(db.store, {
-      id: "5".repeat(32),
-      orderId: "o",
-      operation: "withdraw",
-      mode: "manual",
-      stage: "awaiting_approval",
-      ...change,
-    });
+  const row = (change: Partial<TransactionColumns> = {}) =>
+    requestedRecord(
+      insertTransaction(db.store, {
+        id: "5".repeat(32),
+        orderId: "o",
+        operation: "withdraw",
+        mode: "manual",
+        stage: "awaiting_approval",
+        ...change,
+      }),
+    );
   const around = (change: Partial<EntryContext>): EntryContext => ({
     agent: { id: keys.id, accounts: accountsText(keys.hotWalletAddress), nextDepositIndex: 0 },
     row: null,
@@ -396,7 +399,7 @@ describe("effect of an entry", () => {
     const effect = effectOf(entry(decision("5".repeat(32), "approved")), around({ row: row() }));
     expect(effect).toEqual({
       kind: "answer",
-      change: { stage: "queued", code: "", receiverAddress: receiver },
+      change: { stage: "queued", code: "", receiver },
     });
   });
 
@@ -406,14 +409,10 @@ describe("effect of an entry", () => {
       "contradiction",
     );
     expect(
-      effectOf(
-        entry(decision(other.id, "approved")),
-        around({ row: { ...other, receiverAddress: receiver } }),
-      ).kind,
+      effectOf(entry(decision(other.id, "approved")), around({ row: { ...other, receiver } })).kind,
     ).toBe("answer");
     expect(
-      effectOf(entry(signed(other.id, "1")), around({ row: { ...other, receiverAddress: "" } }))
-        .kind,
+      effectOf(entry(signed(other.id, "1")), around({ row: { ...other, receiver: "" } })).kind,
     ).toBe("contradiction");
     expect(effectOf(entry(signed(other.id, "1")), around({ row: other })).kind).toBe("sign");
     expect(

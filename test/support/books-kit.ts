@@ -9,7 +9,7 @@ import { good, type Result } from "../../base/result.ts";
 import { closeBooks } from "../../gateway/books/closing.ts";
 import type { BookNodes, ClosingOptions } from "../../gateway/books/compare.ts";
 import { amountWords, type ClosingResult } from "../../gateway/books/keeping.ts";
-import type { TransactionRow } from "../../gateway/store/rows.ts";
+import type { TransactionColumns } from "../../gateway/store/rows.ts";
 import {
   type AgentKeys,
   askWithdrawal,
@@ -131,7 +131,7 @@ function nextId(): string {
 
 /** A deposit address, with the request it was given out for. */
 export function issue(
-  change: Partial<TransactionRow> = {},
+  change: Partial<TransactionColumns> = {},
   isOurs = true,
 ): { readonly id: string; readonly address: string } {
   const id = nextId();
@@ -178,10 +178,10 @@ export function pay(
 }
 
 type Ended = Pick<
-  TransactionRow,
+  TransactionColumns,
   "operation" | "currency" | "depositAddress" | "receiverAddress" | "amountUnits" | "feeUnits"
 > &
-  Partial<TransactionRow>;
+  Partial<TransactionColumns>;
 
 /** A withdrawal, sweep or top-up that ended on the chain, as the database holds it. */
 export function keepEnded(row: Ended): string {
@@ -248,7 +248,7 @@ export function payout(
   currency: string,
   units: bigint,
   fee: bigint,
-  change: Partial<TransactionRow> = {},
+  change: Partial<TransactionColumns> = {},
 ): string {
   chain.move(agent.hotWalletAddress, currency, -units);
   chain.move(agent.hotWalletAddress, "eth", -fee);
@@ -286,7 +286,7 @@ export function outgoingForeign(currency: string, units: bigint, fee: bigint): s
 }
 
 /** A withdrawal that is signed and has not ended. */
-export function signed(number: number, change: Partial<TransactionRow> = {}): string {
+export function signed(number: number, change: Partial<TransactionColumns> = {}): string {
   const id = askWithdrawal(db.store, agent.id, 1_000 + number, {
     network,
     stage: "broadcast",

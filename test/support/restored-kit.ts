@@ -21,7 +21,7 @@ import {
 } from "../../gateway/store/address-marks.ts";
 import { copyStore } from "../../gateway/store/copy.ts";
 import { addReceivingKey } from "../../gateway/store/receiving-keys.ts";
-import type { PaymentRow, TransactionRow } from "../../gateway/store/rows.ts";
+import type { PaymentRow, TransactionColumns } from "../../gateway/store/rows.ts";
 import { createSignals } from "../../gateway/store/signals.ts";
 import { createStore, openStore, type Store } from "../../gateway/store/store.ts";
 import { startWatcher, type Watcher } from "../../gateway/watcher/watcher.ts";
@@ -230,7 +230,7 @@ export class RestoredKit {
     await until(() => this.service.readAt(network) === since);
   }
 
-  rows(): readonly TransactionRow[] {
+  rows(): readonly TransactionColumns[] {
     return this.store.database.all(
       "SELECT * FROM transactions WHERE operation = 'deposit' ORDER BY orderId",
     );

@@ -4,7 +4,7 @@
  */
 import { afterEach, beforeEach, expect } from "vitest";
 import { unpairAgent } from "../../gateway/operator/accounts.ts";
-import type { AgentRow, JobRow, TransactionRow } from "../../gateway/store/rows.ts";
+import type { AgentRow, JobRow, TransactionColumns } from "../../gateway/store/rows.ts";
 import { updateWithdrawal } from "../../gateway/store/withdrawals.ts";
 import {
   type GatewayAnswer,
@@ -51,7 +51,7 @@ export async function ready(): Promise<void> {
 
 export const db = () => gateway.service.store.database;
 export const row = (id: string) =>
-  db().get<TransactionRow>("SELECT * FROM transactions WHERE id = ?", id);
+  db().get<TransactionColumns>("SELECT * FROM transactions WHERE id = ?", id);
 export const agentRow = () =>
   db().get<AgentRow>("SELECT * FROM agents WHERE unpairedAt IS NULL") as AgentRow;
 export const countOf = (table: string) =>

@@ -15,7 +15,7 @@ import { applyStatements } from "../../gateway/hub/statements.ts";
 import { keepCaughtUp } from "../../gateway/recovery/catch-up.ts";
 import { endedIds, recoveryOffer } from "../../gateway/recovery/offer.ts";
 import { beginRecovery, recoveryOf } from "../../gateway/recovery/recovery.ts";
-import type { AgentRow, TransactionRow } from "../../gateway/store/rows.ts";
+import type { AgentRow, TransactionColumns } from "../../gateway/store/rows.ts";
 import { openStore, type Store } from "../../gateway/store/store.ts";
 import { makeJob, numberJobs } from "../../gateway/withdrawals/jobs.ts";
 import { contentHashOf } from "../../gateway/withdrawals/withdrawals.ts";
@@ -26,6 +26,7 @@ import {
   readAgent,
   readTransaction,
   silentLog,
+  transferRow,
 } from "../../lab/kit/gateway-database.ts";
 import { callLevel } from "../../lab/kit/level-reader.ts";
 import {
@@ -113,7 +114,7 @@ export class SignerAndGateway {
     return readAgent(this.store, agentId);
   }
 
-  row(transactionId: string): TransactionRow | undefined {
+  row(transactionId: string): TransactionColumns | undefined {
     return readTransaction(this.store, transactionId);
   }
 
@@ -136,7 +137,7 @@ export class SignerAndGateway {
   }
 
   /** The shop asks, once or again, and the job reaches the signer. */
-  order(orderId: string, change: Partial<TransactionRow> = {}): string {
+  order(orderId: string, change: Partial<TransactionColumns> = {}): string {
     const id = transactionIdOf({ merchant, operation: "withdraw", orderId });
     const place = {
       id,
@@ -173,7 +174,7 @@ export class SignerAndGateway {
           contentHash,
           ...change,
         });
-        makeJob(database, this.agent, row, run);
+        makeJob(database, this.agent, transferRow(row), run);
       });
     }
     this.deliver();
@@ -193,7 +194,7 @@ export class SignerAndGateway {
   }
 
   /** From an order to released bytes. */
-  pay(orderId: string, change: Partial<TransactionRow> = {}): string {
+  pay(orderId: string, change: Partial<TransactionColumns> = {}): string {
     const id = this.order(orderId, change);
     this.kit.ask("sign", { transactionId: id, txParams });
     this.acknowledge();

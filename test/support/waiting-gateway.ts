@@ -7,7 +7,7 @@ import { afterEach, beforeEach } from "vitest";
 import { marginMs } from "../../chains/tron/expiry-exclusion.ts";
 import { tron } from "../../chains/tron/family.ts";
 import type { GatewayConfig, GatewayCurrency } from "../../gateway/config/config.ts";
-import type { SignatureRow, TransactionRow } from "../../gateway/store/rows.ts";
+import type { SignatureRow, TransactionColumns } from "../../gateway/store/rows.ts";
 import { createSignals } from "../../gateway/store/signals.ts";
 import { startWatcher, type Watcher, type WatcherOptions } from "../../gateway/watcher/watcher.ts";
 import {
@@ -153,7 +153,7 @@ interface Attempt {
 }
 
 /** A withdrawal of five coins or tokens, with its job and its slot; `number` makes its id. */
-export function withdrawal(number: number, change: Partial<TransactionRow> = {}): string {
+export function withdrawal(number: number, change: Partial<TransactionColumns> = {}): string {
   const id = askWithdrawal(db.store, keys.id, number, {
     ...{ network, currency: "trx", amount: "5", amountUnits: "5000000", receiverAddress: receiver },
     ...{ depositAddress: sender.address, stage: "signed" },
@@ -202,7 +202,7 @@ export function addAttempt(
   database.run("INSERT OR IGNORE INTO slots VALUES (?, ?, ?, ?)", network, account, slot, id);
 }
 
-export const row = (id: string): TransactionRow => readTransaction(db.store, id);
+export const row = (id: string): TransactionColumns => readTransaction(db.store, id);
 export const signature = (txHash: string): SignatureRow =>
   db.store.database.get<SignatureRow>("SELECT * FROM signatures WHERE txHash = ?", txHash)!;
 export const isVoid = (txHash: string): boolean => signature(txHash).voidAt !== null;

@@ -5,7 +5,7 @@
 import { afterEach, beforeEach } from "vitest";
 import { depositAddressOf } from "../../chains/evm/address.ts";
 import type { GatewayChain, GatewayConfig, GatewayCurrency } from "../../gateway/config/config.ts";
-import type { PaymentRow, TransactionRow } from "../../gateway/store/rows.ts";
+import type { PaymentRow, TransactionColumns } from "../../gateway/store/rows.ts";
 import { createSignals } from "../../gateway/store/signals.ts";
 import { startWatcher, type Watcher } from "../../gateway/watcher/watcher.ts";
 import {
@@ -156,7 +156,7 @@ export const counting =
 
 export function signedWithdrawal(
   number: number,
-  change: Partial<TransactionRow> = {},
+  change: Partial<TransactionColumns> = {},
   nonce = number,
 ): string {
   const id = askWithdrawal(db.store, keys.id, number, { stage: "signed", ...change });
@@ -217,7 +217,7 @@ export const tokenPayment = (
       ...transfer,
     })),
   });
-export const row = (id: string): TransactionRow => readTransaction(db.store, id);
+export const row = (id: string): TransactionColumns => readTransaction(db.store, id);
 export const audit = (): string[] =>
   db.store.database.all<{ act: string }>("SELECT act FROM audit").map((one) => one.act);
 export const payments = (): PaymentRow[] =>
@@ -226,7 +226,7 @@ export const payments = (): PaymentRow[] =>
 /** A deposit request for 1 ETH (or 5 usd) at the xpub's address of this index. */
 export function request(
   index: number,
-  change: Partial<TransactionRow> = {},
+  change: Partial<TransactionColumns> = {},
 ): { id: string; address: string } {
   const address = depositAddressOf(depositXpub, index);
   const { id = (index + 1).toString(16).padStart(32, "d") } = change;

@@ -79,7 +79,6 @@ function signedPayouts(count: number): void {
         ...{
           id: idOf(number),
           merchant: "m1",
-          mode: "auto",
           orderId: `o-${number}`,
           contentHash: "00",
           currency: "eth",
@@ -87,13 +86,14 @@ function signedPayouts(count: number): void {
         },
         ...{
           amount: "1",
-          amountUnits: `${number}`,
-          receiverAddress: "0xc",
-          depositAddress: account,
+          units: `${number}`,
+          receiver: "0xc",
+          payer: account,
           tag: "",
           stage: "broadcast",
         },
         ...{ createdAt: number, changedAt: number, expiresAt: 10_000_000, metadata: "" },
+        ...({ operation: "withdraw", mode: "auto", renews: "", refundOf: "" } as const),
       });
       insertSlot(database, { network, account, slot: `${number}` }, idOf(number));
       insertSignature(database, {

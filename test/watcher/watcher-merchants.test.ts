@@ -11,7 +11,7 @@ import {
   listUntoldOutgoing,
 } from "../../gateway/store/outgoing-transactions.ts";
 import { mendReserved } from "../../gateway/store/reserved.ts";
-import type { TransactionRow } from "../../gateway/store/rows.ts";
+import type { TransactionColumns } from "../../gateway/store/rows.ts";
 import { insertSignature } from "../../gateway/store/signatures.ts";
 import { writePlace } from "../../gateway/store/sweeps.ts";
 import { correctUnsweptBalances, unsweptBalanceOf } from "../../gateway/store/unswept-balances.ts";
@@ -50,7 +50,7 @@ function names(
   agent: AgentKeys,
   number: number,
   txHash: string,
-  change: Partial<TransactionRow> = {},
+  change: Partial<TransactionColumns> = {},
 ): string {
   const orderId = number.toString(16).padStart(32, "e"); // as a top-up names its sweep
   const id = askWithdrawal(db.store, agent.id, number, { stage: "signed", orderId, ...change });

@@ -19,7 +19,7 @@ import { listHotWalletMoves } from "../../gateway/store/book-moves.ts";
 import { currencyHoldOf } from "../../gateway/store/currency-holds.ts";
 import { movedOf } from "../../gateway/store/moved-payments.ts";
 import { mendReserved } from "../../gateway/store/reserved.ts";
-import type { TransactionRow } from "../../gateway/store/rows.ts";
+import type { TransactionColumns } from "../../gateway/store/rows.ts";
 import { listSweepable, sweepingUnits } from "../../gateway/store/sweeps.ts";
 import {
   correctUnsweptBalances,
@@ -79,7 +79,7 @@ const look: MovedLook = async (asked, attempts) => {
 };
 
 /** Orders the sweep of a deposit that a block has paid, as a pass of the sweeps does. */
-function order(address: string): TransactionRow {
+function order(address: string): TransactionColumns {
   const { database } = db.store;
   const found = listSweepable(database, network).find(
     (one) => one.address === address && one.currency === "usd",
@@ -88,7 +88,7 @@ function order(address: string): TransactionRow {
   db.store.write((writing) =>
     orderSweep(writing, wanted, { run, nowMs: 10, lifetimeMs: 3_600_000 }),
   );
-  return database.get<TransactionRow>(
+  return database.get<TransactionColumns>(
     "SELECT * FROM transactions WHERE operation = 'sweep' AND depositAddress = ?",
     address,
   )!;
@@ -96,7 +96,7 @@ function order(address: string): TransactionRow {
 
 /** The sweep's first attempt is signed at the deposit address, and a block has it with these. */
 function mineSweep(
-  { id, depositAddress: from }: TransactionRow,
+  { id, depositAddress: from }: TransactionColumns,
   transfers: readonly { to: string; units: bigint }[],
 ): void {
   const sql = "INSERT INTO signatures VALUES (?, 1, ?, ?, ?, '0', ?, '21000', 1, 0, '', NULL, 0)";
@@ -120,7 +120,7 @@ function mineSweep(
 }
 
 /** A deposit of 5 usd and its sweep, of which the token kept a fee. */
-async function stuckSweep(): Promise<TransactionRow> {
+async function stuckSweep(): Promise<TransactionColumns> {
   db.store.database.run("UPDATE agents SET caughtUp = ?", run);
   callLevel(db.store.database, run);
   db.store.write((database) => keepNativeCoins(database, new Map([[network, "eth"]])));
@@ -153,7 +153,7 @@ const no = (detail: RegExp) => ({
 });
 
 /** The sums at the address and on their way from it, as the gateway has them. */
-const sumsOf = ({ merchant, depositAddress }: TransactionRow): readonly bigint[] => [
+const sumsOf = ({ merchant, depositAddress }: TransactionColumns): readonly bigint[] => [
   unsweptBalanceOf(db.store.database, depositAddress, network, "usd"),
   sweepingUnits(db.store.database, merchant, "usd", 1_000),
 ];

@@ -20,6 +20,7 @@ import { listHotWalletMoves } from "../../gateway/store/book-moves.ts";
 import { currencyHoldOf, resumeCurrency } from "../../gateway/store/currency-holds.ts";
 import { movedOf } from "../../gateway/store/moved-payments.ts";
 import { listReserved, mendReserved } from "../../gateway/store/reserved.ts";
+import { rowOf } from "../../gateway/store/transaction-rows.ts";
 import { updateWithdrawal } from "../../gateway/store/withdrawals.ts";
 import { nodeLog } from "../../gateway/watcher/node-log.ts";
 import { readAgent, receiver, silentLog } from "../../lab/kit/gateway-database.ts";
@@ -176,10 +177,12 @@ describe("withdrawals moved", () => {
       },
       amountReceivedUnits: "4950000",
     });
-    expect(recordOf(row(id), { config: config(), confirmations: () => null })).toMatchObject({
-      received: "4.95",
-      amount: "5",
-    });
+    expect(recordOf(rowOf(row(id)), { config: config(), confirmations: () => null })).toMatchObject(
+      {
+        received: "4.95",
+        amount: "5",
+      },
+    );
     const { database } = db.store;
     expect(listReserved(database, keys.hotWalletAddress, network)).toEqual([
       expect.objectContaining({ currency: "usd", withdrawals: 0, units: "0" }),
@@ -202,9 +205,9 @@ describe("withdrawals moved", () => {
     const id = await stuck(0, [...fee, { to: outsider, units: 1n }]);
     expect(await ends(id, { receivedUnits: units })).toMatchObject({ ok: true });
     expect(row(id)).toMatchObject({ status: 1, stage: "completed", code: "" });
-    expect(recordOf(row(id), { config: config(), confirmations: () => null })).not.toHaveProperty(
-      "received",
-    );
+    expect(
+      recordOf(rowOf(row(id)), { config: config(), confirmations: () => null }),
+    ).not.toHaveProperty("received");
   });
 
   it("is harmless twice with the same units, and refused with others", async () => {

@@ -20,7 +20,7 @@ import type { Operator } from "../../gateway/operator/accounts.ts";
 import { keepReorged, revokeReorged } from "../../gateway/operator/revoking.ts";
 import { keepCompared } from "../../gateway/store/address-states.ts";
 import { readChanges } from "../../gateway/store/callback-outbox.ts";
-import type { TransactionRow } from "../../gateway/store/rows.ts";
+import type { TransactionColumns } from "../../gateway/store/rows.ts";
 import { listedTransactions } from "../../gateway/store/transaction-lists.ts";
 import { correctUnsweptBalances, heldUnitsOf } from "../../gateway/store/unswept-balances.ts";
 import { newDepositMemory } from "../../gateway/watcher/deposit-memory.ts";
@@ -78,7 +78,7 @@ class Blocks {
   #clock = 1_000_000_000;
   #memory: ReturnType<typeof newDepositMemory>;
 
-  constructor({ network, address }: Cell, change: Partial<TransactionRow> = {}) {
+  constructor({ network, address }: Cell, change: Partial<TransactionColumns> = {}) {
     this.network = network;
     this.address = address;
     this.#memory = newDepositMemory(network);
@@ -158,7 +158,7 @@ class Blocks {
     await scan(chain, () => ({ head: top, final: top, askedAt: this.#clock }), this.#memory);
   }
 
-  get row(): TransactionRow {
+  get row(): TransactionColumns {
     return readTransaction(this.db.store, this.id);
   }
 
@@ -199,7 +199,7 @@ class Blocks {
 }
 
 let of: Blocks | undefined;
-const open = (family: Cell, change?: Partial<TransactionRow>): Blocks => {
+const open = (family: Cell, change?: Partial<TransactionColumns>): Blocks => {
   of = new Blocks(family, change);
   return of;
 };

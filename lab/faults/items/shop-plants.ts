@@ -5,13 +5,13 @@
  */
 import type { DeliveryResult } from "../../../gateway/callbacks/send.ts";
 import type { PriceAnswer } from "../../../gateway/prices/ask.ts";
-import type { TransactionRow } from "../../../gateway/store/rows.ts";
+import type { TransactionColumns } from "../../../gateway/store/rows.ts";
 import type { FamilyKey } from "./plants.ts";
 
 /** Columns of a row with text that nobody can read. */
 export interface RowPlant {
   readonly report: string;
-  readonly spoilt: Partial<Pick<TransactionRow, "metadata" | "quote" | "value" | "createdAt">>;
+  readonly spoilt: Partial<Pick<TransactionColumns, "metadata" | "quote" | "value" | "createdAt">>;
 }
 
 /** An answer of the receiver; null while it keeps the line open. */

@@ -17,9 +17,10 @@ export const sweepMutants: readonly Mutant[] = [
     file: orders,
     find: "  dropWish(database, row);\n",
     replace: `  if (topUpUnits > 0n) {
-    const again = sweep.id.split("").reverse().join("");
-    insert(database, agent, ordering, {
-      ...{ mode: "topup", orderId: again, row, units: 10n ** 12n, decimal: 18, stage: "queued" },
+    const again = sweep.split("").reverse().join("");
+    insert(database, agent, ordering, row, {
+      ...{ mode: "topup", orderId: again, units: 10n ** 12n, decimal: 18, payer: hotWalletAddress },
+      ...{ receiver: address, placeText: writePlace(row.addressIndex) },
     });
   }
   dropWish(database, row);

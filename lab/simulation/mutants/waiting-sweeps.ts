@@ -29,9 +29,10 @@ export const waitingSweepMutants: readonly Mutant[] = [
     file: orders,
     find: "  dropWish(database, row);\n",
     replace: `  if (topUpUnits > 0n) {
-    const again = sweep.id.split("").reverse().join("");
-    insert(database, agent, ordering, {
-      ...{ mode: "topup", orderId: again, row, units: 2_000_000n, decimal: 6, stage: "queued" },
+    const again = sweep.split("").reverse().join("");
+    insert(database, agent, ordering, row, {
+      ...{ mode: "topup", orderId: again, units: 2_000_000n, decimal: 6, payer: hotWalletAddress },
+      ...{ receiver: address, placeText: writePlace(row.addressIndex) },
     });
   }
   dropWish(database, row);
@@ -86,8 +87,8 @@ export const waitingSweepMutants: readonly Mutant[] = [
   {
     name: "sweep-of-another-place",
     file: orders,
-    find: "metadata: writePlace(row.addressIndex, next)",
-    replace: "metadata: writePlace(row.addressIndex + 1, next)",
+    find: "placeText: writePlace(row.addressIndex, wanted.next",
+    replace: "placeText: writePlace(row.addressIndex + 1, wanted.next",
     invariant:
       "A job names another place than its address has, and what the signer refuses is never swept (liveness).",
     world,
@@ -183,8 +184,9 @@ export const waitingSweepMutants: readonly Mutant[] = [
   {
     name: "top-up-without-its-sweep",
     file: orders,
-    find: "  makeJob(database, agent, sweep, ordering.run);\n",
-    replace: "  if (topUpUnits === 0n) makeJob(database, agent, sweep, ordering.run);\n",
+    find: "  makeJob(database, agent, transferOf(database, sweep), ordering.run);\n",
+    replace:
+      "  if (topUpUnits === 0n) makeJob(database, agent, transferOf(database, sweep), ordering.run);\n",
     invariant:
       "The agent learns of a top-up alone, refuses it each time, and nothing is swept (liveness).",
     world,
