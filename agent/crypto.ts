@@ -39,7 +39,7 @@ import { programPath, startChild } from "./launcher/child.ts";
 import { type CommandTable, helpOf, readCommandLine } from "./launcher/command-line.ts";
 import { type EncKey, findEncKey } from "./launcher/enc-key.ts";
 import { foreignFolderWarning, terminalIsGone } from "./launcher/environment.ts";
-import { exitCodes, type Verdict, verdictOn } from "./launcher/exit-status.ts";
+import { exitCodes, exitVerdictOfError, type Verdict } from "./launcher/exit-status.ts";
 import { handOver } from "./launcher/frames.ts";
 import { type InheritedSockets, inheritedSockets } from "./launcher/inherited.ts";
 import { type Lock, lockWaitMs, takeLock } from "./launcher/lock.ts";
@@ -407,12 +407,12 @@ export async function main(argv: readonly string[]): Promise<number> {
     }
     for (const words of networkEnvironment(process.env)) say("environment-ignored", words);
     return await run(options, (verdict) => exitReason(options, verdict)).catch((error: unknown) => {
-      const verdict = verdictOn(error);
+      const verdict = exitVerdictOfError(error);
       exitReason(options, verdict);
       return verdict.exitCode;
     });
   } catch (error) {
-    const verdict = verdictOn(error);
+    const verdict = exitVerdictOfError(error);
     speech.verdict(verdict);
     return verdict.exitCode;
   }

@@ -13,4 +13,4 @@ export const eventTable = <const T extends Readonly<Record<string, Row>>>(rows: 
   nameFields(fields, rows);
 
 /** The advice of an event that asks nobody for anything. */
-export const nothing = "nothing";
+export const nothingToDo = "nothing";

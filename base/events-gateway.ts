@@ -1,5 +1,5 @@
 /** Every event that a log line of the gateway may name, as in events.ts. Pure. */
-import { eventTable, nothing } from "./event-row.ts";
+import { eventTable, nothingToDo } from "./event-row.ts";
 
 /** The events of the gateway. */
 export const gatewayEvents = eventTable({
@@ -19,7 +19,7 @@ export const gatewayEvents = eventTable({
     "gateway",
     "info",
     "the configuration was read again; the message says what was taken",
-    nothing,
+    nothingToDo,
   ],
   "config-refused": [
     "gateway",
@@ -69,7 +69,7 @@ export const gatewayEvents = eventTable({
     "a proxy that trustProxy names writes an X-Forwarded-For entry that is no address, see `entry`",
     "have the proxy write the client's address",
   ],
-  request: ["gateway", "info", "a request was answered", nothing],
+  request: ["gateway", "info", "a request was answered", nothingToDo],
   "request-failed": ["gateway", "error", "a request failed inside", "report it with the line"],
   "token-refused": [
     "gateway",
@@ -83,7 +83,7 @@ export const gatewayEvents = eventTable({
     "an agent paired",
     "compare the short code with the one that pair printed",
   ],
-  "withdrawal-made": ["gateway", "info", "a withdrawal was taken from a shop", nothing],
+  "withdrawal-made": ["gateway", "info", "a withdrawal was taken from a shop", nothingToDo],
   "order-held": [
     "gateway",
     "warn",
@@ -94,21 +94,26 @@ export const gatewayEvents = eventTable({
     "gateway",
     "info",
     "orders that waited for their chain's reader or for an operator go to their agent, or are held",
-    nothing,
+    nothingToDo,
   ],
   "attempt-void": [
     "gateway",
     "info",
     "no block can take this attempt of a withdrawal any more, as enough nodes say",
-    nothing,
+    nothingToDo,
   ],
   "withdrawal-recalled": [
     "gateway",
     "info",
     "a shop cancelled a withdrawal; its agent is asked to refuse it",
-    nothing,
+    nothingToDo,
   ],
-  "withdrawal-ended": ["gateway", "info", "a withdrawal ended, by what the chain shows", nothing],
+  "withdrawal-ended": [
+    "gateway",
+    "info",
+    "a withdrawal ended, by what the chain shows",
+    nothingToDo,
+  ],
   "deposit-baseline": [
     "gateway",
     "warn",
@@ -121,7 +126,7 @@ export const gatewayEvents = eventTable({
     "a receipt names coins for a deposit address that its final balance does not show; they are not credited",
     "nothing; if it repeats, compare that node with another",
   ],
-  "deposit-changed": ["gateway", "info", "a deposit moved on", nothing],
+  "deposit-changed": ["gateway", "info", "a deposit moved on", nothingToDo],
   "deposit-late": [
     "gateway",
     "info",
@@ -152,12 +157,12 @@ export const gatewayEvents = eventTable({
     "outcomes of callbacks could not be stored; it is tried again",
     "look at the disk",
   ],
-  "link-failed": ["gateway", "info", "an agent's connection broke", nothing],
+  "link-failed": ["gateway", "info", "an agent's connection broke", nothingToDo],
   "link-closed": [
     "gateway",
     "info",
     "the gateway closed an agent's connection, see `reason`",
-    nothing,
+    nothingToDo,
   ],
   "frame-refused": [
     "gateway",
@@ -171,8 +176,8 @@ export const gatewayEvents = eventTable({
     "an agent's ledger is older than what was acknowledged, or another",
     "docs/recovering.md",
   ],
-  "agent-whole": ["gateway", "info", "an agent's ledger is whole again", nothing],
-  "agent-again": ["gateway", "info", "an agent has to say its statements again", nothing],
+  "agent-whole": ["gateway", "info", "an agent's ledger is whole again", nothingToDo],
+  "agent-again": ["gateway", "info", "an agent has to say its statements again", nothingToDo],
   "agent-stopped": [
     "gateway",
     "error",
@@ -191,7 +196,7 @@ export const gatewayEvents = eventTable({
     "an agent raised an alarm, see `code`",
     "look `code` up in docs/errors.md",
   ],
-  "agent-recovered": ["gateway", "info", "an agent was recovered", nothing],
+  "agent-recovered": ["gateway", "info", "an agent was recovered", nothingToDo],
   "recovery-offered": [
     "gateway",
     "info",
@@ -220,7 +225,7 @@ export const gatewayEvents = eventTable({
     "gateway",
     "debug",
     "what an agent asked of coins or first slots could not be read, see `code`; it asks again",
-    nothing,
+    nothingToDo,
   ],
   "store-failed": [
     "gateway",
@@ -252,7 +257,7 @@ export const gatewayEvents = eventTable({
     "the database was copied before its upgrade",
     "keep the copy until the new version works",
   ],
-  "database-upgraded": ["gateway", "info", "a step of the database's upgrade is done", nothing],
+  "database-upgraded": ["gateway", "info", "a step of the database's upgrade is done", nothingToDo],
   "database-restored": [
     "gateway",
     "warn",
@@ -275,7 +280,7 @@ export const gatewayEvents = eventTable({
     "gateway",
     "info",
     "every address that was skipped is watched; the chains are read again",
-    nothing,
+    nothingToDo,
   ],
   "skipped-unwatched": [
     "gateway",
@@ -287,19 +292,19 @@ export const gatewayEvents = eventTable({
     "gateway",
     "info",
     "a database that was restored has caught up; deposits are taken again",
-    nothing,
+    nothingToDo,
   ],
   "sweep-ordered": [
     "gateway",
     "info",
     "what a deposit address holds goes to the hot wallet",
-    nothing,
+    nothingToDo,
   ],
   "books-closed": [
     "gateway",
     "info",
     "the books of a chain were closed: every balance was compared",
-    nothing,
+    nothingToDo,
   ],
   "books-differ": [
     "gateway",
@@ -311,7 +316,7 @@ export const gatewayEvents = eventTable({
     "gateway",
     "info",
     "money came to a hot wallet from outside: it was no sweep",
-    nothing,
+    nothingToDo,
   ],
   "books-unclosed": [
     "gateway",
@@ -325,14 +330,14 @@ export const gatewayEvents = eventTable({
     "a source of prices failed, see `why`; it is asked again",
     "nothing while others answer",
   ],
-  "price-source-answers": ["gateway", "info", "a source of prices answers again", nothing],
+  "price-source-answers": ["gateway", "info", "a source of prices answers again", nothingToDo],
   "price-stale": [
     "gateway",
     "warn",
     "no two sources agree on a price: the last one holds and is stale",
     "see why: gateway prices; type a price meanwhile, if quotes are needed",
   ],
-  "price-fresh": ["gateway", "info", "the sources agree on a price again", nothing],
+  "price-fresh": ["gateway", "info", "the sources agree on a price again", nothingToDo],
   "prices-unsaved": [
     "gateway",
     "warn",
@@ -343,7 +348,7 @@ export const gatewayEvents = eventTable({
     "gateway",
     "info",
     "a currency is in service again: its contract confirms its decimals",
-    nothing,
+    nothingToDo,
   ],
   "currency-out": [
     "gateway",
@@ -351,7 +356,7 @@ export const gatewayEvents = eventTable({
     "one currency is out of service: its contract does not confirm its decimals",
     "look at its contract and decimals in the configuration; its deposits are recorded, and judged once the contract answers",
   ],
-  "chain-read": ["gateway", "info", "a chain is read, or read again", nothing],
+  "chain-read": ["gateway", "info", "a chain is read, or read again", nothingToDo],
   "transaction-unread": [
     "gateway",
     "error",
@@ -370,7 +375,7 @@ export const gatewayEvents = eventTable({
     "the chain contradicts what is in the database, see `code`",
     "look `code` up in docs/errors.md",
   ],
-  reorganised: ["gateway", "info", "a block was reorganised away", nothing],
+  reorganised: ["gateway", "info", "a block was reorganised away", nothingToDo],
   "entry-unknown": [
     "gateway",
     "warn",
@@ -378,21 +383,21 @@ export const gatewayEvents = eventTable({
     "nothing; the balance of the address shows what came",
   ],
   "node-failed": ["gateway", "warn", "a node failed once", "nothing while others answer"],
-  "node-recovered": ["gateway", "info", "a node that had failed answers again", nothing],
+  "node-recovered": ["gateway", "info", "a node that had failed answers again", nothingToDo],
   "node-wrong-chain": [
     "gateway",
     "error",
     "a node is of another chain than gateway.config.json says",
     "correct nodes or chainId",
   ],
-  "metrics-listen": ["gateway", "info", "metrics are served", nothing],
+  "metrics-listen": ["gateway", "info", "metrics are served", nothingToDo],
   "metrics-failed": [
     "gateway",
     "warn",
     "metrics cannot be served there; it is tried again",
     "free the port, or name another",
   ],
-  "alert-sent": ["gateway", "info", "somebody was told of an event by `alerts`", nothing],
+  "alert-sent": ["gateway", "info", "somebody was told of an event by `alerts`", nothingToDo],
   "alert-failed": [
     "gateway",
     "warn",

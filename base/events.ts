@@ -3,12 +3,17 @@
  * `event` of a line is one of these names, and its level is the table's. docs/events.md has the
  * same rows. Events for `notify` and `alerts` stand in base/alerts/queue/table.ts. Pure.
  */
-import { eventTable, nothing } from "./event-row.ts";
+import { eventTable, nothingToDo } from "./event-row.ts";
 
 /** The events of signer, courier and the launcher `crypto`. */
 export const agentEvents = eventTable({
   // signer
-  "signer-ready": ["signer", "info", "keystore and ledger are open, both sockets listen", nothing],
+  "signer-ready": [
+    "signer",
+    "info",
+    "keystore and ledger are open, both sockets listen",
+    nothingToDo,
+  ],
   "signer-fault": [
     "signer",
     "error",
@@ -43,7 +48,7 @@ export const agentEvents = eventTable({
     "signer",
     "info",
     "limits other than those of the run before are in force",
-    nothing,
+    nothingToDo,
   ],
   "disk-low": [
     "signer",
@@ -61,9 +66,9 @@ export const agentEvents = eventTable({
     "signer",
     "info",
     "the disk takes writes again; the signer ends and is started again",
-    nothing,
+    nothingToDo,
   ],
-  "disk-room": ["signer", "info", "there is room again", nothing],
+  "disk-room": ["signer", "info", "there is room again", nothingToDo],
   bug: [
     "signer, courier",
     "error",
@@ -89,7 +94,7 @@ export const agentEvents = eventTable({
     "the signer does not answer; it is tried again and again",
     "see why: journalctl -u autowithdraw-signer",
   ],
-  "signer-answers": ["courier", "info", "the signer answers; a run begins", nothing],
+  "signer-answers": ["courier", "info", "the signer answers; a run begins", nothingToDo],
   "agent-paused": [
     "courier",
     "info",
@@ -106,7 +111,7 @@ export const agentEvents = eventTable({
     "courier",
     "info",
     "the ledger was recovered; all begins again with its new epoch",
-    nothing,
+    nothingToDo,
   ],
   "coin-foreign": [
     "courier",
@@ -126,7 +131,7 @@ export const agentEvents = eventTable({
     "a withdrawal stopped, see `code`",
     "look `code` up in docs/errors.md, and the withdrawal with show",
   ],
-  "chain-answers": ["courier", "info", "the nodes of a chain answer", nothing],
+  "chain-answers": ["courier", "info", "the nodes of a chain answer", nothingToDo],
   "chain-away": [
     "courier",
     "warn",
@@ -134,7 +139,7 @@ export const agentEvents = eventTable({
     "see `nodes`; nothing of that chain is signed meanwhile",
   ],
   "node-failed": ["courier", "warn", "a node failed once", "nothing while others answer"],
-  "node-recovered": ["courier", "info", "a node that had failed answers again", nothing],
+  "node-recovered": ["courier", "info", "a node that had failed answers again", nothingToDo],
   "node-wrong-chain": [
     "courier",
     "error",
@@ -157,7 +162,7 @@ export const agentEvents = eventTable({
     "courier",
     "info",
     "the link to the gateway is up and the signer took the welcome",
-    nothing,
+    nothingToDo,
   ],
   "link-down": [
     "courier",
@@ -165,7 +170,12 @@ export const agentEvents = eventTable({
     "the link to the gateway is down, see `code` and `detail`",
     "nothing, unless it stays down",
   ],
-  "link-retry": ["courier", "debug", "another try at the link failed for the same reason", nothing],
+  "link-retry": [
+    "courier",
+    "debug",
+    "another try at the link failed for the same reason",
+    nothingToDo,
+  ],
   "recovery-refused": [
     "courier",
     "warn",
@@ -178,40 +188,50 @@ export const agentEvents = eventTable({
     "the signer did not take a frame of the gateway",
     "look `code` up in docs/errors.md",
   ],
-  "withdrawal-approved": ["courier", "debug", "a withdrawal was admitted and approved", nothing],
+  "withdrawal-approved": [
+    "courier",
+    "debug",
+    "a withdrawal was admitted and approved",
+    nothingToDo,
+  ],
   "withdrawal-admitted": [
     "courier",
     "info",
     "a withdrawal was admitted, held or refused",
     "for held: approve or refuse it",
   ],
-  "withdrawal-signed": ["courier", "info", "a withdrawal was signed", nothing],
+  "withdrawal-signed": ["courier", "info", "a withdrawal was signed", nothingToDo],
   "withdrawal-replaced": [
     "courier",
     "info",
     "a withdrawal was signed again: with a higher fee, or since all attempts before are void",
-    nothing,
+    nothingToDo,
   ],
-  "withdrawal-final": ["courier", "info", "a withdrawal has ended", nothing],
+  "withdrawal-final": ["courier", "info", "a withdrawal has ended", nothingToDo],
   "signer-refused": [
     "courier",
     "debug",
     "the signer said no to a request; the scheduler asks again or waits",
-    nothing,
+    nothingToDo,
   ],
-  "slot-adopted": ["courier", "info", "the account's first slot was taken from the chain", nothing],
+  "slot-adopted": [
+    "courier",
+    "info",
+    "the account's first slot was taken from the chain",
+    nothingToDo,
+  ],
   "slot-count-refused": [
     "courier",
     "warn",
     "the signer did not take the account's count of transactions",
     "look `code` up in docs/errors.md",
   ],
-  "bytes-handed": ["courier", "debug", "signed bytes were handed to the nodes", nothing],
+  "bytes-handed": ["courier", "debug", "signed bytes were handed to the nodes", nothingToDo],
   "slot-used": [
     "courier",
     "debug",
     "the nodes know the slot as used, as they say of a payment that is in a block",
-    nothing,
+    nothingToDo,
   ],
   "bytes-declined": [
     "courier",
@@ -219,8 +239,13 @@ export const agentEvents = eventTable({
     "no node took the signed bytes; they are sent again",
     "see `detail`; nothing, unless it goes on",
   ],
-  counters: ["courier", "info", "what was counted since the start, every five minutes", nothing],
-  "alert-sent": ["courier", "info", "somebody was told of an event by `notify`", nothing],
+  counters: [
+    "courier",
+    "info",
+    "what was counted since the start, every five minutes",
+    nothingToDo,
+  ],
+  "alert-sent": ["courier", "info", "somebody was told of an event by `notify`", nothingToDo],
   "alert-failed": [
     "courier",
     "warn",
@@ -233,7 +258,7 @@ export const agentEvents = eventTable({
     "an event was given up: too many failures, or too many waiting",
     "mend `notify`, then look at status",
   ],
-  "metrics-listen": ["courier", "info", "metrics are served", nothing],
+  "metrics-listen": ["courier", "info", "metrics are served", nothingToDo],
   "metrics-failed": [
     "courier",
     "warn",
@@ -265,18 +290,23 @@ export const agentEvents = eventTable({
     "signer or courier gave no sign of life and is killed",
     "nothing; report it if it repeats",
   ],
-  "config-unchanged": ["crypto", "info", "config.json was read again and has not changed", nothing],
+  "config-unchanged": [
+    "crypto",
+    "info",
+    "config.json was read again and has not changed",
+    nothingToDo,
+  ],
   "config-taken": [
     "crypto",
     "info",
     "a changed config.json is in order: signer and courier start again with it",
-    nothing,
+    nothingToDo,
   ],
   "config-outdated": [
     "crypto",
     "info",
     "the other process goes by a newer config.json: this one ends and starts again with it",
-    nothing,
+    nothingToDo,
   ],
   "config-refused": [
     "crypto",
@@ -308,8 +338,8 @@ export const agentEvents = eventTable({
     "link, nodes, lock or held withdrawals: see the message",
     "see status",
   ],
-  "trouble-over": ["crypto", "info", "what was told before is over", nothing],
-  stopped: ["crypto", "info", "crypto ended as it was told", nothing],
+  "trouble-over": ["crypto", "info", "what was told before is over", nothingToDo],
+  stopped: ["crypto", "info", "crypto ended as it was told", nothingToDo],
 });
 
 export type AgentEvent = keyof typeof agentEvents;

@@ -8,7 +8,7 @@ export type Result<T> =
   | { readonly ok: true; readonly value: T }
   | { readonly ok: false; readonly fault: AgentError };
 
-export function good<T>(value: T): Result<T> {
+export function goodResult<T>(value: T): Result<T> {
   return { ok: true, value };
 }
 
@@ -23,7 +23,7 @@ export function failed(fault: AgentError): Result<never> {
  */
 export async function resultOf<T>(job: () => Promise<T>): Promise<Result<T>> {
   try {
-    return good(await job());
+    return goodResult(await job());
   } catch (error) {
     if (!(error instanceof AgentError) || error.code === "NODE_CLOSED") throw error;
     return failed(error);

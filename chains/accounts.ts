@@ -22,7 +22,7 @@ export interface KeyAccount {
 }
 
 /** The public half of an account's node. */
-export interface PublicNode {
+export interface PublicKeyNode {
   readonly publicKey: Uint8Array; // 33 bytes
   readonly chainCode: Uint8Array; // 32 bytes
   readonly parentFingerprint: number;
@@ -46,7 +46,7 @@ export interface Accounts {
   readKey(text: string): string | null;
   addressOf(publicKey: Uint8Array): string;
   /** The id of a deposit account, by its node. */
-  depositsIdOf(node: PublicNode): string;
+  depositsIdOf(node: PublicKeyNode): string;
   /** True if the account's own key made `proof` over `digest` (32 bytes). */
   proofFits(account: NamedAccount, digest: Uint8Array, proof: string): boolean;
   /** The proof as text, made from a signature r ‖ s; null if the key is not the account's. */

@@ -9,7 +9,7 @@ import type { FeeMarket, FirstOffers, LaterOffers, PricedAttempt, TxParams } fro
 import type { PaymentLink } from "./payment-link.ts";
 import type { UtxoNetworkName } from "./utxo/network.ts";
 
-export type { Accounts, KeyAccount, KeyPaths, NamedAccount, PublicNode } from "./accounts.ts";
+export type { Accounts, KeyAccount, KeyPaths, NamedAccount, PublicKeyNode } from "./accounts.ts";
 export type { Coin, FeeMarket, Market, PaymentTerms, PricedAttempt, TxParams } from "./offers.ts";
 
 /** The families, each with code of its own. */

@@ -202,7 +202,10 @@ export interface SenderNodes extends ObservedNodes {
     wanted: readonly LocationQuestion[],
   ): Promise<readonly (Inclusion | null)[]>;
   /** Null until one of the attempts, or another spend of their pin, is final. */
-  chainOutcome(payment: PaidFrom, attempts: readonly SignedAttempt[]): Promise<ChainOutcome | null>;
+  chainOutcome(
+    payment: WantedPaymentFrom,
+    attempts: readonly SignedAttempt[],
+  ): Promise<ChainOutcome | null>;
   /** True if the chain has this block. */
   holds(block: number, blockHash: string): Promise<boolean>;
   closed(account: string): Promise<SlotCounts>;
@@ -263,7 +266,7 @@ export type WantedPayment = Pick<
   "contract" | "destination" | "tag" | "amountUnits" | "isFeeInside"
 >;
 
-export type PaidFrom = WantedPayment & Pick<Payment, "account">;
+export type WantedPaymentFrom = WantedPayment & Pick<Payment, "account">;
 
 /** The expected content of an attempt, to compare its bytes with. */
 export interface ExpectedAttempt {

@@ -9,10 +9,10 @@ import type { FamilyName } from "./family.ts";
 import type { IndependentReading } from "./nodes.ts";
 import { readBack as tronReadBack } from "./tron/node-read-back.ts";
 import { utxoNetworks } from "./utxo/network.ts";
-import { readBackOn } from "./utxo/node-read-back.ts";
+import { independentReaderOn } from "./utxo/node-read-back.ts";
 import { readBack as xrpReadBack } from "./xrp/node-read-back.ts";
 
-const onCoins = new Map(utxoNetworks.map((network) => [network.id, readBackOn(network)]));
+const onCoins = new Map(utxoNetworks.map((network) => [network.id, independentReaderOn(network)]));
 
 const readings: Readonly<Record<FamilyName, (network: string) => IndependentReading | undefined>> =
   {

@@ -28,7 +28,7 @@ export function secretCopies(config: string): readonly SecretCopy[] {
   }
   return names
     .filter((name) => isCopyOf(name, basename(config)))
-    .map((name) => ({ path: join(folder, name), secrets: secretsIn(join(folder, name)) ?? [] }))
+    .map((name) => ({ path: join(folder, name), secrets: secretNamesIn(join(folder, name)) ?? [] }))
     .filter(({ secrets }) => secrets.length > 0);
 }
 
@@ -60,7 +60,7 @@ export function isCopyOf(name: string, original: string): boolean {
  * null for a file that cannot be read. Follows no link and waits for no pipe, because another user
  * may have put either there.
  */
-export function secretsIn(path: string): readonly string[] | null {
+export function secretNamesIn(path: string): readonly string[] | null {
   try {
     // Any owner and any mode are accepted, because only the content of the copy counts.
     const bytes = readTrusted(path, bytesMax, { owner: "any", isSecret: false, isGuarded: true });

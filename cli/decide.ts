@@ -21,7 +21,7 @@ import { saySlot } from "../chains/families.ts";
 import { sumWords } from "./amounts.ts";
 import { typedCommand, typedEnd } from "./command-hint.ts";
 import { askOperator } from "./operator.ts";
-import { isHolding, outgoingWordsOf } from "./outgoing-transactions.ts";
+import { isHoldingWithdrawals, outgoingWordsOf } from "./outgoing-transactions.ts";
 import type { Terminal } from "./terminal.ts";
 import { describeWithdrawal, statusIfAny } from "./withdrawals.ts";
 
@@ -166,7 +166,8 @@ async function decidedUpon(
   { columns }: Terminal,
 ): Promise<string> {
   // Without a recovery there are no outgoing transactions to compare.
-  const isCompared = withdrawal.code === "RECOVERY_HOLD" && isHolding(await statusIfAny(state));
+  const isCompared =
+    withdrawal.code === "RECOVERY_HOLD" && isHoldingWithdrawals(await statusIfAny(state));
   return `${describeWithdrawal(withdrawal, wait, { outgoing, isCompared })}${outgoingWordsOf(outgoing, columns)}\n`;
 }
 

@@ -7,7 +7,7 @@ import { agentEnds } from "../agent/state-ends.ts";
 import { slotWord } from "../chains/several-networks.ts";
 import { typedCommand, typedEnd } from "./command-hint.ts";
 import { compareWords, type OutgoingComparison } from "./outgoing-transactions.ts";
-import { remedyIn } from "./status/remedies.ts";
+import { remedyForDetail } from "./status/remedies.ts";
 import { momentHere } from "./terminal.ts";
 
 export interface Diagnosis {
@@ -60,6 +60,6 @@ export function quarantinedDiagnosis(one: OperatorView, compared: OutgoingCompar
   return {
     verdict,
     why: `it has its ${slot}, and is only watched until a yes; on that ${slot} it can be paid once`,
-    what: one.code === "SLOT_CONTESTED" ? remedyIn("SLOT_CONTESTED") : again,
+    what: one.code === "SLOT_CONTESTED" ? remedyForDetail("SLOT_CONTESTED") : again,
   };
 }

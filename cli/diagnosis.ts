@@ -19,9 +19,9 @@ import { parseAmount } from "../protocol/amount.ts";
 import { isInternal } from "../protocol/job-mode.ts";
 import { typedCommand, typedEnd } from "./command-hint.ts";
 import { type Diagnosis, heldDiagnosis, quarantinedDiagnosis } from "./decision-diagnosis.ts";
-import { isHolding } from "./outgoing-transactions.ts";
+import { isHoldingWithdrawals } from "./outgoing-transactions.ts";
 import { chainWords, declinedIn } from "./status/problems.ts";
-import { codeIn, remedyIn } from "./status/remedies.ts";
+import { errorCodeIn, remedyForDetail } from "./status/remedies.ts";
 import { momentHere } from "./terminal.ts";
 
 /*
@@ -60,7 +60,7 @@ function afterRevert(one: OperatorView): string {
 }
 
 function refusedWords(one: OperatorView): string {
-  const remedy = remedyIn(one.code);
+  const remedy = remedyForDetail(one.code);
   if (isInternal(one.mode)) {
     const first = sweepRemedies[one.code] ?? remedy;
     return `${first === "" ? "" : `${first}; then `}${sweptAgain(one)}`;
@@ -142,7 +142,7 @@ function namingDiagnosis(why: string, { chain }: OperatorView): Diagnosis | null
   if (code === undefined) return null;
   const told = `${codes[code].meaning} (${code})`;
   if (code === "ACCOUNT_PIN_UNNAMED" || code === "WITHDRAWAL_UNCLEARED")
-    return { verdict: "waits", why: told, what: remedyIn(code) };
+    return { verdict: "waits", why: told, what: remedyForDetail(code) };
   const adopt = `compare the count with a block explorer, then ${typedEnd(agentEnds.courier.firstSlot, { CHAIN: chain })}`;
   if (code === "ACCOUNT_FIRST_SLOT")
     return { verdict: "waits for an operator", why: told, what: adopt };
@@ -191,7 +191,7 @@ export function diagnosisOf(judged: DiagnosisSource): Diagnosis {
   const slot = slotWord([one.network]);
   switch (one.state) {
     case "held":
-      return heldDiagnosis(one, { outgoing, isCompared: isHolding(status) });
+      return heldDiagnosis(one, { outgoing, isCompared: isHoldingWithdrawals(status) });
     case "approved":
     case "intent":
     case "signed":
@@ -200,7 +200,7 @@ export function diagnosisOf(judged: DiagnosisSource): Diagnosis {
     case "included":
       return beyondDiagnosis(one) ?? hindrance(judged) ?? movingDiagnosis(judged);
     case "quarantined":
-      return quarantinedDiagnosis(one, { outgoing, isCompared: isHolding(status) });
+      return quarantinedDiagnosis(one, { outgoing, isCompared: isHoldingWithdrawals(status) });
     case "paid":
       return {
         verdict: "ended well",
@@ -227,7 +227,7 @@ export function diagnosisOf(judged: DiagnosisSource): Diagnosis {
       return {
         verdict: "FAILED",
         why: `another transaction took its ${slot} for good, so this payment can never happen`,
-        what: remedyIn("CHAIN_SLOT_CONFLICTED"),
+        what: remedyForDetail("CHAIN_SLOT_CONFLICTED"),
       };
     case "refused":
       return endedDiagnosis(
@@ -283,7 +283,7 @@ function hindrance(judged: DiagnosisSource): Diagnosis | null {
   if (status.locked !== "" && isSigning)
     return stuck(
       `the signer is locked (${status.locked}): ${status.lockedDetail}`,
-      remedyIn(status.locked),
+      remedyForDetail(status.locked),
     );
   if (!status.courierConnected || courier === null)
     return stuck(
@@ -306,7 +306,8 @@ function hindrance(judged: DiagnosisSource): Diagnosis | null {
 
 /** A problem of the nodes: nothing is lost, and an operator can only shorten the wait. */
 function nodesDiagnosis({ chain, detail }: CourierStatus["chains"][number]): Diagnosis {
-  const sooner = remedyIn(detail) || `name better nodes under chains.${chain}.nodes in config.json`;
+  const sooner =
+    remedyForDetail(detail) || `name better nodes under chains.${chain}.nodes in config.json`;
   return {
     verdict: "waits",
     why: chainWords(chain, detail),
@@ -323,7 +324,10 @@ function stuck(why: string, what: string): Diagnosis {
  * meanwhile.
  */
 function isStale(why: string, { one, history }: DiagnosisSource): boolean {
-  if (codeIn(why) !== "WITHDRAWAL_WAITS_FOR_OPERATOR" || expiryExclusionOf(one.network) === null)
+  if (
+    errorCodeIn(why) !== "WITHDRAWAL_WAITS_FOR_OPERATOR" ||
+    expiryExclusionOf(one.network) === null
+  )
     return false;
   return !isVoid(one) || one.isCancelling === true || isOperatorsWordGiven(history);
 }
@@ -354,7 +358,7 @@ function waitingDiagnosis(why: string, judged: DiagnosisSource): Diagnosis {
       what: `nothing: it is signed when the sum allows it, or expires at ${momentHere(one.expiresAt)}; or raise the limit`,
     };
   if (why === "WITHDRAWAL_WAITS_FOR_LIMIT")
-    return { verdict: "waits", why: `${codes[why].meaning} (${why})`, what: remedyIn(why) };
+    return { verdict: "waits", why: `${codes[why].meaning} (${why})`, what: remedyForDetail(why) };
   if (/^funds/.test(why)) {
     const more = fundsFor[why] ?? "amount and fee";
     const isOrderedAgain = one.mode === "sweep" && why === "funds for another attempt";
@@ -367,7 +371,7 @@ function waitingDiagnosis(why: string, judged: DiagnosisSource): Diagnosis {
   if (declined !== "")
     return stuck(
       `it was offered, and no node took it, so no pool has it: ${declined}`,
-      `${remedyIn("COURIER_DECLINED")}; ${neverByHand}`,
+      `${remedyForDetail("COURIER_DECLINED")}; ${neverByHand}`,
     );
   const doubtful = /^offered, no node has said that it took it: (.*)$/s.exec(why)?.[1];
   if (doubtful !== undefined)
@@ -388,7 +392,7 @@ function waitingDiagnosis(why: string, judged: DiagnosisSource): Diagnosis {
       `the nodes miss ${gap} of the account, and no withdrawal here has it`,
       `look ${gap} up in a block explorer, then docs/operations.md, section 7`,
     );
-  const code = codeIn(why);
+  const code = errorCodeIn(why);
   if (code === "SWEEP_OR_TOPUP_OPEN") return oneAtATimeDiagnosis(code);
   if (code === "WITHDRAWAL_WAITS_FOR_OPERATOR") return operatorsDiagnosis(judged);
   const told = code === "" ? why : `${codes[code].meaning} (${code})`;
@@ -405,7 +409,7 @@ function waitingDiagnosis(why: string, judged: DiagnosisSource): Diagnosis {
     return operators(`${seeStatus}, then ${typedEnd(currencyStopped, { ID: one.currency })}`);
   if (code === "WITHDRAWAL_TOO_SOON")
     return { verdict: "waits", why: told, what: "nothing: it goes on by itself" };
-  if (code !== "") return stuck(told, remedyIn(code) || seeStatus);
+  if (code !== "") return stuck(told, remedyForDetail(code) || seeStatus);
   if (why === wouldRevert && one.attempts.length > 0) return revertingDiagnosis(one);
   return stuck(why, waitRemedies[why] ?? seeStatus);
 }
@@ -457,7 +461,7 @@ function operatorsDiagnosis(judged: DiagnosisSource): Diagnosis {
  */
 function endingDiagnosis(why: string, judged: DiagnosisSource): Diagnosis {
   const [, trouble = ""] = why.split("; ");
-  const code = codeIn(trouble);
+  const code = errorCodeIn(trouble);
   const isOver = isTimeOver(why);
   const over =
     isOver === true && code === ""
@@ -473,7 +477,9 @@ function endingDiagnosis(why: string, judged: DiagnosisSource): Diagnosis {
     verdict: "waits",
     why: `no block has taken it, and it ends by the chain's own time: ${why}${over}`,
     what:
-      code === "" ? `nothing now: ${next}${standing}; ${neverByHand}` : remedyIn(code) || seeStatus,
+      code === ""
+        ? `nothing now: ${next}${standing}; ${neverByHand}`
+        : remedyForDetail(code) || seeStatus,
   };
 }
 

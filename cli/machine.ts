@@ -11,7 +11,7 @@ import { configDigest } from "../agent/config/digest.ts";
 import { type ExitReason, readExitReason } from "../agent/exit-reason.ts";
 import type { StateFolder } from "../agent/files/state-folder.ts";
 import { installedState } from "../agent/installed.ts";
-import { verdictOn } from "../agent/launcher/exit-status.ts";
+import { exitVerdictOfError } from "../agent/launcher/exit-status.ts";
 import { isReadOnly } from "../agent/ledger/disk.ts";
 import { AgentError } from "../base/fault.ts";
 import { systemEnvironment } from "../base/system-path.ts";
@@ -112,7 +112,7 @@ function configOnDisk(path: string): ConfigOnDisk {
     if (!(error instanceof AgentError)) throw error;
     if (error.code === "CONFIG_MISSING") return { is: "gone" };
     if (error.code !== "CONFIG_UNREADABLE") {
-      const { code, message, hint } = verdictOn(error);
+      const { code, message, hint } = exitVerdictOfError(error);
       return { is: "invalid", code, message, hint };
     }
     try {

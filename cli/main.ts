@@ -6,7 +6,7 @@
 import "../base/no-inspector.ts";
 import { Argument, Command, CommanderError, InvalidArgumentError, Option } from "commander";
 import { type StateFolder, stateFolder } from "../agent/files/state-folder.ts";
-import { exitCodes, verdictLines, verdictOn } from "../agent/launcher/exit-status.ts";
+import { exitCodes, exitVerdictOfError, verdictLines } from "../agent/launcher/exit-status.ts";
 import type { FirstSlotView } from "../agent/socket/first-slot.ts";
 import { agentEnds } from "../agent/state-ends.ts";
 import { AgentError } from "../base/fault.ts";
@@ -518,7 +518,7 @@ export async function runCommand(
 ): Promise<number> {
   let exitCode: number = exitCodes.fine;
   const fail = (error: unknown, isJson: boolean): void => {
-    const verdict = verdictOn(error);
+    const verdict = exitVerdictOfError(error);
     if (isJson) {
       const { code, message, hint } = verdict;
       terminal.out(`${jsonText({ ok: false, code, message, hint })}\n`);

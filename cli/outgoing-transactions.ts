@@ -54,7 +54,7 @@ export interface OutgoingComparison {
  * True if the signer still holds every withdrawal to compare it with the reported outgoing
  * transactions.
  */
-export function isHolding(status: Pick<SignerStatus, "recovery"> | null): boolean {
+export function isHoldingWithdrawals(status: Pick<SignerStatus, "recovery"> | null): boolean {
   return status?.recovery === "RECOVERY_HOLD";
 }
 

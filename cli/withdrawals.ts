@@ -21,7 +21,7 @@ import { diagnosisOf } from "./diagnosis.ts";
 import { askOperator } from "./operator.ts";
 import {
   chainWords,
-  isHolding,
+  isHoldingWithdrawals,
   type OutgoingComparison,
   outgoingWordsOf,
 } from "./outgoing-transactions.ts";
@@ -176,7 +176,7 @@ export async function showWithdrawal(
     const now = nowWords(
       diagnosisOf({ one: withdrawal, history, outgoing, status, nowMs: terminal.now() }),
     );
-    const compared = { outgoing, isCompared: isHolding(status) };
+    const compared = { outgoing, isCompared: isHoldingWithdrawals(status) };
     const { columns } = terminal;
     terminal.out(
       `${describeWithdrawal(withdrawal, wait, compared)}${now}${outgoingWordsOf(outgoing, columns)}${attemptsOf(withdrawal, columns)}${historyOf(history, columns)}`,

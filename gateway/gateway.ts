@@ -33,7 +33,7 @@ import { startPrices } from "./prices/prices.ts";
 import { fiatValueOf } from "./prices/value.ts";
 import { probesOf } from "./reporting/probes.ts";
 import { startReporting } from "./reporting/reporting.ts";
-import type { Figures, Service } from "./service.ts";
+import type { ProcessFigures, Service } from "./service.ts";
 import { createSightings } from "./sightings/sightings.ts";
 import { type AddressMarks, marksPathOf, openMarks, readMarks } from "./store/address-marks.ts";
 import { listPairedAgents } from "./store/agents.ts";
@@ -78,7 +78,7 @@ function warnOfCertificate(certificate: ServedCertificate, { log, clock }: Gatew
 }
 
 /** The numbers that only this process knows, for `status`. */
-function figuresOf({ startedAt, store, hub, watcher }: RunningParts): Figures {
+function figuresOf({ startedAt, store, hub, watcher }: RunningParts): ProcessFigures {
   const connected = listPairedAgents(store.database).filter(({ id }) => hub?.online(id) === true);
   const chains = (watcher?.chainStatus() ?? []).map(
     ({ chain, network, head, final, headAgeMs, finalAgeMs }) => {

@@ -105,7 +105,7 @@ export interface Service {
 }
 
 /** Numbers of the running process, for the operator on this machine alone. */
-export interface Figures {
+export interface ProcessFigures {
   readonly version: string;
   readonly startedAt: string; // ISO 8601, UTC
   readonly agentsConnected: number;

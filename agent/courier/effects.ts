@@ -7,7 +7,7 @@
 import { AgentError } from "../../base/fault.ts";
 import type { AgentLog } from "../../base/log.ts";
 import { expiryExclusionOf } from "../../chains/families.ts";
-import type { AnswerTo, SocketClient } from "../socket/client.ts";
+import type { SocketAnswer, SocketClient } from "../socket/client.ts";
 import { type EachVerb, eachMax } from "../socket/each.ts";
 import { framedOffer } from "../socket/offered.ts";
 import type { CourierAnswers, CourierRequests, WithdrawalStep } from "../socket/verbs.ts";
@@ -254,7 +254,7 @@ function takeAnswer(
 function request(
   signer: SignerSocket,
   effect: Effect<"ask">,
-): Promise<AnswerTo<{ readonly withdrawal: WithdrawalStep }>> {
+): Promise<SocketAnswer<{ readonly withdrawal: WithdrawalStep }>> {
   switch (effect.verb) {
     case "sign":
       return signer.request("sign", effect.body);
@@ -434,7 +434,7 @@ async function slotCounts(
 
 /** Returns a fault of the socket as an answer; the scheduler uses its effect. */
 export async function settleAnswer<A>(
-  answer: Promise<AnswerTo<A>>,
+  answer: Promise<SocketAnswer<A>>,
 ): Promise<({ readonly ok: true } & A) | SchedulerNo> {
   try {
     const found = await answer;

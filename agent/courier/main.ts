@@ -32,7 +32,7 @@ import { createMetricsText } from "./metrics-text.ts";
 import { createChainAccess } from "./nodes/chain.ts";
 import { nodeLog } from "./nodes/node-log.ts";
 import { createReadBack } from "./nodes/read-back.ts";
-import { software } from "./software.ts";
+import { softwareName } from "./software.ts";
 
 const bootstrapBytesMax = 1024 * 1024;
 const answerMs = 30_000;
@@ -153,7 +153,7 @@ async function main(): Promise<void> {
     chainAccess,
     currencies: settings.currencies,
     readBack: createReadBack(settings),
-    software,
+    software: softwareName,
     configDigest: settings.configDigest,
     configReadMs: settings.configReadMs,
     clock,

@@ -1,4 +1,4 @@
 /** The name that this courier gives itself towards the gateway. */
 import { version } from "../../base/version.ts";
 
-export const software = `autowithdraw/${version}`;
+export const softwareName = `autowithdraw/${version}`;

@@ -9,7 +9,7 @@ import type { ChainAccess } from "./nodes/chain.ts";
 import type { KnownChain, RunContext } from "./run-state.ts";
 import { accountKey } from "./scheduler/accounts.ts";
 import type { SchedulerState } from "./scheduler/scheduler.ts";
-import { heldOn } from "./scheduler/stops.ts";
+import { heldCurrenciesOn } from "./scheduler/stops.ts";
 import { listWaitingItems } from "./scheduler/waiting.ts";
 
 /** Stands instead of a fault of the nodes until the first of them has answered or failed. */
@@ -105,7 +105,7 @@ export function snapshotOf(
       const nodes = access?.nodes.status() ?? [];
       const { network = "" } = scheduler.book.accounts.get(accountKey(chain, undefined)) ?? {};
       const stopped = scheduler.book.stopped.get(network) ?? "";
-      const held = heldOn(scheduler.book, network);
+      const held = heldCurrenciesOn(scheduler.book, network);
       return {
         chain,
         block,

@@ -86,7 +86,7 @@ export function isThere(path: string): boolean {
  * The names in a folder; none if the folder is missing.
  * @throws AgentError STATE_FOLDER
  */
-export function namesIn(folder: string): readonly string[] {
+export function fileNamesIn(folder: string): readonly string[] {
   return looked(folder, () => readdirSync(folder)) ?? [];
 }
 

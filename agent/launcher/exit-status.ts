@@ -54,8 +54,9 @@ const exitByRoom: Readonly<Record<string, number>> = {
 };
 
 /** The verdict on a thrown value. A value other than an AgentError is a bug. */
-export function verdictOn(error: unknown): Verdict {
-  if (error instanceof AgentError) return verdictFor(error.code, error.message, error.context.hint);
+export function exitVerdictOfError(error: unknown): Verdict {
+  if (error instanceof AgentError)
+    return exitVerdictOfCode(error.code, error.message, error.context.hint);
   const message = error instanceof Error ? `${error.name}: ${error.message}` : String(error);
   return {
     exitCode: exitCodes.bug,
@@ -68,7 +69,7 @@ export function verdictOn(error: unknown): Verdict {
 /**
  * The verdict on a code from elsewhere, e.g. over a socket. Without `hint` the table's own is used.
  */
-export function verdictFor(code: string, message: string, hint?: unknown): Verdict {
+export function exitVerdictOfCode(code: string, message: string, hint?: unknown): Verdict {
   const room = code.slice(0, Math.max(0, code.indexOf("_")));
   const known = Object.hasOwn(codes, code) ? (code as Code) : null;
   // A service manager starts again what passes by itself.

@@ -5,7 +5,7 @@
 import { join } from "node:path";
 import { AgentError } from "../../base/fault.ts";
 import { parseJson } from "../../base/json.ts";
-import { isThere, namesIn, type StateFolder } from "../files/state-folder.ts";
+import { fileNamesIn, isThere, type StateFolder } from "../files/state-folder.ts";
 import { readTrusted } from "../files/trusted.ts";
 
 type Role = "both" | "signer" | "courier";
@@ -102,7 +102,7 @@ function missingFile(state: StateFolder, role: Role): MissingPairing | null {
 }
 
 function hasSegment(ledger: string): boolean {
-  return namesIn(ledger).some((name) => name.endsWith(".jsonl"));
+  return fileNamesIn(ledger).some((name) => name.endsWith(".jsonl"));
 }
 
 function agentPairedHere({ pairing }: StateFolder): string | null {

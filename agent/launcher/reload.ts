@@ -4,7 +4,7 @@
  * Changes no file.
  */
 import { AgentError } from "../../base/fault.ts";
-import { type Verdict, verdictOn } from "./exit-status.ts";
+import { exitVerdictOfError, type Verdict } from "./exit-status.ts";
 import type { Renewal } from "./supervisor.ts";
 
 /** `T` is the settings that the children are started with; equal digests mean equal settings. */
@@ -61,7 +61,7 @@ export class Reload<T extends { readonly digest: string }> implements Renewal {
       this.#take();
     } catch (error) {
       if (!(error instanceof AgentError)) throw error;
-      this.#sayNotTaken(verdictOn(error));
+      this.#sayNotTaken(exitVerdictOfError(error));
     }
   }
 

@@ -7,7 +7,7 @@
 import type { ChildProcess } from "node:child_process";
 import type { Readable } from "node:stream";
 import { visibleText } from "../../base/visible.ts";
-import { exitCodes, type Verdict, verdictFor } from "./exit-status.ts";
+import { exitCodes, exitVerdictOfCode, type Verdict } from "./exit-status.ts";
 import type { LauncherEvent } from "./output.ts";
 
 /*
@@ -367,7 +367,7 @@ function isFinal(exit: Exit): boolean {
 }
 
 function verdictOf({ of, code, words, fault }: Exit): Verdict {
-  if (fault !== null) return verdictFor(fault.code, fault.message, fault.hint);
+  if (fault !== null) return exitVerdictOfCode(fault.code, fault.message, fault.hint);
   const message = `the ${of} ${words} without a reason`;
   return {
     exitCode: code ?? exitCodes.bug,

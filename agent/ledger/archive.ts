@@ -7,12 +7,12 @@
 import { type LedgerDisk, writeOrFault } from "./folder.ts";
 import type { NamedFile, NamedFiles } from "./records.ts";
 import {
+  openSource,
   probeOf,
   type Row,
   SortedFile,
   SortedWriter,
   sortedFileOf,
-  sourceOn,
 } from "./sorted-file.ts";
 
 /** The kinds of sorted files, and the first part of their names. */
@@ -71,7 +71,7 @@ export class PastFiles implements ArchiveLookup {
   constructor(disk: LedgerDisk, named: NamedFiles) {
     const names = new Set(disk.list());
     const open = (each: NamedFile): SortedFile =>
-      new SortedFile(sourceOn(disk, names, each.file), each);
+      new SortedFile(openSource(disk, names, each.file), each);
     this.#disk = disk;
     this.#files = { closed: named.closed.map(open), paid: named.paid.map(open) };
   }
@@ -134,7 +134,7 @@ export class PastFiles implements ArchiveLookup {
   ): SortedFile {
     const file = `${shelf}-${String(this.#nextNumber()).padStart(8, "0")}.bin`;
     writeOrFault(() => this.#disk.create(file, bytes));
-    return new SortedFile(sourceOn(this.#disk, new Set([file]), file), { file, root });
+    return new SortedFile(openSource(this.#disk, new Set([file]), file), { file, root });
   }
 
   /**

@@ -399,7 +399,9 @@ export function closingOf(line: Uint8Array): LineSeal | null {
 }
 
 /** Returns the number of a line and the hash that it continues; null if it does not begin so. */
-export function placeIn(line: Uint8Array): { readonly seq: number; readonly prev: string } | null {
+export function linePlaceIn(
+  line: Uint8Array,
+): { readonly seq: number; readonly prev: string } | null {
   const start = Buffer.from(line.buffer, line.byteOffset, Math.min(line.length, 128)).toString(
     "latin1",
   );

@@ -16,8 +16,8 @@ import {
   foreignLine,
   forgedFault,
   type Location,
+  linePlaceIn,
   linesOf,
-  placeIn,
 } from "./codec.ts";
 import {
   type LedgerDisk,
@@ -120,7 +120,7 @@ class LedgerReader {
       const { start, end } = map.spanAt(seq);
       const line = bytes.subarray(start - offset, end - offset - 1);
       const closing = closingOf(line);
-      const isLinked = prev === "" || placeIn(line)?.prev === prev;
+      const isLinked = prev === "" || linePlaceIn(line)?.prev === prev;
       if (closing?.hash !== map.hashAt(seq) || !isLinked)
         throw damagedFault("the line is not what was written", whereOf(seq));
       if (seq === last && !this.#seal.closes(closing.hash, closing.mac))

@@ -17,9 +17,9 @@ import {
   hashStart,
   type Location,
   lineBytesMax,
+  linePlaceIn,
   lineStart,
   macBytes,
-  placeIn,
 } from "./codec.ts";
 import type { LedgerDisk } from "./folder.ts";
 import { type FirstRecord, isBeginning, type LedgerRecord } from "./records.ts";
@@ -226,7 +226,7 @@ function assertLinked(
   before: LinkPoint,
   where: Location,
 ): LinkPoint {
-  const place = placeIn(line);
+  const place = linePlaceIn(line);
   if (place === null) throw damagedFault("a line does not say its place", where);
   if (place.seq !== before.seq + 1)
     throw damagedFault(`record ${place.seq} stands where ${before.seq + 1} belongs`, where);

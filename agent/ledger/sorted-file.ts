@@ -163,7 +163,7 @@ export interface Source {
 }
 
 /** @throws AgentError LEDGER_DAMAGED if the file is missing, LEDGER_UNREADABLE */
-export function sourceOn(disk: LedgerDisk, names: ReadonlySet<string>, file: string): Source {
+export function openSource(disk: LedgerDisk, names: ReadonlySet<string>, file: string): Source {
   if (!names.has(file)) throw damagedFault("the file of what is closed is missing", { file });
   return { size: disk.size(file), read: (start, end) => disk.read(file, start, end) };
 }

@@ -17,7 +17,7 @@ import {
   readSegment,
   segmentName,
 } from "./segment.ts";
-import { checkSortedFile, sourceOn } from "./sorted-file.ts";
+import { checkSortedFile, openSource } from "./sorted-file.ts";
 
 export interface VerifiedLedger {
   readonly records: number;
@@ -89,7 +89,7 @@ function* pastOf(disk: LedgerDisk, first: LedgerRecord): Generator<undefined, vo
   const names = new Set(disk.list());
   for (const shelf of shelves) {
     for (const named of first[shelf]) {
-      checkSortedFile(sourceOn(disk, names, named.file), named);
+      checkSortedFile(openSource(disk, names, named.file), named);
       yield;
     }
   }

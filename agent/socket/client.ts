@@ -9,7 +9,7 @@ import { answerBytesMax, encodeMessage, LineReader, LineWriter, withFrames } fro
 import { type PushMessage, reportFramesMax } from "./verbs.ts";
 
 /** An answer: the verb's own fields, or a refusal or fault by its code. */
-export type AnswerTo<A> =
+export type SocketAnswer<A> =
   | ({ readonly ok: true } & A)
   | {
       readonly ok: false;
@@ -34,7 +34,7 @@ export interface SocketClient<
   request<V extends keyof Requests & keyof Answers & string>(
     verb: V,
     body: Requests[V],
-  ): Promise<AnswerTo<Answers[V]>>;
+  ): Promise<SocketAnswer<Answers[V]>>;
   /** Sets the one listener for pushes; a later one replaces it. */
   onPush(listener: (push: PushMessage) => void): void;
   /**

@@ -217,7 +217,7 @@ const headerBytesMax = 16_384;
 const roomOfProcess = new AnswerRoom();
 
 /** Prepares the connections to one origin; connects nothing yet. */
-export function createOutgoing(options: OutgoingOptions): OutgoingClient {
+export function createOutgoingClient(options: OutgoingOptions): OutgoingClient {
   const pool = new Pool(options.origin, {
     connections: options.connectionsMax,
     pipelining: 1,

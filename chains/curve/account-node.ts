@@ -6,7 +6,7 @@ import { createHmac } from "node:crypto";
 import { secp256k1 } from "@noble/curves/secp256k1";
 import { HDKey } from "@scure/bip32";
 import { AgentError } from "../../base/fault.ts";
-import type { KeyPaths, PublicNode } from "../family.ts";
+import type { KeyPaths, PublicKeyNode } from "../family.ts";
 
 const hardened = 0x80000000;
 /** Depth of m/purpose'/coin'/account', the only xpub that is ever exported. */
@@ -47,7 +47,7 @@ export function pathsOf(coinType: number): KeyPaths {
 }
 
 /** The extended public key of a node, as any other wallet shows it. */
-export function extendedKeyOf(node: PublicNode): string {
+export function extendedKeyOf(node: PublicKeyNode): string {
   return new HDKey(node).publicExtendedKey;
 }
 

@@ -141,7 +141,7 @@ export function readHead(value: unknown): BlockHead {
 }
 
 /** The hash of the parent of a block, "" for an odd one: it only decides which node comes first. */
-export function parentIn(value: unknown): string {
+export function parentHashIn(value: unknown): string {
   return keyOf(readObject(value, "block").parentHash, hashShape);
 }
 

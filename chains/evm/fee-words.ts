@@ -40,7 +40,7 @@ function weiOf(gwei: string | undefined): string | null {
   return parsed.code === "AMOUNT_ZERO" ? "0" : null;
 }
 
-export function say(txParams: TxParams): string {
+export function describeFees(txParams: TxParams): string {
   const { gasLimit, maxFeePerGas, dataFee } = txParams;
   const data = dataFee === undefined ? "" : `, at most ${dataFee} wei for data`;
   return `gas ${gasLimit}, at most ${maxFeePerGas} wei per gas${data}`;

@@ -17,7 +17,7 @@ import type {
   TxParams,
 } from "../family.ts";
 import { feeModelOf } from "./fee-model.ts";
-import { rows, say, typed } from "./fee-words.ts";
+import { describeFees, rows, typed } from "./fee-words.ts";
 import { gasFloorOf, gasPlain } from "./gas.ts";
 import { besideMarket, fittingOffers, loweredMarket, namedMarket } from "./market-offers.ts";
 import { gweiDecimal, nativeDecimal } from "./network.ts";
@@ -83,7 +83,7 @@ export const fees: Fees = {
     feesBeside(txParams).dataFeeWei,
   tipOf: (txParams) => BigInt(evm(txParams).maxPriorityFeePerGas),
   computeLimitOf: (txParams) => BigInt(evm(txParams).gasLimit),
-  first,
+  first: firstOffer,
   bidding: {
     isReplaced: true,
     replacement,
@@ -96,7 +96,7 @@ export const fees: Fees = {
   },
   tooLittle,
   unbounded,
-  say,
+  say: describeFees,
   rows,
 };
 
@@ -132,7 +132,7 @@ function read(txParams: TxParams, form: RegExp): TxParams {
 }
 
 /** Twice the base fee lasts through six full blocks (EIP-1559: each may raise it by an eighth). */
-export function first({
+export function firstOffer({
   feeMarket,
   computeLimit,
 }: Pick<Market, "feeMarket" | "computeLimit">): TxParams {

@@ -47,12 +47,16 @@ export async function agreedBlock(each: readonly EvmNodes[], number: number): Pr
 
 /** The fields of a transaction that count for a payment or an outgoing transaction. */
 export type Fields = (one: BlockTransaction) => readonly unknown[];
-export const asPayment: Fields = ({ hash, toKey, valueUnits }) => [hash, toKey, `${valueUnits}`];
-export const asOutgoing: Fields = ({ hash, fromKey, toKey, nonce, valueUnits, input }) => [
+export const paymentFields: Fields = ({ hash, toKey, valueUnits }) => [
+  hash,
+  toKey,
+  `${valueUnits}`,
+];
+export const outgoingFields: Fields = ({ hash, fromKey, toKey, nonce, valueUnits, input }) => [
   ...[hash, fromKey, toKey, `${nonce}`, `${valueUnits}`, input],
 ];
 /** All that a payout's judgement reads. */
-export const asPayout: Fields = (one) => [...asOutgoing(one), one.from, one.to];
+export const asPayout: Fields = (one) => [...outgoingFields(one), one.from, one.to];
 
 /**
  * The transactions of a block that `isOurs` selects. Every node must show these fields alike. One
@@ -109,7 +113,7 @@ function headKey({ number, hash, parentHash, transactions }: Block): string {
 /** A key for any sender: a transaction with odd fields is equal only to itself. */
 function shownKey(one: BlockTransaction): readonly unknown[] {
   try {
-    return asOutgoing(one);
+    return outgoingFields(one);
   } catch (fault) {
     if (!(fault instanceof AgentError)) throw fault;
     return [one.hash, one.fromKey, one.toKey, fault.message];

@@ -3,7 +3,7 @@
  * node, or to several that must agree.
  */
 import { AgentError } from "../../base/fault.ts";
-import { type BlockHead, parentIn, readData, readHead, readQuantity } from "./answers.ts";
+import { type BlockHead, parentHashIn, readData, readHead, readQuantity } from "./answers.ts";
 import { gasPriceOracle } from "./data-fee.ts";
 import type { NodePool, PoolNode, Question } from "./node-wire.ts";
 import { encodeBalanceCall } from "./token-reads.ts";
@@ -16,7 +16,7 @@ export const dataBytesMax = 128 * 1024;
 
 /** The node's newest head. The pool remembers it as the newest that this node showed. */
 export async function askHead(pool: NodePool, node: PoolNode): Promise<BlockHead> {
-  const read = (result: unknown) => ({ head: readHead(result), parentHash: parentIn(result) });
+  const read = (result: unknown) => ({ head: readHead(result), parentHash: parentHashIn(result) });
   const { head, parentHash } = await pool.ask(node, {
     method: "eth_getBlockByNumber",
     params: ["latest", false],

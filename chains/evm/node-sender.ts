@@ -7,11 +7,11 @@ import { AgentError } from "../../base/fault.ts";
 import type {
   ChainOutcome,
   Inclusion,
-  PaidFrom,
   PaidToken,
   SenderNodes,
   SignedAttempt,
   WantedPayment,
+  WantedPaymentFrom,
 } from "../nodes.ts";
 import { createDecimals } from "../providers/node-decimals.ts";
 import { StateParts } from "../state-parts.ts";
@@ -261,7 +261,7 @@ function unanswered(error: unknown): null {
  */
 async function chainOutcomeOf(
   nodes: EvmNodes,
-  payment: PaidFrom,
+  payment: WantedPaymentFrom,
   attempts: readonly SignedAttempt[],
 ): Promise<ChainOutcome | null> {
   const receipts = await Promise.all(attempts.map(({ txHash }) => nodes.finalReceipt(txHash)));

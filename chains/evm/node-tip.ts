@@ -6,7 +6,7 @@
  * floating/frame #659.
  */
 import { AgentError } from "../../base/fault.ts";
-import { FigureWays, isLacking, middleOf } from "../providers/market.ts";
+import { FigureWays, isOfferLacking, middleOf } from "../providers/market.ts";
 import { type BlockHead, readQuantity } from "./answers.ts";
 import { gasPriceQuestion, tipQuestion } from "./node-questions.ts";
 import type { NodePool, PoolNode, Question } from "./node-wire.ts";
@@ -41,7 +41,7 @@ export function createTips(pool: NodePool): Tips {
     try {
       return await byHistory(node);
     } catch (error) {
-      if (isLacking(error)) return 0n;
+      if (isOfferLacking(error)) return 0n;
       throw error;
     }
   };

@@ -5,7 +5,7 @@
  * node.ts.
  */
 import { AgentError } from "../../base/fault.ts";
-import { good, type Result } from "../../base/result.ts";
+import { goodResult, type Result } from "../../base/result.ts";
 import type { Payment } from "../family.ts";
 import { inWaves } from "../map-limit.ts";
 import type {
@@ -30,7 +30,7 @@ import type { ServerAddress } from "../providers/server.ts";
 import { agreedFinds, findEach, isUnreadable, joinFinds } from "../providers/unread.ts";
 import type { BlockTransaction, FoundLog } from "./answers.ts";
 import { decodeTransferCall } from "./erc20.ts";
-import { fees, first } from "./fees.ts";
+import { fees, firstOffer } from "./fees.ts";
 import {
   type AskedBalance,
   decodeBalances,
@@ -42,10 +42,10 @@ import {
   type AgreedBlock,
   agreedBlock,
   alikeBlocks,
-  asOutgoing,
-  asPayment,
   asPayout,
   bytesOf,
+  outgoingFields,
+  paymentFields,
 } from "./node-blocks.ts";
 import { createTransfers, notTogether, type Transfers } from "./node-logs.ts";
 import { createComputeLimit } from "./node-sender.ts";
@@ -133,7 +133,9 @@ function createAgreedBalances(
     if (!isAlike || first === null) return oneByOne(questions);
     const alone = await oneByOne(questions.filter((_, at) => first[at] === null));
     let next = 0;
-    return first.map((units) => (units === null ? (alone[next++] as Result<bigint>) : good(units)));
+    return first.map((units) =>
+      units === null ? (alone[next++] as Result<bigint>) : goodResult(units),
+    );
   };
 }
 
@@ -185,7 +187,7 @@ async function coinPayments(
     const ours = alikeBlocks(
       content,
       (one) => addressOf(one) !== undefined,
-      asPayment,
+      paymentFields,
       (one) => addressOf(one) ?? "",
     );
     if (ours.unread.length > 0) kept.forget(content);
@@ -520,7 +522,7 @@ export function watcherOf(reader: Reader, clock = () => performance.now()): Watc
       ]);
       if (!computeLimit.ok) return computeLimit;
       const most = fees.most(
-        first({ feeMarket: { ...feeMarket }, computeLimit: computeLimit.computeLimit }),
+        firstOffer({ feeMarket: { ...feeMarket }, computeLimit: computeLimit.computeLimit }),
       );
       return { ok: true, feeUnits: (most * costNumerator) / costDenominator };
     },
@@ -557,7 +559,7 @@ function outgoingIn(block: AgreedBlock, accounts: ReadonlySet<string>): Finds<Ou
   const { found, unread } = alikeBlocks(
     block,
     ({ fromKey }) => keys.has(fromKey),
-    asOutgoing,
+    outgoingFields,
     accountOf,
   );
   const placeOf = (one: BlockTransaction) => ({

@@ -13,7 +13,7 @@ import {
   otherId,
   type RefusalRow,
   type Reply,
-  taken,
+  takenReply,
 } from "../providers/broadcasts.ts";
 import { byQuorum } from "../providers/chain-blocks.ts";
 import { createPrice, middleOf } from "../providers/market.ts";
@@ -649,7 +649,7 @@ function broadcast(pool: NodePool, raw: string): Promise<BroadcastAnswer> {
     });
     if (!envelope.ok) return { kind: "refused", words: envelope.message };
     return typeof envelope.result === "string" && envelope.result.toLowerCase() === txHash
-      ? taken
+      ? takenReply
       : otherId;
   };
   return broadcastTo({ nodes: pool.nodes, refusals, hand });

@@ -11,7 +11,7 @@ import type {
   EndingTransaction,
   Judgement,
   MovedOtherwise,
-  PaidFrom,
+  WantedPaymentFrom,
 } from "../nodes.ts";
 import type { Receipt, SentTransaction } from "./answers.ts";
 import { encodeTransferCall } from "./erc20.ts";
@@ -48,7 +48,7 @@ export interface Evidence {
  * to itself, and nothing else.
  */
 export function outcomeOf(
-  payment: PaidFrom,
+  payment: WantedPaymentFrom,
   sent: ReceiverFields,
   receipt: Receipt,
 ): Exclude<ChainOutcome["outcome"], "conflicted"> {
@@ -141,7 +141,7 @@ function endingOf({
   return { txHash, block: blockNumber, feeUnits: gasUsed * effectiveGasPrice + dataFee };
 }
 
-function paysExactly(payment: PaidFrom, sent: ReceiverFields, receipt: Receipt): boolean {
+function paysExactly(payment: WantedPaymentFrom, sent: ReceiverFields, receipt: Receipt): boolean {
   const { account, contract, destination, amountUnits } = payment;
   if (contract === "") return sent.to === destination && sent.valueUnits === amountUnits;
   const [transfer, ...more] = transfersOf(contract, receipt);
@@ -151,7 +151,11 @@ function paysExactly(payment: PaidFrom, sent: ReceiverFields, receipt: Receipt):
   );
 }
 
-function paysNothing({ account }: PaidFrom, sent: ReceiverFields, receipt: Receipt): boolean {
+function paysNothing(
+  { account }: WantedPaymentFrom,
+  sent: ReceiverFields,
+  receipt: Receipt,
+): boolean {
   return (
     sent.valueUnits === 0n &&
     sent.input === "0x" &&
@@ -194,7 +198,7 @@ function differs(detail: string): MovedOtherwise {
 }
 
 function movedBy(
-  { contract, destination, amountUnits }: PaidFrom,
+  { contract, destination, amountUnits }: WantedPaymentFrom,
   { transaction: { to, input }, receipt }: FinalTransaction,
 ): Pick<MovedOtherwise, "final" | "isContracts"> {
   const isAsked = (): boolean =>

@@ -39,7 +39,7 @@ const nodeStatuses: ReadonlySet<number> = new Set([
   401, 402, 403, 404, 405, 407, 408, 425, 429, 451,
 ]);
 
-export const taken: Reply = { kind: "taken", words: "" };
+export const takenReply: Reply = { kind: "taken", words: "" };
 export const otherId: Reply = { kind: "doubtful", words: "the node answered another id" };
 
 /**

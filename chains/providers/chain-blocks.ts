@@ -15,7 +15,7 @@ import {
   type PoolNode,
   type SettledAnswer,
 } from "./node-pool.ts";
-import { createSharing } from "./shared-answers.ts";
+import { createAnswerSharing } from "./shared-answers.ts";
 
 /**
  * Time after which the other nodes' answers no longer wait for a slow provider, or one at its
@@ -60,7 +60,7 @@ export function createChainBlocks<C extends Client, H extends BlockId, I extends
   pool: Pool<C>,
   questions: BlockQuestions<PoolNode<C>, H, I>,
 ): ChainBlocks<H, I> {
-  const share = createSharing();
+  const share = createAnswerSharing();
   const { newest, at, final, timeOf, keyOf } = questions;
   let timed: { readonly hash: string; readonly atMs: number } | null = null;
   /** The final block by depth, and the heads below which it was agreed. */

@@ -104,7 +104,7 @@ export class FigureWays<N extends object, C, T> {
         }
         isSilent = true;
       } catch (error) {
-        if (!isLacking(error)) throw error;
+        if (!isOfferLacking(error)) throw error;
         fault ??= error;
       }
     }
@@ -132,6 +132,6 @@ export class FigureWays<N extends object, C, T> {
   }
 }
 
-export function isLacking(error: unknown): boolean {
+export function isOfferLacking(error: unknown): boolean {
   return error instanceof AgentError && lackingCodes.has(error.code);
 }

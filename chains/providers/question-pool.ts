@@ -5,7 +5,7 @@
  */
 import { AgentError } from "../../base/fault.ts";
 import type { NodeLog } from "../nodes.ts";
-import { isLacking } from "./market.ts";
+import { isOfferLacking } from "./market.ts";
 import { type Client, createNodePool, type NodePool, type PoolNode } from "./node-pool.ts";
 import type { ServerAddress } from "./server.ts";
 
@@ -117,7 +117,7 @@ export function createQuestionPool<C extends Client, A, Q extends object, R>(
     try {
       return await ask<T>(node, questions.usual(id));
     } catch (fault) {
-      if (!isLacking(fault)) throw fault;
+      if (!isOfferLacking(fault)) throw fault;
       try {
         const answer = await ask<T>(node, questions.other(id));
         without.add(node);

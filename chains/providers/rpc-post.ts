@@ -5,7 +5,7 @@
 
 import { AgentError } from "../../base/fault.ts";
 import {
-  createOutgoing,
+  createOutgoingClient,
   type OutgoingClient,
   type Request,
   type Outcome as Sent,
@@ -124,7 +124,7 @@ const gatewayStatuses: ReadonlySet<number> = new Set([502, 503, 504]);
  * Reported at ethers-io/ethers.js #2928 and ChainSafe/lodestar #1599 (half an answer),
  * sigp/lighthouse #5051 and ConsenSys-archive/truffle-migrate #36 (a page now and then).
  */
-export function isPassing(status: number): boolean {
+export function isPassingStatus(status: number): boolean {
   return gatewayStatuses.has(status) || (status >= 200 && status < 300);
 }
 
@@ -242,7 +242,7 @@ export function targetOf(address: Address): Target {
       protocol: url.protocol,
     });
   }
-  const outgoing = createOutgoing({ origin: url.origin, connectionsMax, idleMs });
+  const outgoing = createOutgoingClient({ origin: url.origin, connectionsMax, idleMs });
   return {
     origin: url.origin,
     user: decodeURIComponent(url.username),

@@ -3,7 +3,7 @@
 /**
  * Callers with the same key get one answer while it is on its way; the next question asks again.
  */
-export function createSharing(): <T>(key: string, job: () => Promise<T>) => Promise<T> {
+export function createAnswerSharing(): <T>(key: string, job: () => Promise<T>) => Promise<T> {
   const underWay = new Map<string, Promise<unknown>>();
   return <T>(key: string, job: () => Promise<T>): Promise<T> => {
     const started = underWay.get(key) as Promise<T> | undefined;

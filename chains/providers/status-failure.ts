@@ -3,7 +3,7 @@
  * that is asked for is told apart, because neither a wait nor a key helps. Pure.
  */
 import { pathWords, statusWords } from "./node-words.ts";
-import { type Failure, isPassing, newFailure } from "./rpc-post.ts";
+import { type Failure, isPassingStatus, newFailure } from "./rpc-post.ts";
 
 export const pathCode = "NODE_PATH";
 export const notFound = 404;
@@ -13,7 +13,7 @@ export const notFound = 404;
  * path, which is not shown because it may hold a key.
  */
 export function statusFailure(status: number, body: string, path: string | null): Failure {
-  const isCut = isPassing(status);
+  const isCut = isPassingStatus(status);
   if (status !== notFound)
     return newFailure("NODE_HTTP", statusWords(status, body), { status, isCut });
   return newFailure(pathCode, `${statusWords(status, "")}: ${pathWords(path, body)}`, {

@@ -32,18 +32,18 @@ const offers = {
   ceilings: fees.ceilings,
   computeLimitMin: fees.computeLimitCoin,
   computeLimitUnknown: fees.computeLimitUnknown,
-  read: fees.read,
+  read: fees.readTxParams,
   readWish: fees.readWish,
   typed: fees.typed,
   most: fees.most,
   tipOf: (): bigint => 0n,
   computeLimitOf: fees.computeLimitOf,
-  first: fees.first,
+  first: fees.firstOffer,
   bidding: null,
   tooLittle: ({ contract, txParams }: Pick<Description, "contract" | "txParams">): string | null =>
     fees.tooLittle(contract, txParams),
   unbounded: (): string | null => null,
-  say: fees.say,
+  say: fees.describeFees,
   rows: fees.rows,
 };
 

@@ -81,7 +81,7 @@ export const computeLimitActivation = 1n;
 export const computeLimitUnknown = energyUnknown;
 
 /** The parameters themselves. @throws JSON_SHAPE if one is missing, unknown or no number */
-export function read(txParams: TxParams): TxParams {
+export function readTxParams(txParams: TxParams): TxParams {
   const isWhole =
     Object.keys(txParams).length === names.length &&
     names.every((name) => figureForm.test(txParams[name] ?? ""));
@@ -91,7 +91,9 @@ export function read(txParams: TxParams): TxParams {
 
 /** As `read`, but "" leaves a figure to the program. */
 export function readWish(txParams: TxParams): TxParams {
-  read(Object.fromEntries(Object.entries(txParams).map(([name, figure]) => [name, figure || "0"])));
+  readTxParams(
+    Object.fromEntries(Object.entries(txParams).map(([name, figure]) => [name, figure || "0"])),
+  );
   return txParams;
 }
 
@@ -128,7 +130,7 @@ export function most(txParams: TxParams): bigint {
 }
 
 /** The reason why the figures outside the bytes cannot belong to such a payment, or null. */
-export function unfit(
+export function unfitReason(
   contract: string,
   { energy, byteSun, activationSun }: Figures,
 ): string | null {
@@ -145,7 +147,7 @@ export function computeLimitOf(txParams: TxParams): bigint {
 }
 
 /** The offer of an attempt, valid for five minutes from its block's own time. */
-export function first({
+export function firstOffer({
   feeMarket,
   computeLimit,
 }: Pick<Market, "feeMarket" | "computeLimit">): TxParams {
@@ -179,7 +181,7 @@ export function tooLittle(contract: string, txParams: TxParams): string | null {
 }
 
 /** The offer for the operator, as one line. */
-export function say(txParams: TxParams): string {
+export function describeFees(txParams: TxParams): string {
   const { feeLimitSun, energy, activationSun, expirationMs } = figuresOf(txParams);
   const call = energy === 0n ? "no energy" : `energy ${energy}, fee limit ${trx(feeLimitSun)} TRX`;
   const account = activationSun === 0n ? "" : `, ${trx(activationSun)} TRX for a new account`;

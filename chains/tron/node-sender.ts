@@ -11,19 +11,19 @@ import type {
   ChainState,
   Inclusion,
   NodeLog,
-  PaidFrom,
   PaidToken,
   SenderNodes,
   SignedAttempt,
   SlotCounts,
   WantedPayment,
+  WantedPaymentFrom,
 } from "../nodes.ts";
 import {
   broadcastTo,
   meaningOf,
   type RefusalRow,
   type Reply,
-  taken,
+  takenReply,
 } from "../providers/broadcasts.ts";
 import { idOf } from "../providers/chain-blocks.ts";
 import { createDecimals, type Decimals } from "../providers/node-decimals.ts";
@@ -83,7 +83,9 @@ export function readReply(value: unknown, txHash: string): Reply {
   const { result, code, message, txid, Error: error } = readFields(value, "broadcast");
   if (error !== undefined) return { kind: "refused", words: wordsOf(error) };
   if (result === true)
-    return txid === txHash ? taken : { kind: "doubtful", words: "the node answered another id" };
+    return txid === txHash
+      ? takenReply
+      : { kind: "doubtful", words: "the node answered another id" };
   return {
     kind: "refused",
     words: `${typeof code === "string" ? code.slice(0, 60) : ""} ${wordsOf(message)}`.trim(),
@@ -396,7 +398,7 @@ function unanswered(error: unknown): null {
 /** The newest attempt counts first: an older attempt that failed leaves it open. */
 async function chainOutcomeOf(
   blocks: Blocks,
-  payment: PaidFrom,
+  payment: WantedPaymentFrom,
   attempts: readonly SignedAttempt[],
 ): Promise<ChainOutcome | null> {
   const found = await Promise.all(attempts.map(({ txHash }) => blocks.solidReceipt(txHash)));

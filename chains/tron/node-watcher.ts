@@ -13,7 +13,7 @@ import type {
   Judgement,
   NodeLog,
   OutgoingTransaction,
-  PaidFrom,
+  WantedPaymentFrom,
   WatchedBlock,
   WatcherNodes,
 } from "../nodes.ts";
@@ -24,7 +24,7 @@ import type { ServerAddress } from "../providers/server.ts";
 import { findEach, joinFinds } from "../providers/unread.ts";
 import type { Block, BlockHead, BlockTransaction, Receipt } from "./answers.ts";
 import { transfersOf } from "./events.ts";
-import { first, most } from "./fees.ts";
+import { firstOffer, most } from "./fees.ts";
 import { agreedBalance } from "./node-balances.ts";
 import { type Blocks, createBlocks, headQuestion } from "./node-blocks.ts";
 import {
@@ -271,7 +271,7 @@ export function createWatcher(options: WatcherOptions): TronWatcher {
       return computeLimit.ok
         ? {
             ok: true,
-            feeUnits: most(first({ feeMarket, computeLimit: computeLimit.computeLimit })),
+            feeUnits: most(firstOffer({ feeMarket, computeLimit: computeLimit.computeLimit })),
           }
         : computeLimit;
     },
@@ -496,7 +496,7 @@ function paidBy({
 async function judge(
   { blocks, newest }: { readonly blocks: Blocks; readonly newest: NewestBlocks },
   final: BlockId,
-  payment: PaidFrom,
+  payment: WantedPaymentFrom,
   txHashes: readonly string[],
 ): Promise<Judgement> {
   const evidence = async (txHash: string): Promise<AttemptEvidence> => {

@@ -10,14 +10,14 @@ import type {
   EndingTransaction,
   Judgement,
   MovedOtherwise,
-  PaidFrom,
+  WantedPaymentFrom,
 } from "../nodes.ts";
 import type { BlockTransaction, Receipt } from "./answers.ts";
 import { transfersOf } from "./events.ts";
 import { encodeTransferCall } from "./trc20.ts";
 
 /** The fields of a transaction that name its receiver. */
-export type PaidBy = Pick<
+export type ReceiverFields = Pick<
   BlockTransaction,
   "kind" | "owner" | "receiver" | "amountSun" | "contract" | "data"
 >;
@@ -25,7 +25,7 @@ export type PaidBy = Pick<
 /** A transaction and its receipt in a solidified block, as enough nodes returned them. */
 export interface FinalTransaction {
   readonly receipt: Receipt;
-  readonly transaction: PaidBy;
+  readonly transaction: ReceiverFields;
 }
 
 /** One signed attempt: included in a block by one node's answer, final by agreement. */
@@ -41,7 +41,7 @@ export interface AttemptEvidence {
  * the account, of exactly this amount.
  */
 export function outcomeOf(
-  payment: PaidFrom,
+  payment: WantedPaymentFrom,
   { receipt, transaction }: FinalTransaction,
 ): Exclude<ChainOutcome["outcome"], "cancelled" | "conflicted"> {
   if (!receipt.isDone) return "reverted";
@@ -49,7 +49,10 @@ export function outcomeOf(
 }
 
 /** Judges a withdrawal by all its attempts, oldest first. */
-export function judgePayout(payment: PaidFrom, attempts: readonly AttemptEvidence[]): Judgement {
+export function judgePayout(
+  payment: WantedPaymentFrom,
+  attempts: readonly AttemptEvidence[],
+): Judgement {
   const ends = attempts.flatMap(({ txHash, final }) => (final === null ? [] : [{ txHash, final }]));
   const foreign = ends.find(({ final }) => final.transaction.owner !== payment.account);
   if (foreign !== undefined)
@@ -89,8 +92,8 @@ function endingOf({ receipt: { txHash, block, feeSun } }: FinalTransaction): End
 }
 
 function paysExactly(
-  payment: PaidFrom,
-  { kind, owner, receiver, amountSun }: PaidBy,
+  payment: WantedPaymentFrom,
+  { kind, owner, receiver, amountSun }: ReceiverFields,
   receipt: Receipt,
 ): boolean {
   const { account, contract, destination, amountUnits } = payment;
@@ -107,7 +110,10 @@ function paysExactly(
 }
 
 /** True if the transaction calls the token's contract for exactly the payment. */
-function isAsked({ contract, destination, amountUnits }: PaidFrom, transaction: PaidBy): boolean {
+function isAsked(
+  { contract, destination, amountUnits }: WantedPaymentFrom,
+  transaction: ReceiverFields,
+): boolean {
   if (contract === "" || transaction.kind !== "call" || transaction.contract !== contract)
     return false;
   return (

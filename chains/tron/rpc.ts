@@ -15,7 +15,7 @@ import { type Answer, createQuestionQueue } from "../providers/question-queue.ts
 import {
   type Address,
   type Failure,
-  isPassing,
+  isPassingStatus,
   newFailure,
   type Outcome,
   postJson,
@@ -141,7 +141,7 @@ function readAnswer(
   try {
     return { ok: true, value: parseJson(body) };
   } catch {
-    return newFailure("NODE_ANSWER", "the answer is not JSON", { isCut: isPassing(status) });
+    return newFailure("NODE_ANSWER", "the answer is not JSON", { isCut: isPassingStatus(status) });
   }
 }
 

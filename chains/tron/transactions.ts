@@ -11,7 +11,7 @@ import type {
   Transactions,
   TxParams,
 } from "../family.ts";
-import { type Figures, figuresOf, most, read, txParamsOf, unfit } from "./fees.ts";
+import { type Figures, figuresOf, most, readTxParams, txParamsOf, unfitReason } from "./fees.ts";
 import { chainIdOf } from "./network.ts";
 import type { Transfer } from "./raw-data.ts";
 import * as transactions from "./transaction.ts";
@@ -43,7 +43,7 @@ function build(
   { network, account, contract, destination, amountUnits }: Payment,
   txParams: TxParams,
 ): Uint8Array {
-  const figures = figuresOf(read(txParams));
+  const figures = figuresOf(readTxParams(txParams));
   const refusal = refusalOf(network, contract, figures);
   if (refusal !== null) throw new AgentError(refusal.code, "none", refusal.detail ?? refusal.code);
   const { refBlockBytes, refBlockHash, timestampMs, expirationMs, feeLimitSun } = figures;
@@ -71,7 +71,7 @@ function describe(
   const found = transactions.describe(unsigned);
   if (!found.ok) return found;
   const { sender: account, contract, destination, amountUnits } = found.transfer;
-  const figures = figuresOf(read(txParams));
+  const figures = figuresOf(readTxParams(txParams));
   const refusal = otherThan(found.transfer, figures) ?? refusalOf(network, contract, figures);
   if (refusal !== null) return refusal;
   const own = txParamsOf(figures);
@@ -99,6 +99,6 @@ function otherThan(transfer: Transfer, figures: Figures): Refusal | null {
 function refusalOf(network: string, contract: string, figures: Figures): Refusal | null {
   if (chainIdOf(network) === null)
     return refuse("TRANSACTION_FIELD", "the network is of another family");
-  const why = unfit(contract, figures);
+  const why = unfitReason(contract, figures);
   return why === null ? null : refuse("TRANSACTION_FIELD", why);
 }

@@ -14,7 +14,7 @@ import {
   type BytesOutcome,
   type Exchange,
   getJson,
-  isPassing,
+  isPassingStatus,
   loginOf,
   newFailure,
   type Outcome,
@@ -105,7 +105,7 @@ function read(outcome: BytesOutcome, path: string): Answer<EsploraAnswer> {
   const isPage = pageForm.test(bytes.toString("latin1", 0, 64));
   if (status >= 200 && status < 300)
     return isPage
-      ? newFailure("NODE_ANSWER", "the answer is a page", { isCut: isPassing(status) })
+      ? newFailure("NODE_ANSWER", "the answer is a page", { isCut: isPassingStatus(status) })
       : { ok: true, value: { ok: true, bytes } };
   const body = bytes.toString("utf8", 0, wordsMax);
   const quota = readQuota({ status, retryAfter, body });

@@ -41,7 +41,7 @@ export interface EarlierAttempt {
 /** Change is split in two while the account offers fewer coins. */
 export const coinsWanted = 16;
 /** The bounds within which a payment merges small coins. */
-export const merging = {
+export const mergingFees = {
   /** An account with no more coins keeps them. */
   coinsMin: 100,
   /** The highest rate, in sat for each 1,000 vB, as in Bitcoin Core. */
@@ -75,7 +75,7 @@ interface ChangeRule {
  * The parameters of a first attempt. Null if the coins do not suffice, if the amount is dust, or if
  * the destination is no address.
  */
-export function first(
+export function firstOffer(
   network: UtxoNetwork,
   market: CoinMarket,
   target: Exclude<Target, null>,
@@ -103,14 +103,14 @@ export function firstMerging(
   const { satPerKvB, coins } = market;
   const paid = paidOf(network, target);
   const plain = paid === null ? null : firstOf(network, market, paid);
-  const isMany = coins.length > merging.coinsMin && satPerKvB <= merging.satPerKvBMax;
+  const isMany = coins.length > mergingFees.coinsMin && satPerKvB <= mergingFees.satPerKvBMax;
   if (plain === null || paid === null || paid.isFeeInside || !isMany) return plain;
   const needed = figuresOf(plain).coins;
   const fee = feeOfInput(satPerKvB);
   const small = largestFirst(coins).filter(
     ({ id, units }) => units > fee && !needed.some((coin) => coin.id === id),
   );
-  const room = Math.min(merging.coinsMost, coinsMax - needed.length);
+  const room = Math.min(mergingFees.coinsMost, coinsMax - needed.length);
   const merged = [...needed, ...small.reverse().slice(0, room)];
   const rule: ChangeRule = { isSplit: false, least: "worth" };
   const figures = withChange(network, merged, paid, (size) => feeAt(satPerKvB, size), rule);
@@ -127,7 +127,7 @@ export function firstMerging(
  * then earlier coins that are not in `coins` are spent by other transactions and are left out. Null
  * if the coins do not suffice.
  */
-export function replacement(
+export function replacementOffer(
   network: UtxoNetwork,
   { satPerKvB, coins }: CoinMarket,
   target: Target | AmountAlone,

@@ -37,7 +37,7 @@ async function load(): Promise<Scure> {
 }
 
 /** A reader for the transactions of one network. */
-export function readBackOn(network: UtxoNetwork): IndependentReading {
+export function independentReaderOn(network: UtxoNetwork): IndependentReading {
   let reader: Reader | null = null;
   return async (raw, said) => {
     loading ??= load();

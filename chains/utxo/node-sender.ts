@@ -25,7 +25,7 @@ import {
   otherId,
   type RefusalRow,
   type Reply,
-  taken,
+  takenReply,
 } from "../providers/broadcasts.ts";
 import { pathOf } from "../providers/canonical-text.ts";
 import { idOf } from "../providers/chain-blocks.ts";
@@ -104,7 +104,7 @@ export const refusals: readonly RefusalRow[] = [
  */
 export function readReply(told: EsploraAnswer, txHash: string): Reply {
   const words = told.ok ? readText(told.bytes) : told.words;
-  if (told.ok && words === txHash) return taken;
+  if (told.ok && words === txHash) return takenReply;
   const isRefusal =
     (!told.ok && told.status < 500) ||
     /\bRPC error\b/i.test(words) ||

@@ -17,10 +17,10 @@ import type {
 } from "../family.ts";
 import type { TypedFees } from "../offers.ts";
 import { parseAddress } from "./address.ts";
-import { first, firstMerging, replacement } from "./fees.ts";
+import { firstMerging, firstOffer, replacementOffer } from "./fees.ts";
 import { type NativeCoin, nativeDecimal, networkOf, type UtxoNetwork } from "./network.ts";
 import { dustOf, sizeOf } from "./size.ts";
-import { amountOf, coinTexts, figuresOf, most, read, readCoin } from "./tx-params.ts";
+import { amountOf, coinTexts, figuresOf, most, readCoin, readTxParams } from "./tx-params.ts";
 
 /*
  * The fees of such a coin in words: as an operator types them, and as `show`, `replace` and
@@ -95,7 +95,7 @@ export function feesOf(coin: NativeCoin): Fees {
     ceilings: coin.ceilings,
     computeLimitMin: 1n,
     computeLimitUnknown: 1n,
-    read,
+    read: readTxParams,
     readWish,
     typed,
     most,
@@ -105,7 +105,7 @@ export function feesOf(coin: NativeCoin): Fees {
       const network = networkOf(wanted.network);
       if (network === null) return null;
       // A lower offer has to fit a limit of the signer, so it pays for no coins beside its own.
-      const offer = feeMarket.othersMost === 0n ? first : firstMerging;
+      const offer = feeMarket.othersMost === 0n ? firstOffer : firstMerging;
       return offer(network, { satPerKvB: satPerKvBOf(feeMarket), coins, owed }, wanted);
     },
     bidding: biddingOf(main),
@@ -144,7 +144,7 @@ function biddingOf(main: UtxoNetwork): FeeBumps {
       const isFree = coins.some(({ id }) => id === pin.id);
       // Nodes leave the anchor out of the account's coins while an attempt spends it.
       const market = { satPerKvB: satPerKvBOf(feeMarket), coins: isFree ? coins : [pin, ...coins] };
-      return replacement(network, market, target, attempts, pin.id, isFree);
+      return replacementOffer(network, market, target, attempts, pin.id, isFree);
     },
     named: (feeMarket, least, refused) => {
       const { feeSat } = figuresOf(refused);
@@ -205,7 +205,13 @@ function manual(
     ? [BigInt(wish.satPerKvB)]
     : [...(asked > own ? [asked] : []), ...manualRaises.map((by) => own * by)];
   const offers = rates.map((satPerKvB) =>
-    replacement(network, { satPerKvB, coins: isCancel ? [pin] : [] }, target, attempts, pin.id),
+    replacementOffer(
+      network,
+      { satPerKvB, coins: isCancel ? [pin] : [] },
+      target,
+      attempts,
+      pin.id,
+    ),
   );
   const found = offers.filter((offer) => offer !== null);
   return found.length === 0

@@ -224,7 +224,7 @@ export function describe(
 }
 
 /** The 32 bytes that get signed, for each coin in order. @throws TRANSACTION_PSBT */
-export function digests(unsigned: Uint8Array): readonly Uint8Array[] {
+export function signatureDigests(unsigned: Uint8Array): readonly Uint8Array[] {
   return decodedOrThrow(unsigned).digests;
 }
 

@@ -29,7 +29,7 @@ const amountForm = /^[1-9][0-9]{0,15}$/;
  * without change, and names each of two outputs, as in "34000,35295"; `feeSat` is what remains.
  * @throws JSON_SHAPE if a field is missing, unknown, no such text, or names a coin twice
  */
-export function read(txParams: TxParams): TxParams {
+export function readTxParams(txParams: TxParams): TxParams {
   const { coins = "", changeSat = "", feeSat = "" } = txParams;
   const ids = coins.split(",").map(idOf);
   const changes = changeSat.split(",");
@@ -47,7 +47,7 @@ export function read(txParams: TxParams): TxParams {
 
 /** @throws JSON_SHAPE as `read` */
 export function figuresOf(txParams: TxParams): Figures {
-  const { coins = "", changeSat = "", feeSat = "" } = read(txParams);
+  const { coins = "", changeSat = "", feeSat = "" } = readTxParams(txParams);
   return {
     coins: coins
       .split(",")

@@ -27,7 +27,7 @@ export function typed({
     : { ok: false, problem: "--max-fee must be drops, such as 12, or XRP, such as 0.000012" };
 }
 
-export function say({ feeDrops = "0", lastLedger = "" }: TxParams): string {
+export function describeFees({ feeDrops = "0", lastLedger = "" }: TxParams): string {
   return `fee ${feeText(feeDrops)}, until ledger ${lastLedger}`;
 }
 

@@ -7,7 +7,7 @@
 import { type Refusal, refuse } from "../../base/fault.ts";
 import { shapeFault } from "../../protocol/shape.ts";
 import type { FeeMarket, Fees, Market, PaymentTerms, PricedAttempt, TxParams } from "../family.ts";
-import { besideMarket, rows, say, typed } from "./fee-words.ts";
+import { besideMarket, describeFees, rows, typed } from "./fee-words.ts";
 import { nativeDecimal } from "./network.ts";
 
 /**
@@ -57,7 +57,7 @@ export const fees: Fees = {
     return feeDrops < feeDropsMin ? `fee ${feeDrops} drops, at least ${feeDropsMin}` : null;
   },
   unbounded: () => null,
-  say,
+  say: describeFees,
   rows,
 };
 

@@ -7,7 +7,7 @@
 import { AgentError } from "../../base/fault.ts";
 import type { Finds, UnreadTransaction } from "../nodes.ts";
 import { Sizes } from "../providers/ask-smaller.ts";
-import { createSharing } from "../providers/shared-answers.ts";
+import { createAnswerSharing } from "../providers/shared-answers.ts";
 import { agreedFinds, joinFinds } from "../providers/unread.ts";
 import {
   type HistoryPage,
@@ -115,7 +115,7 @@ function short(account: string, { from, to }: Span, drops: bigint): AgentError {
 }
 
 /** A span whose ends the caller knows, with the hash of its last ledger. */
-export interface KnownSpan extends Span {
+export interface AnchoredSpan extends Span {
   readonly hash: string;
 }
 
@@ -124,7 +124,7 @@ export interface History {
    * All transactions of the account in a span, oldest first, and those that a node shows so that
    * they cannot be read. @throws NODE_NO_BLOCK if a node did not search all of it
    */
-  within(account: string, span: KnownSpan, isAgreed: boolean): Promise<Finds<LedgerTransaction>>;
+  within(account: string, span: AnchoredSpan, isAgreed: boolean): Promise<Finds<LedgerTransaction>>;
   /**
    * The transaction of the account that used a sequence, up to a ledger, agreed. Null if the nodes
    * do not find it, which proves nothing.
@@ -150,7 +150,7 @@ export function createHistory(
   balanceAt: (account: string, ledger: number) => Promise<bigint>,
 ): History {
   const sums = createSums(balanceAt);
-  const share = createSharing();
+  const share = createAnswerSharing();
   const kept = new Map<string, Finds<LedgerTransaction>>();
 
   /** A list with an unread transaction is asked for again the next time. */

@@ -9,7 +9,7 @@ import type {
   EndingTransaction,
   Judgement,
   MovedOtherwise,
-  PaidFrom,
+  WantedPaymentFrom,
 } from "../nodes.ts";
 import { joinAddress } from "./address.ts";
 import type { LedgerTransaction } from "./node-answers.ts";
@@ -27,7 +27,7 @@ const carrierKind = "Batch"; // carries payments that stand in the ledger beside
 
 /** The effect of an attempt, whose bytes are known. */
 export function outcomeOf(
-  payment: PaidFrom,
+  payment: WantedPaymentFrom,
   transaction: LedgerTransaction,
 ): Exclude<ChainOutcome["outcome"], "conflicted"> {
   if (transaction.account !== payment.account) return "moved";
@@ -37,7 +37,7 @@ export function outcomeOf(
 }
 
 function paysExactly(
-  { contract, destination, tag, amountUnits }: PaidFrom,
+  { contract, destination, tag, amountUnits }: WantedPaymentFrom,
   transaction: LedgerTransaction,
 ): boolean {
   const { kind, deliveredDrops } = transaction;
@@ -47,7 +47,7 @@ function paysExactly(
 
 /** Judges a withdrawal by its own final attempt on its slot. */
 export function judgeAttempt(
-  payment: PaidFrom & { readonly slot: string },
+  payment: WantedPaymentFrom & { readonly slot: string },
   transaction: LedgerTransaction,
 ): Judgement {
   const { account, slot } = payment;
@@ -76,7 +76,7 @@ export function judgeAttempt(
  * receiver's balance.
  */
 export function judgeUser(
-  payment: PaidFrom & { readonly slot: string },
+  payment: WantedPaymentFrom & { readonly slot: string },
   transaction: LedgerTransaction,
 ): Judgement {
   const { destination, account, slot } = payment;
@@ -128,7 +128,7 @@ const fetches: ReadonlySet<string> = new Set(["CheckCash", "EscrowFinish", "Paym
  * escrow, a check or a channel that ended, or the rest of a deleted account. The fee of a
  * transaction of the account itself is no part of the money that came. Null for none.
  */
-export function receivedBy(
+export function amountReceivedBy(
   account: string,
   transaction: LedgerTransaction,
 ): ReceivedPayment | null {

@@ -13,16 +13,16 @@ import type {
   Inclusion,
   LocationQuestion,
   NodeLog,
-  PaidFrom,
   SenderNodes,
   SignedAttempt,
+  WantedPaymentFrom,
 } from "../nodes.ts";
 import {
   broadcastTo,
   otherId,
   type RefusalRow,
   type Reply,
-  taken,
+  takenReply,
 } from "../providers/broadcasts.ts";
 import { idOf } from "../providers/chain-blocks.ts";
 import { shownWords } from "../providers/node-words.ts";
@@ -102,9 +102,9 @@ export function readReply(told: RpcReply, txHash: string): Reply {
   const { result, words: more, txHash: shown, applied, kept, queued } = readSubmitted(told.result);
   const words = shownWords(`${result} ${more}`);
   if (shown !== "" && shown !== txHash) return otherId;
-  if (result === "tesSUCCESS" || result === "terQUEUED") return taken;
+  if (result === "tesSUCCESS" || result === "terQUEUED") return takenReply;
   if (!/^te[mf]/.test(result) && (applied === true || kept === true || queued === true))
-    return { ...taken, words };
+    return { ...takenReply, words };
   const isOpen = /^te[cr]/.test(result) && kept === null;
   return { kind: isOpen ? "doubtful" : "refused", words };
 }
@@ -256,7 +256,7 @@ function unanswered(error: unknown): null {
 
 async function chainOutcomeOf(
   tools: Tools,
-  payment: PaidFrom,
+  payment: WantedPaymentFrom,
   attempts: readonly SignedAttempt[],
 ): Promise<ChainOutcome | null> {
   const shown = await Promise.all(

@@ -32,11 +32,11 @@ import {
 } from "./node-accounts.ts";
 import type { LedgerHead, LedgerTransaction } from "./node-answers.ts";
 import { createBegan } from "./node-began.ts";
-import { createHistory, type History, type KnownSpan } from "./node-history.ts";
+import { type AnchoredSpan, createHistory, type History } from "./node-history.ts";
 import { createJudge, shownTransaction } from "./node-judge.ts";
 import { createLedgers, type Ledgers } from "./node-ledgers.ts";
 import { createFeeDrops } from "./node-market.ts";
-import { judgeUser, receivedBy } from "./node-outcome.ts";
+import { amountReceivedBy, judgeUser } from "./node-outcome.ts";
 import { createPool, type NodePool } from "./node-wire.ts";
 
 export interface WatcherOptions {
@@ -193,7 +193,7 @@ async function joinOfAccounts<T>(
   return { ...joinFinds(told.flatMap((one) => (one.ok ? [one.value] : []))), missing };
 }
 
-function spanOf(blocks: readonly WatchedBlock[]): KnownSpan {
+function spanOf(blocks: readonly WatchedBlock[]): AnchoredSpan {
   const [first, last] = [blocks[0] as WatchedBlock, blocks.at(-1) as WatchedBlock];
   return { from: first.number, to: last.number, hash: last.hash };
 }
@@ -207,7 +207,7 @@ async function paymentsTo(
   const { found, unread } = await history.within(account, spanOf(blocks), isAgreed);
   const hashes = new Map(blocks.map(({ number, hash }) => [number, hash]));
   const payments = found.flatMap((transaction) => {
-    const received = receivedBy(account, transaction);
+    const received = amountReceivedBy(account, transaction);
     if (received === null) return [];
     const { txHash, ledger: block } = transaction;
     const { address, drops: amountUnits, index } = received;
@@ -234,7 +234,7 @@ async function paymentBy(
       "fewer nodes show the transaction than must agree on it",
       { txHash },
     );
-  const received = agreed === null ? null : receivedBy(account, agreed);
+  const received = agreed === null ? null : amountReceivedBy(account, agreed);
   if (agreed === null || received === null) return null;
   const { ledger: block } = agreed;
   const final = await ledgers.finalHead();

@@ -14,7 +14,7 @@ import { shownWords } from "../providers/node-words.ts";
 import { type Answer, createQuestionQueue } from "../providers/question-queue.ts";
 import {
   type Address,
-  isPassing,
+  isPassingStatus,
   newFailure,
   type Outcome,
   postJson,
@@ -110,7 +110,9 @@ function readAnswer({
   const isOwn = (status >= 200 && status < 300) || (told !== null && !told.ok);
   if (!isOwn) return statusFailure(status, body, null);
   return told === null
-    ? newFailure("NODE_ANSWER", "the answer is no result of the API", { isCut: isPassing(status) })
+    ? newFailure("NODE_ANSWER", "the answer is no result of the API", {
+        isCut: isPassingStatus(status),
+      })
     : { ok: true, value: told };
 }
 

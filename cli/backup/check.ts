@@ -5,7 +5,7 @@
 import { closeSync, constants, fstatSync, openSync, readSync } from "node:fs";
 import { CopyCheck } from "../../agent/ledger/copy.ts";
 import { AgentError, namingFile, reasonOf } from "../../base/fault.ts";
-import { type BackupPart, isSealed, type ReadAt, readBackup } from "./format.ts";
+import { type BackupPart, type FileReader, isSealed, readBackup } from "./format.ts";
 import type { Manifest } from "./manifest.ts";
 
 /** Prefix of the names of the ledger's files. */
@@ -16,7 +16,7 @@ export const ledgerPrefix = "ledger/";
  * @throws AgentError BACKUP_DAMAGED for a file that cannot be read; the faults of `use`, with the
  * file's name
  */
-export function withBackup<T>(file: string, use: (read: ReadAt) => T): T {
+export function withBackup<T>(file: string, use: (read: FileReader) => T): T {
   let fd: number;
   try {
     fd = openSync(file, constants.O_RDONLY | constants.O_NONBLOCK);

@@ -144,7 +144,7 @@ function boxNonceOf({ prefix }: Box, chunk: number, isLast: boolean): Uint8Array
 }
 
 /** Reads `length` bytes of the file from `at` on, fewer at its end. */
-export type ReadAt = (at: number, length: number) => Uint8Array;
+export type FileReader = (at: number, length: number) => Uint8Array;
 
 interface Header {
   readonly text: string;
@@ -153,11 +153,11 @@ interface Header {
 }
 
 /** True if reading the file needs encKey. @throws AgentError BACKUP_DAMAGED, BACKUP_NEWER */
-export function isSealed(read: ReadAt): boolean {
+export function isSealed(read: FileReader): boolean {
   return readHeader(read).kdf !== null;
 }
 
-function readHeader(read: ReadAt): Header {
+function readHeader(read: FileReader): Header {
   const head = Buffer.from(read(0, headerBytesMax));
   const end = head.indexOf(0x0a);
   const text = head.toString("utf8", 0, Math.max(0, end));
@@ -198,7 +198,7 @@ function readHeader(read: ReadAt): Header {
  * @throws AgentError BACKUP_DAMAGED, BACKUP_ENCKEY, BACKUP_NEWER
  */
 export function* readBackup(
-  read: ReadAt,
+  read: FileReader,
   encKey: Uint8Array | null,
 ): Generator<BackupPart, Manifest> {
   const header = readHeader(read);
@@ -295,7 +295,7 @@ interface Chunk {
  * Every chunk, opened; the last one ends the file. Layout: length(4), big-endian ‖ box or
  * plain(length), of kind(1) ‖ bytes.
  */
-function* chunksOf(read: ReadAt, start: number, box: Box | null): Generator<Chunk> {
+function* chunksOf(read: FileReader, start: number, box: Box | null): Generator<Chunk> {
   let at = start;
   for (let chunk = 0; ; chunk++) {
     const length = Buffer.from(read(at, 4));

@@ -17,9 +17,9 @@ import { basename, dirname, join } from "node:path";
 import { keystoreName } from "../../agent/files/keystore-name.ts";
 import { syncFolder } from "../../agent/files/replace-file.ts";
 import {
+  fileNamesIn,
   isThere,
   makePrivateFolder,
-  namesIn,
   type StateFolder,
 } from "../../agent/files/state-folder.ts";
 import { AgentError, reasonOf } from "../../base/fault.ts";
@@ -80,7 +80,7 @@ function assertEmpty(state: StateFolder): void {
   ];
   for (const [folder, known] of kept) {
     if (!isThere(folder)) continue;
-    const found = namesIn(folder).find((name) => !known.includes(name));
+    const found = fileNamesIn(folder).find((name) => !known.includes(name));
     if (found !== undefined)
       throw new AgentError("STATE_NOT_EMPTY", "none", `${join(folder, found)} is there already`);
   }

@@ -20,7 +20,7 @@ import { type Finding, faultFound, newFinding, orFinding } from "../../base/find
 import { version } from "../../base/version.ts";
 import { jsonText, shellWord } from "../../base/visible.ts";
 import { parseAmount } from "../../protocol/amount.ts";
-import { isCopyOf, secretsIn } from "../config-copies.ts";
+import { isCopyOf, secretNamesIn } from "../config-copies.ts";
 import { askOperator } from "../operator.ts";
 import { isPast, readProgress } from "../pair/progress.ts";
 import { problemsOf, type StatusContext } from "../status/problems.ts";
@@ -38,7 +38,7 @@ import {
   unitsLookedAt,
 } from "./machine.ts";
 import type { MachineAccess } from "./outside.ts";
-import { type DoctorReport, joinReports, nothing } from "./report.ts";
+import { type DoctorReport, emptyReport, joinReports } from "./report.ts";
 
 /*
  * Examines config.json and its folder: errors in the file, remaining secrets, copies with secrets,
@@ -184,7 +184,7 @@ function lineFor(path: string, command: string): string {
 }
 
 function copyFinding(path: string): Finding {
-  const secretsFound = secretsIn(path);
+  const secretsFound = secretNamesIn(path);
   if (secretsFound === null)
     return newFinding(
       "DOCTOR_CONFIG_COPY",
@@ -403,7 +403,7 @@ export async function runDoctor(
   const machine = lookAtMachine(state, agent.status, outside);
   say("the chains' nodes and the gateway");
   const network =
-    config.settings === null ? nothing : await lookAtNetwork(config.settings, outside);
+    config.settings === null ? emptyReport : await lookAtNetwork(config.settings, outside);
   const { findings, unseen } = joinReports([agent, folder, config, machine, network]);
   if (
     !agent.isSeen &&

@@ -21,7 +21,7 @@ import { egressOf } from "../../agent/config/network.ts";
 import type { AgentSettings } from "../../agent/config/settings.ts";
 import { withCause } from "../../base/connection-words.ts";
 import { useEgress } from "../../base/outgoing/egress.ts";
-import { createOutgoing } from "../../base/outgoing/exchange.ts";
+import { createOutgoingClient } from "../../base/outgoing/exchange.ts";
 import { systemEnvironment } from "../../base/system-path.ts";
 import { type Machine, thisMachine } from "../machine.ts";
 
@@ -157,7 +157,11 @@ export function exposureIn(text: string): number | null {
  */
 export function gatewayTime(url: string, now: () => number): Promise<GatewayTime> {
   const earliestMs = now();
-  const outgoing = createOutgoing({ origin: new URL(url).origin, connectionsMax: 1, idleMs: 0 });
+  const outgoing = createOutgoingClient({
+    origin: new URL(url).origin,
+    connectionsMax: 1,
+    idleMs: 0,
+  });
   const request = {
     method: "HEAD",
     path: "/",

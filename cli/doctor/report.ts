@@ -8,7 +8,7 @@ export interface DoctorReport {
   readonly unseen: readonly string[];
 }
 
-export const nothing: DoctorReport = { findings: [], unseen: [] };
+export const emptyReport: DoctorReport = { findings: [], unseen: [] };
 
 /** Joins several results. A finding with the same code and sentence counts only once. */
 export function joinReports(looks: readonly DoctorReport[]): DoctorReport {

@@ -10,7 +10,7 @@ import { join } from "node:path";
 import { programFolder } from "../../agent/config/location.ts";
 import { readPrivateFile } from "../../agent/files/private-file.ts";
 import { installedConfig, installedCredential, installedState } from "../../agent/installed.ts";
-import { exitCodes, verdictLines, verdictOn } from "../../agent/launcher/exit-status.ts";
+import { exitCodes, exitVerdictOfError, verdictLines } from "../../agent/launcher/exit-status.ts";
 import { AgentError } from "../../base/fault.ts";
 import { systemEnvironment } from "../../base/system-path.ts";
 import { processTerminal, type Terminal } from "../terminal.ts";
@@ -41,7 +41,7 @@ export async function main(argv: readonly string[]): Promise<number> {
     else await install(command, terminal);
     return exitCodes.fine;
   } catch (error) {
-    const verdict = verdictOn(error);
+    const verdict = exitVerdictOfError(error);
     const name = argv.includes("--gateway") ? "autowithdraw-gateway" : "autowithdraw";
     terminal.err(verdictLines(verdict, name));
     return verdict.exitCode;

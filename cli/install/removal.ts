@@ -13,7 +13,7 @@ export interface RemovalSurvey {
 }
 
 /** A thing that stays, with the reason and the command that would remove it. */
-export interface KeptThing {
+export interface KeptByRemoval {
   readonly what: string;
   readonly why: string;
   readonly command: string;
@@ -70,7 +70,7 @@ const removed = (path: string) => ({ kind: "remove", path }) as const;
 export function leftBehind(
   survey: RemovalSurvey,
   { part, program, folders, users, groups }: Layout,
-): readonly KeptThing[] {
+): readonly KeptByRemoval[] {
   const why =
     part === "agent"
       ? "the sealed keys and the only record of what was paid: while the agent is paired, anybody who deletes it may pay twice"
@@ -79,7 +79,7 @@ export function leftBehind(
   const tops = folders.filter(
     ({ path }) => !folders.some((other) => path.startsWith(`${other.path}/`)),
   );
-  const left: KeptThing[] = tops
+  const left: KeptByRemoval[] = tops
     .filter(({ path }) => survey.paths.has(path))
     .map(({ path, holds }) => ({
       what: path,

@@ -4,7 +4,7 @@
  */
 import "../../base/no-inspector.ts";
 import { helpOf, readCommandLine } from "../../agent/launcher/command-line.ts";
-import { exitCodes, verdictLines, verdictOn } from "../../agent/launcher/exit-status.ts";
+import { exitCodes, exitVerdictOfError, verdictLines } from "../../agent/launcher/exit-status.ts";
 import { programVersion } from "../../base/version.ts";
 import { jsonText } from "../../base/visible.ts";
 import { processTerminal } from "../terminal.ts";
@@ -22,7 +22,7 @@ export async function main(argv: readonly string[]): Promise<number> {
     terminal.out(asked.is === "help" ? helpOf(table) : `${programVersion}\n`);
     return exitCodes.fine;
   } catch (error) {
-    const verdict = verdictOn(error);
+    const verdict = exitVerdictOfError(error);
     const { code, message, hint } = verdict;
     if (argv.includes("--json")) terminal.out(`${jsonText({ ok: false, code, message, hint })}\n`);
     terminal.err(verdictLines(verdict, "pair"));

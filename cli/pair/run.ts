@@ -1,6 +1,6 @@
 /** The result of `pair` as an operator or a script sees it. */
 import { findConfigFile } from "../../agent/config/location.ts";
-import { exitCodes, verdictLines, verdictOn } from "../../agent/launcher/exit-status.ts";
+import { exitCodes, exitVerdictOfError, verdictLines } from "../../agent/launcher/exit-status.ts";
 import { AgentError, invariant } from "../../base/fault.ts";
 import { jsonText, shellWord } from "../../base/visible.ts";
 import { type SecretCopy, secretCopies } from "../config-copies.ts";
@@ -12,7 +12,8 @@ import { accountsFor } from "./transcript-fields.ts";
 /** Pairs, and prints the result. @throws AgentError as `pair` */
 export async function runPair(options: PairOptions, terminal: Terminal): Promise<number> {
   const result = await pairAgent(options, terminal, process.env.CREDENTIALS_DIRECTORY);
-  const left = result.kept.length === 0 ? null : verdictOn(secretsKept(result.kept, terminal));
+  const left =
+    result.kept.length === 0 ? null : exitVerdictOfError(secretsKept(result.kept, terminal));
   const { code, message, hint } = left ?? {};
   const copies = secretCopies(findConfigFile(options.config));
   if (options.json === true)

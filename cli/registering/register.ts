@@ -3,7 +3,7 @@ import type { Code } from "../../base/codes.ts";
 import { connectionAdvice, withCause } from "../../base/connection-words.ts";
 import { AgentError, invariant } from "../../base/fault.ts";
 import { useEgress } from "../../base/outgoing/egress.ts";
-import { createOutgoing, type Outcome } from "../../base/outgoing/exchange.ts";
+import { createOutgoingClient, type Outcome } from "../../base/outgoing/exchange.ts";
 import { privateKeyFromSeed } from "../../protocol/envelope.ts";
 import {
   openGrant,
@@ -44,7 +44,7 @@ interface HttpAnswer {
  * @throws AgentError PAIRING_AWAY with a hint by what was seen, PAIRING_ANSWER
  */
 function post(gatewayUrl: string, body: string): Promise<HttpAnswer> {
-  const outgoing = createOutgoing({ origin: gatewayUrl, connectionsMax: 1, idleMs: 0 });
+  const outgoing = createOutgoingClient({ origin: gatewayUrl, connectionsMax: 1, idleMs: 0 });
   const headers = { "accept-language": "en" };
   const request = {
     method: "POST",

@@ -14,7 +14,7 @@ import { verifyLedger } from "../../agent/ledger/verify.ts";
 import { AgentError, invariant, namingFile } from "../../base/fault.ts";
 import type { ChildFault } from "../child.ts";
 import { answerOf, type BegunLedger, type LedgerTask } from "./answer.ts";
-import { walletIn } from "./wallet.ts";
+import { sealedWalletOf } from "./wallet.ts";
 
 function begin(task: LedgerTask, encKey: Uint8Array): BegunLedger {
   const contents = openKeystoreIn(task.signer, encKey);
@@ -37,7 +37,7 @@ function begin(task: LedgerTask, encKey: Uint8Array): BegunLedger {
  * with the keystore.
  */
 function assertItsWallet({ signer, pairing }: LedgerTask, contents: KeystoreContents): void {
-  if (JSON.stringify(pairing.wallet) === JSON.stringify(walletIn(contents))) return;
+  if (JSON.stringify(pairing.wallet) === JSON.stringify(sealedWalletOf(contents))) return;
   throw new AgentError(
     "PAIRING_FORGED",
     "none",

@@ -6,7 +6,7 @@ import { AgentError, invariant } from "../../base/fault.ts";
 import { privateKeyFromSeed } from "../../protocol/envelope.ts";
 import { accountDigestOf, parseTranscript, signTranscript } from "../../protocol/pairing.ts";
 import { answerOf, type ProvingAnswer } from "./answer.ts";
-import { walletIn } from "./wallet.ts";
+import { sealedWalletOf } from "./wallet.ts";
 
 function prove(
   folder: string,
@@ -16,7 +16,7 @@ function prove(
   const transcript = parseTranscript(text);
   const contents = openKeystoreIn(folder, encKey);
   try {
-    const ours = walletIn(contents);
+    const ours = sealedWalletOf(contents);
     const isOurs =
       transcript.wallet === ours.wallet &&
       transcript.signerKey === ours.signerKey &&

@@ -13,7 +13,7 @@ import { AgentError, invariant } from "../../base/fault.ts";
 import { addressSpacesOf } from "../../chains/several-networks.ts";
 import { answerOf, type SealedWallet, type SealingAnswer, type SealingSettings } from "./answer.ts";
 import { seedOf } from "./mnemonic.ts";
-import { walletIn } from "./wallet.ts";
+import { sealedWalletOf } from "./wallet.ts";
 
 function seal(
   settings: SealingSettings,
@@ -57,7 +57,7 @@ function seal(
           `the keystore in ${settings.folder}, read back, gives other addresses than the mnemonic`,
         );
       }
-      return { ok: true, made: !isThere, ...walletIn(back) };
+      return { ok: true, made: !isThere, ...sealedWalletOf(back) };
     } finally {
       wipeKeystore(back);
     }

@@ -5,7 +5,7 @@ import { privateKeyFromSeed, publicKeyHex } from "../../protocol/envelope.ts";
 import type { SealedWallet } from "./answer.ts";
 
 /** In the order of pairing.json. */
-export function walletIn({ wallet, accounts, signerSeed }: KeystoreContents): SealedWallet {
+export function sealedWalletOf({ wallet, accounts, signerSeed }: KeystoreContents): SealedWallet {
   return {
     wallet,
     accounts: namedAccounts(accounts),

@@ -10,7 +10,7 @@ import { expiryExclusionOf, saySlot } from "../../chains/families.ts";
 import { typedEnd } from "../command-hint.ts";
 import type { ConfigOnDisk } from "../machine.ts";
 import { momentText } from "../terminal.ts";
-import { codeIn, linkRemedy, remedyIn } from "./remedies.ts";
+import { errorCodeIn, linkRemedy, remedyForDetail } from "./remedies.ts";
 import { stopProblems } from "./stop-problems.ts";
 
 /*
@@ -145,7 +145,7 @@ function courierProblem(
   const what = courierConnected
     ? "the courier has not said yet what it sees"
     : "the courier does not run";
-  const log = logWords("autowithdraw-courier", seen);
+  const log = logHint("autowithdraw-courier", seen);
   if (seen.nowMs - startedAt >= startMs) findings.found("DOCTOR_COURIER_AWAY", what, log);
   else
     findings.found(
@@ -160,14 +160,14 @@ function signerProblems(status: SignerStatus, findings: Findings): void {
     findings.found(
       status.locked,
       `the signer is locked (${status.locked}): ${status.lockedDetail}`,
-      remedyIn(status.locked),
+      remedyForDetail(status.locked),
     );
   for (const { code, what, hint } of stopProblems(status)) findings.found(code, what, hint);
   if (status.recovery !== "")
     findings.found(
       status.recovery,
       recoveryWords[status.recovery] ?? status.recovery,
-      remedyIn(status.recovery),
+      remedyForDetail(status.recovery),
     );
   if (status.isResyncing)
     findings.found(
@@ -252,7 +252,7 @@ function noRoomProblem({ noRoom }: SignerStatus, findings: Findings): void {
   findings.found(
     "WITHDRAWAL_WAITS_FOR_LIMIT",
     `withdrawal ${transactionId} (${saySlot(network, slot)}) is not paid and ${made}: another one waits for the limit of the ${span}`,
-    remedyIn("WITHDRAWAL_WAITS_FOR_LIMIT"),
+    remedyForDetail("WITHDRAWAL_WAITS_FOR_LIMIT"),
     true,
   );
 }
@@ -285,7 +285,7 @@ function nodesProblem({ nodesOfGateway }: SignerStatus, findings: Findings): voi
     findings.found(
       "AGENT_NODES_OF_GATEWAY",
       nodesOfGatewayWords(name),
-      remedyIn("AGENT_NODES_OF_GATEWAY"),
+      remedyForDetail("AGENT_NODES_OF_GATEWAY"),
       true,
     );
 }
@@ -373,7 +373,7 @@ export function bytesWords(bytes: number): string {
 }
 
 /** The hint to read the log: by journalctl under the units, else on the terminal of crypto. */
-export function logWords(
+export function logHint(
   unit: "autowithdraw-courier" | "autowithdraw-signer",
   { isUnderUnits }: Pick<StatusContext, "isUnderUnits">,
 ): string {
@@ -385,32 +385,36 @@ function outsideProblems(courier: CourierStatus, seen: StatusContext, findings: 
     findings.found(
       "DOCTOR_COURIER_AWAY",
       `the courier last said what it sees at ${momentText(courier.at)}`,
-      logWords("autowithdraw-courier", seen),
+      logHint("autowithdraw-courier", seen),
     );
   const { link, linkDetail } = courier;
   if (link !== "up")
     findings.found(
-      codeIn(linkDetail) || "LINK_SOCKET",
+      errorCodeIn(linkDetail) || "LINK_SOCKET",
       `the link to the gateway is down: ${linkDetail}`,
       linkRemedy(linkDetail),
     );
   else if (linkDetail.startsWith("LEDGER_"))
     findings.found(
-      codeIn(linkDetail),
+      errorCodeIn(linkDetail),
       `orders wait at the gateway: ${linkDetail}`,
-      remedyIn(linkDetail),
+      remedyForDetail(linkDetail),
     );
   for (const chain of courier.chains) chainProblems(chain, findings);
   for (const [code, why] of standstills) {
     const { length } = courier.waiting.filter((one) => one.why === code);
     if (length > 0)
-      findings.found(code, `approved and not signed (${code}): ${length}, ${why}`, remedyIn(code));
+      findings.found(
+        code,
+        `approved and not signed (${code}): ${length}, ${why}`,
+        remedyForDetail(code),
+      );
   }
   for (const { currency, why } of courier.outOfService)
     findings.found(
       "CHECK_DECIMALS",
       `${currency} is out of service, and nothing of it is signed: ${why}`,
-      remedyIn("CHECK_DECIMALS"),
+      remedyForDetail("CHECK_DECIMALS"),
     );
   for (const { code, what, hint, isWarning } of namingProblems(courier))
     findings.found(code, what, hint, isWarning);
@@ -420,7 +424,7 @@ function outsideProblems(courier: CourierStatus, seen: StatusContext, findings: 
     findings.found(
       "COURIER_NOTIFY",
       `nobody is told of what happens: ${courier.notify.detail}`,
-      remedyIn("COURIER_NOTIFY"),
+      remedyForDetail("COURIER_NOTIFY"),
     );
 }
 
@@ -431,21 +435,21 @@ function chainProblems(
 ): void {
   if (isAsking) return;
   for (const delay of delays)
-    findings.found(codeIn(delay), wordsAfterCode(delay), remedyIn(delay), true);
+    findings.found(errorCodeIn(delay), wordsAfterCode(delay), remedyForDetail(delay), true);
   if (!ok)
     findings.found(
-      codeIn(detail) || "NODE_UNREACHABLE",
+      errorCodeIn(detail) || "NODE_UNREACHABLE",
       chainWords(chain, detail),
-      remedyIn(detail),
+      remedyForDetail(detail),
     );
   // The sentence about the chain already names some of them.
   for (const { url, detail: why } of nodes.filter(
     (node) => node.since > 0 && (ok || !detail.includes(node.url)),
   ))
     findings.found(
-      codeIn(why) || "NODE_UNREACHABLE",
+      errorCodeIn(why) || "NODE_UNREACHABLE",
       `node ${url} of ${chain} ${wordsAfterCode(why)}`,
-      remedyIn(why),
+      remedyForDetail(why),
       true,
     );
 }
@@ -469,23 +473,23 @@ function moneyProblems({ waiting, lowFunds, chains }: CourierStatus, findings: F
     findings.found(
       "COURIER_FUNDS",
       `${forFunds} wait for funds of the hot wallet`,
-      remedyIn("COURIER_FUNDS"),
+      remedyForDetail("COURIER_FUNDS"),
     );
   const forFees = waiting.filter(({ why }) => why.startsWith("fee "));
-  for (const code of new Set(forFees.map(({ why }) => codeIn(why.slice("fee ".length)))))
-    findings.found(code, `${forFees.length} wait for lower fees (${code})`, remedyIn(code));
+  for (const code of new Set(forFees.map(({ why }) => errorCodeIn(why.slice("fee ".length)))))
+    findings.found(code, `${forFees.length} wait for lower fees (${code})`, remedyForDetail(code));
   for (const chain of chains.filter(({ nativeBalance }) => nativeBalance === "0"))
     findings.found(
       "COURIER_FUNDS",
       `the hot wallet of ${chain.chain} holds no native coin, so it can pay no fee`,
-      remedyIn("COURIER_FUNDS"),
+      remedyForDetail("COURIER_FUNDS"),
       true,
     );
   for (const { currency, has, wanted } of lowFunds)
     findings.found(
       "COURIER_FUNDS",
       `low funds: ${has} ${currency}, less than notify.lowFunds wants (${wanted})`,
-      remedyIn("COURIER_FUNDS"),
+      remedyForDetail("COURIER_FUNDS"),
     );
 }
 
@@ -499,7 +503,7 @@ function declinedProblems({ waiting }: CourierStatus, findings: Findings): void 
     const [first, ...others] = declined.filter((one) => one.words === words);
     const more = others.length === 0 ? "" : ` and ${others.length} others`;
     const what = `withdrawal ${first?.transactionId}${more}: offered, and no node took it: ${words}`;
-    findings.found("COURIER_DECLINED", what, remedyIn("COURIER_DECLINED"));
+    findings.found("COURIER_DECLINED", what, remedyForDetail("COURIER_DECLINED"));
   }
 }
 

@@ -26,11 +26,11 @@ export function linkRemedy(detail: string): string {
   const advice = detail.startsWith("LINK_SOCKET") ? connectionAdvice(detail) : null;
   if (advice !== null) return advice.hint;
   // The signer's own code explains more than LINK_REFUSED in front of it.
-  return closeRemedies[closed] ?? remedyIn(detail.replace(/^LINK_REFUSED: (?=[A-Z])/, ""));
+  return closeRemedies[closed] ?? remedyForDetail(detail.replace(/^LINK_REFUSED: (?=[A-Z])/, ""));
 }
 
 /** The code at the beginning of `detail`; "" without one. */
-export function codeIn(detail: string): Code | "" {
+export function errorCodeIn(detail: string): Code | "" {
   const code = /^[A-Z][A-Z0-9_]*/.exec(detail)?.[0] ?? "";
   return Object.hasOwn(codes, code) ? (code as Code) : "";
 }
@@ -39,8 +39,8 @@ export function codeIn(detail: string): Code | "" {
  * The table's advice for the code at the beginning of `detail`; "" without a code, or if only time
  * helps.
  */
-export function remedyIn(detail: string): string {
-  const code = codeIn(detail);
+export function remedyForDetail(detail: string): string {
+  const code = errorCodeIn(detail);
   const remedy = code === "" ? "" : codes[code].advice;
   return /^none\b/.test(remedy) ? "" : remedy;
 }

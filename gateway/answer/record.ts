@@ -140,10 +140,12 @@ function depositFields(row: DepositRow, config: RecordContext["config"]): object
 }
 
 function transferFields(row: TransferRow, config: RecordContext["config"]): object {
-  const { decimal } = familyOf(row.network).fees;
   return {
     mode: modeOf(row),
-    fee: row.feeUnits === "" ? "" : formatAmount(BigInt(row.feeUnits), decimal),
+    fee:
+      row.feeUnits === ""
+        ? ""
+        : formatAmount(BigInt(row.feeUnits), familyOf(row.network).fees.decimal),
     ...(row.code === movedCode ? { received: receivedOf(row, config) } : {}),
   };
 }

@@ -41,9 +41,9 @@ const minuteSeconds = 60;
  * configuration.
  */
 export function decimalOf({ amount, units }: Pick<DepositRow, "amount" | "units">): number {
-  const [whole = "", fraction = ""] = (amount ?? "").split(".");
+  const [whole = "", fraction = ""] = (amount ?? "0").split(".");
   const digits = `${whole}${fraction}`.replace(/^0+/, "");
-  return fraction.length + (units ?? "").length - digits.length;
+  return fraction.length + (units ?? "0").length - digits.length;
 }
 
 function networkOf(row: DepositRow, config: GatewayConfig): PayerView["network"] {

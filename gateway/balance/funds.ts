@@ -96,7 +96,7 @@ function reservedOf(
 }
 
 /** The amounts that the agent's hot wallet on a network promises. */
-export function reservedBy(
+export function reservedAmountsOf(
   database: Database,
   agent: Payer,
   network: string,
@@ -112,7 +112,7 @@ export function fundsOf(
   database: Database,
   agent: Payer,
   currency: GatewayCurrency,
-  reserved = reservedBy(database, agent, currency.network),
+  reserved = reservedAmountsOf(database, agent, currency.network),
 ): Funds | null {
   const balance = readSpendable(database, hotWalletAddressOn(agent, currency.network), currency.id);
   if (balance === undefined) return null;

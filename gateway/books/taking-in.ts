@@ -15,7 +15,7 @@ import {
 } from "../store/books.ts";
 import type { Store } from "../store/store.ts";
 
-export interface TakingIn extends BookPlace {
+export interface AcceptedDifference extends BookPlace {
   readonly decimal: number; // the currency's decimals
   readonly amount: string; // as reconcile shows it: negative if less was found
   readonly operator: string;
@@ -33,9 +33,9 @@ export function signedAmount(units: bigint, decimal: number): string {
  * unordered payments up to that block. Refuses GATEWAY_NO_DIFFERENCE if there is none, or it has
  * another amount. Returns when the entry is durable; a second call is refused.
  */
-export function takeIn(
+export function acceptDifference(
   store: Store,
-  taking: TakingIn,
+  taking: AcceptedDifference,
 ): { readonly ok: true; readonly entry: BookEntryRow } | Refusal {
   const { network, address, currency, decimal, amount, operator, reason, nowMs } = taking;
   return store.write((database) => {

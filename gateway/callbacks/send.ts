@@ -9,7 +9,7 @@
 import { Resolver } from "node:dns/promises";
 import { isIP } from "node:net";
 import { isLoopback } from "../../base/loopback.ts";
-import { createOutgoing, type Outcome } from "../../base/outgoing/exchange.ts";
+import { createOutgoingClient, type Outcome } from "../../base/outgoing/exchange.ts";
 import type { CallbackSettings } from "../config/callback-settings.ts";
 import { AddressOrder, type Attempt, addressesMax } from "./address-order.ts";
 import { hostOf, mayReach, nameFaults, urlProblem } from "./guard.ts";
@@ -255,7 +255,7 @@ function exchange(
   options: Exchange,
 ): Promise<Outcome> {
   const { ca, timeoutMs, connectMs, underWay } = options;
-  const outgoing = createOutgoing({
+  const outgoing = createOutgoingClient({
     origin: `${url.protocol}//${address.includes(":") ? `[${address}]` : address}${portOf(url)}`,
     connectionsMax: 1,
     idleMs: 0,

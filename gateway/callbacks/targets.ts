@@ -14,7 +14,7 @@ import {
   insertDelivery,
   listUndelivered,
   waitAgain,
-  waitingTest,
+  waitingTestEvent,
 } from "../store/callback-deliveries.ts";
 import { insertEvent, refreshStatus } from "../store/callback-outbox.ts";
 import {
@@ -146,7 +146,7 @@ export function keepTest(
   target: CallbackTargetRow,
   { retryMs }: { readonly retryMs: readonly number[] },
 ): string {
-  const waiting = waitingTest(database, target.id);
+  const waiting = waitingTestEvent(database, target.id);
   if (waiting !== undefined) return waiting;
   const event = testEvent(target, { random: by.random, clock: () => by.nowMs });
   insertEvent(database, event, by.nowMs);

@@ -14,7 +14,7 @@ import { depositTermLimits, type Order, type OrderShape, readOrder } from "../an
 import { paymentOf } from "../answer/record.ts";
 import type { GatewayCurrency } from "../config/config.ts";
 import { isAllowedOrigin } from "../config/origin.ts";
-import { idIn } from "../faults/fault.ts";
+import { currencyItemId } from "../faults/fault.ts";
 import { quoteAmount } from "../prices/quote.ts";
 import type { Service } from "../service.ts";
 import type { AddressMarks } from "../store/address-marks.ts";
@@ -196,7 +196,7 @@ function firstUnused(
     beside.lookedIn.some((currency) =>
       hasStoodSince(
         database,
-        { domain: "address", network, id: idIn(address, currency) },
+        { domain: "address", network, id: currencyItemId(address, currency) },
         beside.nowMs - unreadMsMax,
       ),
     );

@@ -15,12 +15,12 @@ import { type DepositAccount, passOver } from "./ceilings.ts";
 import type { FoundAddress, ScanResult } from "./scan.ts";
 
 /** Findings on one chain. */
-export interface FoundOn {
+export interface ScannedChain {
   readonly network: string;
   readonly scanned: ScanResult;
 }
 
-export interface TakenIn {
+export interface RegisteredFindings {
   readonly watched: number; // addresses
   readonly passedOver: number; // indexes that no order will get
   readonly unswept: readonly string[]; // another address here has the same index: only watched
@@ -36,13 +36,13 @@ const sliceMax = 250;
 export function takeInFound(
   store: Store,
   accounts: readonly DepositAccount[],
-  chains: readonly FoundOn[],
+  chains: readonly ScannedChain[],
   {
     networks,
     nowMs,
     actor,
   }: { readonly networks: readonly string[]; readonly nowMs: number; readonly actor: string },
-): TakenIn {
+): RegisteredFindings {
   const found = chains.flatMap(({ network, scanned }) =>
     scanned.found.map((one) => ({ network, ...one })),
   );
@@ -139,7 +139,7 @@ function watchUpTo(store: Store, account: DepositAccount, end: number, nowMs: nu
  */
 function blocksOf(
   database: Database,
-  chains: readonly FoundOn[],
+  chains: readonly ScannedChain[],
   networks: readonly string[],
   addressSpace: string,
 ): ReadonlyMap<string, number> {

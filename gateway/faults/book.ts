@@ -7,7 +7,7 @@
 import type { AgentError } from "../../base/fault.ts";
 import type { Result } from "../../base/result.ts";
 import { isOfItem } from "./blame.ts";
-import { type Domain, domains, isRestOver, restMsOf, waitedRestMaxMs } from "./domains.ts";
+import { type Domain, faultDomains, isRestOver, restMsOf, waitedRestMaxMs } from "./domains.ts";
 import { type Fault, type FaultKey, keyText, parentOf } from "./fault.ts";
 
 /*
@@ -108,7 +108,7 @@ export class FaultBook {
   /** False while the item, or its currency, rests; then it takes no share of the pass. */
   isDue(key: FaultKey): boolean {
     const { retryAtMs = 0 } = this.standing(key) ?? {};
-    if (!isRestOver(retryAtMs, domains[key.domain].restMaxMs, this.#clock())) return false;
+    if (!isRestOver(retryAtMs, faultDomains[key.domain].restMaxMs, this.#clock())) return false;
     // A currency is asked for by its own control question, and its items wait for the answer.
     const parent = parentOf(key);
     return parent?.domain !== "currency" || this.standing(parent) === null;
@@ -226,7 +226,7 @@ export class FaultBook {
     }
     const tries = (before?.tries ?? 0) + 1;
     const restMaxMs = Math.min(
-      domains[key.domain].restMaxMs,
+      faultDomains[key.domain].restMaxMs,
       isWaited ? waitedRestMaxMs : Number.POSITIVE_INFINITY,
     );
     const restMs = restMsOf(tries, restMaxMs);

@@ -27,7 +27,7 @@ const table = <const T extends Readonly<Record<string, DomainRow>>>(rows: T): Re
 
 const told = { toldAfterMs: 10 * minuteMs, keeper: "book" } as const;
 
-export const domains = table({
+export const faultDomains = table({
   head: {
     item: "the chain's newest blocks",
     costs: "the chain's progress",
@@ -139,7 +139,7 @@ export const domains = table({
   },
 });
 
-export type Domain = keyof typeof domains;
+export type Domain = keyof typeof faultDomains;
 
 const restFirstMs = 15_000;
 

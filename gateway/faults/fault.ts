@@ -1,6 +1,6 @@
 /** The names of things that can have a fault, and the faults that stand. Pure. */
 import type { Code } from "../../base/codes.ts";
-import { type Domain, domains } from "./domains.ts";
+import { type Domain, faultDomains } from "./domains.ts";
 
 export interface FaultKey {
   readonly domain: Domain;
@@ -26,13 +26,13 @@ export function keyText({ domain, network, id }: Omit<FaultKey, "merchant">): st
 }
 
 /** The id of an account or address in one currency. */
-export function idIn(address: string, currency: string): string {
+export function currencyItemId(address: string, currency: string): string {
   return `${address} ${currency}`;
 }
 
 /** The thing that has the fault if many items below it fail alike; null if there is none. */
 export function parentOf({ domain, network, id }: FaultKey): FaultKey | null {
-  const { parent } = domains[domain];
+  const { parent } = faultDomains[domain];
   if (parent === null) return null;
   if (parent === "currency")
     return { domain: "currency", network, id: id.slice(id.lastIndexOf(" ") + 1), merchant: "" };

@@ -23,7 +23,7 @@ const signatureBytes = 132;
 export type PendingJob = Pick<JobRow, "sequence" | "text" | "transactionId">;
 
 /** The sequence just before the first unanswered job; sending starts after it. */
-export function answeredUpTo(
+export function answeredSequence(
   database: Database,
   agent: Pick<AgentRow, "id" | "jobSequence">,
 ): number {

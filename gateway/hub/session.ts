@@ -53,7 +53,7 @@ import { listUnknownCoins } from "../store/unknown-coins.ts";
 import { isAnyNamed, listUnreachable } from "../store/unreachable.ts";
 import { listEndedVoidInRange, listVoidHashes } from "../store/void-attempts.ts";
 import { type CloseReason, closeCodes, closeWords } from "./link-limits.ts";
-import { answeredUpTo, fillEnvelope, jobsAfter, type PendingJob } from "./outbox.ts";
+import { answeredSequence, fillEnvelope, jobsAfter, type PendingJob } from "./outbox.ts";
 import type { LiveAgent, SessionRooms } from "./session-rooms.ts";
 import { type JobSigner, jobSigner } from "./sign-job.ts";
 import { headOf } from "./standing.ts";
@@ -429,7 +429,7 @@ export class Session {
   goOn(): void {
     const agent = this.#live === null ? null : this.#served(this.#live);
     if (agent === null) return;
-    this.#answered = answeredUpTo(this.#rooms.store.database, agent);
+    this.#answered = answeredSequence(this.#rooms.store.database, agent);
     this.#sentSequence = this.#answered;
     this.tellEnded(endedIds(this.#rooms.store.database, agent, this.#open));
     this.tellVoid();
@@ -572,7 +572,7 @@ export class Session {
   #handshake(agent: AgentRow, hello: Hello): void {
     const { store, limits, clock } = this.#rooms;
     this.#stayAlive();
-    this.#answered = answeredUpTo(store.database, agent);
+    this.#answered = answeredSequence(store.database, agent);
     this.#sentSequence = this.#answered;
     this.#heartbeats = setInterval(() => this.#heartbeat(), limits.heartbeatMs);
     this.#toldSeq = agent.headSeq;
@@ -619,7 +619,7 @@ export class Session {
     // The question may have been lost, so it is asked again.
     this.#askedCeiling = 0;
     this.askCeiling();
-    const answered = answeredUpTo(store.database, agent);
+    const answered = answeredSequence(store.database, agent);
     if (answered !== this.#answered || answered >= this.#sentSequence) {
       this.#answered = answered;
       this.#quietSince = clock();

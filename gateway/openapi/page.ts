@@ -210,7 +210,7 @@ const withdrawal: readonly Stage[] = [
 
 type StageStep = readonly [from: string, to: string];
 
-export const flows = {
+export const shopFlows = {
   deposit: {
     stages: deposit,
     ways: [
@@ -247,7 +247,7 @@ export const flows = {
   Record<string, { readonly stages: readonly Stage[]; readonly ways: readonly StageStep[] }>
 >;
 
-type Flow = keyof typeof flows;
+type Flow = keyof typeof shopFlows;
 
 const [width, height, pitch] = [136, 34, 58];
 const columns = [4, 172] as const;
@@ -271,8 +271,8 @@ function wayOf(from: Stage, to: Stage): string {
 
 /** `label` says for a screen reader what the picture shows. */
 function drawingOf(flow: Flow, label: string): string {
-  const { ways } = flows[flow];
-  const stages: readonly Stage[] = flows[flow].stages;
+  const { ways } = shopFlows[flow];
+  const stages: readonly Stage[] = shopFlows[flow].stages;
   const find = (name: string): Stage => stages.find((stage) => stage.name === name) as Stage;
   const lines = ways.map(
     ([from, to]) => `<path d="${wayOf(find(from), find(to))}" marker-end="url(#end-${flow})"/>`,
@@ -289,7 +289,7 @@ ${lines.join("")}${boxes.join("")}</svg>`;
 
 /** Rows of a table: stage, status, meaning. */
 const stageRows = (flow: Flow, language: Language): readonly (readonly string[])[] =>
-  flows[flow].stages.map(({ name, status, means }) => [
+  shopFlows[flow].stages.map(({ name, status, means }) => [
     codeHtml(name),
     String(status),
     escapeHtml(means[language]),

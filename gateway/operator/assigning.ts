@@ -19,7 +19,7 @@ import { keepRecall } from "../store/recalls.ts";
 import type { OutgoingRow } from "../store/rows.ts";
 import { isSigned, signedBy } from "../store/signatures.ts";
 import type { Database } from "../store/store.ts";
-import { type NamedWithdrawal, namedTransaction } from "../store/transaction-lists.ts";
+import { namedTransaction, type WithdrawalWithMerchant } from "../store/transaction-lists.ts";
 import { isAllVoid } from "../store/void-attempts.ts";
 import { completeAssigned } from "../store/withdrawals.ts";
 import { nodeLog } from "../watcher/node-log.ts";
@@ -37,12 +37,12 @@ export type Judge = (payment: Payment, txHash: string) => Promise<Judgement>;
 
 interface Candidate {
   readonly ok: true;
-  readonly row: NamedWithdrawal;
+  readonly row: WithdrawalWithMerchant;
   readonly outgoing: OutgoingRow;
   readonly payment: Payment; // as the withdrawal asks for it, in the transaction's slot
 }
 
-type AssignmentResult = { readonly ok: true; readonly row: NamedWithdrawal } | Refusal;
+type AssignmentResult = { readonly ok: true; readonly row: WithdrawalWithMerchant } | Refusal;
 
 /**
  * Assigns the transaction `txHash` to the withdrawal `id`. A withdrawal that failed becomes
@@ -154,7 +154,7 @@ function candidateOf(
   return { ok: true, row, outgoing, payment };
 }
 
-function orderProblem(database: Database, row: NamedWithdrawal): string | null {
+function orderProblem(database: Database, row: WithdrawalWithMerchant): string | null {
   if (row.status === 1) return "the withdrawal is Completed already";
   // A forgotten attempt may have followed void ones, and the chain decides nothing about those.
   if (isSigned(database, row.id) && !isAllVoid(database, row.id))
@@ -171,7 +171,7 @@ function orderProblem(database: Database, row: NamedWithdrawal): string | null {
 function paymentProblem(
   database: Database,
   config: GatewayConfig,
-  row: NamedWithdrawal,
+  row: WithdrawalWithMerchant,
   outgoing: OutgoingRow,
 ): string | null {
   const { txHash, account, receiver, tag, contract, units } = outgoing;
@@ -195,7 +195,10 @@ function paymentProblem(
 /**
  * The contract of a withdrawal's currency, "" for the native coin; null if nothing configures it.
  */
-function contractOf(config: GatewayConfig, { currency, network }: NamedWithdrawal): string | null {
+function contractOf(
+  config: GatewayConfig,
+  { currency, network }: WithdrawalWithMerchant,
+): string | null {
   const known = config.currencies[currency];
   return known === undefined || known.network !== network ? null : known.contract;
 }

@@ -27,7 +27,7 @@ import {
 import { type DatabaseSummary, inspectStore } from "../store/inspect.ts";
 import { missingRoomBytes } from "../store/migrate.ts";
 import { schemaVersion } from "../store/migrations.ts";
-import { runningOn } from "../store/owner.ts";
+import { owningRun } from "../store/owner.ts";
 
 const nodeMs = 3_000;
 
@@ -73,7 +73,7 @@ function storeFindings(config: GatewayConfig, findings: Finding[]): boolean {
         `the key ${config.keyFile} is not the one ${config.database} was made with`,
       ),
     );
-  return (orFinding(findings, () => runningOn(config.database) ?? "") ?? "") !== "";
+  return (orFinding(findings, () => owningRun(config.database) ?? "") ?? "") !== "";
 }
 
 /** A start upgrades a database of an earlier version, and copies it first. */

@@ -27,7 +27,7 @@ import { readGatewayKey } from "../auth/gateway-key.ts";
 import { type GatewayConfig, readConfig } from "../config/config.ts";
 import { readInForce } from "../config/in-force.ts";
 import { checkCopy, copyStore, type StoreCopy } from "../store/copy.ts";
-import { checkKey, runningOn } from "../store/owner.ts";
+import { checkKey, owningRun } from "../store/owner.ts";
 import { openStore, type Store } from "../store/store.ts";
 import { listAgents, type Operator, recoverAgent, unpairAgent } from "./accounts.ts";
 import { checkGateway } from "./check.ts";
@@ -274,7 +274,7 @@ let isSaid = false; // once for a command
 
 function isRun({ database }: GatewayConfig): boolean {
   try {
-    return runningOn(database) !== null;
+    return owningRun(database) !== null;
   } catch {
     return false;
   }
@@ -300,7 +300,7 @@ export function asOperator<T>(
         gatewayKey,
         random: randomBytes,
         nowMs: readClock(),
-        run: runningOn(config.database),
+        run: owningRun(config.database),
         actor: actorOf(options),
       },
       config,

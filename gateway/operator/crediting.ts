@@ -16,7 +16,7 @@ import { completeExpiredDeposit, updateDeposit } from "../store/deposits.ts";
 import { listFinalOf } from "../store/payments.ts";
 import type { DepositRow, PaymentRow } from "../store/rows.ts";
 import type { Database } from "../store/store.ts";
-import { type NamedDeposit, namedTransaction } from "../store/transaction-lists.ts";
+import { type DepositWithMerchant, namedTransaction } from "../store/transaction-lists.ts";
 import { readDeposit, refundedUnits } from "../store/transactions.ts";
 import { isPaidBy, judgementOf } from "../watcher/payments.ts";
 import type { Operator } from "./accounts.ts";
@@ -47,7 +47,7 @@ export function creditPayments(
   by: Operator,
   id: string,
   { payments, reason, isShortFine }: CreditOrder,
-): { readonly ok: true; readonly row: NamedDeposit } | Refusal {
+): { readonly ok: true; readonly row: DepositWithMerchant } | Refusal {
   return by.store.writeIfOk((database) => {
     const row = namedTransaction(database, "deposit", id);
     if (row === undefined) return refuse("GATEWAY_UNKNOWN_RECORD");
@@ -96,7 +96,7 @@ export function creditNamed(
   by: Operator,
   id: string,
   { payments, reason, isShortFine }: CreditOrder,
-): { readonly ok: true; readonly row: NamedDeposit } | Refusal {
+): { readonly ok: true; readonly row: DepositWithMerchant } | Refusal {
   const row = namedTransaction(by.store.database, "deposit", id);
   if (row === undefined) return refuse("GATEWAY_UNKNOWN_RECORD");
   const isOwn = (name: string): boolean => {
@@ -125,7 +125,7 @@ export function creditDeposit(
   by: Operator,
   id: string,
   how: { readonly reason: string; readonly isShortFine: boolean },
-): { readonly ok: true; readonly row: NamedDeposit } | Refusal {
+): { readonly ok: true; readonly row: DepositWithMerchant } | Refusal {
   return by.store.write((database) => {
     const row = namedTransaction(database, "deposit", id);
     if (row === undefined) return refuse("GATEWAY_UNKNOWN_RECORD");
@@ -143,7 +143,11 @@ export function creditDeposit(
   });
 }
 
-function creditProblem(database: Database, row: NamedDeposit, isShortFine: boolean): string | null {
+function creditProblem(
+  database: Database,
+  row: DepositWithMerchant,
+  isShortFine: boolean,
+): string | null {
   if (row.status === 1) return "the deposit is Completed already";
   if (row.status === 0)
     return "the deposit is open: it completes by itself once its payments are final";

@@ -30,9 +30,9 @@ import type { Database } from "../store/store.ts";
 import { listStrayTotals, type StrayTotal } from "../store/stray-sums.ts";
 import { listSweepNotes } from "../store/sweeps.ts";
 import {
+  type DepositWithMerchant,
   listedTransactions,
   listPaymentsTo,
-  type NamedDeposit,
   namedTransaction,
   type TransactionQuery,
 } from "../store/transaction-lists.ts";
@@ -197,7 +197,7 @@ export function releaseDeposit(
 }
 
 /** Lines about a request that a gap holds, with the lines to type. */
-function heldLines({ store }: Operator, { id, network }: NamedDeposit): readonly string[] {
+function heldLines({ store }: Operator, { id, network }: DepositWithMerchant): readonly string[] {
   if (!isHeldByGap(store.database, id)) return [];
   const held = "  held: it lived in blocks that were given up, and may have been paid in them";
   if (!hasTags(network)) return [`${held}; it goes on once its balance was compared`];
@@ -236,13 +236,13 @@ function addRelease(deposits: Command): void {
 export function listDeposits(
   { store }: Operator,
   query: TransactionQuery<"deposit">,
-): readonly NamedDeposit[] {
+): readonly DepositWithMerchant[] {
   return listedTransactions(store.database, query);
 }
 
 export interface ShownDeposit {
   readonly ok: true;
-  readonly row: NamedDeposit;
+  readonly row: DepositWithMerchant;
   readonly payments: readonly PaymentRow[]; // to its address
   readonly credits: ReturnType<typeof listCreditsTo>; // to other addresses, credited by an operator
   readonly creditedTo: ReadonlyMap<string, readonly string[]>; // other requests, by the name of a payment to this address
@@ -262,12 +262,12 @@ export function showDeposit({ store: { database } }: Operator, id: string): Show
 }
 
 /** The deposit of a shop's order; undefined if several merchants have an order of that name. */
-function onlyDepositOfOrder(database: Database, orderId: string): NamedDeposit | undefined {
+function onlyDepositOfOrder(database: Database, orderId: string): DepositWithMerchant | undefined {
   const [row, other] = listedTransactions(database, { operations: ["deposit"], orderId, most: 2 });
   return other === undefined ? row : undefined;
 }
 
-function shownDeposit(database: Database, row: NamedDeposit): ShownDeposit {
+function shownDeposit(database: Database, row: DepositWithMerchant): ShownDeposit {
   const { id } = row;
   const payments = listPaymentsTo(database, id);
   const creditedTo = new Map(

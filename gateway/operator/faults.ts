@@ -7,7 +7,7 @@ import { type Command, CommanderError } from "commander";
 import { type Refusal, refuse } from "../../base/fault.ts";
 import { endWords } from "../../base/state-end.ts";
 import { hasTags } from "../../chains/payees.ts";
-import { type Domain, domains } from "../faults/domains.ts";
+import { type Domain, faultDomains } from "../faults/domains.ts";
 import { recordAct } from "../store/audit.ts";
 import { askRetry, type FaultRow, listFaults } from "../store/faults.ts";
 import { countHeld, giveUp } from "../store/gap-holds.ts";
@@ -130,7 +130,7 @@ const listed = (by: Operator, row: FaultRow) => ({
 });
 
 function costsOf({ domain }: FaultRow): string {
-  return Object.hasOwn(domains, domain) ? domains[domain as Domain].costs : "";
+  return Object.hasOwn(faultDomains, domain) ? faultDomains[domain as Domain].costs : "";
 }
 
 /** The end of a fault, with its names in the line to type. */

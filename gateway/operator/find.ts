@@ -28,7 +28,7 @@ import {
   recordsOfTxHash,
 } from "../store/search.ts";
 import type { Database } from "../store/store.ts";
-import { type NamedTransaction, namedTransactions } from "../store/transaction-lists.ts";
+import { namedTransactions, type TransactionWithMerchant } from "../store/transaction-lists.ts";
 import type { Operator } from "./accounts.ts";
 import { asOperator, exit, type JsonOption, printJson, printText } from "./command.ts";
 import { describeRecord, listedRecord, receivedText } from "./records.ts";
@@ -36,7 +36,7 @@ import { rowCount, withBoth } from "./words.ts";
 
 /** A record, how it was found, and the command that shows it whole. */
 export interface RecordHit {
-  readonly row: NamedTransaction;
+  readonly row: TransactionWithMerchant;
   readonly by: FoundRecord["by"];
   readonly show: string;
 }
@@ -137,7 +137,7 @@ export function searchRecords(
   };
 }
 
-function groupOf({ operation }: NamedTransaction): string {
+function groupOf({ operation }: TransactionWithMerchant): string {
   if (operation === "deposit") return "deposits";
   return operation === "withdraw" ? "withdrawals" : "sweeps";
 }

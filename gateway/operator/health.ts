@@ -3,12 +3,12 @@
  */
 import { readFileSync } from "node:fs";
 import { AgentError } from "../../base/fault.ts";
-import { createOutgoing } from "../../base/outgoing/exchange.ts";
+import { createOutgoingClient } from "../../base/outgoing/exchange.ts";
 import { readGatewayKey } from "../auth/gateway-key.ts";
 import { operatorHeader, operatorProof } from "../auth/operator-view.ts";
 import type { GatewayConfig } from "../config/config.ts";
-import type { Figures } from "../service.ts";
-import { runningOn } from "../store/owner.ts";
+import type { ProcessFigures } from "../service.ts";
+import { owningRun } from "../store/owner.ts";
 
 const timeoutMs = 5_000;
 const answerBytesMax = 65_536;
@@ -44,7 +44,7 @@ export function askHealth(config: GatewayConfig): Promise<Health> {
   const origin = `${listen.tls === null ? "http" : "https"}://${host.includes(":") ? `[${host}]` : host}:${listen.port}`;
   const headers = { host: new URL(publicUrl).host, ...operatorHeaders(config) }; // the host is the name on the certificate
   const own = ownCertificate(listen.tls);
-  const outgoing = createOutgoing({
+  const outgoing = createOutgoingClient({
     origin,
     connectionsMax: 1,
     idleMs: 0,
@@ -101,7 +101,7 @@ export function operatorHeaders({
   database,
 }: Pick<GatewayConfig, "keyFile" | "database">): Record<string, string> {
   try {
-    const run = runningOn(database);
+    const run = owningRun(database);
     return run === null ? {} : { [operatorHeader]: operatorProof(readGatewayKey(keyFile), run) };
   } catch (error) {
     if (error instanceof AgentError || (error as NodeJS.ErrnoException).code !== undefined)
@@ -130,7 +130,7 @@ export interface Check {
 export interface ReadyAnswer {
   readonly status: string;
   readonly checks: readonly Check[];
-  readonly figures?: Figures;
+  readonly figures?: ProcessFigures;
 }
 
 /** The gateway's own answer; null for an answer of another form. */

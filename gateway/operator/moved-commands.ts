@@ -28,7 +28,7 @@ import {
   type Evidence,
   endMoved,
   evidenceOf,
-  lookBy,
+  lookByReader,
   type MovedLook,
   type MovedOperation,
 } from "./moving.ts";
@@ -212,7 +212,7 @@ function askChain(config: GatewayConfig): MovedLook {
       log: nodeLog(makeLog("error"), named[0]),
     });
     try {
-      return await lookBy(reader, payment, attempts);
+      return await lookByReader(reader, payment, attempts);
     } finally {
       reader.close();
     }

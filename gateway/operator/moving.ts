@@ -243,7 +243,7 @@ function finalOf(
 }
 
 /** Asks the chain by its watcher's nodes. Null stands for an answer that they do not give. */
-export async function lookBy(
+export async function lookByReader(
   reader: WatcherNodes,
   payment: Payment,
   { hashes, pin }: { readonly hashes: readonly string[]; readonly pin: string },

@@ -9,7 +9,7 @@ import { openWatcher } from "../../chains/connect.ts";
 import { closeBooks } from "../books/closing.ts";
 import type { ClosingOptions, UncomparedBalances } from "../books/compare.ts";
 import { amountWords, type ClosingResult, differenceWords } from "../books/keeping.ts";
-import { signedAmount, takeIn } from "../books/taking-in.ts";
+import { acceptDifference, signedAmount } from "../books/taking-in.ts";
 import type { GatewayChain, GatewayConfig, GatewayCurrency } from "../config/config.ts";
 import { readSecretFile } from "../config/secret-file.ts";
 import {
@@ -317,7 +317,7 @@ function note(address: string, currency: string, options: NoteOptions): void {
     const { amount, by: operator, reason } = options;
     if (!requireAllowed(known(config, currency))) return;
     const { network, decimal } = config.currencies[currency] as GatewayCurrency;
-    const taken = takeIn(store, {
+    const taken = acceptDifference(store, {
       network,
       address,
       currency,

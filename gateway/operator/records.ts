@@ -12,10 +12,10 @@ import type { GatewayConfig } from "../config/config.ts";
 import type { AuditAct } from "../store/audit.ts";
 import { putAside, runGuarded } from "../store/set-aside.ts";
 import type {
-  NamedDeposit,
-  NamedRecord,
-  NamedTransaction,
+  DepositWithMerchant,
+  RecordWithMerchant,
   TransactionQuery,
+  TransactionWithMerchant,
 } from "../store/transaction-lists.ts";
 import { dateOf, type Operator } from "./accounts.ts";
 import { type JsonOption, printCsv } from "./command.ts";
@@ -80,7 +80,7 @@ export const queryOf = <T extends Operation>(
 export function printRecords(
   by: Operator,
   table: CsvTable,
-  rows: readonly NamedRecord[],
+  rows: readonly RecordWithMerchant[],
   config: GatewayConfig,
 ): void {
   const listed = rows.map(
@@ -92,7 +92,7 @@ export function printRecords(
 /** The record as GET transaction answers it, with its merchant. */
 export function listedRecord(
   { store, nowMs }: Pick<Operator, "store" | "nowMs">,
-  row: NamedTransaction,
+  row: TransactionWithMerchant,
   config: GatewayConfig,
 ): object {
   const context = { config, confirmations: () => null, store, clock: () => nowMs };
@@ -112,18 +112,18 @@ export function amountText(config: GatewayConfig, currency: string, units: strin
 }
 
 /** For example "1 eth of 2". */
-export function receivedText(config: GatewayConfig, row: NamedDeposit): string {
+export function receivedText(config: GatewayConfig, row: DepositWithMerchant): string {
   return `${amountText(config, row.currency, row.receivedUnits)} of ${amountOf(row)}`;
 }
 
-export const states = ["Pending", "Completed", "Failed"] as const;
+export const statusNames = ["Pending", "Completed", "Failed"] as const;
 
 /** The first two lines about a record. */
-export function describeRecord(row: NamedTransaction, amount: string): string {
+export function describeRecord(row: TransactionWithMerchant, amount: string): string {
   const late = row.operation === "deposit" && row.late === 1 ? ", paid late" : "";
   const code = row.code === "" ? "" : `, ${row.code}`;
   return [
-    `${row.id}  ${states[row.status]} (${row.stage}${code}${late})  ${amount}`,
+    `${row.id}  ${statusNames[row.status]} (${row.stage}${code}${late})  ${amount}`,
     `  order ${row.orderId}  ${row.merchantName} (${row.merchant})  made ${dateOf(row.createdAt)}`,
   ].join("\n");
 }
@@ -131,7 +131,7 @@ export function describeRecord(row: NamedTransaction, amount: string): string {
 /** The line of a record in a list, by `write`; a record of which none can be made is set aside. */
 export function listedLine(
   { store, nowMs }: Pick<Operator, "store" | "nowMs">,
-  row: NamedTransaction,
+  row: TransactionWithMerchant,
   write: () => string,
 ): string {
   const line = runGuarded(write);

@@ -15,7 +15,7 @@ import {
 } from "../store/outgoing-holds.ts";
 import { isSigned } from "../store/signatures.ts";
 import type { Database } from "../store/store.ts";
-import { type NamedWithdrawal, namedTransaction } from "../store/transaction-lists.ts";
+import { namedTransaction, type WithdrawalWithMerchant } from "../store/transaction-lists.ts";
 import { heldStage, holdersOf } from "../withdrawals/holds.ts";
 import type { Operator } from "./accounts.ts";
 
@@ -28,19 +28,19 @@ export interface PaymentRelease {
 type ReleaseResult =
   | {
       readonly ok: true;
-      readonly row: NamedWithdrawal;
+      readonly row: WithdrawalWithMerchant;
       readonly holders: readonly UnexplainedRow[];
     }
   | Refusal;
 
 /** True for an open order without a signature here that waits for its place, or is held. */
-const mayBeHeld = (database: Database, { id, status, stage }: NamedWithdrawal): boolean =>
+const mayBeHeld = (database: Database, { id, status, stage }: WithdrawalWithMerchant): boolean =>
   status === 0 && !isSigned(database, id) && (stage === heldStage || isUnplaced(database, id));
 
 /** The transactions that hold an order back; none for one that its agent may pay. */
 export function holdersOfOrder(
   database: Database,
-  row: NamedWithdrawal,
+  row: WithdrawalWithMerchant,
 ): readonly UnexplainedRow[] {
   const agent = agentOfJob(database, row.id);
   return agent === undefined || !mayBeHeld(database, row) ? [] : holdersOf(database, agent, row);

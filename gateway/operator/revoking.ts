@@ -12,19 +12,19 @@ import { revokeDeposit, updateDeposit } from "../store/deposits.ts";
 import { decideGone, type GonePayment, listGoneOf } from "../store/gone-payments.ts";
 import type { DepositRow } from "../store/rows.ts";
 import type { Database } from "../store/store.ts";
-import { type NamedDeposit, namedTransaction } from "../store/transaction-lists.ts";
+import { type DepositWithMerchant, namedTransaction } from "../store/transaction-lists.ts";
 import { refundedUnits } from "../store/transactions.ts";
 import { isPaidBy, judgementOf } from "../watcher/payments.ts";
 import type { Operator } from "./accounts.ts";
 import { asOperator, type JsonOption, printJson, printText, requireAllowed } from "./command.ts";
-import { amountText, listedRecord, receivedText, states } from "./records.ts";
+import { amountText, listedRecord, receivedText, statusNames } from "./records.ts";
 import { gatewayEnds } from "./state-ends.ts";
 import { readRemark, withAct } from "./words.ts";
 
 /** A deposit after a decision. */
 export interface RevocationResult {
   readonly ok: true;
-  readonly row: NamedDeposit;
+  readonly row: DepositWithMerchant;
   readonly payments: readonly GonePayment[]; // those that were decided on now; none at a second call
   readonly refundedUnits: bigint; // paid back of it already
 }
@@ -152,7 +152,7 @@ function act(
       });
       return;
     }
-    const state = states[row.status];
+    const state = statusNames[row.status];
     printText(
       `${how === "revoke" ? "Revoked" : "Kept"} ${id}: it is ${state} (${row.stage}), with ${receivedText(config, row)} received.`,
     );

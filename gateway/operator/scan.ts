@@ -10,7 +10,7 @@ import { familyIn, familyOf } from "../../chains/families.ts";
 import type { GatewayConfig, GatewayCurrency } from "../config/config.ts";
 import { readSecretFile } from "../config/secret-file.ts";
 import { type DepositAccount, listDepositAccounts } from "../deposits/ceilings.ts";
-import { type FoundOn, type TakenIn, takeInFound } from "../deposits/found.ts";
+import { type RegisteredFindings, type ScannedChain, takeInFound } from "../deposits/found.ts";
 import {
   type FoundAddress,
   gapDefault,
@@ -224,8 +224,8 @@ function takeIn(
   config: GatewayConfig,
   own: readonly DepositAccount[],
   chains: readonly ChainScan[],
-): TakenIn {
-  const read = chains.flatMap(({ network, scanned }): FoundOn[] =>
+): RegisteredFindings {
+  const read = chains.flatMap(({ network, scanned }): ScannedChain[] =>
     scanned === null ? [] : [{ network, scanned }],
   );
   const networks = Object.values(config.chains).map(({ network }) => network);
@@ -239,7 +239,7 @@ function tell(
   options: ScanOptions,
   chains: readonly ChainScan[],
   accounts: readonly NamedAccount[],
-  taken: TakenIn | null,
+  taken: RegisteredFindings | null,
 ): void {
   const pathTo = ({ account, addressIndex: at }: FoundAddress): string =>
     `${accounts.find(({ firstAddress }) => firstAddress === account.firstAddress)?.path ?? "0"}/${at}`;

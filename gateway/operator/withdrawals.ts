@@ -21,8 +21,8 @@ import type { JobRow, SignatureRow } from "../store/rows.ts";
 import { listSignatures } from "../store/signatures.ts";
 import {
   listedTransactions,
-  type NamedWithdrawal,
   namedTransaction,
+  type WithdrawalWithMerchant,
 } from "../store/transaction-lists.ts";
 import { dateOf, type Operator } from "./accounts.ts";
 import { assignPayment } from "./assigning.ts";
@@ -53,7 +53,7 @@ import { csvTable, readRemark, withAct, withBoth } from "./words.ts";
 
 export interface ShownWithdrawal {
   readonly ok: true;
-  readonly row: NamedWithdrawal;
+  readonly row: WithdrawalWithMerchant;
   readonly job: JobRow | undefined;
   readonly signatures: readonly SignatureRow[];
   readonly recalledAt: number | null; // when its shop asked for its end; null if it did not, or it has ended or is signed
@@ -96,7 +96,7 @@ export function showWithdrawal(
 /** Why an order waits for the reader of its chain in this run; "" if it does not. */
 function unreadWords(
   { store: { database }, run }: Pick<Operator, "store" | "run">,
-  { id, network, payer }: NamedWithdrawal,
+  { id, network, payer }: WithdrawalWithMerchant,
 ): string {
   const wallet = { network, account: payer };
   const agent = agentOfJob(database, id);
@@ -113,7 +113,7 @@ function unreadWords(
   );
 }
 
-const amountOf = ({ amount, currency }: NamedWithdrawal): string => `${amount} ${currency}`;
+const amountOf = ({ amount, currency }: WithdrawalWithMerchant): string => `${amount} ${currency}`;
 
 function list(options: ListOptions): void {
   const table = csvTable(options);
@@ -265,12 +265,12 @@ function movedFields({ txHash, block, receivedUnits, sentUnits }: MovedPayment):
 
 /** The attempt that a block holds; undefined without one that is known. */
 const minedIn = (
-  { txHash }: NamedWithdrawal,
+  { txHash }: WithdrawalWithMerchant,
   signatures: readonly SignatureRow[],
 ): SignatureRow | undefined =>
   txHash === "" ? undefined : signatures.find((one) => one.txHash === txHash);
 
-const waitWords = ({ status }: NamedWithdrawal): string =>
+const waitWords = ({ status }: WithdrawalWithMerchant): string =>
   status === 0 ? "; Completed once its agent has refused or cancelled it" : "";
 
 const callbackWords = ["waits to be delivered", "delivered", "given up", "not asked for"] as const;

@@ -2,7 +2,7 @@
  * One request to one exchange: a GET with limits on time and size, without redirects, and with no
  * data of ours except the program's name. Only this file of the module uses the network.
  */
-import { createOutgoing, type Outcome } from "../../base/outgoing/exchange.ts";
+import { createOutgoingClient, type Outcome } from "../../base/outgoing/exchange.ts";
 import { answerBytesMax } from "./exact-json.ts";
 
 /** `waitMs` is how long the exchange asks us to wait, or 0. */
@@ -38,7 +38,7 @@ export function createAsk(timeoutMs = timeoutMsDefault): PriceRequest {
   return (url, signal) =>
     new Promise((resolve) => {
       const { origin, pathname, search } = new URL(url);
-      const outgoing = createOutgoing({ origin, connectionsMax: 1, idleMs: 0 });
+      const outgoing = createOutgoingClient({ origin, connectionsMax: 1, idleMs: 0 });
       const request = {
         method: "GET",
         path: pathname + search,

@@ -4,7 +4,7 @@
  * only the database.
  */
 import type { Condition } from "../../base/alerts/queue/due-alerts.ts";
-import { domains } from "../faults/domains.ts";
+import { faultDomains } from "../faults/domains.ts";
 import type { Fault } from "../faults/fault.ts";
 import { faultText } from "../faults/words.ts";
 import { faultHint } from "../operator/state-words.ts";
@@ -46,7 +46,11 @@ export function faultConditions(
   const groups = new Map<string, Fault[]>();
   for (const fault of faults) {
     const { domain, sinceMs } = fault;
-    if (domain === "head" || domain === "span" || nowMs - sinceMs < domains[domain].toldAfterMs)
+    if (
+      domain === "head" ||
+      domain === "span" ||
+      nowMs - sinceMs < faultDomains[domain].toldAfterMs
+    )
       continue;
     groups.set(groupName(fault), [...(groups.get(groupName(fault)) ?? []), fault]);
   }

@@ -9,7 +9,7 @@ import type { Prices, Probe } from "../service.ts";
 import { currencyHoldOf, heldText } from "../store/currency-holds.ts";
 import { fileBytesOf, freeBytesOf, roomBytesMin, walBytesMax } from "../store/disk.ts";
 import { probeDatabase } from "../store/meta.ts";
-import { neighboursOf, neighbourWords } from "../store/neighbours.ts";
+import { neighboursOf, otherProgramsText } from "../store/neighbours.ts";
 import type { Store } from "../store/store.ts";
 import type { ChainStatus } from "../watcher/chain-status.ts";
 import type { Watcher } from "../watcher/watcher.ts";
@@ -53,7 +53,7 @@ function walProbe(database: string): Probe {
     const bytes = fileBytesOf(`${database}-wal`);
     if (bytes <= walBytesMax) return { name: "wal", ok: true, detail: "" };
     const detail = `the write-ahead file of the database has ${Math.floor(bytes / 1024 / 1024)} MiB`;
-    const others = neighbourWords(neighboursOf(database));
+    const others = otherProgramsText(neighboursOf(database));
     const full = `${detail}: ${others === "" ? "another program reads an old state" : `end ${others}, which reads an old state`}`;
     return { name: "wal", ok: false, detail, full, aloneOut: true };
   };

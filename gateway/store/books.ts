@@ -3,7 +3,7 @@
  * from outside, an operator's notes), the newest closing of each network, and the open differences.
  */
 
-import { explaining } from "./outgoing-transactions.ts";
+import { explainingSignature } from "./outgoing-transactions.ts";
 import type { OutgoingRow } from "./rows.ts";
 import type { Database } from "./store.ts";
 
@@ -154,7 +154,7 @@ export function listNewestEntries(
 }
 
 /** Finds the ended withdrawal or sweep that explains an outgoing transaction. */
-export const endedBy = `SELECT 1 FROM transactions t WHERE t.depositAddress = outgoing.account AND t.finalBlock = outgoing.block
+export const endedTransferOfOutgoing = `SELECT 1 FROM transactions t WHERE t.depositAddress = outgoing.account AND t.finalBlock = outgoing.block
          AND t.txHash = outgoing.txHash`;
 
 /**
@@ -168,8 +168,8 @@ export function listForeignOutgoing(
 ): readonly OutgoingRow[] {
   return database.all<OutgoingRow>(
     `SELECT * FROM outgoing WHERE network = ? AND account = ? AND block > ? AND block <= ?
-       AND NOT EXISTS (${explaining})
-       AND NOT EXISTS (${endedBy})
+       AND NOT EXISTS (${explainingSignature})
+       AND NOT EXISTS (${endedTransferOfOutgoing})
      ORDER BY block, txHash LIMIT ?`,
     ...[network, account, after, last, most],
   );

@@ -219,7 +219,7 @@ export function triesOf(database: Database, delivery: number): readonly Callback
 }
 
 /** The id of a test event that waits for a target; undefined if none waits. */
-export function waitingTest(database: Database, target: string): string | undefined {
+export function waitingTestEvent(database: Database, target: string): string | undefined {
   const sql = `SELECT e.id FROM callbackDeliveries d JOIN callbackEvents e ON e.id = d.event
      WHERE d.target = ? AND d.state = 'waiting' AND e.transactionId IS NULL LIMIT 1`;
   return database.get<{ id: string }>(sql, target)?.id;

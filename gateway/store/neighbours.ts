@@ -47,5 +47,5 @@ function nameOf(pid: number): string {
 }
 
 /** "sqlite3 (process 1234)", for an operator; "" without one. */
-export const neighbourWords = (neighbours: readonly Neighbour[]): string =>
+export const otherProgramsText = (neighbours: readonly Neighbour[]): string =>
   neighbours.map(({ pid, name }) => `${name || "a program"} (process ${pid})`).join(", ");

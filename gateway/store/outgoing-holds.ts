@@ -67,7 +67,11 @@ export function isKeptUnexplained(
 }
 
 /** Forgets transactions of a network that were seen before a time and never became final. */
-export function forgetSeenBefore(database: Database, network: string, beforeMs: number): void {
+export function forgetSeenOutgoingBefore(
+  database: Database,
+  network: string,
+  beforeMs: number,
+): void {
   database.run(
     "DELETE FROM unexplained WHERE final = 0 AND network = ? AND firstAt < ?",
     network,

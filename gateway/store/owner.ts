@@ -22,7 +22,7 @@ export interface Ownership {
 
 type SqliteDatabase = InstanceType<typeof DatabaseSync>;
 
-/** `runningOn` holds the lock for a moment; a gateway that starts just then waits. */
+/** `owningRun` holds the lock for a moment; a gateway that starts just then waits. */
 const lockTimeoutMs = 250;
 const runBytes = 16;
 /**
@@ -88,7 +88,7 @@ const namedRun = (raw: SqliteDatabase): string | null =>
  * Returns the run of the gateway that owns the database at `path` now; null if there is none.
  * @throws AgentError GATEWAY_STORE_INVALID
  */
-export function runningOn(path: string): string | null {
+export function owningRun(path: string): string | null {
   const lock = lockOf(path);
   if (!existsSync(lock)) return null;
   let raw: SqliteDatabase | null = null;

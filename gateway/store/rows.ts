@@ -177,7 +177,7 @@ type TransferFields = SharedFields & {
 export type WithdrawalRow = RecordFields &
   TransferFields & {
     readonly operation: "withdraw";
-    readonly mode: "auto" | "manual";
+    readonly mode: "" | "auto" | "manual"; // "" in no row of ours: it makes no job
     readonly receiver: string | null; // null: its operator has not named it yet
     readonly refundOf: string; // the deposit that it pays back; "" none
   };

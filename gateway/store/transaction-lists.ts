@@ -28,21 +28,22 @@ export interface MerchantName {
 }
 
 /** A transaction with its merchant's name. */
-export type NamedTransaction<T extends Operation = Operation> = RowsByOperation[T] & MerchantName;
+export type TransactionWithMerchant<T extends Operation = Operation> = RowsByOperation[T] &
+  MerchantName;
 
 const withNames = `SELECT transactions.*, merchants.name AS merchantName FROM transactions
   JOIN merchants ON merchants.id = transactions.merchant`;
 
-export type NamedDeposit = NamedTransaction<"deposit">;
-export type NamedWithdrawal = NamedTransaction<"withdraw">;
-export type NamedRecord = NamedDeposit | NamedWithdrawal;
+export type DepositWithMerchant = TransactionWithMerchant<"deposit">;
+export type WithdrawalWithMerchant = TransactionWithMerchant<"withdraw">;
+export type RecordWithMerchant = DepositWithMerchant | WithdrawalWithMerchant;
 
 /** Rows of a statement that selects these operations alone. */
 function readNamed<T extends Operation>(
   database: Database,
   sql: string,
   values: readonly SqlScalar[],
-): readonly NamedTransaction<T>[] {
+): readonly TransactionWithMerchant<T>[] {
   const rows = database.all<TransactionColumns & MerchantName>(sql, ...values);
   return rows.map((row) => ({
     ...(rowOf(row) as RowsByOperation[T]),
@@ -81,7 +82,7 @@ function conditionsOf(
 export function listedTransactions<T extends Operation>(
   database: Database,
   query: TransactionQuery<T>,
-): readonly NamedTransaction<T>[] {
+): readonly TransactionWithMerchant<T>[] {
   const conditions = conditionsOf(query);
   const where = ["operation = ?", ...conditions.map(([sql]) => sql)].join(" AND ");
   const values = conditions.map(([, value]) => value);
@@ -102,7 +103,7 @@ export function namedTransaction<T extends "deposit" | "withdraw">(
   database: Database,
   operation: T,
   id: string,
-): NamedTransaction<T> | undefined {
+): TransactionWithMerchant<T> | undefined {
   const sql = `${withNames} WHERE transactions.id = ? AND operation = ?`;
   return readNamed<T>(database, sql, [id, operation])[0];
 }
@@ -111,7 +112,7 @@ export function namedTransaction<T extends "deposit" | "withdraw">(
 export function namedTransactions(
   database: Database,
   ids: readonly string[],
-): readonly NamedTransaction[] {
+): readonly TransactionWithMerchant[] {
   return readNamed(
     database,
     `${withNames} WHERE transactions.id IN (SELECT value FROM json_each(?)) ORDER BY transactions.createdAt DESC, transactions.id`,

@@ -81,13 +81,14 @@ function transferOf(columns: TransactionColumns) {
 
 function depositOf(columns: TransactionColumns): DepositRow {
   const isOrdered = columns.contentHash !== nobodys.contentHash;
+  const isAsked = isOrdered || columns.amountUnits !== nobodys.amountUnits;
   const record = { ...sharedOf(columns), ...recordOf(columns), operation: "deposit" } as const;
   return {
     ...record,
     origin: isOrdered ? "ordered" : "unattributed",
     contentHash: isOrdered ? columns.contentHash : null,
-    amount: isOrdered ? columns.amount : null,
-    units: isOrdered ? columns.amountUnits : null,
+    amount: isAsked ? columns.amount : null,
+    units: isAsked ? columns.amountUnits : null,
     address: columns.depositAddress,
     payTo: columns.receiverAddress,
     toleranceUnits: columns.toleranceUnits,
@@ -103,7 +104,7 @@ function withdrawalOf(columns: TransactionColumns): WithdrawalRow {
   return {
     ...transfer,
     operation: "withdraw",
-    mode: columns.mode === "manual" ? "manual" : "auto",
+    mode: columns.mode,
     receiver: columns.receiverAddress === "" ? null : columns.receiverAddress,
     refundOf: columns.refundOf,
   };

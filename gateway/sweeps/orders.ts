@@ -150,7 +150,7 @@ function transferOf(database: Database, id: string): TransferRow {
  * completed top-up lets its sweep begin; a failed top-up ends it. Harmless to call twice.
  * @returns the ids of the rows that changed, and the agents to wake
  */
-export function goOn(
+export function resumeToppedUpSweeps(
   database: Database,
   network: string,
   { run, nowMs }: Pick<OrderingRun, "run" | "nowMs">,

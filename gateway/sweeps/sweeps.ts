@@ -15,7 +15,7 @@ import { fundsOf, maxFeeUnits, nativeOf, pairedCurrencies } from "../balance/fun
 import type { GatewayConfig, GatewayCurrency } from "../config/config.ts";
 import { fiats } from "../config/fiat.ts";
 import { stuckSweepsMax } from "../config/sweep-settings.ts";
-import { type Fault, type FaultKey, idIn } from "../faults/fault.ts";
+import { currencyItemId, type Fault, type FaultKey } from "../faults/fault.ts";
 import { MerchantTurns } from "../faults/turns.ts";
 import type { Prices } from "../service.ts";
 import { hotWalletAddressOn } from "../store/agent-accounts.ts";
@@ -48,9 +48,9 @@ import {
 import { takeExpiry } from "../store/void-attempts.ts";
 import { updateWithdrawal } from "../store/withdrawals.ts";
 import { raiseAlarm, type Tip, type WatchedChain } from "../watcher/chain.ts";
-import { keyOn } from "../watcher/items.ts";
+import { faultKeyOn } from "../watcher/items.ts";
 import { canPay } from "../withdrawals/checks.ts";
-import { goOn, orderSweep } from "./orders.ts";
+import { orderSweep, resumeToppedUpSweeps } from "./orders.ts";
 import {
   belowFee,
   type FiatWorth,
@@ -290,7 +290,10 @@ export function createSweeps(options: SweepsOptions): Sweeps {
       tell(
         options,
         options.store.write((database) =>
-          goOn(database, chain.network, { run: options.run, nowMs: options.clock() }),
+          resumeToppedUpSweeps(database, chain.network, {
+            run: options.run,
+            nowMs: options.clock(),
+          }),
         ),
       );
       const reach = reached.get(chain.name) ?? new Map<string, number>();
@@ -507,7 +510,9 @@ function itemsFor(
   const coin = chain.currencies.find(({ contract }) => contract === "") ?? currency;
   const hotWallet = hotWalletAddressOn(agent, row.network);
   const keysOf = (domain: "account" | "address", account: string): readonly FaultKey[] =>
-    [currency, coin].map(({ id }) => keyOn(chain, domain, idIn(account, id), agent.merchant));
+    [currency, coin].map(({ id }) =>
+      faultKeyOn(chain, domain, currencyItemId(account, id), agent.merchant),
+    );
   return [...keysOf("address", row.address), ...keysOf("account", hotWallet)];
 }
 

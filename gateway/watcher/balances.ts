@@ -9,7 +9,7 @@ import { resultOf } from "../../base/result.ts";
 import { hasRoomFor } from "../../chains/hour-share.ts";
 import type { BlockId } from "../../chains/nodes.ts";
 import type { GatewayCurrency } from "../config/config.ts";
-import { idIn, keyText } from "../faults/fault.ts";
+import { currencyItemId, keyText } from "../faults/fault.ts";
 import { MerchantTurns } from "../faults/turns.ts";
 import { keepBalance, readBalanceRow } from "../store/balances.ts";
 import { listPromising } from "../store/reserved.ts";
@@ -18,8 +18,8 @@ import { keepUnusable } from "../store/unusable-coins.ts";
 import type { WatchedChain } from "./chain.ts";
 import {
   askBalances,
+  faultKeyOn,
   itemsOf,
-  keyOn,
   readableCurrencies,
   settleBalances,
   type WatchedBalance,
@@ -102,7 +102,7 @@ function forgetOthers(chain: WatchedChain, { wallets, turns }: BalanceMemory): v
   const keys = wallets
     .all()
     .flatMap((account) =>
-      chain.currencies.map(({ id }) => keyOn(chain, "account", idIn(account, id))),
+      chain.currencies.map(({ id }) => faultKeyOn(chain, "account", currencyItemId(account, id))),
     );
   const ids = new Set(keys.map(({ id }) => id));
   chain.faults.keepOnly("account", (id) => ids.has(id));

@@ -4,7 +4,7 @@
  */
 
 import type { AgentError } from "../../base/fault.ts";
-import { failed, good, type Result, resultOf } from "../../base/result.ts";
+import { failed, goodResult, type Result, resultOf } from "../../base/result.ts";
 import { isOfItem } from "../faults/blame.ts";
 import type { WatchedChain } from "./chain.ts";
 
@@ -69,5 +69,5 @@ export async function firstNotBefore(
     if (isLow) low = middle;
     else high = middle;
   }
-  return fault === null ? good(high) : failed(fault);
+  return fault === null ? goodResult(high) : failed(fault);
 }

@@ -10,7 +10,7 @@
 import { addressSpaceOf } from "../../chains/network-names.ts";
 import type { BlockId } from "../../chains/nodes.ts";
 import type { GatewayCurrency } from "../config/config.ts";
-import { idIn } from "../faults/fault.ts";
+import { currencyItemId } from "../faults/fault.ts";
 import { MerchantTurns } from "../faults/turns.ts";
 import {
   type IssuedAddress,
@@ -28,7 +28,7 @@ import { listHeldAddresses } from "../store/gap-holds.ts";
 import type { Database } from "../store/store.ts";
 import { readDeposit } from "../store/transactions.ts";
 import type { WatchedChain } from "./chain.ts";
-import { countResting, keyOn, readableCurrencies } from "./items.ts";
+import { countResting, faultKeyOn, readableCurrencies } from "./items.ts";
 import type { AddressReading } from "./readings.ts";
 
 /**
@@ -165,7 +165,9 @@ function dueTest(
 ): (one: ListedAddress, currencies: readonly GatewayCurrency[]) => boolean {
   if (countResting(chain, "address") === 0) return () => true;
   return ({ address }, currencies) =>
-    currencies.some(({ id }) => chain.faults.isDue(keyOn(chain, "address", idIn(address, id))));
+    currencies.some(({ id }) =>
+      chain.faults.isDue(faultKeyOn(chain, "address", currencyItemId(address, id))),
+    );
 }
 
 const isThere = (one: IssuedAddress | undefined): one is IssuedAddress => one !== undefined;

@@ -13,7 +13,7 @@ import type { Database } from "../store/store.ts";
 import { readTransaction } from "../store/transactions.ts";
 import type { WatchedChain } from "./chain.ts";
 import { type Batch, batchesOf, type CompareMemory } from "./compare-lists.ts";
-import { askBalances, itemsOf, keyOn, settleBalances, type WatchedBalance } from "./items.ts";
+import { askBalances, faultKeyOn, itemsOf, settleBalances, type WatchedBalance } from "./items.ts";
 import { type AddressReading, applyReading } from "./readings.ts";
 
 /**
@@ -77,7 +77,7 @@ async function readTogether(
   if (units.size === 0) return [];
   // One node's head is no bound, because the balance may be another node's, and that one may lag.
   const highest = await resultOf(async () => (await reader.highestHead?.()) ?? batch.block);
-  const head = faults.settle(keyOn(chain, "head", "highest"), highest);
+  const head = faults.settle(faultKeyOn(chain, "head", "highest"), highest);
   if (head === null) return [];
   return addresses.flatMap((of, at): readonly AddressReading[] => {
     const own = ofEach[at] as readonly WatchedBalance[];

@@ -42,7 +42,7 @@ import {
   noteUnreadOutgoing,
 } from "./outgoing-transactions.ts";
 import { judgeRequests, keepFinal, loseGone, tellLost } from "./payments.ts";
-import { blocksAtOnce, commitFinds, findIn, findSpan, isClaim, readRun } from "./search.ts";
+import { blocksAtOnce, commitFinds, findInBlocks, findSpan, isClaim, readRun } from "./search.ts";
 import { keepPayment, nobodys } from "./strays.ts";
 import { dueUnread, restUnreadIn, settleRead, unreadIn } from "./unread.ts";
 import { applyVerdict } from "./withdrawals.ts";
@@ -61,7 +61,9 @@ async function rereadUnread(
   for (const row of dueUnread(chain, memory.unreadTurns, cursor.number)) {
     const before = unreadIn(chain, row);
     const told = await resultOf(() =>
-      readRun(chain, row.block, row.block, true).then((blocks) => findIn(chain, memory, blocks)),
+      readRun(chain, row.block, row.block, true).then((blocks) =>
+        findInBlocks(chain, memory, blocks),
+      ),
     );
     if (!told.ok) {
       restUnreadIn(chain, before);
@@ -116,7 +118,7 @@ async function fillGaps(
     const to = Math.min(gap.toBlock, gap.fromBlock + blocksAtOnce - 1, cursor.number);
     const told = await resultOf(async () => {
       const lacking: MissingHistory[] = [];
-      const found = await findIn(
+      const found = await findInBlocks(
         chain,
         memory,
         await readRun(chain, gap.fromBlock, to, true),

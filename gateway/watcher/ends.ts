@@ -5,7 +5,7 @@
  * and the balance there is known, because coins that a contract sent in time count. Source:
  * docs/architecture.md section 8.
  */
-import { good } from "../../base/result.ts";
+import { goodResult } from "../../base/result.ts";
 import { familyOf } from "../../chains/families.ts";
 import { hasTags } from "../../chains/payees.ts";
 import { isHeldOpen } from "../store/arriving.ts";
@@ -183,6 +183,6 @@ async function findEnd(
   const isRising = familyOf(chain.network).blockTimes === "rising";
   const block = isRising
     ? await firstNotBefore(chain, expiresAt, { floor, top: head.number, untold: "before" })
-    : good(head.number);
+    : goodResult(head.number);
   if (block.ok) memory.ends.set(id, Math.max(floor, block.value));
 }

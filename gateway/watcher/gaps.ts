@@ -10,7 +10,7 @@ import type { AgentError } from "../../base/fault.ts";
 import type { MissingHistory } from "../../chains/nodes.ts";
 import { hasTags } from "../../chains/payees.ts";
 import { isOfItem } from "../faults/blame.ts";
-import { domains, isRestOver, restMsOf } from "../faults/domains.ts";
+import { faultDomains, isRestOver, restMsOf } from "../faults/domains.ts";
 import type { Fault } from "../faults/fault.ts";
 import type { MerchantTurns } from "../faults/turns.ts";
 import { accountOwner } from "../store/forgotten-addresses.ts";
@@ -19,7 +19,7 @@ import { type GapRow, listGaps, markGapTold, openGap, restGap } from "../store/g
 import type { Database } from "../store/store.ts";
 import { summedTo } from "../store/stray-sums.ts";
 import { raiseAlarm, type WatchedChain } from "./chain.ts";
-import { keyOn } from "./items.ts";
+import { faultKeyOn } from "./items.ts";
 
 /** Gaps of which a pass asks for a part. */
 const gapsPerPass = 4;
@@ -72,7 +72,7 @@ export function dueGaps(
   turns: MerchantTurns,
 ): readonly GapRow[] {
   const isDue = ({ retryAt, givenUpAt }: GapRow): boolean =>
-    givenUpAt === null && isRestOver(retryAt, domains.history.restMaxMs, clock());
+    givenUpAt === null && isRestOver(retryAt, faultDomains.history.restMaxMs, clock());
   const due = listGaps(store.database, network).filter(isDue);
   turns.beginPass();
   return turns.deal(due, gapsPerPass, ({ merchant }) => ({ merchant, questions: 1 }));
@@ -85,7 +85,7 @@ export function keepUnfilled(
   { code, message }: AgentError,
 ): void {
   const tries = gap.tries + 1;
-  const retryAt = clock() + restMsOf(tries, domains.history.restMaxMs);
+  const retryAt = clock() + restMsOf(tries, faultDomains.history.restMaxMs);
   store.write((database) =>
     restGap(database, gap, { code, words: message.slice(0, wordsMax), tries, retryAt }),
   );
@@ -130,7 +130,7 @@ export function blocksOf({ fromBlock, toBlock }: Pick<GapRow, "fromBlock" | "toB
 
 function asFault({ network, store, clock }: WatchedChain, gap: GapRow): Fault {
   const { account, fromBlock, merchant, code, since: sinceMs, tries } = gap;
-  const key = keyOn({ network }, "history", `${account || everybody} ${fromBlock}`, merchant);
+  const key = faultKeyOn({ network }, "history", `${account || everybody} ${fromBlock}`, merchant);
   const words =
     gap.givenUpAt === null
       ? gap.words

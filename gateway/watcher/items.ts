@@ -8,11 +8,11 @@ import { failed, type Result, resultOf } from "../../base/result.ts";
 import type { BalanceQuestion } from "../../chains/nodes.ts";
 import type { GatewayCurrency } from "../config/config.ts";
 import type { Domain } from "../faults/domains.ts";
-import { type FaultKey, idIn, keyText } from "../faults/fault.ts";
+import { currencyItemId, type FaultKey, keyText } from "../faults/fault.ts";
 import { readTransaction } from "../store/transactions.ts";
 import type { WatchedChain } from "./chain.ts";
 
-export function keyOn(
+export function faultKeyOn(
   { network }: Pick<WatchedChain, "network">,
   domain: Domain,
   id: string,
@@ -41,7 +41,7 @@ export function itemsOf(
   currencies: readonly GatewayCurrency[],
 ): readonly WatchedBalance[] {
   return currencies.map((currency) => ({
-    key: keyOn(chain, domain, idIn(account, currency.id), merchant),
+    key: faultKeyOn(chain, domain, currencyItemId(account, currency.id), merchant),
     account,
     currency,
     isWaited,
@@ -57,7 +57,8 @@ export function ownerOf({ store }: WatchedChain, transactionId: string): string 
 export function readableCurrencies(chain: WatchedChain): readonly GatewayCurrency[] {
   return chain.currencies.filter(
     ({ id }) =>
-      !chain.tokens.out.has(id) && chain.faults.standing(keyOn(chain, "currency", id)) === null,
+      !chain.tokens.out.has(id) &&
+      chain.faults.standing(faultKeyOn(chain, "currency", id)) === null,
   );
 }
 

@@ -20,7 +20,7 @@ import { hotWalletAddressOn } from "../store/agent-accounts.ts";
 import { listPairedWallets, listSendersFrom } from "../store/agents.ts";
 import {
   countUnexplainedSeen,
-  forgetSeenBefore,
+  forgetSeenOutgoingBefore,
   forgetUnexplained,
   hasSeenBefore,
   isKeptUnexplained,
@@ -192,7 +192,7 @@ export function keepSeenOutgoing(
 export function endSeenOutgoing({ store, network, clock }: WatchedChain): void {
   const beforeMs = clock() - seenMsMax;
   if (!hasSeenBefore(store.database, network, beforeMs)) return;
-  store.write((database) => forgetSeenBefore(database, network, beforeMs));
+  store.write((database) => forgetSeenOutgoingBefore(database, network, beforeMs));
 }
 
 /** An amount in its currency; in base units of a contract that is not configured. */

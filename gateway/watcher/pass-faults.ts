@@ -8,12 +8,12 @@ import type { Code } from "../../base/codes.ts";
 import { AgentError } from "../../base/fault.ts";
 import { type Result, resultOf } from "../../base/result.ts";
 import type { BlockId } from "../../chains/nodes.ts";
-import { type Domain, domains } from "../faults/domains.ts";
+import { type Domain, faultDomains } from "../faults/domains.ts";
 import { type Fault, type FaultKey, keyText } from "../faults/fault.ts";
 import { issuedAddress } from "../store/address-states.ts";
 import { dropFault, hasRetries, keepFault, listFaults, takeRetries } from "../store/faults.ts";
 import type { WatchedChain } from "./chain.ts";
-import { keyOn } from "./items.ts";
+import { faultKeyOn } from "./items.ts";
 import { unreadFaults } from "./unread.ts";
 
 /** Rows that were last kept, by the item: its code. Null before the first pass of a run. */
@@ -30,7 +30,7 @@ export function beginPass(chain: WatchedChain, memory: FaultMemory): void {
   const { faults, store, network } = chain;
   if (memory.kept === null) {
     const rows = listFaults(store.database, network).filter(
-      ({ domain, id }) => id !== "" && Object.hasOwn(domains, domain),
+      ({ domain, id }) => id !== "" && Object.hasOwn(faultDomains, domain),
     );
     memory.kept = new Map(
       rows.map((row) => [`${row.domain} ${network} ${row.id}`, `${row.code} ${row.since}`]),
@@ -72,7 +72,7 @@ export function beginPass(chain: WatchedChain, memory: FaultMemory): void {
 export async function askCurrencies(chain: WatchedChain, final: BlockId): Promise<void> {
   const { faults, network } = chain;
   for (const { id } of faults.list({ domain: "currency", network })) {
-    const key = keyOn(chain, "currency", id);
+    const key = faultKeyOn(chain, "currency", id);
     if (chain.tokens.out.has(id) || !faults.isDue(key)) continue;
     const answer = await askNobody(chain, id, final);
     if (answer !== null) faults.settle(key, answer, true);

@@ -73,7 +73,7 @@ export interface SearchFinds {
 /**
  * All that concerns us in final blocks; adds the accounts whose lists cannot be had to `missing`.
  */
-export async function findIn(
+export async function findInBlocks(
   chain: WatchedChain,
   { list, senders }: DepositMemory,
   blocks: readonly WatchedBlock[],
@@ -104,7 +104,7 @@ export async function findSpan(
 ): Promise<SearchedBlocks> {
   const told = await resultOf(async () => {
     const lacking: MissingHistory[] = [];
-    const found = await findIn(chain, memory, blocks, lacking);
+    const found = await findInBlocks(chain, memory, blocks, lacking);
     return { ...found, missing: missingOf(lacking) };
   });
   if (told.ok) return { read: blocks, ...told.value };

@@ -5,9 +5,9 @@
  */
 import type { Code } from "../../base/codes.ts";
 import { AgentError } from "../../base/fault.ts";
-import { failed, good } from "../../base/result.ts";
+import { failed, goodResult } from "../../base/result.ts";
 import type { UnreadTransaction } from "../../chains/nodes.ts";
-import { domains, restMsOf } from "../faults/domains.ts";
+import { faultDomains, restMsOf } from "../faults/domains.ts";
 import type { Fault, FaultKey } from "../faults/fault.ts";
 import type { MerchantTurns } from "../faults/turns.ts";
 import {
@@ -22,7 +22,7 @@ import {
   type UnreadRow,
 } from "../store/unread-transactions.ts";
 import { raiseAlarm, type WatchedChain } from "./chain.ts";
-import { keyOn } from "./items.ts";
+import { faultKeyOn } from "./items.ts";
 
 /** Blocks that one pass reads again. */
 const againMax = 4;
@@ -36,7 +36,7 @@ function keyOf(
   { txHash, block, address }: UnreadPlace,
   merchant: string,
 ): FaultKey {
-  return keyOn(chain, "transaction", `${block} ${txHash || "?"} ${address || "?"}`, merchant);
+  return faultKeyOn(chain, "transaction", `${block} ${txHash || "?"} ${address || "?"}`, merchant);
 }
 
 /** Those that stand, as faults. */
@@ -74,7 +74,11 @@ export function noteUnread(
         words,
         at: clock(),
       });
-      restUnread(database, kept, clock() + restMsOf(kept.tries, domains.transaction.restMaxMs));
+      restUnread(
+        database,
+        kept,
+        clock() + restMsOf(kept.tries, faultDomains.transaction.restMaxMs),
+      );
       if (kept.tries === 1) tell(chain, database, kept);
       return kept;
     });
@@ -135,7 +139,7 @@ export function settleRead(chain: WatchedChain, before: readonly UnreadRow[]): v
     for (const row of read) settleUnread(database, row, clock());
   });
   for (const row of read) {
-    faults.settle(keyOf(chain, row, row.merchant), good(null));
+    faults.settle(keyOf(chain, row, row.merchant), goodResult(null));
     const rest = restOf(row);
     if (rest !== null)
       faults.settle(
@@ -151,6 +155,6 @@ const nameOf = ({ txHash, address }: UnreadRow): string => `${txHash} ${address}
 export function restUnreadIn({ store, clock }: WatchedChain, before: readonly UnreadRow[]): void {
   store.write((database) => {
     for (const row of before)
-      restUnread(database, row, clock() + restMsOf(row.tries + 1, domains.history.restMaxMs));
+      restUnread(database, row, clock() + restMsOf(row.tries + 1, faultDomains.history.restMaxMs));
   });
 }

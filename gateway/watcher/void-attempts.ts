@@ -26,7 +26,7 @@ import {
 } from "../store/void-attempts.ts";
 import { updateWithdrawal } from "../store/withdrawals.ts";
 import { raiseAlarm, type Tip, type WatchedChain } from "./chain.ts";
-import { keyOn } from "./items.ts";
+import { faultKeyOn } from "./items.ts";
 
 /**
  * Attempts of an account share one reading of blocks: at most `togetherMax`, with ends within
@@ -125,7 +125,7 @@ function nextGroup(own: readonly OpenAttempt[]): readonly OpenAttempt[] {
 }
 
 function itemOf(chain: WatchedChain, { transactionId, txHash, merchant }: OpenAttempt): FaultKey {
-  return keyOn(chain, "withdrawal", `${transactionId} ${txHash}`, merchant);
+  return faultKeyOn(chain, "withdrawal", `${transactionId} ${txHash}`, merchant);
 }
 
 class VoidQuestions {

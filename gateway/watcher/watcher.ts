@@ -7,7 +7,7 @@
  */
 import { AgentError } from "../../base/fault.ts";
 import type { GatewayLog } from "../../base/log.ts";
-import { good, type Result, resultOf } from "../../base/result.ts";
+import { goodResult, type Result, resultOf } from "../../base/result.ts";
 import { openWatcher } from "../../chains/connect.ts";
 import { expiryExclusionOf, familyOf } from "../../chains/families.ts";
 import { type ChainPace, paceOf } from "../../chains/final-times.ts";
@@ -18,7 +18,7 @@ import type { WatcherNodes } from "../../chains/nodes.ts";
 import type { GatewayChain, GatewayConfig } from "../config/config.ts";
 import { FaultBook } from "../faults/book.ts";
 import { unreadPrefix } from "../faults/domains.ts";
-import { type Fault, idIn } from "../faults/fault.ts";
+import { currencyItemId, type Fault } from "../faults/fault.ts";
 import {
   boundsOf,
   type ChainClock,
@@ -47,7 +47,7 @@ import { newTokenMemory } from "./decimals.ts";
 import { type DepositMemory, newDepositMemory } from "./deposit-memory.ts";
 import { checkTokens, scanDeposits } from "./deposits.ts";
 import { blocksOf } from "./gaps.ts";
-import { keyOn } from "./items.ts";
+import { faultKeyOn } from "./items.ts";
 import { faultWords, nodeLog } from "./node-log.ts";
 import { keepSeenOutgoing, tellForeign } from "./outgoing-transactions.ts";
 import {
@@ -188,11 +188,11 @@ async function isPastUnseen(
   memory: LevelMemory,
 ): Promise<Result<boolean>> {
   const exclusion = expiryExclusionOf(chain.network);
-  if (exclusion === null) return good(true);
+  if (exclusion === null) return goodResult(true);
   const time = await timeOfHead(chain, head.number);
   if (!time.ok) return time;
   memory.firstMs ??= time.value;
-  return good(time.value >= memory.firstMs + exclusion.unseenMs);
+  return goodResult(time.value >= memory.firstMs + exclusion.unseenMs);
 }
 
 /**
@@ -481,7 +481,7 @@ export class ChainWatch {
     readonly currency: string;
     readonly address: string;
   }): number | null {
-    const key = keyOn(this.#chain, "address", idIn(address, currency));
+    const key = faultKeyOn(this.#chain, "address", currencyItemId(address, currency));
     return this.#chain.faults.standingOver(key)?.sinceMs ?? null;
   }
 
@@ -587,7 +587,7 @@ export class ChainWatch {
     if (answer?.ok === false) troubles.push(answer.fault);
     return answer === null
       ? null
-      : this.#chain.faults.settle(keyOn(this.#chain, domain, ""), answer);
+      : this.#chain.faults.settle(faultKeyOn(this.#chain, domain, ""), answer);
   }
 
   async #readTip(): Promise<Tip> {

@@ -29,7 +29,7 @@ import { hasExpiries, takeExpiry } from "../store/void-attempts.ts";
 import { endWithdrawal, moveWithdrawal, updateWithdrawal } from "../store/withdrawals.ts";
 import { contractOf, raiseAlarm, type Tip, type WatchedChain } from "./chain.ts";
 import { judgeUsed } from "./findings.ts";
-import { keyOn } from "./items.ts";
+import { faultKeyOn } from "./items.ts";
 import { checkIncluded } from "./void-attempts.ts";
 
 /*
@@ -249,7 +249,7 @@ export async function checkWithdrawals(
 }
 
 function itemOf(chain: WatchedChain, { id, row }: OpenWithdrawal): FaultKey {
-  return keyOn(chain, "withdrawal", id, row.merchant);
+  return faultKeyOn(chain, "withdrawal", id, row.merchant);
 }
 
 /** A withdrawal costs a question for each of its attempts. */

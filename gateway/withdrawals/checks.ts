@@ -10,7 +10,13 @@ import { transactionIdOf } from "../../protocol/identity.ts";
 import { type Answer, isAnswer, problem } from "../answer/answer.ts";
 import type { Order } from "../answer/body.ts";
 import type { AnswerCode } from "../answer/messages.ts";
-import { fundsOf, maxFeeUnits, nativeOf, pairedCurrencies, reservedBy } from "../balance/funds.ts";
+import {
+  fundsOf,
+  maxFeeUnits,
+  nativeOf,
+  pairedCurrencies,
+  reservedAmountsOf,
+} from "../balance/funds.ts";
 import type { GatewayConfig, GatewayCurrency } from "../config/config.ts";
 import { hotWalletAddressOn } from "../store/agent-accounts.ts";
 import { agentOfMerchant, type PayingAgent, payingAgentOf } from "../store/agents.ts";
@@ -234,7 +240,7 @@ export function checkWithdrawal(
     agent,
     currency,
     amountUnits,
-    reserved: reservedBy(database, agent, currency.network),
+    reserved: reservedAmountsOf(database, agent, currency.network),
   };
   const refusal = checkFunds(database, config, checked);
   return refusal === null || isPaidBefore(database, request, order, checked) ? checked : refusal;

@@ -222,7 +222,9 @@ export function appendJob(
 }
 
 function modeOf(row: TransferRow): JobMode {
-  return row.operation === "withdraw" ? row.mode : row.operation;
+  if (row.operation !== "withdraw") return row.operation;
+  invariant(row.mode !== "", "only a withdrawal with a mode makes a job");
+  return row.mode;
 }
 
 /** The records that a withdrawal's job names: the one that it renews, and the one it pays back. */

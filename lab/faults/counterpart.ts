@@ -7,7 +7,11 @@
 
 import type { KeyObject } from "node:crypto";
 import { Transaction } from "ethers";
-import { type AnswerTo, createSocketClient, type SocketClient } from "../../agent/socket/client.ts";
+import {
+  createSocketClient,
+  type SocketAnswer,
+  type SocketClient,
+} from "../../agent/socket/client.ts";
 import { attemptsApartMs } from "../../agent/socket/limits.ts";
 import type {
   AttemptView,
@@ -127,7 +131,7 @@ export class Counterpart {
       const { open } = await ask(client, "hello", {});
       const wallet = folder.wallet;
       const jobs = this.gateway.jobs(this.gateway.texts, { wallet, at: Date.now() }, this.#key);
-      const asked: [string, Promise<AnswerTo<object>>][] = [
+      const asked: [string, Promise<SocketAnswer<object>>][] = [
         ["jobs", client.request("admit", { frames: [jobs] })],
         [
           "an account's first nonce",

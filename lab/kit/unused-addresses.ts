@@ -3,7 +3,7 @@
  * address is unused.
  */
 
-import { good } from "../../base/result.ts";
+import { goodResult } from "../../base/result.ts";
 import { FaultBook } from "../../gateway/faults/book.ts";
 import type { Service } from "../../gateway/service.ts";
 import { askAhead, lookAhead, newAheadMemory } from "../../gateway/watcher/ahead.ts";
@@ -13,8 +13,8 @@ import { currenciesOf, type WatchedChain } from "../../gateway/watcher/chain.ts"
 export function callAddressesUnused({ config, store, signals, log, clock, run }: Service): void {
   const reader = {
     status: () => [],
-    balances: async (questions: readonly object[]) => questions.map(() => good(0n)),
-    wereUsed: async (accounts: readonly string[]) => accounts.map(() => good(false)),
+    balances: async (questions: readonly object[]) => questions.map(() => goodResult(0n)),
+    wereUsed: async (accounts: readonly string[]) => accounts.map(() => goodResult(false)),
   };
   for (const [name, chain] of Object.entries(config.chains)) {
     const { network } = chain;

@@ -39,7 +39,7 @@ export const matrixRepairs: readonly Repair[] = [
     name: "faults-back-off",
     fault: "An item that cannot be read was asked for at each block.",
     file: book,
-    find: "if (!isRestOver(retryAtMs, domains[key.domain].restMaxMs, this.#clock())) return false;",
+    find: "if (!isRestOver(retryAtMs, faultDomains[key.domain].restMaxMs, this.#clock())) return false;",
     replace: "if (this.#clock() < 0) return false;",
     test: matrix,
     title: "rests, longer each time",

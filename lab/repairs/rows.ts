@@ -301,8 +301,9 @@ export const repairs: readonly Repair[] = [
     fault:
       "A transaction of a wallet that a reorganisation took out for good held a place permanently.",
     file: "gateway/watcher/outgoing-transactions.ts",
-    find: "store.write((database) => forgetSeenBefore(database, network, beforeMs));",
-    replace: "store.write((database) => forgetSeenBefore(database, network, beforeMs - 2e13));",
+    find: "store.write((database) => forgetSeenOutgoingBefore(database, network, beforeMs));",
+    replace:
+      "store.write((database) => forgetSeenOutgoingBefore(database, network, beforeMs - 2e13));",
     test: "test/watcher/own-transactions.test.ts",
     title: "end after seven days in no final block",
   },
@@ -533,8 +534,8 @@ export const repairs: readonly Repair[] = [
     name: "paths-of-mempool",
     fault: "A server without one path of the Esplora API stopped the deposits of its chain.",
     file: "chains/providers/question-pool.ts",
-    find: "if (!isLacking(fault)) throw fault;",
-    replace: "if (!isLacking(fault) || questions !== null) throw fault;",
+    find: "if (!isOfferLacking(fault)) throw fault;",
+    replace: "if (!isOfferLacking(fault) || questions !== null) throw fault;",
     test: "test/chains/ask-smaller.test.ts",
     title: "is asked the same by its other one from then on",
   },
@@ -1438,8 +1439,8 @@ export const repairs: readonly Repair[] = [
     fault:
       "Nodes of Tron show no transaction before a block has it, so one that both sides forgot was paid again at once.",
     file: "gateway/watcher/watcher.ts",
-    find: "  return good(time.value >= memory.firstMs + exclusion.unseenMs);",
-    replace: "  return good(time.value + exclusion.unseenMs >= memory.firstMs);",
+    find: "  return goodResult(time.value >= memory.firstMs + exclusion.unseenMs);",
+    replace: "  return goodResult(time.value + exclusion.unseenMs >= memory.firstMs);",
     test: "test/watcher/payout-level.test.ts",
     title: "on Tron is level a minute of blocks after the first head",
   },
@@ -1553,8 +1554,8 @@ export const repairs: readonly Repair[] = [
     fault:
       "A Bitcoin wallet was emptied coin by coin while its agent said that all is well and went on signing.",
     file: "agent/signer/handlers/sign.ts",
-    find: "const stopped = pausedBy(context) ?? stoppedOn(context, withdrawal.job);",
-    replace: "const stopped = pausedBy(context);",
+    find: "const stopped = pauseRefusal(context) ?? stoppedOn(context, withdrawal.job);",
+    replace: "const stopped = pauseRefusal(context);",
     test: "test/signer/foreign.test.ts",
     title: "stops first payments of Bitcoin by the gateway's word",
   },
@@ -1583,7 +1584,7 @@ export const repairs: readonly Repair[] = [
     fault:
       "A withdrawal whose payment moved something else was over by one side's word, and its slot and its limit free.",
     file: "agent/signer/state/withdrawal.ts",
-    find: "return unsignedEnds.has(state) || (isEnded && ended.has(state));",
+    find: "return unsignedEnds.has(state) || (isEnded && endedStates.has(state));",
     replace: 'return unsignedEnds.has(state) || isEnded || state === "moved";',
     test: "test/signer/moved.test.ts",
     title: "is over by both words, in either order, and by neither alone",
@@ -2009,8 +2010,9 @@ export const repairs: readonly Repair[] = [
     fault:
       "A restart read all unread transactions again at once, and forgot those beyond the faults that are kept.",
     file: "gateway/watcher/unread.ts",
-    find: "restUnread(database, kept, clock() + restMsOf(kept.tries, domains.transaction.restMaxMs));",
-    replace: "restUnread(database, kept, 0 * restMsOf(kept.tries, domains.transaction.restMaxMs));",
+    find: "restUnread(database, kept, clock() + restMsOf(kept.tries, faultDomains.transaction.restMaxMs));",
+    replace:
+      "restUnread(database, kept, 0 * restMsOf(kept.tries, faultDomains.transaction.restMaxMs));",
     test: "test/watcher/watcher-unread.test.ts",
     title: "are read again with rests, by another process too",
   },

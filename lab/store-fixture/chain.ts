@@ -4,7 +4,7 @@
  * slot excludes and how a withdrawal ended follow from the blocks.
  */
 import { createHash } from "node:crypto";
-import { good } from "../../base/result.ts";
+import { goodResult } from "../../base/result.ts";
 import { expiryExclusionOf, familyOf } from "../../chains/families.ts";
 import type { Payment } from "../../chains/family.ts";
 import type {
@@ -142,8 +142,8 @@ export class FixtureChain {
       }),
       balance: async (account, contract, block) => this.balance(account, contract, block),
       balances: async (asked: readonly BalanceQuestion[], block: number) =>
-        asked.map(({ account, contract }) => good(this.balance(account, contract, block))),
-      wereUsed: async (accounts) => accounts.map((account) => good(this.used.has(account))),
+        asked.map(({ account, contract }) => goodResult(this.balance(account, contract, block))),
+      wereUsed: async (accounts) => accounts.map((account) => goodResult(this.used.has(account))),
       decimals: async (contract) => BigInt(this.decimals.get(contract) ?? 0),
       payments: async (blocks, contracts, addresses) => ({
         found: this.#payments(blocks, contracts, addresses),

@@ -4,7 +4,7 @@
  * named, unless a reason stands here.
  */
 import { eventTypes } from "../../gateway/callbacks/events.ts";
-import { flows, type Stage } from "../../gateway/openapi/page.ts";
+import { type Stage, shopFlows } from "../../gateway/openapi/page.ts";
 import type { DeliveryState } from "../../gateway/store/callback-deliveries.ts";
 import type { Operation } from "../../protocol/identity.ts";
 import type { JobMode } from "../../protocol/job-mode.ts";
@@ -12,10 +12,10 @@ import type { Answers } from "./questions.ts";
 
 /** The stages of each kind; the compiler asks for those of a new one. */
 const stagesOf: Readonly<Record<Operation, readonly Stage[]>> = {
-  deposit: flows.deposit.stages,
-  withdraw: flows.withdrawal.stages,
-  sweep: flows.withdrawal.stages,
-  topup: flows.withdrawal.stages,
+  deposit: shopFlows.deposit.stages,
+  withdraw: shopFlows.withdrawal.stages,
+  sweep: shopFlows.withdrawal.stages,
+  topup: shopFlows.withdrawal.stages,
 };
 
 const modes: Readonly<Record<JobMode, true>> = {

@@ -4,7 +4,7 @@
  */
 
 import { createHash } from "node:crypto";
-import { good } from "../../base/result.ts";
+import { goodResult } from "../../base/result.ts";
 import type { BookNodes } from "../../gateway/books/compare.ts";
 import { type FakeNode, startFakeNode } from "../kit/fake-node.ts";
 import type { KeptChain } from "./chain.ts";
@@ -30,7 +30,7 @@ function balanceOf({ moves }: KeptChain, account: string, contract: string, bloc
 export function keptReader(kept: KeptChain): BookNodes {
   return {
     balances: async (asked, block) =>
-      asked.map(({ account, contract }) => good(balanceOf(kept, account, contract, block))),
+      asked.map(({ account, contract }) => goodResult(balanceOf(kept, account, contract, block))),
     finalTip: async () => ({ number: kept.final, hash: hashOf(kept.final) }),
   };
 }

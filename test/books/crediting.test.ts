@@ -4,7 +4,7 @@
  */
 
 import { describe, expect, it, vi } from "vitest";
-import { good } from "../../base/result.ts";
+import { goodResult } from "../../base/result.ts";
 import { closeBooks } from "../../gateway/books/closing.ts";
 import type { BookNodes } from "../../gateway/books/compare.ts";
 import { hashOf } from "../../lab/kit/fake-chain.ts";
@@ -85,7 +85,7 @@ const nodes: BookNodes = {
         contract === ""
           ? chain.answer("eth_getBalance", [account, `0x${block.toString(16)}`])
           : chain.answer("eth_call", [call]);
-      return good(BigInt(String(answer)));
+      return goodResult(BigInt(String(answer)));
     }),
   finalTip: async () => ({ number: chain.top, hash: "" }),
 };

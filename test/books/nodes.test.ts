@@ -7,7 +7,7 @@
 import { describe, expect, it } from "vitest";
 import { lastHour, startBooks } from "../../gateway/books/books.ts";
 import { booksState } from "../../gateway/books/state.ts";
-import { takeIn } from "../../gateway/books/taking-in.ts";
+import { acceptDifference } from "../../gateway/books/taking-in.ts";
 import { silentLog } from "../../lab/kit/gateway-database.ts";
 import {
   agent,
@@ -227,18 +227,22 @@ describe("an operator and the books", () => {
     mine();
     await close();
     const { address } = one;
-    expect(takeIn(db.store, { ...taking, address, amount: "1" })).toMatchObject({
+    expect(acceptDifference(db.store, { ...taking, address, amount: "1" })).toMatchObject({
       ok: false,
       code: "GATEWAY_NO_DIFFERENCE",
     });
-    expect(takeIn(db.store, { ...taking, address, amount: "-1", currency: "usd" })).toMatchObject({
+    expect(
+      acceptDifference(db.store, { ...taking, address, amount: "-1", currency: "usd" }),
+    ).toMatchObject({
       ok: false,
     });
-    expect(takeIn(db.store, { ...taking, address, amount: "-1" })).toMatchObject({
+    expect(acceptDifference(db.store, { ...taking, address, amount: "-1" })).toMatchObject({
       ok: true,
       entry: { units: `${-eth}` },
     });
-    expect(takeIn(db.store, { ...taking, address, amount: "-1" })).toMatchObject({ ok: false });
+    expect(acceptDifference(db.store, { ...taking, address, amount: "-1" })).toMatchObject({
+      ok: false,
+    });
     expect(
       db.store.database.get(
         "SELECT actor, act, subject, detail FROM audit WHERE act = 'difference taken in'",
@@ -267,7 +271,11 @@ describe("an operator and the books", () => {
       `${hash} in block ${chain.block - 1} was ordered by nobody here`,
     ]);
     expect(
-      takeIn(db.store, { ...taking, address: agent.hotWalletAddress, amount: "-1.000021" }),
+      acceptDifference(db.store, {
+        ...taking,
+        address: agent.hotWalletAddress,
+        amount: "-1.000021",
+      }),
     ).toMatchObject({ ok: true });
     payout("eth", eth, fee);
     mine();

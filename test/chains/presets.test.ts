@@ -11,7 +11,7 @@ import { describe, expect, it } from "vitest";
 import { feeModelOf } from "../../chains/evm/fee-model.ts";
 import { families } from "../../chains/families.ts";
 import { chainPresets, currencyPresets, expandPresets } from "../../chains/presets.ts";
-import { first as tronOffer } from "../../chains/tron/fees.ts";
+import { firstOffer as tronOffer } from "../../chains/tron/fees.ts";
 import { formatAmount } from "../../protocol/amount.ts";
 import { currencyPattern } from "../../protocol/fields.ts";
 

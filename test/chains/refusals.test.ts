@@ -12,7 +12,7 @@ import {
   otherId,
   type RefusalRow,
   type Reply,
-  taken,
+  takenReply,
 } from "../../chains/providers/broadcasts.ts";
 import { bestAnswer, isCurable } from "../../chains/standing.ts";
 import { Replies, readReply as readTron, refusals as tron } from "../../chains/tron/node-sender.ts";
@@ -47,7 +47,7 @@ interface Family {
 }
 
 const families: Readonly<Record<string, Family>> = {
-  EVM: { refusals: evm, refuse: (words) => ({ kind: "refused", words }), accept: () => taken },
+  EVM: { refusals: evm, refuse: (words) => ({ kind: "refused", words }), accept: () => takenReply },
   Tron: {
     refusals: tron,
     refuse: (words) => {
@@ -224,7 +224,7 @@ describe("a node's flags", () => {
     expect(replies.take("one", id, sigError)).toBe(sigError);
     expect(replies.take("one", id, known)).toBe(sigError);
     expect(replies.take("two", id, known)).toMatchObject({ kind: "doubtful" });
-    expect(replies.take("two", id, taken)).toBe(taken);
+    expect(replies.take("two", id, takenReply)).toBe(takenReply);
     expect(replies.take("two", id, busy)).toBe(busy);
     expect(answered(families.Tron as Family, replies.take("two", id, known))).toMatchObject({
       standing: "taken",

@@ -8,7 +8,7 @@ import { readRules } from "../../agent/signer/policy/rules.ts";
 import { readReceipt } from "../../chains/evm/answers.ts";
 import { gasPriceOracle } from "../../chains/evm/data-fee.ts";
 import { type FeeModel, feeModelOf } from "../../chains/evm/fee-model.ts";
-import { fees, first } from "../../chains/evm/fees.ts";
+import { fees, firstOffer } from "../../chains/evm/fees.ts";
 import { createEvmNodes } from "../../chains/evm/node.ts";
 import { createSender } from "../../chains/evm/node-sender.ts";
 import { judgeConsumer } from "../../chains/evm/outcome.ts";
@@ -54,7 +54,7 @@ describe("a sender on an OP Stack chain", () => {
     const { feeMarket } = await sender.chainState(account);
     if (feeMarket === null) throw new Error("no market");
     expect(feeMarket.dataFee).toBe(4n * unit);
-    const offer = first({ feeMarket, computeLimit: 21_000n });
+    const offer = firstOffer({ feeMarket, computeLimit: 21_000n });
     expect(offer.dataFee).toBe(`${4n * unit}`);
     expect(fees.most(offer)).toBe(21_000n * BigInt(offer.maxFeePerGas!) + 4n * unit);
     sender.close();

@@ -6,7 +6,7 @@
  * run. The second part is skipped, with the command that brings the daemon, where it is not there.
  */
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { type Offer, pinRefusal } from "../../agent/signer/handlers/intent.ts";
+import { coinRefusal, type Offer } from "../../agent/signer/handlers/intent.ts";
 import type { Coin, PricedAttempt, TxParams } from "../../chains/family.ts";
 import { bitcoin, litecoin, type NativeCoin, type UtxoNetwork } from "../../chains/utxo/network.ts";
 import { feesOf } from "../../chains/utxo/offers.ts";
@@ -95,7 +95,7 @@ function refusalOf(
   const withdrawal = { job, account, attempts } as unknown as Offer["withdrawal"];
   const run = { sightings: { names: () => true } };
   const core = { book: { open: () => [withdrawal] }, owed: { of: () => [] } };
-  const context = { core, run } as unknown as Parameters<typeof pinRefusal>[0];
+  const context = { core, run } as unknown as Parameters<typeof coinRefusal>[0];
   const held = {
     network: network.id,
     account,
@@ -105,7 +105,7 @@ function refusalOf(
     lastTimestamp: 0n,
   };
   return (
-    pinRefusal(context, { withdrawal, approval: {}, account: held, slot: "0", txParams, evidence })
+    coinRefusal(context, { withdrawal, approval: {}, account: held, slot: "0", txParams, evidence })
       ?.code ?? ""
   );
 }

@@ -6,7 +6,7 @@ import { setImmediate as pause } from "node:timers/promises";
 import { Transaction } from "bitcoinjs-lib";
 import { describe, expect, it } from "vitest";
 import { evidenceBytesMax } from "../../agent/socket/offered.ts";
-import { first } from "../../chains/utxo/fees.ts";
+import { firstOffer } from "../../chains/utxo/fees.ts";
 import { bitcoin, litecoin } from "../../chains/utxo/network.ts";
 import { coinMadeBy, previousBytesMax } from "../../chains/utxo/previous.ts";
 import {
@@ -45,7 +45,7 @@ describe("a lying courier", () => {
           destination: values.destination(network),
           amountUnits: all / 2n,
         };
-        const txParams = first(network, { satPerKvB: 2_000n, coins }, payment)!;
+        const txParams = firstOffer(network, { satPerKvB: 2_000n, coins }, payment)!;
         const evidence = evidenceFor(txParams, coins);
         const figures = figuresOf(txParams);
         const at = values.random.below(figures.coins.length);

@@ -9,10 +9,10 @@ import type { Coin, TxParams } from "../../chains/family.ts";
 import { utxoFamilies } from "../../chains/utxo/family.ts";
 import {
   coinsWanted,
-  first,
   firstMerging,
-  merging,
-  replacement,
+  firstOffer,
+  mergingFees,
+  replacementOffer,
   type Target,
 } from "../../chains/utxo/fees.ts";
 import { bitcoin, litecoin } from "../../chains/utxo/network.ts";
@@ -78,7 +78,7 @@ describe("sizes and dust", () => {
         destination: values.destination(network),
         amountUnits: unitsOf(coins) / 2n,
       };
-      const txParams = first(network, { satPerKvB: 1_000n, coins }, payment)!;
+      const txParams = firstOffer(network, { satPerKvB: 1_000n, coins }, payment)!;
       const { build, digests, attach } = utxoTransactions;
       const unsigned = build(payment, txParams);
       const { raw } = attach(unsigned, signAll(digests(unsigned), owner.key), owner.address);
@@ -138,14 +138,14 @@ describe("the first attempt", () => {
     ["a broken rate is rounded up", [40_000n], 20_000n, 1_001n, "1:40000", "19858", "142"],
   ])("%s", (_, units, amountUnits, satPerKvB, coins, changeSat, feeSat) => {
     const market = { satPerKvB, coins: units.map((each, place) => coin(place + 1, each)) };
-    const txParams = first(network, market, { destination, amountUnits })!;
+    const txParams = firstOffer(network, market, { destination, amountUnits })!;
     const short = figuresOf(txParams)
       .coins.map(({ id, units: each }) => `${Number.parseInt(id, 16)}:${each}`)
       .join(",");
     const got = { coins: short, changeSat: txParams.changeSat, feeSat: txParams.feeSat };
     expect(got).toEqual({ coins, changeSat, feeSat });
     expect(
-      first(
+      firstOffer(
         network,
         { ...market, coins: [...market.coins].reverse() },
         { destination, amountUnits },
@@ -155,20 +155,28 @@ describe("the first attempt", () => {
 
   it("null where the coins do not suffice, by one sat, and for dust and no address", () => {
     const market = { satPerKvB: 1_000n, coins: [coin(1, 40_000n)] };
-    expect(first(network, market, { destination, amountUnits: 39_890n })).not.toBe(null);
-    expect(first(network, market, { destination, amountUnits: 39_891n })).toBe(null);
-    expect(first(network, market, { destination, amountUnits: 294n })).not.toBe(null);
-    expect(first(network, market, { destination, amountUnits: 293n })).toBe(null);
-    expect(first(network, market, { destination: "nobody", amountUnits: 20_000n })).toBe(null);
-    expect(first(network, { ...market, coins: [] }, { destination, amountUnits: 20_000n })).toBe(
-      null,
-    );
+    expect(firstOffer(network, market, { destination, amountUnits: 39_890n })).not.toBe(null);
+    expect(firstOffer(network, market, { destination, amountUnits: 39_891n })).toBe(null);
+    expect(firstOffer(network, market, { destination, amountUnits: 294n })).not.toBe(null);
+    expect(firstOffer(network, market, { destination, amountUnits: 293n })).toBe(null);
+    expect(firstOffer(network, market, { destination: "nobody", amountUnits: 20_000n })).toBe(null);
+    expect(
+      firstOffer(network, { ...market, coins: [] }, { destination, amountUnits: 20_000n }),
+    ).toBe(null);
     const many = Array.from({ length: coinsMax + 1 }, (_, place) => coin(place, 1_000n));
     expect(
-      first(network, { satPerKvB: 1_000n, coins: many }, { destination, amountUnits: 59_000n }),
+      firstOffer(
+        network,
+        { satPerKvB: 1_000n, coins: many },
+        { destination, amountUnits: 59_000n },
+      ),
     ).not.toBe(null);
     expect(
-      first(network, { satPerKvB: 1_000n, coins: many }, { destination, amountUnits: 60_600n }),
+      firstOffer(
+        network,
+        { satPerKvB: 1_000n, coins: many },
+        { destination, amountUnits: 60_600n },
+      ),
     ).toBe(null);
   });
 
@@ -177,7 +185,7 @@ describe("the first attempt", () => {
       Array.from({ length: count }, (_, place) => coin(place, 900_000n));
     const changes = (count: number) =>
       figuresOf(
-        first(
+        firstOffer(
           network,
           { satPerKvB: 1_000n, coins: coins(count) },
           { destination, amountUnits: 20_000n },
@@ -204,7 +212,7 @@ describe("every attempt", () => {
         const script = scriptOf(target.destination, on);
         const rate = () => values.units(0, 40_000);
         await pause();
-        const begin = first(on, { satPerKvB: rate(), coins }, target);
+        const begin = firstOffer(on, { satPerKvB: rate(), coins }, target);
         if (begin === null) continue;
         const attempts = [begin];
         const sizes = [
@@ -217,7 +225,13 @@ describe("every attempt", () => {
             txParams: values.random.chance(9) && attempts.length === 1 ? null : txParams,
             feeMax: `${most(txParams)}`,
           }));
-          const next = replacement(on, { satPerKvB: asked, coins }, wanted, earlier, pin(begin));
+          const next = replacementOffer(
+            on,
+            { satPerKvB: asked, coins },
+            wanted,
+            earlier,
+            pin(begin),
+          );
           if (next === null) continue;
           const figures = figuresOf(next);
           const size = sizeOf(
@@ -260,13 +274,13 @@ describe("every attempt", () => {
 
   const coins = [coin(1, 40_000n), coin(2, 30_000n), coin(3, 20_000n)];
   const target = { destination, amountUnits: 35_000n };
-  const begin = first(network, { satPerKvB: 1_000n, coins }, target)!;
+  const begin = firstOffer(network, { satPerKvB: 1_000n, coins }, target)!;
   const earlier = [{ txParams: begin, feeMax: `${most(begin)}` }];
   const replaced = (
     satPerKvB: bigint,
     wanted: Target = target,
-    attempts: Parameters<typeof replacement>[3] = earlier,
-  ) => replacement(network, { satPerKvB, coins }, wanted, attempts, pin(begin));
+    attempts: Parameters<typeof replacementOffer>[3] = earlier,
+  ) => replacementOffer(network, { satPerKvB, coins }, wanted, attempts, pin(begin));
 
   it("change shrinks first, then a coin is added, and then there is no replacement", () => {
     expect(figuresOf(begin)).toEqual({ coins: [coins[0]], changeSat: [4_859n], feeSat: 141n });
@@ -310,12 +324,12 @@ describe("every attempt", () => {
 
   it("a coin that another transaction spent is left out while the anchor is free, and kept while it is not", () => {
     const wanted = { destination, amountUnits: 60_000n };
-    const paying = first(network, { satPerKvB: 1_000n, coins }, wanted)!;
+    const paying = firstOffer(network, { satPerKvB: 1_000n, coins }, wanted)!;
     const attempts = [{ txParams: paying, feeMax: `${most(paying)}` }];
     expect(figuresOf(paying).coins).toEqual(coins.slice(0, 2));
     const left = [coins[0]!, coins[2]!, coin(4, 10_000n)];
     const replacedBy = (isFree: boolean) => {
-      const next = replacement(
+      const next = replacementOffer(
         network,
         { satPerKvB: 1_000n, coins: left },
         wanted,
@@ -335,7 +349,7 @@ describe("every attempt", () => {
     expect(pin(next)).toBe(coins[0]!.id);
     expect(most(next)).toBeGreaterThanOrEqual(5_000n + 209n);
     for (const wanted of [target, null]) {
-      const onOther = replacement(
+      const onOther = replacementOffer(
         network,
         { satPerKvB: 1_000n, coins },
         wanted,
@@ -345,13 +359,13 @@ describe("every attempt", () => {
       expect(pin(onOther)).toBe(coins[1]!.id);
     }
     expect(
-      replacement(network, { satPerKvB: 1_000n, coins }, target, unknown, coin(9, 1n).id),
+      replacementOffer(network, { satPerKvB: 1_000n, coins }, target, unknown, coin(9, 1n).id),
     ).toBe(null);
   });
 });
 
 describe("a payment of an account with many coins", () => {
-  const large = Array.from({ length: merging.coinsMin - 20 }, (_, place) =>
+  const large = Array.from({ length: mergingFees.coinsMin - 20 }, (_, place) =>
     coin(place + 1, 100_000n + BigInt(place)),
   );
   const small = Array.from({ length: 21 }, (_, place) => coin(place + 1_000, 300n + BigInt(place)));
@@ -366,11 +380,12 @@ describe("a payment of an account with many coins", () => {
     offer(1_000n);
     expect(decoded).toHaveBeenCalledTimes(1);
   });
-  const plain = (satPerKvB: bigint) => figuresOf(first(network, { satPerKvB, coins }, target)!);
+  const plain = (satPerKvB: bigint) =>
+    figuresOf(firstOffer(network, { satPerKvB, coins }, target)!);
 
   it("merges the smallest, and loses nothing but their fee", () => {
     const { coins: taken, feeSat, changeSat } = offer(1_000n);
-    expect(taken).toEqual([...plain(1_000n).coins, ...small.slice(0, merging.coinsMost)]);
+    expect(taken).toEqual([...plain(1_000n).coins, ...small.slice(0, mergingFees.coinsMost)]);
     expect(feeSat).toBe(plain(1_000n).feeSat + 8n * 68n);
     expect(unitsOf(taken)).toBe(35_000n + feeSat + changeSat[0]!);
   });
@@ -383,7 +398,7 @@ describe("a payment of an account with many coins", () => {
   });
 
   it("merges none of an account with 100 coins, and none where the payment needs all that fit", () => {
-    expect(offer(1_000n, coins.slice(0, merging.coinsMin))).toEqual(plain(1_000n));
+    expect(offer(1_000n, coins.slice(0, mergingFees.coinsMin))).toEqual(plain(1_000n));
     const all = { satPerKvB: 1_000n, coins };
     const most = { destination, amountUnits: 100_000n * 62n };
     expect(figuresOf(firstMerging(network, all, most)!).coins).toHaveLength(coinsMax);

@@ -5,7 +5,7 @@
  * Skipped, with the command that brings them, where the nodes are not there.
  */
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { first, replacement, type Target } from "../../chains/utxo/fees.ts";
+import { firstOffer, replacementOffer, type Target } from "../../chains/utxo/fees.ts";
 import { bitcoin, litecoin, type NativeCoin, type UtxoNetwork } from "../../chains/utxo/network.ts";
 import { decodeTransaction } from "../../chains/utxo/raw-transaction.ts";
 import { dustOf } from "../../chains/utxo/size.ts";
@@ -114,7 +114,7 @@ describe.each<[NodeName, NativeCoin]>([
           destination: values.destination(network),
           amountUnits: (sumOf(offered) * values.units(1, 999)) / 1000n,
         };
-        const txParams = first(
+        const txParams = firstOffer(
           network,
           { satPerKvB: values.units(0, 9_000), coins: offered },
           target,
@@ -139,7 +139,7 @@ describe.each<[NodeName, NativeCoin]>([
     for (const kind of scriptKinds) {
       const destination = values.destination(network, kind);
       const amountUnits = dustOf(scriptOf(destination, network), network);
-      const txParams = first(
+      const txParams = firstOffer(
         network,
         { satPerKvB: 1_000n, coins: some(1) },
         { destination, amountUnits },
@@ -164,10 +164,10 @@ describe.each<[NodeName, NativeCoin]>([
       amountUnits: sumOf(offered) - 1_000_000n,
     };
     const market = { satPerKvB: 1_000n, coins: some(4, 20) };
-    const attempts = [first(network, market, target)!];
+    const attempts = [firstOffer(network, market, target)!];
     const anchor = figuresOf(attempts[0]!).coins[0]!.id;
     const next = (wanted: Target) =>
-      replacement(
+      replacementOffer(
         network,
         market,
         wanted,

@@ -6,9 +6,9 @@ import { readFileSync } from "node:fs";
 import { secp256k1 } from "@noble/curves/secp256k1";
 import { describe, expect, it, onTestFinished, vi } from "vitest";
 import type { ExpectedAttempt } from "../../chains/nodes.ts";
-import { first, replacement } from "../../chains/utxo/fees.ts";
+import { firstOffer, replacementOffer } from "../../chains/utxo/fees.ts";
 import { bitcoin, litecoin, type NativeCoin, type UtxoNetwork } from "../../chains/utxo/network.ts";
-import { readBackOn } from "../../chains/utxo/node-read-back.ts";
+import { independentReaderOn } from "../../chains/utxo/node-read-back.ts";
 import { utxoTransactions } from "../../chains/utxo/transactions.ts";
 import { figuresOf, most } from "../../chains/utxo/tx-params.ts";
 import { share } from "../../lab/kit/share.ts";
@@ -24,7 +24,7 @@ describe.each<[string, NativeCoin]>([
 ])("a signed transaction of %s", (_, coin) => {
   const values = new Values(seed);
   const network = values.random.pick(coin.networks) as UtxoNetwork;
-  const readBack = readBackOn(network);
+  const readBack = independentReaderOn(network);
 
   /** A signed attempt, and the content that it should have. */
   function attempt(
@@ -35,10 +35,10 @@ describe.each<[string, NativeCoin]>([
     const sum = coins.reduce((all, { units }) => all + units, 0n);
     const target = { destination: values.destination(network), amountUnits: sum / 2n };
     const market = { satPerKvB: 1_000n, coins };
-    const paying = first(network, market, target)!;
+    const paying = firstOffer(network, market, target)!;
     const earlier = [{ txParams: paying, feeMax: `${most(paying)}` }];
     const txParams = isCancel
-      ? replacement(network, market, null, earlier, figuresOf(paying).coins[0]!.id)!
+      ? replacementOffer(network, market, null, earlier, figuresOf(paying).coins[0]!.id)!
       : paying;
     const place = { network: network.id, account: owner.address, slot: "0" };
     const payment = { ...place, contract: "", tag: "", ...target };

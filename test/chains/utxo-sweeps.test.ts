@@ -9,14 +9,14 @@ import { utxoFamilies } from "../../chains/utxo/family.ts";
 import {
   coinsWanted,
   feeOfInput,
-  first,
   firstMerging,
+  firstOffer,
   fittingCoins,
-  merging,
-  replacement,
+  mergingFees,
+  replacementOffer,
 } from "../../chains/utxo/fees.ts";
 import { bitcoin, litecoin, type UtxoNetwork } from "../../chains/utxo/network.ts";
-import { readBackOn } from "../../chains/utxo/node-read-back.ts";
+import { independentReaderOn } from "../../chains/utxo/node-read-back.ts";
 import { createUtxoWatcher } from "../../chains/utxo/node-watcher.ts";
 import { effectOf } from "../../chains/utxo/outcome.ts";
 import { previousBytesMax } from "../../chains/utxo/previous.ts";
@@ -39,7 +39,7 @@ const coin = (place: number, units: bigint): Coin => ({
 const sumOf = (coins: readonly Coin[]): bigint => coins.reduce((sum, { units }) => sum + units, 0n);
 const sweepOf = (amountUnits: bigint) => ({ destination, amountUnits, isFeeInside: true });
 const offer = (satPerKvB: bigint, coins: readonly Coin[], amountUnits: bigint) => {
-  const txParams = first(network, { satPerKvB, coins }, sweepOf(amountUnits));
+  const txParams = firstOffer(network, { satPerKvB, coins }, sweepOf(amountUnits));
   return txParams === null ? null : figuresOf(txParams);
 };
 
@@ -83,7 +83,7 @@ describe("the first attempt of a sweep", () => {
     expect(offer(1_000n, [coin(1, 404n)], 404n)).toMatchObject({ feeSat: 110n });
     expect(offer(1_000n, [coin(1, 403n)], 403n)).toBe(null);
     expect(
-      first(
+      firstOffer(
         network,
         { satPerKvB: 1_000n, coins: [coin(1, 404n)] },
         { destination, amountUnits: 404n },
@@ -92,13 +92,13 @@ describe("the first attempt of a sweep", () => {
   });
 
   it("merges and splits nothing, however few or many coins there are", () => {
-    const coins = Array.from({ length: merging.coinsMin + 30 }, (_, place) =>
+    const coins = Array.from({ length: mergingFees.coinsMin + 30 }, (_, place) =>
       coin(place + 1, 900_000n + BigInt(place)),
     );
     const largest = fittingCoins(coins, sumOf(coins));
     expect(largest).toHaveLength(coinsMax);
     for (const offered of [coins, largest])
-      for (const make of [first, firstMerging]) {
+      for (const make of [firstOffer, firstMerging]) {
         const figures = figuresOf(
           make(network, { satPerKvB: 1_000n, coins: offered }, sweepOf(sumOf(largest)))!,
         );
@@ -110,13 +110,13 @@ describe("the first attempt of a sweep", () => {
 
 describe("a later attempt of a sweep", () => {
   const coins = [coin(1, 60_000n), coin(2, 40_000n)];
-  const begin = first(network, { satPerKvB: 1_000n, coins }, sweepOf(100_000n))!;
+  const begin = firstOffer(network, { satPerKvB: 1_000n, coins }, sweepOf(100_000n))!;
   const earlier = [{ txParams: begin, feeMax: `${most(begin)}` }];
   const replaced = (
     satPerKvB: bigint,
-    target: Parameters<typeof replacement>[2] = sweepOf(100_000n),
+    target: Parameters<typeof replacementOffer>[2] = sweepOf(100_000n),
     all = coins,
-  ) => replacement(network, { satPerKvB, coins: all }, target, earlier, coins[0]!.id);
+  ) => replacementOffer(network, { satPerKvB, coins: all }, target, earlier, coins[0]!.id);
 
   it("pays the hot wallet less, from the same coins, with no change, up to all but the least output", () => {
     expect(figuresOf(begin)).toEqual({ coins, changeSat: [], feeSat: 178n });
@@ -131,17 +131,25 @@ describe("a later attempt of a sweep", () => {
 
   it("is cancelled by a coin that is worth its fetching, if the coins can make one", () => {
     const small = [coin(7, 3_000n), coin(8, 2_900n)];
-    const attempt = first(network, { satPerKvB: 1_000n, coins: small }, sweepOf(5_900n))!;
+    const attempt = firstOffer(network, { satPerKvB: 1_000n, coins: small }, sweepOf(5_900n))!;
     const attempts = [{ txParams: attempt, feeMax: `${most(attempt)}` }];
     const cancel = (satPerKvB: bigint, offered: readonly Coin[]) =>
-      figuresOf(replacement(network, { satPerKvB, coins: offered }, null, attempts, small[0]!.id)!);
+      figuresOf(
+        replacementOffer(network, { satPerKvB, coins: offered }, null, attempts, small[0]!.id)!,
+      );
     expect(cancel(5_000n, small)).toEqual({ coins: [small[0]], changeSat: [2_450n], feeSat: 550n });
     // At 20 sat for a byte the anchor alone would leave 800 sat, and a coin costs 1,360.
     expect(cancel(20_000n, small)).toMatchObject({ coins: small, changeSat: [2_340n] });
     // Nothing else cancels, so a small coin is better than none.
-    const alone = first(network, { satPerKvB: 1_000n, coins: [small[0]!] }, sweepOf(3_000n))!;
+    const alone = firstOffer(network, { satPerKvB: 1_000n, coins: [small[0]!] }, sweepOf(3_000n))!;
     const told = [{ txParams: alone, feeMax: `${most(alone)}` }];
-    const last = replacement(network, { satPerKvB: 20_000n, coins: [] }, null, told, small[0]!.id)!;
+    const last = replacementOffer(
+      network,
+      { satPerKvB: 20_000n, coins: [] },
+      null,
+      told,
+      small[0]!.id,
+    )!;
     expect(figuresOf(last)).toEqual({ coins: [small[0]], changeSat: [800n], feeSat: 2_200n });
   });
 
@@ -163,7 +171,11 @@ describe("change", () => {
   it("of a payout is worth its fetching at the payout's own rate, or goes to the fee", () => {
     const payout = (satPerKvB: bigint, amountUnits: bigint) =>
       figuresOf(
-        first(network, { satPerKvB, coins: [coin(1, 100_000n)] }, { destination, amountUnits })!,
+        firstOffer(
+          network,
+          { satPerKvB, coins: [coin(1, 100_000n)] },
+          { destination, amountUnits },
+        )!,
       );
     // 68 bytes at 20 sat: 1,360.
     expect(payout(20_000n, 95_820n)).toMatchObject({ changeSat: [1_360n], feeSat: 2_820n });
@@ -171,7 +183,7 @@ describe("change", () => {
     // Half of a split as well, at 300 sat: 20,400.
     const split = (units: bigint) =>
       figuresOf(
-        first(
+        firstOffer(
           network,
           { satPerKvB: 300_000n, coins: [coin(1, units)] },
           { destination, amountUnits: 50_000n },
@@ -196,12 +208,12 @@ describe("change", () => {
       const target = { destination: values.destination(on, "p2wpkh"), amountUnits, isFeeInside };
       const attempts: TxParams[] = [];
       const pool = { satPerKvB: values.units(0, 60_000), coins };
-      const begin = first(on, pool, target);
+      const begin = firstOffer(on, pool, target);
       if (begin === null) continue;
       attempts.push(begin);
       const told = [{ txParams: begin, feeMax: `${most(begin)}` }];
       const rate = values.units(0, 200_000);
-      const next = replacement(
+      const next = replacementOffer(
         on,
         { satPerKvB: rate, coins },
         target,
@@ -241,7 +253,7 @@ describe.each([
     ...{ ...place, contract: "", tag: "", destination: values.destination(on, "p2wpkh") },
     ...{ amountUnits: 10_000_000n, isFeeInside: true },
   };
-  const txParams = first(on, { satPerKvB: 20_000n, coins }, payment)!;
+  const txParams = firstOffer(on, { satPerKvB: 20_000n, coins }, payment)!;
   const unsigned = build(payment, txParams);
 
   it("pay the amount less the fee, and are read as the amount by those who know that it is a sweep", () => {
@@ -267,7 +279,7 @@ describe.each([
   it("read the same by another program, which finds one sat more or less", async () => {
     const { raw, txHash } = attach(unsigned, signAll(digests(unsigned), owner.key), owner.address);
     const reading = (change: Partial<Payment>) =>
-      readBackOn(on)(Buffer.from(raw).toString("hex"), {
+      independentReaderOn(on)(Buffer.from(raw).toString("hex"), {
         payment: { ...payment, ...change },
         txParams,
         txHash,

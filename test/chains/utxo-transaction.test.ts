@@ -5,7 +5,7 @@
 import { setImmediate as pause } from "node:timers/promises";
 import { expect, describe as group, it } from "vitest";
 import { keyHashOf } from "../../chains/utxo/address.ts";
-import { first, replacement } from "../../chains/utxo/fees.ts";
+import { firstOffer, replacementOffer } from "../../chains/utxo/fees.ts";
 import { bitcoin, litecoin, type NativeCoin } from "../../chains/utxo/network.ts";
 import { decodeTransaction, encodeTransaction } from "../../chains/utxo/raw-transaction.ts";
 import { digestsOf, encodeSignature } from "../../chains/utxo/transaction.ts";
@@ -46,7 +46,7 @@ function withdrawalOf(coin: NativeCoin, values: Values, run = values.random.belo
   const satPerKvB = values.units(0, 9_000);
   const amountUnits = (all * values.units(50, 97)) / 100n;
   const destination = values.destination(network, scriptKinds[run % scriptKinds.length]);
-  const txParams = first(network, { satPerKvB, coins }, { destination, amountUnits });
+  const txParams = firstOffer(network, { satPerKvB, coins }, { destination, amountUnits });
   if (txParams === null) throw new Error("the coins do not suffice");
   const place = { network: network.id, account: owner.address, slot: "7" };
   const payment = { ...place, contract: "", tag: "", destination, amountUnits };
@@ -158,7 +158,7 @@ group.each([
       );
       const earlier = [{ txParams, feeMax: `${most(txParams)}` }];
       const anchor = figuresOf(txParams).coins[0]!.id;
-      const cancel = replacement(network, { satPerKvB: 1000n, coins }, null, earlier, anchor)!;
+      const cancel = replacementOffer(network, { satPerKvB: 1000n, coins }, null, earlier, anchor)!;
       expect(figuresOf(cancel).coins[0]!.id).toBe(anchor);
       const unsigned = transactions.cancels.build(place, cancel);
       const description = {

@@ -1,6 +1,6 @@
 /** A hot wallet over a regtest network: offers, signs and sends as signer and courier do. */
 import type { TxParams } from "../../chains/family.ts";
-import { firstMerging, replacement, type Target } from "../../chains/utxo/fees.ts";
+import { firstMerging, replacementOffer, type Target } from "../../chains/utxo/fees.ts";
 import { bitcoin, litecoin, type NativeCoin, type UtxoNetwork } from "../../chains/utxo/network.ts";
 import { createUtxoSender, type UtxoSender } from "../../chains/utxo/node-sender.ts";
 import { createUtxoWatcher, type UtxoWatcher } from "../../chains/utxo/node-watcher.ts";
@@ -92,7 +92,7 @@ export class Wallet {
   async next(target: Target, attempts: readonly Signed[]): Promise<Signed> {
     const earlier = attempts.map(({ txParams }) => ({ txParams, feeMax: `${most(txParams)}` }));
     const anchor = anchorOf(attempts[0] as Signed);
-    const txParams = replacement(this.network, await this.market(), target, earlier, anchor);
+    const txParams = replacementOffer(this.network, await this.market(), target, earlier, anchor);
     if (txParams === null) throw new Error("the coins do not suffice");
     return this.sign(txParams, target);
   }

@@ -5,7 +5,12 @@
 import { expect, describe as group, it } from "vitest";
 import { joinAddress } from "../../chains/xrp/address.ts";
 import type { LedgerTransaction } from "../../chains/xrp/node-answers.ts";
-import { judgeAttempt, judgeUser, outcomeOf, receivedBy } from "../../chains/xrp/node-outcome.ts";
+import {
+  amountReceivedBy,
+  judgeAttempt,
+  judgeUser,
+  outcomeOf,
+} from "../../chains/xrp/node-outcome.ts";
 import { owner, paymentOf } from "./xrp-wallet.ts";
 
 const from = owner("a payer");
@@ -154,22 +159,22 @@ group("money that came", () => {
     ],
     ["an escrow that began", { kind: "EscrowCreate", risen: [] }, null],
   ])("money that came by %s is told with its payee", (_, change, received) => {
-    expect(receivedBy(receiver, { ...paid, ...change })).toEqual(received);
+    expect(amountReceivedBy(receiver, { ...paid, ...change })).toEqual(received);
   });
 
   it("money that came to two accounts by one transaction is told apart", () => {
     const both = { ...paid, risen: [[other, 4n] as const, [receiver, amountUnits] as const] };
-    expect(receivedBy(receiver, both)).toEqual({
+    expect(amountReceivedBy(receiver, both)).toEqual({
       address: named("7"),
       drops: amountUnits,
       index: -1,
     });
-    expect(receivedBy(other, both)).toEqual({
+    expect(amountReceivedBy(other, both)).toEqual({
       address: joinAddress({ address: other, tag: "" }),
       drops: 4n,
       index: 0,
     });
-    expect(receivedBy(receiver, { ...both, kind: "EscrowFinish" })).toEqual({
+    expect(amountReceivedBy(receiver, { ...both, kind: "EscrowFinish" })).toEqual({
       address: named("7"),
       drops: amountUnits,
       index: 1,
@@ -179,13 +184,15 @@ group("money that came", () => {
   it("money that came by a transaction of the account itself is what it fetched, its fee included, and nothing else", () => {
     const own = { ...paid, account: receiver, ...setting, risen: [[receiver, 88n]] as const };
     for (const kind of ["CheckCash", "EscrowFinish", "PaymentChannelClaim"])
-      expect(receivedBy(receiver, { ...own, kind })).toEqual({
+      expect(amountReceivedBy(receiver, { ...own, kind })).toEqual({
         address: named(""),
         drops: 100n,
         index: 0,
       });
-    expect(receivedBy(receiver, { ...own, kind: "OfferCreate" })).toBeNull();
-    expect(receivedBy(receiver, { ...own, kind: "CheckCash", result: "tecNO_ENTRY" })).toBeNull();
-    expect(receivedBy(receiver, { ...own, kind: "CheckCash", risen: [] })).toBeNull();
+    expect(amountReceivedBy(receiver, { ...own, kind: "OfferCreate" })).toBeNull();
+    expect(
+      amountReceivedBy(receiver, { ...own, kind: "CheckCash", result: "tecNO_ENTRY" }),
+    ).toBeNull();
+    expect(amountReceivedBy(receiver, { ...own, kind: "CheckCash", risen: [] })).toBeNull();
   });
 });

@@ -7,7 +7,7 @@ import { afterEach, expect, describe as group, it } from "vitest";
 import type { AddressBook } from "../../chains/nodes.ts";
 import { joinAddress } from "../../chains/xrp/address.ts";
 import { xrp } from "../../chains/xrp/family.ts";
-import { receivedBy } from "../../chains/xrp/node-outcome.ts";
+import { amountReceivedBy } from "../../chains/xrp/node-outcome.ts";
 import type { FrontOptions } from "../../lab/xrp-node/front.ts";
 import { openLab, type XrpLab, xrpOf } from "./xrp-lab.ts";
 
@@ -136,13 +136,13 @@ group("a payment without the amount that it delivered", () => {
       ...{ feeDrops: 12n, destination: account, tag: "7", amountDrops: null, deliveredDrops: 5n },
       ...{ risen: [[account, 5n]] as const, fallen: [[other, 17n]] as const },
     };
-    expect(receivedBy(account, kind)).toMatchObject({
+    expect(amountReceivedBy(account, kind)).toMatchObject({
       address: joinAddress({ address: account, tag: "7" }),
       drops: 5n,
     });
     // A tag for somebody else is none of ours.
     const theirs = { ...kind, destination: other };
-    expect(receivedBy(account, theirs)).toMatchObject({
+    expect(amountReceivedBy(account, theirs)).toMatchObject({
       address: joinAddress({ address: account, tag: "" }),
     });
   });

@@ -14,7 +14,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, describe, expect, it } from "vitest";
 import { readLinkFile, writeLinkFile } from "../../agent/config/link-file.ts";
-import { software } from "../../agent/courier/software.ts";
+import { softwareName } from "../../agent/courier/software.ts";
 import { keyPair } from "../support/link-gateway.ts";
 
 const agent = "ab".repeat(8);
@@ -103,5 +103,5 @@ it("the courier names itself with the package's version", () => {
   const { name, version } = JSON.parse(
     readFileSync(new URL("../../package.json", import.meta.url), "utf8"),
   ) as Record<string, string>;
-  expect(software).toBe(`${name}/${version}`);
+  expect(softwareName).toBe(`${name}/${version}`);
 });

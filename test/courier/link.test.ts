@@ -13,7 +13,7 @@ import {
   type LinkDown,
   type LinkOptions,
 } from "../../agent/courier/link/link.ts";
-import { software } from "../../agent/courier/software.ts";
+import { softwareName } from "../../agent/courier/software.ts";
 import { openEnvelope, sealEnvelope } from "../../protocol/envelope.ts";
 import { parseHeartbeat } from "../../protocol/payloads.ts";
 import {
@@ -67,7 +67,7 @@ function linkTo(url: string, change: Partial<LinkOptions> = {}): Watched {
     gatewayKey: gatewayKey.publicKey,
     linkKey: linkKey.privateKey,
     self: { agent, wallet, ledgerEpoch: 3, nonce },
-    software,
+    software: softwareName,
     clock: () => Date.now(),
     random: () => 0.5,
     head: () => ({ seq: 7, hash: "77".repeat(32) }),
@@ -98,7 +98,13 @@ describe("the handshake", () => {
     const peer = await gateway();
     const watched = linkTo(peer.url);
     await until(() => watched.link.isUp);
-    expect(peer.peers[0]?.hello).toMatchObject({ agent, ledgerEpoch: 3, nonce, software, open });
+    expect(peer.peers[0]?.hello).toMatchObject({
+      agent,
+      ledgerEpoch: 3,
+      nonce,
+      software: softwareName,
+      open,
+    });
     expect(peer.peers[0]?.socket.extensions).toBe("");
     expect(watched.downs).toEqual([]);
   });

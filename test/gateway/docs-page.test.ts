@@ -17,7 +17,7 @@ import {
   tokenScript,
   verifyScript,
 } from "../../gateway/openapi/examples.ts";
-import { flows } from "../../gateway/openapi/page.ts";
+import { shopFlows } from "../../gateway/openapi/page.ts";
 import { pageWords } from "../../gateway/openapi/page-words.ts";
 import { startTestGateway, type TestGateway } from "../../lab/kit/gateway-server.ts";
 import { projectRoot } from "../../lab/kit/kit.ts";
@@ -203,7 +203,7 @@ describe("/docs", () => {
 
   it("draws and lists the stages of docs/api.md with their statuses, each reached by a way or a beginning", async () => {
     const api = readFileSync(join(projectRoot, "docs/api.md"), "utf8");
-    for (const [flow, { stages, ways }] of Object.entries(flows)) {
+    for (const [flow, { stages, ways }] of Object.entries(shopFlows)) {
       const table = api.split(`| stage of a ${flow} |`)[1]?.split("\n\n")[0] ?? "";
       const rows = [...table.matchAll(/^\| ((?:`\w+`(?:, )?)+) \| (\d) \|/gm)];
       const listed = rows.flatMap(([, names = "", status]) =>
@@ -213,7 +213,7 @@ describe("/docs", () => {
       const reached = new Set<string>(ways.map(([, to]) => to));
       expect(stages.filter(({ name }) => !reached.has(name))).toHaveLength(1);
       for (const lang of languages) {
-        const [, drawing] = pageWords[lang].flows[flow as keyof typeof flows];
+        const [, drawing] = pageWords[lang].flows[flow as keyof typeof shopFlows];
         for (const { name } of stages) expect(drawing).toContain(name);
       }
     }

@@ -5,10 +5,10 @@
 import { beforeEach, describe, expect, it } from "vitest";
 import type { Code } from "../../base/codes.ts";
 import { AgentError } from "../../base/fault.ts";
-import { failed, good, type Result } from "../../base/result.ts";
+import { failed, goodResult, type Result } from "../../base/result.ts";
 import { FaultBook } from "../../gateway/faults/book.ts";
-import { type Domain, domains } from "../../gateway/faults/domains.ts";
-import { type FaultKey, idIn, keyText, parentOf } from "../../gateway/faults/fault.ts";
+import { type Domain, faultDomains } from "../../gateway/faults/domains.ts";
+import { currencyItemId, type FaultKey, keyText, parentOf } from "../../gateway/faults/fault.ts";
 
 const network = "eip155:1";
 let nowMs = 1_000_000;
@@ -27,7 +27,7 @@ const key = (domain: Domain, id: string, merchant = ""): FaultKey => ({
   merchant,
 });
 const address = (name: string, merchant = "shop-a", currency = "usdt"): FaultKey =>
-  key("address", idIn(name, currency), merchant);
+  key("address", currencyItemId(name, currency), merchant);
 const usdt = key("currency", "usdt");
 
 /** One pass over these items. */
@@ -63,7 +63,7 @@ describe("the fault of one item", () => {
         ...{ words: "https://n: reverted", sinceMs: nowMs, tries: 1, retryAtMs: nowMs, count: 1 },
       },
     ]);
-    expect(book.settle(address("a"), good(7n))).toBe(7n);
+    expect(book.settle(address("a"), goodResult(7n))).toBe(7n);
     expect(book.list()).toEqual([]);
   });
 
@@ -100,8 +100,8 @@ describe("the fault of one item", () => {
   it("costs no other item", () => {
     pass([
       [address("a"), refused],
-      [address("b"), good(1n)],
-      [address("c"), good(1n)],
+      [address("b"), goodResult(1n)],
+      [address("c"), goodResult(1n)],
     ]);
     expect([book.isDue(address("b")), book.standingOver(address("b"))]).toEqual([true, null]);
     expect(book.standingOver(address("a"))?.code).toBe("NODE_ERROR");
@@ -112,7 +112,7 @@ describe("the fault of one item", () => {
     for (let tries = 0; tries < 12; tries += 1) {
       pass([
         [address("a"), refused],
-        [address("b"), good(1)],
+        [address("b"), goodResult(1)],
       ]);
       const { retryAtMs, sinceMs } = book.standing(address("a"))!;
       expect(sinceMs).toBe(1_000_000);
@@ -122,14 +122,14 @@ describe("the fault of one item", () => {
       expect(book.isDue(address("a"))).toBe(true);
     }
     expect(rests).toEqual([0, 15, 30, 60, 120, 240, 480, 900, 900, 900, 900, 900]);
-    expect(domains.address.restMaxMs).toBe(900_000);
+    expect(faultDomains.address.restMaxMs).toBe(900_000);
   });
 
   it("rests a minute at most while a person waits for it", () => {
     for (let tries = 0; tries < 9; tries += 1)
       pass([
         [address("a"), refused, true],
-        [address("b"), good(1)],
+        [address("b"), goodResult(1)],
       ]);
     expect(book.standing(address("a"))!.retryAtMs - nowMs).toBe(60_000);
   });
@@ -138,7 +138,7 @@ describe("the fault of one item", () => {
     for (let tries = 0; tries < 5; tries += 1)
       pass([
         [address("a"), refused],
-        [address("b"), good(1)],
+        [address("b"), goodResult(1)],
       ]);
     expect([book.isDue(address("a")), book.retry(address("a")), book.isDue(address("a"))]).toEqual([
       false,
@@ -159,7 +159,7 @@ describe("blame", () => {
   ] as const)("%s is the item's", (code) => {
     pass([
       [address("a"), fault(code)],
-      [address("b"), good(1)],
+      [address("b"), goodResult(1)],
     ]);
     expect(shown()).toEqual([`address a usdt ${code}`]);
   });
@@ -174,7 +174,7 @@ describe("blame", () => {
   ] as const)("%s is not", (code) => {
     pass([
       [address("a"), fault(code)],
-      [address("b"), good(1)],
+      [address("b"), goodResult(1)],
     ]);
     expect(shown()).toEqual([]);
     expect(book.isDue(address("a"))).toBe(true);
@@ -183,11 +183,11 @@ describe("blame", () => {
   it("HTTP 404 for one question is the item's, 502 is the server's", () => {
     pass([
       [address("a"), fault("NODE_HTTP", "HTTP status 404 (not found)")],
-      [address("b"), good(1)],
+      [address("b"), goodResult(1)],
     ]);
     pass([
       [address("c"), fault("NODE_HTTP", "HTTP status 502")],
-      [address("b"), good(1)],
+      [address("b"), goodResult(1)],
     ]);
     expect(shown()).toEqual(["address a usdt NODE_HTTP"]);
   });
@@ -197,16 +197,16 @@ describe("blame", () => {
   ];
 
   it("a server that dies of one question: the third pass blames the item, if the control question is answered", () => {
-    for (let passes = 0; passes < 2; passes += 1) pass(alone, [[usdt, good(0n)]]);
+    for (let passes = 0; passes < 2; passes += 1) pass(alone, [[usdt, goodResult(0n)]]);
     expect(shown()).toEqual([]);
-    pass(alone, [[usdt, good(0n)]]);
+    pass(alone, [[usdt, goodResult(0n)]]);
     expect(shown()).toEqual(["address a usdt NODE_TIMEOUT"]);
   });
 
   it("and never while the control question is not answered", () => {
     for (let passes = 0; passes < 5; passes += 1) pass(alone, [[usdt, fault("NODE_TIMEOUT")]]);
     expect(shown()).toEqual([]);
-    for (let passes = 0; passes < 2; passes += 1) pass(alone, [[usdt, good(0n)]]);
+    for (let passes = 0; passes < 2; passes += 1) pass(alone, [[usdt, goodResult(0n)]]);
     expect(shown()).toEqual([]);
   });
 });
@@ -217,8 +217,8 @@ describe("a rise", () => {
   it("three of three alike are one fault of the currency, and the items keep their counters", () => {
     pass([
       [address("a"), refused],
-      [address("x"), good(1)],
-      [address("y"), good(1)],
+      [address("x"), goodResult(1)],
+      [address("y"), goodResult(1)],
     ]);
     const before = book.standing(address("a"));
     pass(three);
@@ -230,7 +230,7 @@ describe("a rise", () => {
   });
 
   it("three of three alike are the items' if the currency answers for nobody's account", () => {
-    pass(three, [[usdt, good(0n)]]);
+    pass(three, [[usdt, goodResult(0n)]]);
     expect(book.standing(usdt)).toBeNull();
     expect(book.list({ domain: "address" })).toHaveLength(3);
   });
@@ -239,7 +239,10 @@ describe("a rise", () => {
     pass(three.slice(0, 2));
     expect(shown()).toHaveLength(2);
     book = new FaultBook(() => nowMs);
-    pass([...three, ...["d", "e", "f", "g"].map((name) => [address(name), good(1)] as const)]);
+    pass([
+      ...three,
+      ...["d", "e", "f", "g"].map((name) => [address(name), goodResult(1)] as const),
+    ]);
     expect(shown()).toHaveLength(3);
     book = new FaultBook(() => nowMs);
     pass([
@@ -254,7 +257,7 @@ describe("a rise", () => {
     pass([[address("a"), refused]], [[usdt, refused]]);
     expect(shown()).toEqual(["currency usdt NODE_ERROR"]);
     book = new FaultBook(() => nowMs);
-    pass([[address("a"), refused]], [[usdt, good(0n)]]);
+    pass([[address("a"), refused]], [[usdt, goodResult(0n)]]);
     expect(shown()).toEqual(["address a usdt NODE_ERROR"]);
     book = new FaultBook(() => nowMs);
     pass([[address("a"), refused]], [[usdt, fault("NODE_TIMEOUT")]]);
@@ -264,7 +267,7 @@ describe("a rise", () => {
   it("names the parents that a control question must judge", () => {
     book.beginPass();
     book.settle(address("a"), refused);
-    book.settle(address("b", "shop-b", "eth"), good(1));
+    book.settle(address("b", "shop-b", "eth"), goodResult(1));
     expect(book.doubts()).toEqual([usdt]);
     expect(parentOf(key("transaction", "7 0x1"))).toBeNull();
   });
@@ -275,7 +278,7 @@ describe("a rise", () => {
     );
     pass(items);
     expect(shown()).toEqual(["head currency NODE_ERROR"]);
-    pass(items.map(([item]) => [item, good(1)] as const));
+    pass(items.map(([item]) => [item, goodResult(1)] as const));
     expect(shown()).toEqual([]);
   });
 
@@ -299,7 +302,7 @@ describe("what is kept", () => {
     expect(all.filter(({ id }) => id === "")).toMatchObject([
       { domain: "withdrawal", merchant: "shop-a", count: 4 },
     ]);
-    book.settle(key("withdrawal", "4099", "shop-a"), good(1));
+    book.settle(key("withdrawal", "4099", "shop-a"), goodResult(1));
     expect(book.list().find(({ id }) => id === "")?.count).toBe(3);
   });
 
@@ -320,7 +323,7 @@ describe("what is kept", () => {
     for (let tries = 0; tries < 4; tries += 1)
       pass([
         [address("a"), refused],
-        [address("b"), good(1)],
+        [address("b"), goodResult(1)],
       ]);
     const kept = book.list();
     nowMs += 1_000;

@@ -14,7 +14,7 @@ import { DatabaseSync } from "@photostructure/sqlite";
 import { describe, expect, it, onTestFinished } from "vitest";
 import { checkDisk } from "../../agent/check/check.ts";
 import { makeSocketPaths, stateFolder } from "../../agent/files/state-folder.ts";
-import { verdictOn } from "../../agent/launcher/exit-status.ts";
+import { exitVerdictOfError } from "../../agent/launcher/exit-status.ts";
 import { takeLock } from "../../agent/launcher/lock.ts";
 import { ledgerDisk } from "../../agent/ledger/disk.ts";
 import { writeOrFault } from "../../agent/ledger/folder.ts";
@@ -73,7 +73,7 @@ async function rejected(act: Promise<unknown>): Promise<AgentError> {
 /** The code, and the status with which a process of the agent and of the gateway ends for it. */
 function ends(code: Code, error: AgentError): void {
   expect(error.code).toBe(code);
-  expect(verdictOn(error).exitCode).toBe(1);
+  expect(exitVerdictOfError(error).exitCode).toBe(1);
 }
 
 async function starts(config: GatewayConfig): Promise<void> {
@@ -578,7 +578,9 @@ describe("faults that pass", () => {
   it("faults that do not pass end with another status, and are answered with 500", () => {
     const error = new AgentError("GATEWAY_KEY_OTHER", "none", "another key");
     expect(answerOfError(error, service, "r")).toMatchObject({ code: "internal" });
-    expect(verdictOn(new AgentError("CONFIG_VALUE", "none", "out of range")).exitCode).toBe(2);
+    expect(
+      exitVerdictOfError(new AgentError("CONFIG_VALUE", "none", "out of range")).exitCode,
+    ).toBe(2);
     expect(
       verdictOfFindings([
         newFinding("GATEWAY_DISK_FULL", "error", "full"),

@@ -12,7 +12,7 @@ import { join } from "node:path";
 import { HDKey } from "@scure/bip32";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { AgentError } from "../../base/fault.ts";
-import { good } from "../../base/result.ts";
+import { goodResult } from "../../base/result.ts";
 import { openWatcher } from "../../chains/connect.ts";
 import { depositAddressOf } from "../../chains/evm/address.ts";
 import { familyOf } from "../../chains/families.ts";
@@ -64,10 +64,10 @@ function nodesOf(held: ReadonlyMap<string, bigint>, used: ReadonlySet<string> = 
       asked.mostAtOnce = Math.max(asked.mostAtOnce, questions.length);
       asked.blocks.add(block);
       return questions.map(({ account: address, contract }) =>
-        good(contract === "" ? (held.get(address) ?? 0n) : 0n),
+        goodResult(contract === "" ? (held.get(address) ?? 0n) : 0n),
       );
     },
-    wereUsed: async (accounts) => accounts.map((address) => good(used.has(address))),
+    wereUsed: async (accounts) => accounts.map((address) => goodResult(used.has(address))),
   };
   const forget = (): void => {
     forgets = true;

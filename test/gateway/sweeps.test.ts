@@ -23,7 +23,7 @@ import {
   unsweptBalanceOf,
 } from "../../gateway/store/unswept-balances.ts";
 import { endWithdrawal, updateWithdrawal } from "../../gateway/store/withdrawals.ts";
-import { goOn, orderSweep } from "../../gateway/sweeps/orders.ts";
+import { orderSweep, resumeToppedUpSweeps } from "../../gateway/sweeps/orders.ts";
 import { judgeCandidate, measureSweep } from "../../gateway/sweeps/sweep-threshold.ts";
 import {
   type AgentKeys,
@@ -172,7 +172,7 @@ describe("paid-in money", () => {
         } else if (
           db.store.database.get("SELECT 1 FROM jobs WHERE transactionId = ?", row.id) === undefined
         ) {
-          db.store.write((database) => goOn(database, network, { run, nowMs: 30 }));
+          db.store.write((database) => resumeToppedUpSweeps(database, network, { run, nowMs: 30 }));
         } else if (seeded.below(5) === 0) {
           db.store.write((database) =>
             updateWithdrawal(database, row.id, { status: 2, stage: "refused", code: "X" }, 1),
@@ -283,7 +283,7 @@ describe("an order", () => {
     db.store.write((database) =>
       updateWithdrawal(database, topUp.id, { status: 2, stage: "refused", code: "X" }, 1),
     );
-    db.store.write((database) => goOn(database, network, { run, nowMs: 30 }));
+    db.store.write((database) => resumeToppedUpSweeps(database, network, { run, nowMs: 30 }));
     expect(open().map(({ operation, stage }) => [operation, stage])).toEqual([["sweep", "queued"]]);
   });
 
@@ -300,7 +300,7 @@ describe("an order", () => {
       a.payer < b.payer ? -1 : 1,
     );
     const [one, two] = waiting.map((sweep) => topUpOf(db.store.database, sweep)!);
-    db.store.write((database) => goOn(database, network, { run, nowMs: 30 }));
+    db.store.write((database) => resumeToppedUpSweeps(database, network, { run, nowMs: 30 }));
     expect(listToppingUp(db.store.database, network)).toHaveLength(2);
     ends(one!, 1, 1n);
     db.store.write((database) =>
@@ -311,8 +311,8 @@ describe("an order", () => {
         1,
       ),
     );
-    db.store.write((database) => goOn(database, network, { run, nowMs: 30 }));
-    db.store.write((database) => goOn(database, network, { run, nowMs: 30 }));
+    db.store.write((database) => resumeToppedUpSweeps(database, network, { run, nowMs: 30 }));
+    db.store.write((database) => resumeToppedUpSweeps(database, network, { run, nowMs: 30 }));
     const sweeps = db.store.database.all<TransactionColumns>(
       "SELECT * FROM transactions WHERE operation = 'sweep' ORDER BY depositAddress",
     );

@@ -26,8 +26,8 @@ import { checkBackup } from "../../cli/backup/check.ts";
 import {
   type BackupPart,
   BackupWriter,
+  type FileReader,
   isSealed,
-  type ReadAt,
   readBackup,
 } from "../../cli/backup/format.ts";
 import { makeBackup } from "../../cli/backup/make.ts";
@@ -66,7 +66,7 @@ function made(key: Uint8Array | null, pieces = parts): Buffer {
 }
 
 const over =
-  (file: Uint8Array): ReadAt =>
+  (file: Uint8Array): FileReader =>
   (at, length) =>
     Uint8Array.from(file.subarray(at, at + length));
 

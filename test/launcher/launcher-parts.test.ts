@@ -9,7 +9,11 @@ import { Writable } from "node:stream";
 import { afterAll, describe, expect, it } from "vitest";
 import { makeSocketPaths, socketPaths, stateFolder } from "../../agent/files/state-folder.ts";
 import { findEncKey } from "../../agent/launcher/enc-key.ts";
-import { verdictFor, verdictLines, verdictOn } from "../../agent/launcher/exit-status.ts";
+import {
+  exitVerdictOfCode,
+  exitVerdictOfError,
+  verdictLines,
+} from "../../agent/launcher/exit-status.ts";
 import { handOver } from "../../agent/launcher/frames.ts";
 import { takeLock } from "../../agent/launcher/lock.ts";
 import { type SupervisorOptions, superviseChildren } from "../../agent/launcher/supervisor.ts";
@@ -330,13 +334,13 @@ describe("small parts", () => {
   });
 
   it("every error ends in one line, a hint and an exit code", () => {
-    expect(verdictLines(verdictOn(new AgentError("CONFIG_JSON", "none", "x, line 3")))).toBe(
-      "crypto: x, line 3\nhint: correct the line named; most often a comma or a quote\n",
-    );
-    expect(verdictOn(new AgentError("CONFIG_JSON", "none", "x", { hint: "do y" })).hint).toBe(
-      "do y",
-    );
-    expect(verdictOn(new Bug("broken")).exitCode).toBe(70);
+    expect(
+      verdictLines(exitVerdictOfError(new AgentError("CONFIG_JSON", "none", "x, line 3"))),
+    ).toBe("crypto: x, line 3\nhint: correct the line named; most often a comma or a quote\n");
+    expect(
+      exitVerdictOfError(new AgentError("CONFIG_JSON", "none", "x", { hint: "do y" })).hint,
+    ).toBe("do y");
+    expect(exitVerdictOfError(new Bug("broken")).exitCode).toBe(70);
     const exits = [
       "CONFIG_JSON",
       "STATE_NOT_PAIRED",
@@ -346,7 +350,9 @@ describe("small parts", () => {
       "LEDGER_DAMAGED",
       "NEW_CODE",
     ];
-    expect(exits.map((code) => verdictFor(code, "").exitCode)).toEqual([2, 2, 3, 1, 3, 4, 1]);
+    expect(exits.map((code) => exitVerdictOfCode(code, "").exitCode)).toEqual([
+      2, 2, 3, 1, 3, 4, 1,
+    ]);
   });
 
   it("the terminal is told of each problem and its end, once each", () => {

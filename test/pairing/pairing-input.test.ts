@@ -9,7 +9,7 @@ import { join } from "node:path";
 import * as bip39 from "bip39";
 import { describe, expect, it } from "vitest";
 import { deriveAccounts, namedAccounts, walletOf } from "../../agent/keystore/nodes.ts";
-import { verdictFor } from "../../agent/launcher/exit-status.ts";
+import { exitVerdictOfCode } from "../../agent/launcher/exit-status.ts";
 import { encodeFrame } from "../../agent/launcher/frames.ts";
 import type { AgentError } from "../../base/fault.ts";
 import { families } from "../../chains/families.ts";
@@ -189,7 +189,7 @@ describe("bad input", () => {
         theirs === "pairing_currency_differs" ? { currency: "usdt", field: "decimal" } : {},
       );
       const { code, message } = await register();
-      expect([code, verdictFor(String(code), "").exitCode], theirs).toEqual([ours, exit]);
+      expect([code, exitVerdictOfCode(String(code), "").exitCode], theirs).toEqual([ours, exit]);
       expect(message).toContain(`the gateway says: Words for ${theirs}`);
       if (theirs === "pairing_currency_differs")
         expect(message).toContain("(currency usdt, field decimal)");

@@ -9,7 +9,7 @@ import { afterEach, describe, expect, it } from "vitest";
 import {
   AnswerRoom,
   answersBytesMax,
-  createOutgoing,
+  createOutgoingClient,
   type Outcome,
 } from "../../base/outgoing/exchange.ts";
 import { until } from "../support/until.ts";
@@ -49,7 +49,7 @@ async function nodeAt(answer: (path: string, response: ServerResponse) => void):
 }
 
 function asking(origin: string, room: AnswerRoom): (path: string) => Promise<Outcome> {
-  const outgoing = createOutgoing({ origin, connectionsMax: 16, idleMs: 4_000, room });
+  const outgoing = createOutgoingClient({ origin, connectionsMax: 16, idleMs: 4_000, room });
   closers.push(() => outgoing.close());
   return (path) =>
     new Promise((resolve) =>

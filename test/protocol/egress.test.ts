@@ -17,7 +17,7 @@ import { connectionAdvice, withCause } from "../../base/connection-words.ts";
 import type { Egress } from "../../base/egress.ts";
 import { codeEnvironment, networkEnvironment } from "../../base/ignored-environment.ts";
 import { isByProxy, useEgress } from "../../base/outgoing/egress.ts";
-import { createOutgoing, type Outcome } from "../../base/outgoing/exchange.ts";
+import { createOutgoingClient, type Outcome } from "../../base/outgoing/exchange.ts";
 import { linkRemedy } from "../../cli/status/remedies.ts";
 import { privateKeyFromSeed } from "../../protocol/envelope.ts";
 import { startsTheBuild } from "../support/built.ts";
@@ -120,7 +120,7 @@ async function proxyWith(...given: Parameters<typeof startConnectProxy>): Promis
 }
 
 function get(origin: string): Promise<Outcome> {
-  const outgoing = createOutgoing({ origin, connectionsMax: 1, idleMs: 0 });
+  const outgoing = createOutgoingClient({ origin, connectionsMax: 1, idleMs: 0 });
   return new Promise((resolve) => {
     outgoing.send({ method: "GET", path: "/", bytesMax: 1_000, timeoutMs: 5_000 }, (outcome) => {
       outgoing.close();

@@ -18,7 +18,7 @@ import { promisify } from "node:util";
 import { gzipSync } from "node:zlib";
 import { afterEach, describe, expect, it } from "vitest";
 import {
-  createOutgoing,
+  createOutgoingClient,
   type Outcome,
   type Request,
   reasonOf,
@@ -54,7 +54,7 @@ async function asked(
 }
 
 function exchanged(origin: string, change: Partial<Request> = {}): Promise<Outcome> {
-  const outgoing = createOutgoing({ origin, connectionsMax: 1, idleMs: 0 });
+  const outgoing = createOutgoingClient({ origin, connectionsMax: 1, idleMs: 0 });
   closers.push(() => outgoing.close());
   const request: Request = {
     method: "GET",
@@ -161,7 +161,7 @@ describe("a request that leaves", () => {
     const port = await listening(
       createServer((_request, response) => response.end(String(++hits))),
     );
-    const outgoing = createOutgoing({
+    const outgoing = createOutgoingClient({
       origin: `http://127.0.0.1:${port}`,
       connectionsMax: 1,
       idleMs: 0,

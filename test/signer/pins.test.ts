@@ -1,6 +1,6 @@
 /** Exclusion by the pin: no two attempts of a withdrawal can both be paid. */
 import { describe, expect, it } from "vitest";
-import { type Offer, pinRefusal } from "../../agent/signer/handlers/intent.ts";
+import { coinRefusal, type Offer } from "../../agent/signer/handlers/intent.ts";
 import { OwedCoins } from "../../agent/signer/state/owed-coins.ts";
 import type { TxParams } from "../../chains/family.ts";
 import { decodeTransaction } from "../../chains/utxo/raw-transaction.ts";
@@ -295,7 +295,7 @@ describe("exclusion by the pin", () => {
         coins: [told, ...beside].map(({ id, units }) => `${id}:${units}`).join(","),
       };
       const offer = { withdrawal, approval, account, slot: "0", txParams, evidence };
-      return pinRefusal(kit.signer.context(), offer)?.code ?? "";
+      return coinRefusal(kit.signer.context(), offer)?.code ?? "";
     };
     expect(refusalOf(coin)).toBe("TRANSACTION_EVIDENCE");
     expect(refusalOf({ ...coin, units: 900_000n }, [coin.made])).toBe("TRANSACTION_EVIDENCE");
@@ -327,7 +327,7 @@ describe("exclusion by the pin", () => {
       const context = {
         core: { book: { open: () => [held] }, owed: new OwedCoins() },
         run: { sightings: { names: () => true } },
-      } as unknown as Parameters<typeof pinRefusal>[0];
+      } as unknown as Parameters<typeof coinRefusal>[0];
       const offer = {
         withdrawal: withdrawalOf([]),
         approval: {},
@@ -335,7 +335,7 @@ describe("exclusion by the pin", () => {
         slot: "0",
         evidence: [coin.made],
       };
-      return pinRefusal(context, { ...offer, txParams: coinKit().offerOf([coin]) })?.code ?? "";
+      return coinRefusal(context, { ...offer, txParams: coinKit().offerOf([coin]) })?.code ?? "";
     };
     expect(refusalBeside(`${coin.id}:${coin.units}`)).toBe("ACCOUNT_PIN_TAKEN");
     expect(refusalBeside(`${coin.id}:900000`)).toBe("ACCOUNT_PIN_TAKEN");

@@ -16,7 +16,7 @@ import {
 } from "../../gateway/operator/accounts.ts";
 import { keepCaughtUp, keepNotCaughtUp } from "../../gateway/recovery/catch-up.ts";
 import { recoveryOf, takeRecovery } from "../../gateway/recovery/recovery.ts";
-import { ownStore, runningOn } from "../../gateway/store/owner.ts";
+import { owningRun, ownStore } from "../../gateway/store/owner.ts";
 import { createStore } from "../../gateway/store/store.ts";
 import { silentLog } from "../../lab/kit/gateway-database.ts";
 import { type GatewayAnswer, newAgentKeys } from "../../lab/kit/gateway-server.ts";
@@ -221,18 +221,18 @@ describe("a run of the gateway", () => {
     const path = join(folder, "gateway.db");
     createStore(path, "", silentLog).close();
     try {
-      expect(runningOn(path)).toBeNull();
+      expect(owningRun(path)).toBeNull();
       const first = ownStore(path);
-      expect([runningOn(path), runningOn(path)]).toEqual([first.run, first.run]);
+      expect([owningRun(path), owningRun(path)]).toEqual([first.run, first.run]);
       expect(() => ownStore(path)).toThrow(
         expect.objectContaining({ code: "GATEWAY_STORE_OWNED" }),
       );
-      expect(runningOn(path)).toBe(first.run);
+      expect(owningRun(path)).toBe(first.run);
       first.release();
-      expect(runningOn(path)).toBeNull();
+      expect(owningRun(path)).toBeNull();
       const second = ownStore(path);
       expect(second.run).not.toBe(first.run);
-      expect(runningOn(path)).toBe(second.run);
+      expect(owningRun(path)).toBe(second.run);
       second.release();
     } finally {
       rmSync(folder, { recursive: true });
@@ -257,14 +257,14 @@ describe("a run of the gateway", () => {
       try {
         if (isWon) {
           const { run, release } = ownStore(path);
-          expect(runningOn(path)).toBe(run);
+          expect(owningRun(path)).toBe(run);
           release();
         } else {
           expect(() => ownStore(path)).toThrow(
             expect.objectContaining({ code: "GATEWAY_STORE_OWNED" }),
           );
         }
-        expect(runningOn(path)).toBeNull();
+        expect(owningRun(path)).toBeNull();
       } finally {
         rmSync(folder, { recursive: true });
       }

@@ -20,7 +20,7 @@ import {
   isolationState,
 } from "../../agent/signer/process-hardening.ts";
 import { signByNoble, signDigest } from "../../agent/signer/vault/curve.ts";
-import { unlockVault, unlockWith, type Vault } from "../../agent/signer/vault/vault.ts";
+import { unlockVault, unlockVaultWith, type Vault } from "../../agent/signer/vault/vault.ts";
 import { Bug } from "../../base/fault.ts";
 import {
   openEnvelope,
@@ -77,7 +77,7 @@ describe("a vault", () => {
   it("knows its accounts and signs as ethers does, by either routine", () => {
     const held = contents();
     const vault = unlockVault(held);
-    const other = unlockWith(contents(), signByNoble);
+    const other = unlockVaultWith(contents(), signByNoble);
     expect(vault.accounts).toEqual([
       { family: "evm", purpose: "hot", id: hotWallet.address },
       { family: "evm", purpose: "deposits", id: deposits.neuter().extendedKey },

@@ -9,12 +9,12 @@ import { noPast } from "../../agent/ledger/archive.ts";
 import { readRules } from "../../agent/signer/policy/rules.ts";
 import { Core, type CoreSnapshot } from "../../agent/signer/state/core.ts";
 import {
+  allStates,
   isFinal,
   isUnfinished,
   nextState,
   type State,
   type Step,
-  states,
 } from "../../agent/signer/state/machine.ts";
 import { SeededRandom, seedsOfRun } from "../../lab/kit/seeded.ts";
 import { share } from "../../lab/kit/share.ts";
@@ -29,10 +29,10 @@ describe("the drawn machine", () => {
   const start = lines.findIndex((line) => line.startsWith(" * state "));
   const cells = (line: string): string[] => line.slice(3).trim().split(/\s+/);
   const [, ...steps] = cells(lines[start] ?? "");
-  const rows = lines.slice(start + 1, start + 1 + states.length).map(cells);
+  const rows = lines.slice(start + 1, start + 1 + allStates.length).map(cells);
 
   it("has a row for every state, in order", () => {
-    expect(rows.map((row) => row[0])).toEqual([...states]);
+    expect(rows.map((row) => row[0])).toEqual([...allStates]);
     expect(steps).toHaveLength(14);
   });
 

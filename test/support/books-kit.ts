@@ -5,7 +5,7 @@
 
 import { afterEach, beforeEach } from "vitest";
 import { AgentError } from "../../base/fault.ts";
-import { good, type Result } from "../../base/result.ts";
+import { goodResult, type Result } from "../../base/result.ts";
 import { closeBooks } from "../../gateway/books/closing.ts";
 import type { BookNodes, ClosingOptions } from "../../gateway/books/compare.ts";
 import { amountWords, type ClosingResult } from "../../gateway/books/keeping.ts";
@@ -62,7 +62,9 @@ class MemoryChain implements BookNodes {
     const at = this.tellsNewestBalances ? this.block : block;
     return asked.map(({ account, contract }) => {
       const moves = this.#moves.get(`${account} ${contract}`) ?? [];
-      return good(moves.reduce((sum, move) => (move.block <= at ? sum + move.units : sum), 0n));
+      return goodResult(
+        moves.reduce((sum, move) => (move.block <= at ? sum + move.units : sum), 0n),
+      );
     });
   }
 

@@ -4,7 +4,7 @@
  * and the receipts of Tron go through the product's own readers.
  */
 
-import { good } from "../../base/result.ts";
+import { goodResult } from "../../base/result.ts";
 import type { Block, FoundLog } from "../../chains/evm/answers.ts";
 import { bloomOf } from "../../chains/evm/bloom.ts";
 import { createTransfers } from "../../chains/evm/node-logs.ts";
@@ -231,13 +231,13 @@ export class TestNetwork {
       }),
       balances: async (asked: readonly BalanceQuestion[], block: number) =>
         asked.map(({ account, contract }) =>
-          good(
+          goodResult(
             this.#balance(account, contract, tellsNewestBalances ? this.final + this.ahead : block),
           ),
         ),
       balance: async (account: string, contract: string, block: number) =>
         this.#balance(account, contract, block),
-      wereUsed: async (accounts: readonly string[]) => accounts.map(() => good(false)),
+      wereUsed: async (accounts: readonly string[]) => accounts.map(() => goodResult(false)),
     } as unknown as WatcherNodes;
   }
 

@@ -3,7 +3,7 @@
  * test's own whose blocks have no transaction, and the questions to both.
  */
 import { HDKey } from "@scure/bip32";
-import { good } from "../../base/result.ts";
+import { goodResult } from "../../base/result.ts";
 import { familyOf } from "../../chains/families.ts";
 import type { BalanceQuestion, WatcherNodes } from "../../chains/nodes.ts";
 import type { GatewayChain } from "../../gateway/config/config.ts";
@@ -192,11 +192,11 @@ export class World {
       // Each balance counts, as on a chain that has no question for many.
       balances: async (questions: readonly BalanceQuestion[]) => {
         this.costs.questions += questions.length;
-        return questions.map(() => good(0n));
+        return questions.map(() => goodResult(0n));
       },
       wereUsed: async (accounts: readonly string[]) => {
         this.costs.questions += accounts.length;
-        return accounts.map(() => good(false));
+        return accounts.map(() => goodResult(false));
       },
       payments: () => ask(nothing),
       outgoing: () => ask(nothing),

@@ -10,7 +10,7 @@ import { openSlots } from "../../agent/courier/scheduler/accounts.ts";
 import { createScheduler, stepScheduler } from "../../agent/courier/scheduler/scheduler.ts";
 import type { RecoveryPlan } from "../../agent/socket/recovery-plan.ts";
 import type { CourierAnswers } from "../../agent/socket/verbs.ts";
-import { answeredUpTo, fillEnvelope, jobsAfter } from "../../gateway/hub/outbox.ts";
+import { answeredSequence, fillEnvelope, jobsAfter } from "../../gateway/hub/outbox.ts";
 import { applyStatements } from "../../gateway/hub/statements.ts";
 import { keepCaughtUp } from "../../gateway/recovery/catch-up.ts";
 import { endedIds, recoveryOffer } from "../../gateway/recovery/offer.ts";
@@ -184,9 +184,9 @@ export class SignerAndGateway {
   /** Sends the jobs with a place and without an answer to the signer. */
   deliver(): AnyAnswer | null {
     const { database } = this.store;
-    const jobs = fillEnvelope(jobsAfter(database, agentId, answeredUpTo(database, this.agent))).map(
-      ({ text }) => text,
-    );
+    const jobs = fillEnvelope(
+      jobsAfter(database, agentId, answeredSequence(database, this.agent)),
+    ).map(({ text }) => text);
     const signatures = jobs.map((text) => signJob(text, this.kit.gateway.key));
     return jobs.length === 0
       ? null

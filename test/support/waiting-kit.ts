@@ -5,7 +5,7 @@
 import type { SignerSettings } from "../../agent/config/settings.ts";
 import { expiryExclusionOf, families } from "../../chains/families.ts";
 import type { TxParams } from "../../chains/family.ts";
-import { first } from "../../chains/tron/fees.ts";
+import { firstOffer } from "../../chains/tron/fees.ts";
 import { begun, Kit, type KitOptions, keysOf, settings } from "../../lab/kit/signer-kit.ts";
 import { plain, token } from "../../lab/kit/tron-values.ts";
 import type { Job } from "../../protocol/messages.ts";
@@ -43,7 +43,7 @@ export function offerAt(blockMs: number, block = 7, computeLimit = 64_285n): TxP
     blockMs: BigInt(blockMs),
   };
   const prices = { energySun: 100n, byteSun: 1_000n, activationSun: 1_100_000n };
-  return first({ feeMarket: { ...reference, ...prices }, computeLimit });
+  return firstOffer({ feeMarket: { ...reference, ...prices }, computeLimit });
 }
 
 export class WaitingKit extends Kit {

@@ -14,7 +14,7 @@ import { listenLines } from "../../agent/signer/sockets/line-server.ts";
 import { createSocketClient } from "../../agent/socket/client.ts";
 import { serveMetrics } from "../../base/alerts/metrics/server.ts";
 import { useEgress } from "../../base/outgoing/egress.ts";
-import { createOutgoing, type Outcome } from "../../base/outgoing/exchange.ts";
+import { createOutgoingClient, type Outcome } from "../../base/outgoing/exchange.ts";
 import { createClient } from "../../clients/typescript/client.ts";
 import { projectRoot } from "../../lab/kit/kit.ts";
 import { keyPair } from "../support/link-gateway.ts";
@@ -254,7 +254,7 @@ describe("clients", () => {
   /** An answer is waited for; silence is given up soon. */
   const patience = (isAnswered: boolean): number => (isAnswered ? 20_000 : 300);
   const exchanged = (port: number, idleMs: number, timeoutMs: number): Promise<Outcome> => {
-    const outgoing = createOutgoing({
+    const outgoing = createOutgoingClient({
       origin: `http://127.0.0.1:${port}`,
       connectionsMax: 1,
       idleMs,
@@ -292,7 +292,7 @@ describe("clients", () => {
     const { port, next } = await peer(local, says(text));
     useEgress({ ca: "", proxy: `http://127.0.0.1:${port}`, direct: [] });
     closers.push(() => useEgress({ ca: "", proxy: "", direct: [] }));
-    const outgoing = createOutgoing({
+    const outgoing = createOutgoingClient({
       origin: "https://node.example",
       connectionsMax: 1,
       idleMs: 0,

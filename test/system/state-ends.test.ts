@@ -11,7 +11,7 @@ import { agentEnds, endedStates, statesOfCourier, statesOfSigner } from "../../a
 import { endTables, endWords, type StateEnd, type StateEnds } from "../../base/state-end.ts";
 import { commandTree } from "../../cli/main.ts";
 import { gatewayCommands as gatewayTree } from "../../gateway/command.ts";
-import { flows } from "../../gateway/openapi/page.ts";
+import { shopFlows } from "../../gateway/openapi/page.ts";
 import { countedStates, gatewayEnds, statesOfTables } from "../../gateway/operator/state-ends.ts";
 import { gatewayDatabase } from "../../lab/kit/gateway-database.ts";
 import { projectRoot } from "../../lab/kit/kit.ts";
@@ -83,16 +83,16 @@ describe("the table of states", () => {
   });
 
   it("has each open stage of a record, and no stage that there is not", () => {
-    const openOf = ({ stages }: (typeof flows)[keyof typeof flows]) =>
+    const openOf = ({ stages }: (typeof shopFlows)[keyof typeof shopFlows]) =>
       stages.filter(({ status }) => status === 0).map(({ name }) => name);
     const beside: readonly string[] = ["late", "reorged", "unattributed", "recalled"];
     const named = (rows: object): readonly string[] =>
       Object.keys(rows)
         .filter((name) => !beside.includes(name))
         .sort();
-    expect(named(gatewayEnds.deposits)).toEqual([...openOf(flows.deposit)].sort());
+    expect(named(gatewayEnds.deposits)).toEqual([...openOf(shopFlows.deposit)].sort());
     expect([...named(gatewayEnds.withdrawals), "stuck"].sort()).toEqual(
-      [...openOf(flows.withdrawal)].sort(),
+      [...openOf(shopFlows.withdrawal)].sort(),
     );
   });
 

@@ -5,7 +5,7 @@
  */
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { AgentError } from "../../base/fault.ts";
-import { failed, good } from "../../base/result.ts";
+import { failed, goodResult } from "../../base/result.ts";
 import { listAccountsEver } from "../../gateway/store/agents.ts";
 import { unreserveAmount } from "../../gateway/store/reserved.ts";
 import { newBalanceMemory, readBalances } from "../../gateway/watcher/balances.ts";
@@ -105,7 +105,7 @@ class Readings {
         this.asked.push(...questions.map(({ contract }) => contract || "coin"));
         const fault = new AgentError("NODE_ANSWER", "none", "no answer");
         return questions.map(({ contract }) =>
-          contract === this.refused ? failed(fault) : good(1n),
+          contract === this.refused ? failed(fault) : goodResult(1n),
         );
       },
     },

@@ -4,7 +4,7 @@
  * leave. A pass a second; the chain has tags, whose addresses cost nothing to derive.
  */
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { good } from "../../base/result.ts";
+import { goodResult } from "../../base/result.ts";
 import { familyOf } from "../../chains/families.ts";
 import type { BalanceQuestion } from "../../chains/nodes.ts";
 import {
@@ -53,10 +53,10 @@ class Shop {
     const balances = async (questions: readonly BalanceQuestion[]) => {
       this.asked.push(...questions.map((one) => one.account));
       this.nowMs += this.questionMs * questions.length;
-      return questions.map(() => good(0n));
+      return questions.map(() => goodResult(0n));
     };
     const reader = {
-      ...{ balances, wereUsed: async (all: readonly string[]) => all.map(() => good(false)) },
+      ...{ balances, wereUsed: async (all: readonly string[]) => all.map(() => goodResult(false)) },
       ...(isEach ? { tellsNewestBalances: true as const } : {}),
     };
     const watched = watchedBy({

@@ -4,7 +4,7 @@
  */
 
 import { afterEach, beforeEach, expect, it } from "vitest";
-import { good } from "../../base/result.ts";
+import { goodResult } from "../../base/result.ts";
 import type { BalanceQuestion, BlockId } from "../../chains/nodes.ts";
 import { readBalanceRow } from "../../gateway/store/balances.ts";
 import { newBalanceMemory, readBalances } from "../../gateway/watcher/balances.ts";
@@ -36,7 +36,9 @@ function chainWith(isNewestAlone: boolean): WatchedChain {
   };
   const balances = (asked: readonly BalanceQuestion[], block: number) =>
     Promise.all(
-      asked.map(async ({ account, contract }) => good(await balance(account, contract, block))),
+      asked.map(async ({ account, contract }) =>
+        goodResult(await balance(account, contract, block)),
+      ),
     );
   const reader = {
     tellsNewestBalances: isNewestAlone,

@@ -4,7 +4,7 @@
  */
 import { describe, expect, it } from "vitest";
 import { AgentError } from "../../base/fault.ts";
-import { good } from "../../base/result.ts";
+import { goodResult } from "../../base/result.ts";
 import { depositEnd, listProvisionalEnds } from "../../gateway/store/deposits.ts";
 import { firstNotBefore } from "../../gateway/watcher/block-times.ts";
 import type { WatchedChain } from "../../gateway/watcher/chain.ts";
@@ -144,15 +144,15 @@ describe("the first block at or after a time", () => {
       [51, 51],
       [100, 100],
     ] as const)
-      expect(await find((number) => number, floor)).toEqual(good(block));
-    expect(await find((number) => number - 60)).toEqual(good(100));
+      expect(await find((number) => number, floor)).toEqual(goodResult(block));
+    expect(await find((number) => number - 60)).toEqual(goodResult(100));
   });
 
   it("is the lowest known one where nodes have dropped older headers", async () => {
     expect(await find((number) => (number < 70 ? fault("NODE_PRUNED")() : number))).toEqual(
-      good(70),
+      goodResult(70),
     );
-    expect(await find(fault("NODE_PRUNED"))).toEqual(good(100));
+    expect(await find(fault("NODE_PRUNED"))).toEqual(goodResult(100));
   });
 
   it("is never too low, or never too high, wherever one block's time is not told", async () => {

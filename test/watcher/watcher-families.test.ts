@@ -4,7 +4,7 @@
  */
 
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { good } from "../../base/result.ts";
+import { goodResult } from "../../base/result.ts";
 import type { NodeStatus, WatcherNodes } from "../../chains/nodes.ts";
 import { keepCompared } from "../../gateway/store/address-states.ts";
 import type { WatchedChain } from "../../gateway/watcher/chain.ts";
@@ -43,7 +43,7 @@ function watched(network: string, asked = 0): WatchedChain {
   const final = { number: 7, hash: "seven" };
   const reader: Partial<WatcherNodes> = {
     status: () => [{ hour: { perHour: 100, asked } } as NodeStatus],
-    balances: async (questions) => questions.map(() => good(9n)),
+    balances: async (questions) => questions.map(() => goodResult(9n)),
     block: async () => ({ ...final, parentHash: "six", content: null as never }),
     timestamp: async () => -1_000_000,
   };

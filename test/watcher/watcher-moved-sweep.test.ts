@@ -11,7 +11,7 @@ import { readSecretFile } from "../../gateway/config/secret-file.ts";
 import {
   endMoved,
   evidenceOf,
-  lookBy,
+  lookByReader,
   type MovedAmounts,
   type MovedLook,
 } from "../../gateway/operator/moving.ts";
@@ -72,7 +72,7 @@ const look: MovedLook = async (asked, attempts) => {
     log: nodeLog(silentLog, "local"),
   });
   try {
-    return await lookBy(reader, asked, attempts);
+    return await lookByReader(reader, asked, attempts);
   } finally {
     reader.close();
   }

@@ -6,7 +6,7 @@ import { expect, it } from "vitest";
 import { openWatcher } from "../../chains/connect.ts";
 import type { GatewayConfig } from "../../gateway/config/config.ts";
 import { readSecretFile } from "../../gateway/config/secret-file.ts";
-import { endMoved, lookBy, type MovedLook } from "../../gateway/operator/moving.ts";
+import { endMoved, lookByReader, type MovedLook } from "../../gateway/operator/moving.ts";
 import { nodeLog } from "../../gateway/watcher/node-log.ts";
 import { silentLog } from "../../lab/kit/gateway-database.ts";
 import { sender } from "../support/tron-network.ts";
@@ -38,7 +38,7 @@ const look: MovedLook = async (asked, attempts) => {
   const chain = (configOf() as GatewayConfig).chains.testnet!;
   const reader = openWatcher({ chain, readSecretFile, log: nodeLog(silentLog, "testnet") });
   try {
-    return await lookBy(reader, asked, attempts);
+    return await lookByReader(reader, asked, attempts);
   } finally {
     reader.close();
   }

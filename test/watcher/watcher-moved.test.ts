@@ -12,7 +12,7 @@ import { readSecretFile } from "../../gateway/config/secret-file.ts";
 import {
   endMoved,
   evidenceOf,
-  lookBy,
+  lookByReader,
   type MovedAmounts,
   type MovedLook,
 } from "../../gateway/operator/moving.ts";
@@ -64,7 +64,7 @@ const look: MovedLook = async (asked, attempts) => {
     log: nodeLog(silentLog, "local"),
   });
   try {
-    return await lookBy(reader, asked, attempts);
+    return await lookByReader(reader, asked, attempts);
   } finally {
     reader.close();
   }
@@ -276,7 +276,7 @@ describe("withdrawals moved", () => {
         log: nodeLog(silentLog, "local"),
       });
       try {
-        return await lookBy({ ...reader, tellsNewestBalances: true }, asked, attempts);
+        return await lookByReader({ ...reader, tellsNewestBalances: true }, asked, attempts);
       } finally {
         reader.close();
       }

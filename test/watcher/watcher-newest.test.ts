@@ -7,7 +7,7 @@
  */
 
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { good } from "../../base/result.ts";
+import { goodResult } from "../../base/result.ts";
 import type {
   BalanceQuestion,
   DetectedPayment,
@@ -112,7 +112,9 @@ const reader: Partial<WatcherNodes> = {
   outgoing: async () => ({ found: [], unread: [] }),
   payments: async (some: readonly WatchedBlock[]) => ({ found: some.flatMap(namedIn), unread: [] }),
   balances: async (questions: readonly BalanceQuestion[]) =>
-    questions.map(({ account }) => good(balanceAt(account, Math.min(final() + ahead(), head())))),
+    questions.map(({ account }) =>
+      goodResult(balanceAt(account, Math.min(final() + ahead(), head()))),
+    ),
 };
 
 async function pass(memory: ReturnType<typeof newDepositMemory>): Promise<void> {

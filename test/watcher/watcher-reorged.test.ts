@@ -6,7 +6,7 @@
  * bitpal/bitpal_web #32 (a payment that is taken out of its block).
  */
 import { afterEach, describe, expect, it } from "vitest";
-import { good } from "../../base/result.ts";
+import { goodResult } from "../../base/result.ts";
 import { families } from "../../chains/families.ts";
 import type { FamilyName } from "../../chains/family.ts";
 import type {
@@ -123,7 +123,7 @@ class Blocks {
       timestamp: async () => 0,
       outgoing: async () => ({ found: [], unread: [] }),
       balances: async (asked: readonly BalanceQuestion[], block: number) =>
-        asked.map(() => good(sum(block))),
+        asked.map(() => goodResult(sum(block))),
       payments: async (
         blocks: readonly WatchedBlock[],
         _contracts: readonly string[],

@@ -10,9 +10,9 @@ import { type ChainHealth, healthOf } from "../../../chains/health.ts";
 import type {
   ChainState,
   CoinSeen,
-  PaidFrom,
   SenderNodes,
   VoidQuestion,
+  WantedPaymentFrom,
 } from "../../../chains/nodes.ts";
 import type { CourierView } from "../../socket/verbs.ts";
 import type { CoinWanted } from "../scheduler/events.ts";
@@ -202,7 +202,7 @@ export function troubleOf({ code, context }: AgentError): string {
     : code;
 }
 
-function paidFrom({ withdrawal }: InclusionQuestion): PaidFrom {
+function paidFrom({ withdrawal }: InclusionQuestion): WantedPaymentFrom {
   const { account, contract, address, tag, amountUnits } = withdrawal;
   return { account, contract, destination: address, tag, amountUnits: BigInt(amountUnits) };
 }

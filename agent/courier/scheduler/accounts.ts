@@ -9,13 +9,13 @@ import { openAccountsMax } from "../../../protocol/payloads.ts";
 import type { AccountView, CourierView } from "../../socket/verbs.ts";
 import { newHeldCoins, newOwnCoins } from "./coins.ts";
 import type { SchedulerEffect } from "./events.ts";
-import type { Account, Book, NodeCounts } from "./item.ts";
-import { newNaming } from "./naming.ts";
+import type { Account, AccountCounts, Book } from "./item.ts";
+import { newNamedCoins } from "./naming.ts";
 
 /** An account is idle once no withdrawal was open or expected for this time. */
 const idleAfterMs = 60_000;
 
-export const uncounted: NodeCounts = {
+export const noAccountCounts: AccountCounts = {
   askedAtMs: null,
   dueAtMs: 0,
   detail: "",
@@ -80,9 +80,9 @@ export function putAccount(book: Book, view: AccountView): Account {
       reservedNative: 0n,
       reservedTokens: new Map(),
       settling: [],
-      slotCounts: { ...uncounted },
+      slotCounts: { ...noAccountCounts },
       askingVoid: null,
-      naming: newNaming(),
+      naming: newNamedCoins(),
       ownCoins: newOwnCoins(),
       held: newHeldCoins(),
       waitingOffer: null,

@@ -139,7 +139,7 @@ export interface Account {
   readonly reservedTokens: Map<string, bigint>;
   /** Final withdrawals, newer than the known balances; reserved until the balances include them. */
   settling: { readonly block: number; readonly contract: string; readonly reserve: Reserve }[];
-  slotCounts: NodeCounts;
+  slotCounts: AccountCounts;
   askingVoid: number | null; // time of the open question for void attempts
   naming: NamedCoins; // the coins that the gateway has named
   ownCoins: OwnCoins;
@@ -193,7 +193,7 @@ export interface NamedCoins {
 }
 
 /** The nodes' counts of the account's transactions. */
-export interface NodeCounts {
+export interface AccountCounts {
   askedAtMs: number | null;
   dueAtMs: number;
   detail: string;

@@ -12,7 +12,7 @@ import { lacksOwed, marketOf, wantedOf } from "./coins.ts";
 import type { SchedulerEffect, SchedulerEvent } from "./events.ts";
 import type { Account, Book, NamedCoins, ScheduledWithdrawal, WaitingOffer } from "./item.ts";
 
-export const newNaming = (): NamedCoins => ({
+export const newNamedCoins = (): NamedCoins => ({
   named: new Set(),
   version: 0,
   asked: new Map(),

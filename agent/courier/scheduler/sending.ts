@@ -12,7 +12,7 @@ import type { SchedulerEffect, SchedulerEvent } from "./events.ts";
 import { byPatience, isPastSending } from "./expiry-exclusion.ts";
 import type { Account, ScheduledWithdrawal } from "./item.ts";
 import { bestOf, isRefusedForGood, namedPrice, standingOf, withAnswers } from "./offers.ts";
-import { askGas, feesOf, gasOf, marketFor } from "./signing.ts";
+import { askGas, feesOf, gasOf, marketForNextOffer } from "./signing.ts";
 import {
   bySlot,
   fileItem,
@@ -149,11 +149,11 @@ export function takeSent(
   if (isNew && item.looked.block < item.account.head)
     item.looked = { block: item.account.head, atMs: nowMs, isOpen: false };
   if (answers.some(({ meaning }) => meaning === "slot-used"))
-    out.push({ kind: "look", ...namesOfAccount(item.account), wanted: [lookFor(item)] });
+    out.push({ kind: "look", ...namesOfAccount(item.account), wanted: [attemptsToLookFor(item)] });
 }
 
 /** Looks for every released attempt, because a block may hold any of them. */
-export function lookFor(item: ScheduledWithdrawal): {
+export function attemptsToLookFor(item: ScheduledWithdrawal): {
   readonly withdrawal: ScheduledWithdrawal["view"];
   readonly txHashes: readonly string[];
 } {
@@ -316,7 +316,10 @@ function replacementParams(
   const { bidding } = feesOf(account);
   if (account.chainState === null || account.chainState.feeMarket === null || bidding === null)
     return null;
-  const feeMarket = marketFor(item, marketWithNamed(item, newest, account.chainState.feeMarket));
+  const feeMarket = marketForNextOffer(
+    item,
+    marketWithNamed(item, newest, account.chainState.feeMarket),
+  );
   const market = marketOf(item, feeMarket, computeLimit);
   return bidding.replacementAt(market, wantedOf(item), view.attempts, newest.attempt, isTipLow);
 }

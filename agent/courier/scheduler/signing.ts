@@ -135,7 +135,7 @@ function advanceQueue(
     const gas = gasOf(item, 0, nowMs);
     const txParams = namedOffer(
       item,
-      marketFor(item, feeMarket),
+      marketForNextOffer(item, feeMarket),
       gas ?? fees.computeLimitMin,
       nowMs,
       out,
@@ -168,7 +168,7 @@ function advanceQueue(
  * The fee market for the next offer: lower than the nodes' one where the signer refused the offers
  * above.
  */
-export function marketFor(item: ScheduledWithdrawal, feeMarket: FeeMarket): FeeMarket {
+export function marketForNextOffer(item: ScheduledWithdrawal, feeMarket: FeeMarket): FeeMarket {
   const { bidding } = feesOf(item.account);
   return bidding?.lowered(feeMarket, stepsBelow(item)) ?? feeMarket;
 }
@@ -285,7 +285,7 @@ export function finishIntent(
     askGas(item, nowMs, out);
     return;
   }
-  const txParams = namedOffer(item, marketFor(item, feeMarket), computeLimit, nowMs, out);
+  const txParams = namedOffer(item, marketForNextOffer(item, feeMarket), computeLimit, nowMs, out);
   if (txParams === null) item.waiting = whyUncovered(item);
   else if (txParams === "owed") item.waiting = owedWords;
   else if (txParams === "unnamed") item.waiting = unnamedWords(item.account, nowMs);

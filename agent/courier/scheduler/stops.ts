@@ -38,7 +38,7 @@ export function heldWords(
 }
 
 /** The currencies of a network in which no first attempt is signed. */
-export function heldOn({ stopped }: Book, network: string): readonly string[] {
+export function heldCurrenciesOn({ stopped }: Book, network: string): readonly string[] {
   const places = [...stopped.keys()].map(placeOfStop).filter((place) => place.network === network);
   return places.flatMap(({ currency }) => (currency === undefined ? [] : [currency]));
 }

@@ -10,7 +10,7 @@ import type { SchedulerEffect, SchedulerEvent } from "./events.ts";
 import { byPatience, dropExpiryClaim, voidReport } from "./expiry-exclusion.ts";
 import type { Account, Book, LastQuestion, ScheduledWithdrawal } from "./item.ts";
 import { standingOf } from "./offers.ts";
-import { lookFor } from "./sending.ts";
+import { attemptsToLookFor } from "./sending.ts";
 import {
   bySlot,
   fileItem,
@@ -81,7 +81,7 @@ export function checkFinality(account: Account, nowMs: number, out: SchedulerEff
   for (let at = 0; at < due.length; at += confirmMax) {
     const some = due.slice(at, at + confirmMax);
     for (const item of some) item.confirmed = { block: finalNumber, atMs: nowMs, isOpen: true };
-    out.push({ kind: "confirm", ...namesOfAccount(account), wanted: some.map(lookFor) });
+    out.push({ kind: "confirm", ...namesOfAccount(account), wanted: some.map(attemptsToLookFor) });
   }
 }
 
@@ -168,7 +168,7 @@ function lookAhead(account: Account, most: number, nowMs: number, out: Scheduler
   }
   if (wanted.length === 0) return;
   for (const item of wanted) item.looked = { block, atMs: nowMs, isOpen: true };
-  out.push({ kind: "look", ...namesOfAccount(account), wanted: wanted.map(lookFor) });
+  out.push({ kind: "look", ...namesOfAccount(account), wanted: wanted.map(attemptsToLookFor) });
 }
 
 /**
@@ -241,7 +241,7 @@ export function recheckInclusion(account: Account, out: SchedulerEffect[]): void
     out.push({
       kind: "look",
       ...namesOfAccount(account),
-      wanted: located.slice(at, at + lookMax).map(lookFor),
+      wanted: located.slice(at, at + lookMax).map(attemptsToLookFor),
     });
   }
 }
@@ -256,7 +256,11 @@ export function searchAgain(
 ): void {
   const [first] = unproven;
   if (first !== undefined)
-    out.push({ kind: "look", ...namesOfAccount(first.account), wanted: unproven.map(lookFor) });
+    out.push({
+      kind: "look",
+      ...namesOfAccount(first.account),
+      wanted: unproven.map(attemptsToLookFor),
+    });
 }
 
 export function takeChainOutcome(
@@ -473,7 +477,7 @@ function suspectForeignUse(
     const txHash = releasedAttempts(item.view).at(-1)?.txHash ?? "";
     if (isSure) item.chainOutcome = { outcome: "conflicted", txHash, block: 0 };
   }
-  const some = suspects.slice(0, confirmMax).map(lookFor);
+  const some = suspects.slice(0, confirmMax).map(attemptsToLookFor);
   out.push(
     { kind: "confirm", ...namesOfAccount(account), wanted: some },
     { kind: "look", ...namesOfAccount(account), wanted: some },

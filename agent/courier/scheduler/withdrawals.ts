@@ -11,7 +11,7 @@ import type {
   WithdrawalState,
   WithdrawalStep,
 } from "../../socket/verbs.ts";
-import { forgetIdle, senderOf, uncounted } from "./accounts.ts";
+import { forgetIdle, noAccountCounts, senderOf } from "./accounts.ts";
 import { holdCoins, newHeldCoins, newOwnCoins } from "./coins.ts";
 import type { SchedulerVerb } from "./events.ts";
 import type {
@@ -22,7 +22,7 @@ import type {
   Reserve,
   ScheduledWithdrawal,
 } from "./item.ts";
-import { newNaming } from "./naming.ts";
+import { newNamedCoins } from "./naming.ts";
 
 /**
  * A late view of a closed withdrawal comes within seconds. This many are kept; the oldest goes
@@ -83,9 +83,9 @@ export function clearBook(book: Book): void {
     account.reservedTokens.clear();
     account.reservedNative = 0n;
     account.settling = [];
-    account.slotCounts = { ...uncounted };
+    account.slotCounts = { ...noAccountCounts };
     account.askingVoid = null;
-    account.naming = newNaming();
+    account.naming = newNamedCoins();
     account.ownCoins = newOwnCoins();
     account.held = newHeldCoins();
     account.waitingOffer = null;

@@ -180,7 +180,7 @@ export function fullDisk(context: Pick<RequestContext, "fullDisk">): Refusal | n
  * Returns why no payment may be signed, in addition to `closedGate`: an operator paused the signer.
  * A cancel is an operator's own order and pays nothing.
  */
-export function pausedBy({ core }: Pick<RequestContext, "core">): Refusal | null {
+export function pauseRefusal({ core }: Pick<RequestContext, "core">): Refusal | null {
   return core.paused === null ? null : refuse("SIGNER_PAUSED", core.paused.approver);
 }
 

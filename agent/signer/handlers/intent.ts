@@ -55,7 +55,7 @@ export interface Offer {
  * one spends others.
  * @throws AgentError JSON_SHAPE for malformed parameters
  */
-export function pinRefusal({ core, run }: RequestContext, offer: Offer): Refusal | null {
+export function coinRefusal({ core, run }: RequestContext, offer: Offer): Refusal | null {
   const { withdrawal, approval, account, slot, txParams, evidence = [] } = offer;
   const exclusion = pinExclusionOf(account.network);
   if (exclusion === null) return null;
@@ -159,7 +159,7 @@ export function clearBytes(context: RequestContext, next: NextAttempt): ClearedB
   const { policy } = context.core;
   const unlike =
     approval !== null && attempt === 1 ? policy.unlike(approval, withdrawal.job) : null;
-  const unpinned = unlike ?? pinRefusal(context, next);
+  const unpinned = unlike ?? coinRefusal(context, next);
   if (unpinned !== null) return unpinned;
   const place = { account: next.account.account, slot };
   const unsigned = bytesOf(withdrawal, place, approval, txParams);

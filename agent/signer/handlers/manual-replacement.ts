@@ -14,7 +14,7 @@ import { attemptsMax } from "../../../protocol/payloads.ts";
 import type { ReplacementPlan, ReplacementWish } from "../../socket/verbs.ts";
 import type { Account } from "../state/accounts.ts";
 import { type Attempt, isCancelling, isOver, type Withdrawal } from "../state/withdrawal.ts";
-import { closedGate, pausedBy, type RequestContext } from "./context.ts";
+import { closedGate, pauseRefusal, type RequestContext } from "./context.ts";
 import { cannotOrder, orderReplacement } from "./expiry-exclusion.ts";
 import {
   clearBytes,
@@ -153,7 +153,7 @@ function find(
   // A withdrawal that a recovered ledger keeps may be called ended before policy has judged it.
   const isUnjudged = core.policy.approval(transactionId) === undefined;
   if ((isQuarantined || isUnjudged) && !isCancel) return refuse("WITHDRAWAL_HELD", withdrawal.code);
-  const paused = isCancel ? null : pausedBy(context);
+  const paused = isCancel ? null : pauseRefusal(context);
   if (paused !== null) return paused;
   const account = core.accounts.find(withdrawal.job.network, withdrawal.account);
   invariant(account !== undefined, "an assigned slot has its account");

@@ -5,11 +5,11 @@
  */
 import { type Refusal, refuse } from "../../../base/fault.ts";
 import { type Recovery, recoveryWithdrawalsMax } from "../../../protocol/recovery.ts";
-import type { Order } from "../state/recovered-terms.ts";
+import type { RecoveryOrder } from "../state/recovered-terms.ts";
 
 /** The sources of a plan that an operator saw: an order and the chains' own counts. */
 export interface RecoveryPlanSource {
-  readonly order: Order;
+  readonly order: RecoveryOrder;
   readonly counts: ReadonlyMap<string, string>; // network → final transactions, as nodes agree
   readonly uncounted: ReadonlySet<string>; // networks that the operator recovers without a count
   readonly bothRestored: boolean;
@@ -22,11 +22,11 @@ export interface RecoveryPlanSource {
  */
 export class Orders {
   readonly #parts = new Map<number, Recovery>();
-  #whole: Order | null = null;
+  #whole: RecoveryOrder | null = null;
   #shown: RecoveryPlanSource | null = null;
 
   /** The newest complete order; null before the first. */
-  get whole(): Order | null {
+  get whole(): RecoveryOrder | null {
     return this.#whole;
   }
 

@@ -19,7 +19,7 @@ export function isRecalled(
 }
 
 /** The refusal of a recalled withdrawal. */
-export function recalledBody(transactionId: string): Extract<RecordBody, { kind: "REFUSED" }> {
+export function recallRefusal(transactionId: string): Extract<RecordBody, { kind: "REFUSED" }> {
   return { kind: "REFUSED", transactionId, by: "shop", approver: "", code: "SHOP_CANCELLED" };
 }
 
@@ -35,6 +35,6 @@ export function refuseRecalled(context: RequestContext): readonly string[] {
     if (withdrawal === undefined || isHeldByRecovery(withdrawal)) return false;
     return isRecalled(context, withdrawal.job) && nextState(withdrawal.state, "refused") !== null;
   });
-  if (refused.length > 0) context.commit(refused.map(recalledBody));
+  if (refused.length > 0) context.commit(refused.map(recallRefusal));
   return refused;
 }

@@ -20,7 +20,7 @@ import {
   isOver,
   type Withdrawal,
 } from "../state/withdrawal.ts";
-import { closedGate, pausedBy, type RequestContext } from "./context.ts";
+import { closedGate, pauseRefusal, type RequestContext } from "./context.ts";
 import { prepareNext, stillAlive } from "./expiry-exclusion.ts";
 import { type PreparedAttempt, recordedAttempt, recordIntent } from "./intent.ts";
 
@@ -51,8 +51,8 @@ export const replaceGuards: readonly Guard<ReplacementRequest, PreparedAttempt>[
   ["over", ({ one }) => isOver(one), ({ one }) => refuse("WITHDRAWAL_CLOSED", one.state)],
   [
     "paused",
-    ({ context, isCancel }) => !isCancel && pausedBy(context) !== null,
-    ({ context }) => pausedBy(context) as Refusal,
+    ({ context, isCancel }) => !isCancel && pauseRefusal(context) !== null,
+    ({ context }) => pauseRefusal(context) as Refusal,
   ],
   [
     "cancelled since",

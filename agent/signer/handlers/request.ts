@@ -12,7 +12,7 @@ import { unsignedEnds } from "../state/machine.ts";
 import { isUnjudged } from "../state/withdrawal.ts";
 import type { RequestContext } from "./context.ts";
 import { decisionBody } from "./decide.ts";
-import { isRecalled, recalledBody } from "./recall.ts";
+import { isRecalled, recallRefusal } from "./recall.ts";
 import { judgeKept } from "./restored-slots.ts";
 import { refusedBodies, sweepOf } from "./top-up.ts";
 
@@ -78,7 +78,7 @@ function decide(context: RequestContext, job: Job, requestedAt: number): RecordB
   if (context.core.isOfRecovery(job)) return { kind: "HELD", transactionId, code: "RECOVERY_HOLD" };
   if (!mayRenew(context, job))
     return { kind: "REFUSED", transactionId, by: "policy", approver: "", code: "JOB_RENEWAL" };
-  if (isRecalled(context, job)) return recalledBody(transactionId);
+  if (isRecalled(context, job)) return recallRefusal(transactionId);
   const judged = decisionBody(
     transactionId,
     context.core.policy.judge(job, requestedAt, context.nowMs),

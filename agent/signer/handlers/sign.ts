@@ -13,7 +13,7 @@ import { isFinal, nextState } from "../state/machine.ts";
 import type { Withdrawal } from "../state/withdrawal.ts";
 import { beginsAgain, begunAccount } from "./adopt.ts";
 import { unclearedRefusal } from "./cleared.ts";
-import { closedGate, countKey, pausedBy, type RequestContext } from "./context.ts";
+import { closedGate, countKey, pauseRefusal, type RequestContext } from "./context.ts";
 import { checkOffer } from "./expiry-exclusion.ts";
 import { stoppedOn } from "./foreign.ts";
 import { type PreparedAttempt, recordedAttempt, recordIntent } from "./intent.ts";
@@ -37,7 +37,7 @@ export function prepareSign(
   if (withdrawal.state === "quarantined") return refuse("WITHDRAWAL_HELD", withdrawal.code);
   const first = withdrawal.attempts[0];
   if (first !== undefined && first.txHash !== "") return { ok: true, work: null };
-  const stopped = pausedBy(context) ?? stoppedOn(context, withdrawal.job);
+  const stopped = pauseRefusal(context) ?? stoppedOn(context, withdrawal.job);
   if (stopped !== null) return stopped;
   if (first !== undefined)
     return waitingBelow(core, placeOf(withdrawal)) ?? recordedAttempt(context, withdrawal, first);
@@ -94,7 +94,7 @@ export function prepareAssigned(
 ): readonly { readonly transactionId: string; readonly prepared: PreparedAttempt }[] {
   if (
     context.core.book.count("intent") === 0 ||
-    (closedGate(context) ?? pausedBy(context)) !== null
+    (closedGate(context) ?? pauseRefusal(context)) !== null
   )
     return [];
   const assigned = [...context.core.book.open()]

@@ -8,7 +8,7 @@ import type { AccountView, CourierView } from "../../socket/verbs.ts";
 import type { Core } from "../state/core.ts";
 
 /** Returns an account on a configured chain with its next slot; the hot wallet by default. */
-export function accountOn(
+export function accountOnNetwork(
   { accounts }: Pick<Core, "accounts">,
   configured: ConfiguredChain | undefined,
   chain: string,

@@ -11,7 +11,7 @@ import type { Ledger } from "../../ledger/ledger.ts";
 import type { WithdrawalStep } from "../../socket/verbs.ts";
 import {
   closedGate,
-  pausedBy,
+  pauseRefusal,
   type Reply,
   type RequestContext,
   type SignerRun,
@@ -159,7 +159,7 @@ function stoppedFor(
   { attempt }: SignWork,
   withdrawal: Withdrawal | undefined,
 ): Refusal | null {
-  const everywhere = pausedBy(options);
+  const everywhere = pauseRefusal(options);
   if (everywhere !== null || attempt > 1 || withdrawal === undefined) return everywhere;
   return stoppedOn(options, withdrawal.job);
 }

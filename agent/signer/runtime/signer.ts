@@ -42,7 +42,7 @@ import { stopCode } from "../state/stops.ts";
 import { courierViewOf } from "../state/view.ts";
 import type { Withdrawal } from "../state/withdrawal.ts";
 import type { Vault } from "../vault/vault.ts";
-import { accountOn } from "./accounts.ts";
+import { accountOnNetwork } from "./accounts.ts";
 import { type Log, logRecord } from "./log.ts";
 import { Signatures } from "./signatures.ts";
 import type { StopMark } from "./stop-mark.ts";
@@ -397,7 +397,7 @@ export class Signer {
 
   /** Returns an account on a chain with its next slot; the hot wallet by default. */
   viewOn(chain: string, address?: string): AccountView {
-    return accountOn(this.core, this.chain(chain), chain, {
+    return accountOnNetwork(this.core, this.chain(chain), chain, {
       address,
       hotWalletOn: (network) => this.#accountOn(network),
     });

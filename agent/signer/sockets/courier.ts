@@ -40,7 +40,7 @@ import {
 import { courierActs, tellCourier } from "../runtime/courier-acts.ts";
 import type { Signer } from "../runtime/signer.ts";
 import { limitsInForce } from "../state/in-force.ts";
-import { states } from "../state/machine.ts";
+import { allStates } from "../state/machine.ts";
 import { isOver } from "../state/withdrawal.ts";
 import { carryOut, eachVerb, type Outcome, type Verb, verbOf } from "./answers.ts";
 
@@ -64,7 +64,7 @@ function summaryOf(signer: Signer, source: SummarySource, courierDigest: string)
   const { core, ledger, run } = signer;
   const { nowMs } = signer.context();
   const counts: Partial<Record<WithdrawalState, number>> = {};
-  for (const state of states) if (state !== "requested") counts[state] = core.book.count(state);
+  for (const state of allStates) if (state !== "requested") counts[state] = core.book.count(state);
   const oldest: Partial<Record<WithdrawalState, number>> = {};
   for (const withdrawal of core.book.open()) {
     const { state, changedAt } = withdrawal;

@@ -52,7 +52,7 @@ import { canonicalAddress } from "../state/content.ts";
 import { approvalDigestOf, confirmationOf } from "../state/digest.ts";
 import { limitsInForce, nodesOfGateway, regardConfig } from "../state/in-force.ts";
 import { aheadOfBlocksMs } from "../state/ledger-time.ts";
-import { isFinal, states } from "../state/machine.ts";
+import { allStates, isFinal } from "../state/machine.ts";
 import { outOfReachCode } from "../state/out-of-reach.ts";
 import { outgoingLike, outgoingWithoutOrder } from "../state/outgoing-transactions.ts";
 import { courierViewOf, unitsOf } from "../state/view.ts";
@@ -327,7 +327,7 @@ function statusOf(signer: Signer, environment: Environment): SignerStatus {
   const { agent, ledgerEpoch, wallet } = core.paired;
   const canonical = canonicalLimits(core.policy.rules);
   const counts: Partial<Record<WithdrawalState, number>> = {};
-  for (const state of states) if (state !== "requested") counts[state] = core.book.count(state);
+  for (const state of allStates) if (state !== "requested") counts[state] = core.book.count(state);
   return {
     agent,
     ledgerEpoch,

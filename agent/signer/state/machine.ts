@@ -95,7 +95,7 @@ const machine: Readonly<Record<State, Row>> = {
 /** Ends without a signature. */
 export const unsignedEnds: ReadonlySet<State> = new Set(["refused", "expired"]);
 /** Ends. */
-export const ended: ReadonlySet<State> = new Set([
+export const endedStates: ReadonlySet<State> = new Set([
   ...unsignedEnds,
   "paid",
   "reverted",
@@ -115,7 +115,7 @@ const assigned: ReadonlySet<State> = new Set([
 ]);
 
 /** Every state in the order of the table. */
-export const states = Object.keys(machine) as readonly State[];
+export const allStates = Object.keys(machine) as readonly State[];
 
 /** Returns the state after a step, or null if the step must not happen there. */
 export function nextState(state: State, by: Step): State | null {
@@ -127,7 +127,7 @@ export function nextState(state: State, by: Step): State | null {
  * courier's statement.
  */
 export function isFinal(state: State): boolean {
-  return ended.has(state);
+  return endedStates.has(state);
 }
 
 /** True if the withdrawal has a slot and its fate is open. */

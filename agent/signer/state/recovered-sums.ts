@@ -14,7 +14,7 @@ import type { UnknownSumView } from "../../socket/recovery-plan.ts";
 import type { Limits } from "../policy/rules.ts";
 import { aboveWindow, largerOf, Sums, type SumsEntries } from "../policy/sums.ts";
 import { countAssigned, countedBeside, forgetAmounts, sumsEntries } from "./policy-state.ts";
-import type { Order } from "./recovered-terms.ts";
+import type { RecoveryOrder } from "./recovered-terms.ts";
 import { isOver, type Withdrawal } from "./withdrawal.ts";
 
 /** A withdrawal that the new ledger keeps, and how far the old ledger knew it. */
@@ -29,7 +29,7 @@ export interface KeptWithdrawal {
 export interface RecoveredSumsInput {
   readonly windows: SumsEntries; // the old ledger's windows
   readonly open: readonly Withdrawal[]; // the old ledger's open withdrawals
-  readonly order: Pick<Order, "order" | "spent" | "ended">;
+  readonly order: Pick<RecoveryOrder, "order" | "spent" | "ended">;
   readonly each: readonly KeptWithdrawal[];
   readonly nowMs: number; // ledger time
   readonly decimalOf: (limitGroup: string) => number | undefined;

@@ -6,12 +6,12 @@ import type { CoreSnapshot } from "./core.ts";
 import type { State } from "./machine.ts";
 
 /** A complete order. */
-export type Order = Omit<Recovery, "part" | "parts">;
+export type RecoveryOrder = Omit<Recovery, "part" | "parts">;
 
 /** The terms of one recovery. */
 export interface RecoveryInput {
   readonly old: CoreSnapshot;
-  readonly order: Order;
+  readonly order: RecoveryOrder;
   // network → the slot after the account's final transactions, as nodes agree
   readonly counts: ReadonlyMap<string, string>;
   // name of the chain whose nodes are asked for a network's count; null if they are not, or if the

@@ -12,7 +12,7 @@ import type { LedgerLine } from "../../socket/verbs.ts";
 import type { AmountStanding } from "../policy/window.ts";
 import { canonicalAddress } from "./content.ts";
 import {
-  ended,
+  endedStates,
   nextState,
   observedStep,
   type State,
@@ -119,7 +119,7 @@ export interface Confirmation {
  * confirmed by the gateway.
  */
 export function isOver({ state, isEnded }: Pick<Withdrawal, "state" | "isEnded">): boolean {
-  return unsignedEnds.has(state) || (isEnded && ended.has(state));
+  return unsignedEnds.has(state) || (isEnded && endedStates.has(state));
 }
 
 /**
@@ -214,7 +214,7 @@ export function endsUnpaid(withdrawal: Pick<Withdrawal, "state" | "job" | "attem
  */
 export function isInNoBlock(withdrawal: Pick<Withdrawal, "state" | "isEnded">): boolean {
   const { state } = withdrawal;
-  return unpaidEnds.has(state) || (ended.has(state) && !isOver(withdrawal));
+  return unpaidEnds.has(state) || (endedStates.has(state) && !isOver(withdrawal));
 }
 
 /** A withdrawal as the ledger records it. Only `apply` and its siblings change it. */
@@ -439,7 +439,7 @@ function sayVoid(withdrawal: Withdrawal, attempt: number, by: "gateway" | "couri
  */
 function refute(withdrawal: Withdrawal): void {
   const { observed, attempts, isEnded, state } = withdrawal;
-  if (isEnded || observed?.stage !== "final" || !ended.has(state)) return;
+  if (isEnded || observed?.stage !== "final" || !endedStates.has(state)) return;
   if (!attempts.some(({ txHash, voidBy }) => txHash === observed.txHash && voidBy === "both"))
     return;
   withdrawal.state = withdrawal.wasQuarantined === true ? "quarantined" : "released";

@@ -15,7 +15,7 @@ import type { LedgerRecord } from "../../ledger/records.ts";
 import type { Row } from "../../ledger/sorted-file.ts";
 import { contentOf } from "./content.ts";
 import { Fifo } from "./fifo.ts";
-import { isFinal, type State, states } from "./machine.ts";
+import { allStates, isFinal, type State } from "./machine.ts";
 import {
   applyRecord,
   applyRelease,
@@ -105,7 +105,7 @@ export class Book {
   readonly #past: ArchiveLookup;
   /** Closed since the newest checkpoint. */
   readonly #closed = new Map<string, EndedContent>();
-  readonly #counts = new Map<State, number>(states.map((state) => [state, 0]));
+  readonly #counts = new Map<State, number>(allStates.map((state) => [state, 0]));
   /** SIGNED records that no acknowledgement covers yet, in ledger order. */
   readonly #unreleased: Fifo<GatedAttempt>;
   /** Unacknowledged ends, in ledger order. */

@@ -4,7 +4,7 @@
  * most 4 KiB of output read. Reasons of failure name neither address nor arguments.
  */
 import { spawn } from "node:child_process";
-import { createOutgoing } from "../../outgoing/exchange.ts";
+import { createOutgoingClient } from "../../outgoing/exchange.ts";
 import type { AlertDelivery } from "./alert-queue.ts";
 
 export type Target =
@@ -88,7 +88,7 @@ function killGroup(pid: number | undefined): void {
 /** Only the status of the answer counts. The body can have any length and stays unread. */
 function post(url: string, body: string, timeoutMs: number): Promise<string> {
   const { origin, pathname, search, username, password } = new URL(url);
-  const outgoing = createOutgoing({ origin, connectionsMax: 1, idleMs: 0 });
+  const outgoing = createOutgoingClient({ origin, connectionsMax: 1, idleMs: 0 });
   const login = `${decodeURIComponent(username)}:${decodeURIComponent(password)}`;
   const headers: Record<string, string> =
     login === ":"

@@ -84,7 +84,7 @@ export const faultMutants: readonly Mutant[] = [
   {
     name: "claimed-end-never-endable",
     file: "agent/signer/state/withdrawal.ts",
-    find: "return unpaidEnds.has(state) || (ended.has(state) && !isOver(withdrawal));",
+    find: "return unpaidEnds.has(state) || (endedStates.has(state) && !isOver(withdrawal));",
     replace: "return unpaidEnds.has(state);",
     invariant:
       "A payment whose coin no chain has waits for good after a made-up end (nothing waits for good).",

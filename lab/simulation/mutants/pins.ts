@@ -27,8 +27,8 @@ export const pinMutants: readonly Mutant[] = [
   {
     name: "first-attempt-on-a-stopped-network",
     file: "agent/signer/handlers/sign.ts",
-    find: "  const stopped = pausedBy(context) ?? stoppedOn(context, withdrawal.job);",
-    replace: "  const stopped = pausedBy(context);",
+    find: "  const stopped = pauseRefusal(context) ?? stoppedOn(context, withdrawal.job);",
+    replace: "  const stopped = pauseRefusal(context);",
     invariant:
       "Somebody else empties the wallet, and the agent goes on signing first payments there (records).",
     when: ({ rates }) => rates.foreignOutgoing > 0,

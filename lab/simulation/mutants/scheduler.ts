@@ -66,7 +66,7 @@ export const schedulerMutants: readonly Mutant[] = [
   {
     name: "consumed-means-lost",
     file: sending,
-    find: '    out.push({ kind: "look", ...namesOfAccount(item.account), wanted: [lookFor(item)] });',
+    find: '    out.push({ kind: "look", ...namesOfAccount(item.account), wanted: [attemptsToLookFor(item)] });',
     replace: '    item.chainOutcome = { outcome: "conflicted", txHash: attempt.txHash, block: 0 };',
     invariant:
       "A node's words about a nonce end the withdrawal as lost, though the chain pays it (truth).",

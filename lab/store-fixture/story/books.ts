@@ -1,7 +1,7 @@
 /**
  * Nights in which the books are closed: beginnings, money from outside, a difference and a note.
  */
-import { takeIn } from "../../../gateway/books/taking-in.ts";
+import { acceptDifference } from "../../../gateway/books/taking-in.ts";
 import type { FixtureAgent } from "../agent.ts";
 import { networks } from "../setting.ts";
 import type { Shop, Story } from "../story.ts";
@@ -29,7 +29,7 @@ export async function playBooks(story: Story, shop: Shop, agent: FixtureAgent): 
   const amount = await story.difference(hot, "eth");
   const taken = { network: networks.ethereum, address: hot, currency: "eth", decimal: 18, amount };
   fine(
-    takeIn(world.store, {
+    acceptDifference(world.store, {
       ...taken,
       operator: "Nora",
       reason: "a test of the wallet's owner",

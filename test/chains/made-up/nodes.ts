@@ -2,14 +2,14 @@
  * The made-up family's nodes. Heads, finality, prices, offers and the check are the engine's; the
  * family brings its wire, questions and refusals. Its chain knows no accounts.
  */
-import { good } from "../../../base/result.ts";
+import { goodResult } from "../../../base/result.ts";
 import type {
   BlockId,
   IndependentReading,
   SenderNodes,
   WatcherNodes,
 } from "../../../chains/nodes.ts";
-import { broadcastTo, taken } from "../../../chains/providers/broadcasts.ts";
+import { broadcastTo, takenReply } from "../../../chains/providers/broadcasts.ts";
 import { createChainBlocks, graceMs, idOf } from "../../../chains/providers/chain-blocks.ts";
 import { createPrice, middleOf } from "../../../chains/providers/market.ts";
 import { examineNode, type NodeExamination } from "../../../chains/providers/node-check.ts";
@@ -70,7 +70,7 @@ function sender(options: Opened): SenderNodes {
         refusals,
         hand: async (node) => {
           const { ok, text } = await pool.hand(node, { path: "/offer", body: raw, isWrite: true });
-          return ok ? taken : { kind: "refused", words: text, status: 400 };
+          return ok ? takenReply : { kind: "refused", words: text, status: 400 };
         },
       }),
   };
@@ -88,8 +88,8 @@ function watcher(options: Opened): WatcherNodes {
     block: async (number) => ({ ...(await block(number)), content: null }),
     timestamp: async (number) => Math.floor((await block(number)).timestampMs / 1000),
     balance: async () => 0n,
-    balances: async (questions) => questions.map(() => good(0n)),
-    wereUsed: async (accounts) => accounts.map(() => good(false)),
+    balances: async (questions) => questions.map(() => goodResult(0n)),
+    wereUsed: async (accounts) => accounts.map(() => goodResult(false)),
     decimals: async () => 0n,
     payments: async () => ({ found: [], unread: [] }),
     outgoing: async () => ({ found: [], unread: [] }),
