@@ -94,7 +94,10 @@ function firstOf(
   return chosen(network, owed, pool, paid, (size) => feeAt(satPerKvB, size), isSplit);
 }
 
-/** As `first`, and with small coins beside those that the payment needs, while `merging` allows. */
+/**
+ * As `firstOffer`, and with small coins beside those that the payment needs, while `mergingFees`
+ * allow.
+ */
 export function firstMerging(
   network: UtxoNetwork,
   market: CoinMarket,

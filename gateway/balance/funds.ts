@@ -106,7 +106,7 @@ export function reservedAmountsOf(
 
 /**
  * Funds in one currency; null until the watcher has read the account. Must run inside the
- * transaction that reserves. `reserved`: `reservedBy` the agent on the currency's network.
+ * transaction that reserves. `reserved`: `reservedAmountsOf` the agent on the currency's network.
  */
 export function fundsOf(
   database: Database,

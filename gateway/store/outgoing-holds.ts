@@ -79,7 +79,7 @@ export function forgetSeenOutgoingBefore(
   );
 }
 
-/** True if there is one that `forgetSeenBefore` would forget. */
+/** True if there is one that `forgetSeenOutgoingBefore` would forget. */
 export function hasSeenBefore(database: Database, network: string, beforeMs: number): boolean {
   const sql = "SELECT 1 FROM unexplained WHERE final = 0 AND network = ? AND firstAt < ? LIMIT 1";
   return database.get(sql, network, beforeMs) !== undefined;

@@ -1,4 +1,4 @@
-/** Rows of the table of transactions by their kind: fields, absence, and rows that no code writes. */
+/** Rows of the table of transactions by kind: fields, absence, rows that no code writes. */
 import { expect, it } from "vitest";
 import { recordOf } from "../../gateway/answer/record.ts";
 import type { TransactionColumns } from "../../gateway/store/rows.ts";
