@@ -207,8 +207,8 @@ describe("a name with several addresses", () => {
   const script = `
     const dns = require("node:dns");
     dns.lookup = (host, options, found) => found(null, [{ address: "::1", family: 6 }, { address: "127.0.0.1", family: 4 }]);
-    import(process.argv[1]).then(({ createOutgoing }) => {
-      const outgoing = createOutgoing({ origin: "http://node.example:" + process.argv[2], connectionsMax: 1, idleMs: 0 });
+    import(process.argv[1]).then(({ createOutgoingClient }) => {
+      const outgoing = createOutgoingClient({ origin: "http://node.example:" + process.argv[2], connectionsMax: 1, idleMs: 0 });
       const request = { method: "GET", path: "/", bytesMax: 100, timeoutMs: 5000 };
       outgoing.send(request, ({ ok, status, why }) => { console.log(ok ? status : why); outgoing.close(); });
     });`;

@@ -129,7 +129,7 @@ const rows: readonly (readonly [file: string, opens: string, test: string, title
  * parts.
  */
 const opening =
-  /import \{[^}]*\b(?:connect|createConnection)\b[^}]*\} from "node:(?:net|tls)"|\b(?:createServer|fetch|fastify|createOutgoing|createSocketClient|listenLines|serveMetrics|openTunnel)(?:<[^>()]*>)?\(|\bnew (?:WebSocket|WebSocketServer|Pool|Resolver|Server|Socket)\(|\.listen\(|from "node:(?:http|https|http2|dgram|dns)"/;
+  /import \{[^}]*\b(?:connect|createConnection)\b[^}]*\} from "node:(?:net|tls)"|\b(?:createServer|fetch|fastify|createOutgoingClient|createSocketClient|listenLines|serveMetrics|openTunnel)(?:<[^>()]*>)?\(|\bnew (?:WebSocket|WebSocketServer|Pool|Resolver|Server|Socket)\(|\.listen\(|from "node:(?:http|https|http2|dgram|dns)"/;
 const product = ["agent", "base", "chains", "cli", "clients", "examples", "gateway", "protocol"];
 /** A type is no connection, and a comment neither. */
 const code = (text: string): string =>
