@@ -122,7 +122,7 @@ function modeOf(row: TransferRow): string {
   return row.operation === "withdraw" ? row.mode : "";
 }
 
-/** What was received, in the currency's own decimals; "" if it is no longer served. */
+/** The received amount, in the currency's own decimals; "" if it is no longer served. */
 function receivedOf(
   { currency, receivedUnits }: TransactionRow,
   { currencies }: RecordContext["config"],

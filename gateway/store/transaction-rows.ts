@@ -1,16 +1,14 @@
 /**
  * Rows of the table `transactions` by their operation: each kind has the fields that it can have,
- * under names that say what they are there, and what is absent is null. Nothing outside this folder
- * reads a column of the table that has another meaning in another row. Pure.
+ * under names that say what they are there. An amount and a receiver that nobody named are null.
+ * Pure.
  */
 import type {
   DepositRow,
-  RecordRow,
   SweepRow,
   TopUpRow,
   TransactionColumns,
   TransactionRow,
-  TransferRow,
   WithdrawalRow,
 } from "./rows.ts";
 
@@ -127,16 +125,6 @@ export function rowOf(columns: TransactionColumns): TransactionRow {
     case "topup":
       return internalOf(columns, operation) as SweepRow | TopUpRow;
   }
-}
-
-/** True for what an agent signs. */
-export function isTransfer(row: TransactionRow): row is TransferRow {
-  return row.operation !== "deposit";
-}
-
-/** True for what a shop sees as a record. */
-export function isRecord(row: TransactionRow): row is RecordRow {
-  return row.operation === "deposit" || row.operation === "withdraw";
 }
 
 /** The row of columns that were found. */
