@@ -4,7 +4,13 @@ import { recordOf } from "../../gateway/answer/record.ts";
 import type { TransactionColumns } from "../../gateway/store/rows.ts";
 import { rowOf } from "../../gateway/store/transaction-rows.ts";
 import { appendJob } from "../../gateway/withdrawals/jobs.ts";
-import { gatewayDatabase, insertTransaction, transferRow } from "../../lab/kit/gateway-database.ts";
+import {
+  gatewayDatabase,
+  insertTransaction,
+  pairAgent,
+  readAgent,
+  transferRow,
+} from "../../lab/kit/gateway-database.ts";
 
 const columns: TransactionColumns = {
   ...{ id: "1", merchant: "m1", orderId: "o", contentHash: "00", currency: "eth", tag: "7" },
@@ -47,10 +53,16 @@ it("an open record on a network that no family has any more is shown whole", () 
 it("a withdrawal without a mode makes no job, and one with a mode does", () => {
   const db = gatewayDatabase();
   try {
-    const agent = { id: "a", merchant: "m1", wallet: "w", ledgerEpoch: 1, jobSequence: 0 } as never;
-    const row = insertTransaction(db.store, { ...withdrawal, mode: "" });
-    expect(() => appendJob(db.store.database, agent, transferRow(row))).toThrow("with a mode");
+    const agent = readAgent(db.store, pairAgent(db.store).id);
+    const order = { ...withdrawal, network: "eip155:31337", amount: "1", tag: "" };
+    const make = (id: string, mode: "" | "manual") => {
+      const row = insertTransaction(db.store, { ...order, id, orderId: id, mode });
+      return appendJob(db.store.database, agent, transferRow(row));
+    };
+    expect(() => make("1".repeat(32), "")).toThrow("with a mode");
     expect(db.store.database.all("SELECT * FROM jobs")).toEqual([]);
+    expect(make("2".repeat(32), "manual")).toMatchObject({ sequence: 1 });
+    expect(db.store.database.all("SELECT sequence FROM jobs")).toEqual([{ sequence: 1 }]);
   } finally {
     db.remove();
   }
