@@ -9,7 +9,7 @@ import { formatAmount } from "../../protocol/amount.ts";
 import type { GatewayConfig } from "../config/config.ts";
 import type { FiatSums, Quote } from "../config/fiat.ts";
 import { movedCode } from "../store/moved-payments.ts";
-import type { DepositRow, TransactionRow, TransferRow } from "../store/rows.ts";
+import type { DepositRow, SweepRow, TopUpRow, TransactionRow, TransferRow } from "../store/rows.ts";
 import { type AsideKeeper, putAside, runGuarded } from "../store/set-aside.ts";
 
 /**
@@ -106,8 +106,15 @@ function shopFields(row: TransactionRow) {
       return row;
     case "sweep":
     case "topup":
-      return { metadata: row.placeText, callbackStatus: 3, renews: "", refundOf: "", value: "" };
+      return { metadata: metadataOf(row), callbackStatus: 3, renews: "", refundOf: "", value: "" };
   }
+}
+
+/** The place of the deposit address of a sweep or a top-up, as JSON. */
+function metadataOf(row: SweepRow | TopUpRow): string {
+  const { addressIndex: depositIndex } = row;
+  const depositNext = row.operation === "sweep" ? row.nextSlot : "";
+  return JSON.stringify(depositNext === "" ? { depositIndex } : { depositIndex, depositNext });
 }
 
 /** The interface's two addresses of a record. */

@@ -89,7 +89,7 @@ function reservedOf(
   }
   for (const row of listEndedAfter(database, account, currency.network, block)) {
     // A withdrawal that failed on chain has spent only its fee, unless it moved another amount.
-    const amountUnits = BigInt(row.sentUnits ?? (row.status === 2 ? 0 : row.amountUnits));
+    const amountUnits = BigInt(row.sentUnits ?? (row.status === 2 ? 0 : row.units));
     units += promisedOf(currency, paired, { name: promiseName(row), amountUnits, withdrawals: 1 });
   }
   return units;

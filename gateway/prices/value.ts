@@ -6,7 +6,7 @@ import { formatAmount } from "../../protocol/amount.ts";
 import type { GatewayCurrency } from "../config/config.ts";
 import { fiatDecimal, fiats } from "../config/fiat.ts";
 import type { Prices } from "../service.ts";
-import type { TransactionColumns } from "../store/rows.ts";
+import type { Completion } from "../store/transactions.ts";
 import { priceDecimal } from "./decimal.ts";
 
 /**
@@ -14,7 +14,7 @@ import { priceDecimal } from "./decimal.ts";
  * currency that is no longer configured.
  */
 export function fiatValueOf(
-  row: Pick<TransactionColumns, "operation" | "currency" | "amountUnits" | "amountReceivedUnits">,
+  row: Pick<Completion, "currency" | "movedUnits">,
   {
     currencies,
     prices,
@@ -22,7 +22,7 @@ export function fiatValueOf(
 ): string {
   const currency = Object.hasOwn(currencies, row.currency) ? currencies[row.currency] : undefined;
   if (currency === undefined) return "";
-  const units = BigInt(row.operation === "deposit" ? row.amountReceivedUnits : row.amountUnits);
+  const units = BigInt(row.movedUnits);
   const divisor = 10n ** BigInt(currency.decimal + priceDecimal - fiatDecimal);
   const known = fiats.flatMap((fiat) => {
     const price = prices.of(currency, fiat);

@@ -23,8 +23,7 @@ import {
 } from "../store/jobs.ts";
 import type { AgentRow, TransferRow } from "../store/rows.ts";
 import type { Database } from "../store/store.ts";
-import { writePlace } from "../store/sweeps.ts";
-import { readTransfer } from "../store/transactions.ts";
+import { ordinalOf, readTransfer } from "../store/transactions.ts";
 import { insertOutgoing, replaceWithdrawal } from "../store/withdrawals.ts";
 import { contentHashOfJob } from "../withdrawals/withdrawals.ts";
 
@@ -179,9 +178,12 @@ function restoreJob(database: Database, agent: AgentRow, job: Job, nowMs: number
     expiresAt,
   };
   if (isInternal(mode)) {
-    const placeText =
-      job.depositIndex === undefined ? "" : writePlace(job.depositIndex, job.depositNext);
-    insertOutgoing(database, { ...transfer, operation: mode, receiver, placeText });
+    const { depositIndex: addressIndex, depositNext: nextSlot = "" } = job;
+    if (addressIndex === undefined) return `${id} names no index of its deposit address`;
+    const internal = { ...transfer, receiver, addressIndex };
+    if (mode === "topup") insertOutgoing(database, { ...internal, operation: mode });
+    else if (ordinalOf(transfer) === null) return `${orderId} is not the order of a sweep`;
+    else insertOutgoing(database, { ...internal, operation: mode, nextSlot });
   } else
     insertOutgoing(database, {
       ...transfer,
@@ -208,7 +210,7 @@ function replaceContent(
 ): void {
   const { mode, currency, network, amount, tag, expiresAt } = job;
   replaceWithdrawal(database, row.id, {
-    mode: isInternal(mode) ? "" : mode,
+    mode: isInternal(mode) ? null : mode,
     contentHash: contentHashOfJob(job),
     currency,
     network,

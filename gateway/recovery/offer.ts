@@ -148,7 +148,7 @@ function withdrawalOf(
   return {
     job: row.text,
     signature: sign(row.text),
-    address: row.receiverAddress,
+    address: row.receiver ?? "",
     account: first.account,
     slot: first.slot,
     attempts: signed.map(attemptOf),
@@ -234,11 +234,11 @@ function spentOf(database: Database, agent: AgentRow, nowMs: number): readonly R
   }
   const sums = new Map<string, { units: bigint; feesUnits: bigint }>();
   for (const row of dearest.values()) {
-    const { amountUnits, feeMax } = row;
+    const { units, feeMax } = row;
     const currency = limitGroupNameOf(row);
     const sum = sums.get(currency) ?? { units: 0n, feesUnits: 0n };
     sums.set(currency, {
-      units: sum.units + BigInt(amountUnits),
+      units: sum.units + BigInt(units),
       feesUnits: sum.feesUnits + BigInt(feeMax),
     });
   }

@@ -42,8 +42,8 @@ export interface AddressStateRow {
  */
 export const lookMs = 15 * 60_000;
 
-export const issuedColumns = "d.rowid AS place, d.address, d.transactionId, d.agent, t.merchant";
-const issued = `SELECT ${issuedColumns} FROM depositAddresses d CROSS JOIN transactions t ON t.id = d.transactionId`;
+export const issuedColumns = "d.rowid AS place, d.address, d.transactionId, d.agent, r.merchant";
+const issued = `SELECT ${issuedColumns} FROM depositAddresses d CROSS JOIN deposits r ON r.id = d.transactionId`;
 
 export function readAddressState(
   database: Database,
@@ -224,9 +224,9 @@ export function listNeverCompared(
 ): readonly IssuedAddress[] {
   return database.all<IssuedAddress>(
     `SELECT place, address, transactionId, agent, merchant FROM (
-       SELECT ${issuedColumns}, row_number() OVER (PARTITION BY t.merchant ORDER BY d.rowid) AS turn
-       FROM depositAddresses d CROSS JOIN transactions t ON t.id = d.transactionId
-       WHERE d.rowid > ? AND d.rowid <= ? AND substr(t.network, 1, ?) = ?
+       SELECT ${issuedColumns}, row_number() OVER (PARTITION BY r.merchant ORDER BY d.rowid) AS turn
+       FROM depositAddresses d CROSS JOIN deposits r ON r.id = d.transactionId
+       WHERE d.rowid > ? AND d.rowid <= ? AND substr(r.network, 1, ?) = ?
          AND NOT EXISTS (SELECT 1 FROM addressStates s WHERE s.network = ? AND s.address = d.address AND s.run = ''))
      WHERE turn <= ? ORDER BY place`,
     ...[after, after + window, start.length, start, network, mostEach],
@@ -252,8 +252,8 @@ export function listClaimed(
 ): readonly IssuedAddress[] {
   return database.all<IssuedAddress>(
     `SELECT place, address, transactionId, agent, merchant FROM (
-       SELECT ${issuedColumns}, p.block, row_number() OVER (PARTITION BY t.merchant ORDER BY p.block) AS turn
-       FROM payments p CROSS JOIN depositAddresses d ON d.address = p.address CROSS JOIN transactions t ON t.id = d.transactionId
+       SELECT ${issuedColumns}, p.block, row_number() OVER (PARTITION BY r.merchant ORDER BY p.block) AS turn
+       FROM payments p CROSS JOIN depositAddresses d ON d.address = p.address CROSS JOIN deposits r ON r.id = d.transactionId
        WHERE p.network = ? AND p.final = 0 AND p.logIndex < -1 AND p.block <= ?)
      WHERE turn <= ? ORDER BY block`,
     ...[network, block, mostEach],
@@ -269,7 +269,7 @@ export function listComparedBefore(
 ): readonly IssuedAddress[] {
   return database.all<IssuedAddress>(
     `SELECT ${issuedColumns} FROM addressStates s
-     CROSS JOIN depositAddresses d ON d.address = s.address CROSS JOIN transactions t ON t.id = d.transactionId
+     CROSS JOIN depositAddresses d ON d.address = s.address CROSS JOIN deposits r ON r.id = d.transactionId
      WHERE s.network = ? AND s.run = '' AND s.comparedAt < ? ORDER BY s.comparedAt LIMIT ?`,
     ...[network, before, most],
   );
@@ -284,8 +284,8 @@ export function listComparedBeforeIn(
 ): readonly IssuedAddress[] {
   return database.all<IssuedAddress>(
     `SELECT place, address, transactionId, agent, merchant FROM (
-       SELECT ${issuedColumns}, s.comparedAt, row_number() OVER (PARTITION BY t.merchant ORDER BY s.comparedAt) AS turn
-       FROM depositAddresses d CROSS JOIN transactions t ON t.id = d.transactionId
+       SELECT ${issuedColumns}, s.comparedAt, row_number() OVER (PARTITION BY r.merchant ORDER BY s.comparedAt) AS turn
+       FROM depositAddresses d CROSS JOIN deposits r ON r.id = d.transactionId
        CROSS JOIN addressStates s ON s.network = ? AND s.address = d.address AND s.run = ''
        WHERE d.rowid > ? AND d.rowid <= ? AND s.comparedAt < ?)
      WHERE turn <= ? ORDER BY comparedAt`,
@@ -307,10 +307,10 @@ export function listDueByAge(
   return database.all<IssuedAddress>(
     // The window of addresses comes first, so that one pass does not look at each address.
     `SELECT place, address, transactionId, agent, merchant FROM (
-       SELECT ${issuedColumns}, s.comparedAt, row_number() OVER (PARTITION BY t.merchant ORDER BY s.comparedAt) AS turn
-       FROM depositAddresses d CROSS JOIN transactions t ON t.id = d.transactionId
+       SELECT ${issuedColumns}, s.comparedAt, row_number() OVER (PARTITION BY r.merchant ORDER BY s.comparedAt) AS turn
+       FROM depositAddresses d CROSS JOIN deposits r ON r.id = d.transactionId
        CROSS JOIN addressStates s ON s.network = ? AND s.address = d.address AND s.run = ''
-       WHERE d.rowid > ? AND d.rowid <= ? AND abs(? - s.comparedAt) >= max(?, (s.comparedAt - t.createdAt) / 2))
+       WHERE d.rowid > ? AND d.rowid <= ? AND abs(? - s.comparedAt) >= max(?, (s.comparedAt - r.createdAt) / 2))
      WHERE turn <= ? ORDER BY comparedAt`,
     ...[network, after, after + window, time.nowMs, time.leastMs, mostEach],
   );
@@ -348,10 +348,9 @@ export function explainedUnits(
     feeUnits: string;
     brought: string | null;
   }>(
-    `SELECT s.amountUnits AS units, s.currency, s.status, s.feeUnits,
-       (SELECT u.amountUnits FROM transactions u INDEXED BY transactionsByOrder
-          WHERE u.merchant = s.merchant AND u.operation = 'topup' AND u.orderId = s.id AND u.status = 1) AS brought
-     FROM transactions s WHERE s.operation = 'sweep' AND s.depositAddress = ? AND s.network = ?`,
+    `SELECT t.units, t.currency, t.status, coalesce(t.feeUnits, '') AS feeUnits,
+       (SELECT o.units FROM topUps u CROSS JOIN transfers o ON o.id = u.id WHERE u.sweep = s.id AND o.status = 1) AS brought
+     FROM sweeps s CROSS JOIN transfers t ON t.id = s.id WHERE s.address = ? AND t.network = ?`,
     ...[address, network],
   );
   let units = paid.reduce((sum, row) => sum + BigInt(row.units), 0n);
@@ -374,9 +373,8 @@ export function isBeingSwept(
   address: string,
   block: number,
 ): boolean {
-  const sql = `SELECT 1 FROM transactions s LEFT JOIN transactions u
-      ON u.merchant = s.merchant AND u.operation = 'topup' AND u.orderId = s.id
-    WHERE s.operation = 'sweep' AND s.depositAddress = ? AND s.network = ?
-      AND (s.status = 0 OR s.finalBlock > ? OR u.status = 0 OR u.finalBlock > ?) LIMIT 1`;
+  const sql = `SELECT 1 FROM sweeps s CROSS JOIN transfers t ON t.id = s.id LEFT JOIN topUps u ON u.sweep = s.id
+      LEFT JOIN transfers o ON o.id = u.id
+    WHERE s.address = ? AND t.network = ? AND (t.status = 0 OR t.finalBlock > ? OR o.status = 0 OR o.finalBlock > ?) LIMIT 1`;
   return database.get(sql, address, network, block, block) !== undefined;
 }

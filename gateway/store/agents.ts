@@ -212,8 +212,8 @@ export type ListedAgent = AgentRow & {
 export function listAgentRows(database: Database): readonly ListedAgent[] {
   return database.all<ListedAgent>(
     `SELECT agents.*, merchants.name,
-       (SELECT count(*) FROM jobs JOIN transactions ON transactions.id = jobs.transactionId
-          WHERE jobs.agent = agents.id AND transactions.status = 0) AS open,
+       (SELECT count(*) FROM jobs JOIN transfers t ON t.id = jobs.transactionId
+          WHERE jobs.agent = agents.id AND t.status = 0) AS open,
        (SELECT detail FROM audit WHERE act = 'paired' AND subject = agents.id ORDER BY audit.id DESC LIMIT 1) AS paired
      FROM agents JOIN merchants ON merchants.id = agents.merchant ORDER BY unpairedAt IS NOT NULL, pairedAt DESC`,
   );

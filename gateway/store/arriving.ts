@@ -27,8 +27,8 @@ export function listOpen(
   { network, currency }: Pick<DepositRow, "network" | "currency">,
 ): readonly OpenRequest[] {
   return database.all(
-    `SELECT id, merchant, currency, network, depositAddress AS address, amountUnits AS units, toleranceUnits, expiresAt FROM transactions
-     WHERE operation = 'deposit' AND status = 0 AND network = ? AND currency = ? ORDER BY expiresAt, rowid`,
+    `SELECT id, merchant, currency, network, address, units, coalesce(toleranceUnits, '0') AS toleranceUnits, expiresAt FROM deposits
+     WHERE status = 0 AND network = ? AND currency = ? ORDER BY expiresAt, number`,
     ...[network, currency],
   );
 }

@@ -3,7 +3,7 @@
  * late: no block takes one, now or later. A row of `unknownCoins` marks each, as it does those
  * whose coin no node shows, so that an acknowledgement names the few without a look at all others.
  */
-import type { TransactionColumns } from "./rows.ts";
+import type { TransferRow } from "./rows.ts";
 import type { Database } from "./store.ts";
 
 /** The code of such a withdrawal, here and at its agent. */
@@ -20,9 +20,8 @@ export function markBelow(
   transactionId: string,
   nowMs: number,
 ): "new" | "known" | "over" {
-  const sql = "SELECT status FROM transactions WHERE id = ?";
-  if (database.get<Pick<TransactionColumns, "status">>(sql, transactionId)?.status !== 0)
-    return "over";
+  const sql = "SELECT status FROM transfers WHERE id = ?";
+  if (database.get<Pick<TransferRow, "status">>(sql, transactionId)?.status !== 0) return "over";
   const insert =
     "INSERT OR IGNORE INTO unknownCoins (transactionId, since, chainSince) VALUES (?, ?, ?)";
   return database.run(insert, transactionId, nowMs, nowMs).changes > 0 ? "new" : "known";
@@ -31,6 +30,6 @@ export function markBelow(
 /** True for an open one that is marked. */
 export function isBelow(database: Database, transactionId: string): boolean {
   const sql =
-    "SELECT 1 FROM transactions WHERE id = ? AND status = 0 AND stage = 'stuck' AND code = ?";
+    "SELECT 1 FROM transfers WHERE id = ? AND status = 0 AND stage = 'stuck' AND code = ?";
   return database.get(sql, transactionId, belowCode) !== undefined;
 }

@@ -5,8 +5,9 @@
  */
 import { isFeeInside } from "../../chains/families.ts";
 import { unattributedOrderOf } from "./forgotten-addresses.ts";
-import type { TransactionColumns } from "./rows.ts";
+import type { TransferRow } from "./rows.ts";
 import type { Database } from "./store.ts";
+import { currencyOfTransfer } from "./transaction-rows.ts";
 
 /**
  * One movement. `side` is the side of the account that was asked for; a payment always comes in.
@@ -32,7 +33,7 @@ const moved = "LEFT JOIN movedPayments m ON m.transactionId = t.id";
  * than was asked for, whatever became of the order.
  */
 const movedColumns = (side: MoveRow["side"]): string =>
-  `coalesce(m.${side === "in" ? "receivedUnits" : "sentUnits"}, t.amountUnits) AS units,
+  `coalesce(m.${side === "in" ? "receivedUnits" : "sentUnits"}, t.units) AS units,
        CASE WHEN ${isMoved} THEN 1 ELSE t.status END AS status, ${isMoved} AS isMoved`;
 
 /**
@@ -62,25 +63,25 @@ export function listDepositMoves(
   const unattributed = database.all<MoveRow>(
     `SELECT 'payment' AS kind, 'in' AS side, p.address, p.currency, p.units, '' AS feeUnits, 1 AS status, p.block
      FROM json_each(?) AS a CROSS JOIN forgottenAddresses f ON f.address = a.value
-       CROSS JOIN transactions t ON t.merchant = f.merchant AND t.operation = 'deposit' AND t.orderId = ? || f.address
-       CROSS JOIN payments p INDEXED BY paymentsByTransaction ON p.transactionId = t.id
+       CROSS JOIN deposits r ON r.merchant = f.merchant AND r.orderId = ? || f.address
+       CROSS JOIN payments p INDEXED BY paymentsByTransaction ON p.transactionId = r.id
      WHERE p.address = f.address AND p.network = ? AND p.final = 1
        AND NOT EXISTS (SELECT 1 FROM depositAddresses d WHERE d.address = f.address)`,
     ...[list, unattributedOrderOf(""), network],
   );
   const sweeps = database.all<MoveRow>(
-    `SELECT 'sweep' AS kind, 'out' AS side, t.depositAddress AS address, t.currency, ${movedColumns("out")}, t.feeUnits,
+    `SELECT 'sweep' AS kind, 'out' AS side, s.address, t.currency, ${movedColumns("out")}, coalesce(t.feeUnits, '') AS feeUnits,
        t.finalBlock AS block
-     FROM json_each(?) AS a CROSS JOIN transactions t INDEXED BY sweepsByAddress
-       ON t.operation = 'sweep' AND t.depositAddress = a.value ${moved}
+     FROM json_each(?) AS a CROSS JOIN sweeps s ON s.address = a.value CROSS JOIN transfers t ON t.id = s.id ${moved}
      WHERE t.network = ? AND t.finalBlock IS NOT NULL`,
     ...[list, network],
   );
   const topUps = database.all<MoveRow>(
-    `SELECT 'topup' AS kind, 'in' AS side, t.receiverAddress AS address, t.currency, ${movedColumns("in")}, '' AS feeUnits,
+    `SELECT 'topup' AS kind, 'in' AS side, t.receiver AS address, u.sweptCurrency AS currency, ${movedColumns("in")}, '' AS feeUnits,
        t.finalBlock AS block
-     FROM json_each(?) AS a CROSS JOIN transactions t INDEXED BY transactionsReceived ON t.receiverAddress = a.value ${moved}
-     WHERE t.operation <> 'deposit' AND t.finalBlock IS NOT NULL AND t.operation = 'topup' AND t.network = ?`,
+     FROM json_each(?) AS a CROSS JOIN transfers t INDEXED BY transfersReceived ON t.receiver = a.value
+       CROSS JOIN topUps u ON u.id = t.id ${moved}
+     WHERE t.status <> 0 AND t.finalBlock IS NOT NULL AND t.operation = 'topup' AND t.network = ?`,
     ...[list, network],
   );
   // A baseline is older than the address's first use, so it counts at every block.
@@ -109,11 +110,10 @@ export function listTaggedMoves(
   most: number,
 ): readonly (MoveRow & { readonly row: number })[] {
   return database.all(
-    `SELECT 'payment' AS kind, 'in' AS side, t.receiverAddress AS address, p.currency, p.units, '' AS feeUnits, 1 AS status,
+    `SELECT 'payment' AS kind, 'in' AS side, d.payTo AS address, p.currency, p.units, '' AS feeUnits, 1 AS status,
        p.block, p.rowid AS row
-     FROM payments p INDEXED BY paymentsFinal CROSS JOIN transactions t ON t.id = p.transactionId
-     WHERE t.operation = 'deposit' AND t.receiverAddress = ? AND t.receiverAddress <> t.depositAddress
-       AND p.network = ? AND p.final = 1 AND (p.block, p.rowid) > (?, ?) ORDER BY p.block, p.rowid LIMIT ?`,
+     FROM payments p INDEXED BY paymentsFinal CROSS JOIN deposits d ON d.id = p.transactionId
+     WHERE d.payTo = ? AND d.payTo <> d.address AND p.network = ? AND p.final = 1 AND (p.block, p.rowid) > (?, ?) ORDER BY p.block, p.rowid LIMIT ?`,
     ...[account, network, after.block, after.row, most],
   );
 }
@@ -136,13 +136,13 @@ export function listHotWalletMoves(
   after: MovePlace,
   most: number,
 ): readonly (MoveRow & { readonly row: number })[] {
-  const column = side === "out" ? "depositAddress" : "receiverAddress";
+  const column = side === "out" ? "payer" : "receiver";
   const rows = database.all<MoveRow & { readonly row: number }>(
-    `SELECT t.operation AS kind, '${side}' AS side, t.${column} AS address, t.currency, ${movedColumns(side)},
-       t.feeUnits, t.finalBlock AS block, t.rowid AS row
-     FROM transactions t ${moved}
-     WHERE t.${column} = ? AND t.network = ? AND t.operation <> 'deposit' AND t.finalBlock IS NOT NULL
-       AND (t.finalBlock, t.rowid) > (?, ?) ORDER BY t.finalBlock, t.rowid LIMIT ?`,
+    `SELECT t.operation AS kind, '${side}' AS side, t.${column} AS address, ${currencyOfTransfer} AS currency,
+       ${movedColumns(side)}, coalesce(t.feeUnits, '') AS feeUnits, t.finalBlock AS block, t.number AS row
+     FROM transfers t LEFT JOIN topUps u ON u.id = t.id ${moved}
+     WHERE t.${column} = ? AND t.network = ? AND t.status <> 0 AND t.finalBlock IS NOT NULL
+       AND (t.finalBlock, t.number) > (?, ?) ORDER BY t.finalBlock, t.number LIMIT ?`,
     ...[account, network, after.block, after.row, most],
   );
   // The other account pays the fee of what comes in.
@@ -160,14 +160,14 @@ export function listUnended(
   network: string,
   account: string,
   most: number,
-): readonly (Pick<TransactionColumns, "id" | "operation" | "stage"> & {
+): readonly (Pick<TransferRow, "id" | "operation" | "stage"> & {
   readonly isFinal: 0 | 1;
 })[] {
   return database.all(
     `SELECT t.id, t.operation, t.stage, EXISTS (
        SELECT 1 FROM signatures s JOIN outgoing k ON k.txHash = s.txHash AND k.account = s.account WHERE s.transactionId = t.id) AS isFinal
-     FROM transactions t WHERE t.status = 0 AND t.operation IN ('withdraw', 'sweep', 'topup') AND t.network = ?
-       AND (t.depositAddress = ? OR t.receiverAddress = ?)
+     FROM transfers t WHERE t.status = 0 AND t.operation IN ('withdraw', 'sweep', 'topup') AND t.network = ?
+       AND (t.payer = ? OR t.receiver = ?)
        AND EXISTS (SELECT 1 FROM signatures s WHERE s.transactionId = t.id) ORDER BY t.createdAt, t.id LIMIT ?`,
     ...[network, account, account, most],
   );

@@ -61,7 +61,7 @@ export interface BookAddress {
   readonly agent: string | null; // null: no agent here has the key
 }
 
-const issued = `FROM depositAddresses d JOIN transactions t ON t.id = d.transactionId
+const issued = `FROM depositAddresses d JOIN deposits t ON t.id = d.transactionId
   WHERE d.rowid > ? AND substr(t.network, 1, ?) = ? AND (? IS NULL OR t.merchant = ?)`;
 
 /**
@@ -154,7 +154,7 @@ export function listNewestEntries(
 }
 
 /** Finds the ended withdrawal or sweep that explains an outgoing transaction. */
-export const endedTransferOfOutgoing = `SELECT 1 FROM transactions t WHERE t.depositAddress = outgoing.account AND t.finalBlock = outgoing.block
+export const endedTransferOfOutgoing = `SELECT 1 FROM transfers t WHERE t.payer = outgoing.account AND t.finalBlock = outgoing.block
          AND t.txHash = outgoing.txHash`;
 
 /**

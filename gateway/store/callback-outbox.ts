@@ -2,23 +2,9 @@
  * Turns changes of records into events: reads the changes that the triggers of callback-tables.ts
  * wrote, and stores the events made from them. Each function runs inside the caller's transaction.
  */
-import type { RecordRow, TransactionColumns } from "./rows.ts";
+import type { RecordRow, TransactionRow } from "./rows.ts";
 import type { Database } from "./store.ts";
-import { rowOf } from "./transaction-rows.ts";
-
-/** The columns of a record that can change, as a trigger wrote them at a moment. */
-type SnapshotColumns = Pick<
-  TransactionColumns,
-  | "status"
-  | "stage"
-  | "code"
-  | "txHash"
-  | "feeUnits"
-  | "amountReceivedUnits"
-  | "finalBlock"
-  | "receiverAddress"
-  | "changedAt"
->;
+import { depositFields, rowOf, transferFields, transferParts } from "./transaction-rows.ts";
 
 /** The fields that decide the events of a record, as they were before a change. */
 export type RecordState = Pick<RecordRow, "status" | "stage" | "receivedUnits">;
@@ -46,31 +32,27 @@ const isNotAside =
   "NOT EXISTS (SELECT 1 FROM setAside WHERE kind = 'change' AND setAside.id = CAST(c.id AS TEXT))";
 
 export function readChanges(database: Database, most: number): readonly RecordChange[] {
-  type Row = TransactionColumns & {
+  type Row = TransactionRow & {
     readonly change: number;
     before: string | null;
     after: string | null;
     payment: string | null;
   };
+  const change = "c.id AS change, c.before, c.after, c.payment";
   const rows = database.all<Row>(
-    `SELECT t.*, c.id AS change, c.before, c.after, c.payment FROM callbackChanges c
-     JOIN transactions t ON t.id = c.transactionId WHERE ${isNotAside} ORDER BY c.id LIMIT ?`,
+    `SELECT ${depositFields}, ${change} FROM callbackChanges c CROSS JOIN deposits d ON d.id = c.transactionId WHERE ${isNotAside}
+     UNION ALL SELECT ${transferFields}, ${change} FROM callbackChanges c CROSS JOIN transfers t ON t.id = c.transactionId ${transferParts}
+     WHERE ${isNotAside} ORDER BY change LIMIT ?`,
     most,
   );
   const read = <T>(text: string | null): T | null =>
     text === null ? null : (JSON.parse(text) as T);
   return rows.map(({ change, before, after, payment, ...now }) => ({
     id: change,
-    row: rowOf({ ...now, ...(read<SnapshotColumns>(after) ?? {}) }) as RecordRow,
-    before: stateOf(read<SnapshotColumns>(before)),
+    row: { ...rowOf(now as TransactionRow), ...read<Partial<RecordRow>>(after) } as RecordRow,
+    before: read<RecordState>(before),
     payment: read<OtherPayment>(payment),
   }));
-}
-
-function stateOf(columns: SnapshotColumns | null): RecordState | null {
-  if (columns === null) return null;
-  const { status, stage, amountReceivedUnits: receivedUnits } = columns;
-  return { status, stage, receivedUnits };
 }
 
 export function hasChanges(database: Database): boolean {
@@ -147,15 +129,18 @@ export function hasEvent(database: Database, transactionId: string, type: string
  * event, callbackStatus is 0 while the record is open and the merchant has a live target, else 3.
  */
 export function refreshStatus(database: Database, transactionIds: Iterable<string>): void {
-  for (const id of new Set(transactionIds)) {
-    database.run(
-      `UPDATE transactions SET callbackStatus = coalesce(
-         (SELECT CASE WHEN count(*) = 0 THEN NULL WHEN sum(state = 'waiting') > 0 THEN 0 WHEN sum(state = 'given up') > 0 THEN 2
-            ELSE 1 END FROM callbackDeliveries WHERE event =
-              (SELECT id FROM callbackEvents WHERE transactionId = transactions.id ORDER BY sequence DESC LIMIT 1)),
-         CASE WHEN status = 0 AND EXISTS (SELECT 1 FROM callbackTargets c WHERE c.merchant = transactions.merchant AND c.offAt IS NULL)
-           THEN 0 ELSE 3 END) WHERE id = ?`,
-      id,
-    );
-  }
+  for (const id of new Set(transactionIds)) for (const sql of refreshings) database.run(sql, id);
 }
+
+const refreshing = (table: "deposits" | "withdrawals", status: string): string =>
+  `UPDATE ${table} SET callbackStatus = coalesce(
+     (SELECT CASE WHEN count(*) = 0 THEN NULL WHEN sum(state = 'waiting') > 0 THEN 0 WHEN sum(state = 'given up') > 0 THEN 2
+        ELSE 1 END FROM callbackDeliveries WHERE event =
+          (SELECT id FROM callbackEvents WHERE transactionId = ${table}.id ORDER BY sequence DESC LIMIT 1)),
+     CASE WHEN ${status} = 0 AND EXISTS (SELECT 1 FROM callbackTargets c WHERE c.merchant = ${table}.merchant AND c.offAt IS NULL)
+       THEN 0 ELSE 3 END) WHERE id = ?`;
+
+const refreshings = [
+  refreshing("deposits", "status"),
+  refreshing("withdrawals", "(SELECT status FROM transfers t WHERE t.id = withdrawals.id)"),
+];

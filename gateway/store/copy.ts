@@ -149,7 +149,7 @@ function contents(
         | { value: string }
         | undefined
     )?.value ?? "";
-  const count = (table: "merchants" | "transactions"): number =>
+  const count = (table: string): number =>
     (raw.prepare(`SELECT count(*) AS n FROM ${table}`).get() as { n: number }).n;
   const schema = knownVersion(path, value, steps);
   return {
@@ -157,9 +157,16 @@ function contents(
     schema,
     gatewayKey: value("gatewayKey"),
     merchants: count("merchants"),
-    transactions: count("transactions"),
+    transactions: transactionTables(raw).reduce((sum, table) => sum + count(table), 0),
     agents: raw
       .prepare("SELECT id, ledgerEpoch, headSeq, headHash FROM agents ORDER BY pairedAt, id")
       .all() as unknown as StoreCopy["agents"],
   };
+}
+
+/** The tables of transactions; a copy of an earlier version has another one. */
+function transactionTables(raw: SqliteDatabase): readonly string[] {
+  const names = "'deposits', 'transfers', 'transactions'";
+  const sql = `SELECT name FROM sqlite_schema WHERE type = 'table' AND name IN (${names})`;
+  return (raw.prepare(sql).all() as { name: string }[]).map(({ name }) => name);
 }

@@ -157,7 +157,7 @@ const nameOf = (database: Database, merchant: string): string =>
 
 function listHeldOrders(database: Database): readonly HeldOrder[] {
   return database.all<HeldOrder>(
-    `SELECT t.id, m.name AS merchant, t.changedAt AS since FROM transactions t JOIN merchants m ON m.id = t.merchant
+    `SELECT t.id, m.name AS merchant, t.changedAt AS since FROM transfers t JOIN merchants m ON m.id = t.merchant
      WHERE t.operation = 'withdraw' AND t.status = 0 AND t.stage = 'awaiting_operator' ORDER BY t.changedAt, t.id LIMIT ?`,
     namedMax,
   );

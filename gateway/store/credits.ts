@@ -6,7 +6,7 @@
  */
 import { listArriving } from "./arriving.ts";
 import { stillCounted } from "./gone-payments.ts";
-import type { PaymentRow, TransactionColumns } from "./rows.ts";
+import type { DepositRow, PaymentRow } from "./rows.ts";
 import type { Statements as Database } from "./statements.ts";
 import { listSumsOf } from "./stray-sums.ts";
 import { ownTopUp } from "./top-ups.ts";
@@ -54,7 +54,7 @@ const counting = `(SELECT * FROM payments UNION ALL ${stillCounted})`;
  */
 export function listCounted(
   database: Database,
-  { id, currency, network }: Pick<TransactionColumns, "id" | "currency" | "network">,
+  { id, currency, network }: Pick<DepositRow, "id" | "currency" | "network">,
 ): readonly CountedPayment[] {
   const own = database.all<WithCredits>(
     `SELECT p.*, ${creditsOf} FROM ${counting} p WHERE p.transactionId = ? AND p.currency = ? AND p.network = ?
@@ -114,10 +114,10 @@ export function listCreditedWith(
  * A final payment that counts for no request: its address has no request here, or the payment is in
  * another currency than the request. The wallet's own top-ups are excluded.
  */
-const nobodys = `p.final = 1 AND t.operation = 'deposit'
-  AND (t.contentHash = '' OR t.currency <> p.currency OR t.network <> p.network) AND NOT EXISTS (${ownTopUp})`;
-const named = `SELECT p.*, t.merchant, m.name AS merchantName, t.orderId, ${creditsOf}
-  FROM payments p JOIN transactions t ON t.id = p.transactionId JOIN merchants m ON m.id = t.merchant`;
+const nobodys = `p.final = 1
+  AND (d.origin = 'unattributed' OR d.currency <> p.currency OR d.network <> p.network) AND NOT EXISTS (${ownTopUp})`;
+const named = `SELECT p.*, d.merchant, m.name AS merchantName, d.orderId, ${creditsOf}
+  FROM payments p JOIN deposits d ON d.id = p.transactionId JOIN merchants m ON m.id = d.merchant`;
 
 const asLeft = (row: Omit<LeftPayment, "leftUnits"> & WithCredits): LeftPayment => ({
   ...row,
@@ -131,7 +131,7 @@ export function listUnattributed(
   most: number,
 ): readonly LeftPayment[] {
   const rows = database.all<Omit<LeftPayment, "leftUnits"> & WithCredits>(
-    `${named} WHERE ${nobodys} AND (? IS NULL OR t.merchant = ?)
+    `${named} WHERE ${nobodys} AND (? IS NULL OR d.merchant = ?)
        AND NOT EXISTS (SELECT 1 FROM depositCredits c
          WHERE c.network = p.network AND c.txHash = p.txHash AND c.logIndex = p.logIndex AND c.ofUnits = p.units)
      ORDER BY p.rowid DESC LIMIT ?`,

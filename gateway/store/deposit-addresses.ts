@@ -26,8 +26,8 @@ export function listDepositAddressesAfter(
   readonly network: string;
 })[] {
   return database.all(
-    `SELECT depositAddresses.rowid AS place, address, transactionId, network FROM depositAddresses
-     JOIN transactions ON transactions.id = transactionId WHERE depositAddresses.rowid > ? ORDER BY depositAddresses.rowid`,
+    `SELECT a.rowid AS place, a.address, a.transactionId, d.network FROM depositAddresses a
+     JOIN deposits d ON d.id = a.transactionId WHERE a.rowid > ? ORDER BY a.rowid`,
     place,
   );
 }

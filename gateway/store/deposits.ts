@@ -1,16 +1,15 @@
-/** Deposit requests in the table of transactions. */
+/** Deposit requests. */
 import { forgetArriving } from "./arriving.ts";
 import { revokedStage } from "./gone-payments.ts";
-import type { DepositRow, TransactionColumns } from "./rows.ts";
+import type { DepositRow, TransactionRow } from "./rows.ts";
 import type { Database } from "./store.ts";
-import { rowOrNone } from "./transaction-rows.ts";
+import { rowOrNone, selectDeposits } from "./transaction-rows.ts";
 import { keepValue } from "./transactions.ts";
 
 /** The request that a payment page shows. A request without a page has no token. */
 export function depositOfPayToken(database: Database, token: string): DepositRow | undefined {
-  const sql = "SELECT * FROM transactions WHERE payToken = ? AND payToken <> ''";
-  const row = rowOrNone(database.get<TransactionColumns>(sql, token));
-  return row?.operation === "deposit" ? row : undefined;
+  const row = database.get<TransactionRow>(`${selectDeposits} WHERE d.payToken = ?`, token);
+  return rowOrNone(row) as DepositRow | undefined;
 }
 
 /** Ids of pending requests whose time is over. */
@@ -20,7 +19,7 @@ export function listOverdueDeposits(
   nowMs: number,
 ): readonly string[] {
   const rows = database.all<{ id: string }>(
-    "SELECT id FROM transactions WHERE operation = 'deposit' AND status = 0 AND network = ? AND expiresAt <= ?",
+    "SELECT id FROM deposits WHERE status = 0 AND network = ? AND expiresAt <= ?",
     ...[network, nowMs],
   );
   return rows.map((row) => row.id);
@@ -36,9 +35,9 @@ export function keepDepositEnd(
   block: number,
   finalBlock: number,
 ): void {
-  const sql = `INSERT INTO depositEnds (transactionId, block) VALUES (?, ?)
-    ON CONFLICT (transactionId) DO UPDATE SET block = excluded.block WHERE block > ?`;
-  database.run(sql, transactionId, block, finalBlock);
+  const sql =
+    "UPDATE deposits SET endBlock = ? WHERE id = ? AND (endBlock IS NULL OR endBlock > ?)";
+  database.run(sql, block, transactionId, finalBlock);
 }
 
 /** Open requests on a network with an end above its final block. */
@@ -47,20 +46,19 @@ export function listProvisionalEnds(
   network: string,
   finalBlock: number,
 ): readonly string[] {
-  const sql = `SELECT e.transactionId AS id FROM depositEnds e CROSS JOIN transactions t ON t.id = e.transactionId
-    WHERE t.network = ? AND e.block > ?`;
+  const sql = "SELECT id FROM deposits WHERE network = ? AND endBlock > ? ORDER BY number";
   return database.all<{ id: string }>(sql, network, finalBlock).map(({ id }) => id);
 }
 
 /** Takes back an end that does not hold, because the clock that named it was wrong. */
 export function dropDepositEnd(database: Database, transactionId: string): void {
-  database.run("DELETE FROM depositEnds WHERE transactionId = ?", transactionId);
+  database.run("UPDATE deposits SET endBlock = NULL WHERE id = ?", transactionId);
 }
 
 /** Null while the request's end is not in a block. */
 export function depositEnd(database: Database, transactionId: string): number | null {
-  const sql = "SELECT block FROM depositEnds WHERE transactionId = ?";
-  return database.get<{ block: number }>(sql, transactionId)?.block ?? null;
+  const sql = "SELECT endBlock FROM deposits WHERE id = ?";
+  return database.get<{ endBlock: number | null }>(sql, transactionId)?.endBlock ?? null;
 }
 
 /** The open requests in a currency. */
@@ -69,15 +67,14 @@ export function listPendingDeposits(
   network: string,
   currency: string,
 ): readonly Pick<DepositRow, "id" | "merchant" | "address">[] {
-  const sql = `SELECT id, merchant, depositAddress AS address FROM transactions
-    WHERE operation = 'deposit' AND status = 0 AND network = ? AND currency = ?`;
+  const sql =
+    "SELECT id, merchant, address FROM deposits WHERE status = 0 AND network = ? AND currency = ?";
   return database.all(sql, network, currency);
 }
 
 /** When the oldest request on a network was made, in milliseconds; null without requests. */
 export function oldestDepositAt(database: Database, network: string): number | null {
-  const sql =
-    "SELECT min(createdAt) AS at FROM transactions WHERE operation = 'deposit' AND network = ?";
+  const sql = "SELECT min(createdAt) AS at FROM deposits WHERE network = ?";
   return database.get<{ at: number | null }>(sql, network)?.at ?? null;
 }
 
@@ -89,12 +86,10 @@ export type DepositCredit = Pick<
 
 export function updateDeposit(database: Database, id: string, credit: DepositCredit): void {
   const { status, stage, code, receivedUnits, late, txHash, finalBlock, changedAt } = credit;
-  if (status !== 0) {
-    database.run("DELETE FROM depositEnds WHERE transactionId = ?", id);
-    forgetArriving(database, id);
-  }
+  if (status !== 0) forgetArriving(database, id);
   database.run(
-    "UPDATE transactions SET status = ?, stage = ?, code = ?, amountReceivedUnits = ?, late = ?, txHash = ?, finalBlock = ?, changedAt = ? WHERE id = ?",
+    `UPDATE deposits SET status = ?1, stage = ?, code = nullif(?, ''), receivedUnits = ?, late = ?, txHash = nullif(?, ''),
+       finalBlock = ?, changedAt = ?, endBlock = CASE WHEN ?1 = 0 THEN endBlock END WHERE id = ?`,
     ...[status, stage, code, receivedUnits, late, txHash, finalBlock, changedAt, id],
   );
 }
@@ -104,8 +99,8 @@ export function updateDeposit(database: Database, id: string, credit: DepositCre
  * @returns false if the request is in any other state
  */
 export function completeExpiredDeposit(database: Database, id: string, nowMs: number): boolean {
-  const sql = `UPDATE transactions SET status = 1, stage = 'completed', code = '', changedAt = ?
-    WHERE id = ? AND operation = 'deposit' AND status = 2`;
+  const sql = `UPDATE deposits SET status = 1, stage = 'completed', code = NULL, changedAt = ?
+    WHERE id = ? AND status = 2`;
   return database.run(sql, nowMs, id).changes === 1;
 }
 
@@ -128,6 +123,6 @@ export function listPendingDepositsByStage(
   database: Database,
 ): readonly { readonly stage: string; readonly count: number; readonly oldestAt: number }[] {
   return database.all(
-    "SELECT stage, COUNT(*) AS count, MIN(createdAt) AS oldestAt FROM transactions WHERE operation = 'deposit' AND status = 0 GROUP BY stage ORDER BY stage",
+    "SELECT stage, COUNT(*) AS count, MIN(createdAt) AS oldestAt FROM deposits WHERE status = 0 GROUP BY stage ORDER BY stage",
   );
 }

@@ -119,7 +119,7 @@ export function newestForgotten(database: Database): number {
  * Harmless to call twice, and for a payment to any other address.
  */
 export function nameForgotten(database: Database, payment: PaymentRow): void {
-  if (database.get("SELECT 1 FROM transactions WHERE id = ?", payment.transactionId) !== undefined)
+  if (database.get("SELECT 1 FROM deposits WHERE id = ?", payment.transactionId) !== undefined)
     return;
   const row = readForgotten(database, payment.address);
   if (row !== undefined) makeRequest(database, row, payment);
@@ -172,7 +172,7 @@ function makeRequest(
     expiresAt: at,
   });
   database.run(
-    "UPDATE transactions SET status = 2, stage = 'expired', code = 'deposit_expired' WHERE id = ?",
+    "UPDATE deposits SET status = 2, stage = 'expired', code = 'deposit_expired' WHERE id = ?",
     id,
   );
   // At most one address has left at an index, however many families there are.

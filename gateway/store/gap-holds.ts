@@ -19,8 +19,8 @@ export function giveUp(database: Database, key: GapKey, at: number): boolean {
   database.run(`UPDATE gaps SET givenUpAt = ? WHERE ${atGap}`, at, ...keyOf(key));
   database.run(
     `INSERT OR IGNORE INTO gapHolds (network, account, fromBlock, transactionId)
-     SELECT ?, ?, ?, t.id FROM transactions t WHERE t.operation = 'deposit' AND t.status = 0 AND t.network = ?
-       AND t.createdAt <= ? AND (? = '' OR ? IN (t.depositAddress, t.receiverAddress))`,
+     SELECT ?, ?, ?, d.id FROM deposits d WHERE d.status = 0 AND d.network = ?
+       AND d.createdAt <= ? AND (? = '' OR ? IN (d.address, d.payTo))`,
     ...[...keyOf(key), gap.network, gap.since, gap.account, gap.account],
   );
   return true;
@@ -68,9 +68,9 @@ export function listHeldAddresses(
 ): readonly IssuedAddress[] {
   return database.all<IssuedAddress>(
     `SELECT place, address, transactionId, agent, merchant FROM (
-       SELECT ${issuedColumns}, row_number() OVER (PARTITION BY t.merchant ORDER BY d.rowid) AS turn
+       SELECT ${issuedColumns}, row_number() OVER (PARTITION BY r.merchant ORDER BY d.rowid) AS turn
        FROM (SELECT DISTINCT transactionId FROM gapHolds WHERE network = ?) h
-       CROSS JOIN transactions t ON t.id = h.transactionId CROSS JOIN depositAddresses d ON d.address = t.depositAddress)
+       CROSS JOIN deposits r ON r.id = h.transactionId CROSS JOIN depositAddresses d ON d.address = r.address)
      WHERE turn <= ? ORDER BY place`,
     ...[network, mostEach],
   );
@@ -88,7 +88,7 @@ export function endHoldsCompared(
 ): void {
   database.run(
     `DELETE FROM gapHolds AS h WHERE h.transactionId = ? AND h.network = ?
-       AND (SELECT currency FROM transactions t WHERE t.id = h.transactionId) IN (SELECT value FROM json_each(?))
+       AND (SELECT currency FROM deposits d WHERE d.id = h.transactionId) IN (SELECT value FROM json_each(?))
        AND EXISTS (SELECT 1 FROM gaps g WHERE g.network = h.network AND g.account = h.account AND g.fromBlock = h.fromBlock
          AND g.toBlock <= ?)`,
     ...[transactionId, network, JSON.stringify(currencies), block],
@@ -114,7 +114,7 @@ export function hasGivenUp(database: Database, network: string): boolean {
 export function endGivenUp(database: Database, network: string): void {
   database.run(
     `DELETE FROM gapHolds WHERE network = ? AND NOT EXISTS
-       (SELECT 1 FROM transactions t WHERE t.id = gapHolds.transactionId AND t.status = 0)`,
+       (SELECT 1 FROM deposits d WHERE d.id = gapHolds.transactionId AND d.status = 0)`,
     network,
   );
   database.run(

@@ -6,7 +6,7 @@
  * that a final block holds again is a row of `payments` again, and its row here goes.
  */
 import { finalInOtherBlock, removeFinalPayment } from "./payments.ts";
-import type { PaymentRow, TransactionColumns } from "./rows.ts";
+import type { DepositRow, PaymentRow } from "./rows.ts";
 import type { Database } from "./store.ts";
 
 export type GoneState = "open" | "kept" | "revoked";
@@ -49,7 +49,7 @@ export function loseFinalPayment(
     payment;
   const ids = countedBy(database, payment);
   const ended =
-    "SELECT 1 FROM transactions WHERE id IN (SELECT value FROM json_each(?)) AND status <> 0 LIMIT 1";
+    "SELECT 1 FROM deposits WHERE id IN (SELECT value FROM json_each(?)) AND status <> 0 LIMIT 1";
   const state = database.get(ended, JSON.stringify(ids)) === undefined ? "revoked" : "open";
   removeFinalPayment(database, payment);
   database.run(
@@ -198,7 +198,7 @@ export function listGoneOf(database: Database, transactionId: string): readonly 
   return database.all<GonePayment>(sql, transactionId, transactionId);
 }
 
-type CountedDeposit = Pick<TransactionColumns, "id" | "network" | "currency">;
+type CountedDeposit = Pick<DepositRow, "id" | "network" | "currency">;
 
 const withCredit = `SELECT 1 FROM depositCredits c
   WHERE c.network = g.network AND c.txHash = g.txHash AND c.logIndex = g.logIndex`;
@@ -247,7 +247,7 @@ export function listUndecided(database: Database, most: number): readonly Undeci
      FROM (SELECT coalesce(c.transactionId, g.transactionId) AS id, g.at FROM gonePayments g
        LEFT JOIN depositCredits c ON c.network = g.network AND c.txHash = g.txHash AND c.logIndex = g.logIndex
        WHERE g.state = 'open') u
-     JOIN transactions t ON t.id = u.id JOIN merchants m ON m.id = t.merchant GROUP BY t.id ORDER BY since, t.id LIMIT ?`,
+     JOIN deposits t ON t.id = u.id JOIN merchants m ON m.id = t.merchant GROUP BY t.id ORDER BY since, t.id LIMIT ?`,
     most,
   );
 }
@@ -267,8 +267,8 @@ export function unsweepableUnits(database: Database, merchant: string, currency:
   const rows = database.all<{ units: string }>(
     `SELECT u.units FROM unsweptBalances u WHERE u.merchant = ? AND u.currency = ? AND substr(u.units, 1, 1) = '-'
        AND EXISTS (SELECT 1 FROM gonePayments g WHERE g.network = u.network AND g.address = u.address AND g.currency = u.currency)
-       AND EXISTS (SELECT 1 FROM transactions s INDEXED BY sweepsByAddress WHERE s.operation = 'sweep'
-         AND s.depositAddress = u.address AND s.network = u.network AND s.currency = u.currency AND s.status = 0)`,
+       AND EXISTS (SELECT 1 FROM sweeps s CROSS JOIN transfers t ON t.id = s.id
+         WHERE s.address = u.address AND t.network = u.network AND t.currency = u.currency AND t.status = 0)`,
     ...[merchant, currency],
   );
   return rows.reduce((sum, { units }) => sum - BigInt(units), 0n);

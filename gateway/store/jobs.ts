@@ -2,9 +2,9 @@
  * Jobs of agents, each at its position in the agent's list of jobs. Positions below zero are
  * outside the list: these jobs wait for a position, and the oldest has the number nearest to zero.
  */
-import type { AgentRow, JobRow, TransactionColumns, TransferRow } from "./rows.ts";
+import type { AgentRow, DepositRow, JobRow, TransactionRow, TransferRow } from "./rows.ts";
 import type { Database } from "./store.ts";
-import { rowOf } from "./transaction-rows.ts";
+import { rowOf, transferFields, transferParts } from "./transaction-rows.ts";
 
 /** The table's constraints also check: one job per withdrawal, one job per position. */
 export function insertJob(database: Database, job: JobRow): void {
@@ -37,19 +37,22 @@ export function holderOfJob(database: Database, transactionId: string): string |
 
 /** The columns of a record that an agent's entries are compared with, and who holds its job. */
 export type AskedRow = Pick<
-  TransactionColumns,
+  TransferRow | DepositRow,
   "id" | "operation" | "network" | "status" | "stage" | "code" | "createdAt"
 > & {
   readonly receiver: string; // "": its operator has not named it yet
-  readonly payer: string; // of a deposit its address
+  readonly payer: string; // a deposit's address
 } & { readonly jobAgent: string | null; readonly answeredAt: number | null };
 
-const asked = `SELECT t.id, t.operation, t.network, t.receiverAddress AS receiver, t.depositAddress AS payer, t.status, t.stage, t.code, t.createdAt,
-    j.agent AS jobAgent, j.answeredAt
-  FROM transactions t LEFT JOIN jobs j ON j.transactionId = t.id WHERE t.id`;
+const asked = (condition: string): string =>
+  `SELECT t.id, t.operation, t.network, coalesce(t.receiver, '') AS receiver, t.payer, t.status, t.stage, coalesce(t.code, '') AS code,
+     t.createdAt, j.agent AS jobAgent, j.answeredAt
+   FROM transfers t LEFT JOIN jobs j ON j.transactionId = t.id WHERE t.id ${condition}
+   UNION ALL SELECT id, 'deposit', network, payTo, address, status, stage, coalesce(code, ''), createdAt, NULL, NULL
+   FROM deposits WHERE id ${condition}`;
 
 export function readAsked(database: Database, transactionId: string): AskedRow | undefined {
-  return database.get<AskedRow>(`${asked} = ?`, transactionId);
+  return database.get<AskedRow>(asked("= ?1"), transactionId);
 }
 
 /** The rows of several transactions in one statement, in no order; an unknown id has no row. */
@@ -58,7 +61,7 @@ export function listAsked(
   transactionIds: readonly string[],
 ): readonly AskedRow[] {
   return database.all<AskedRow>(
-    `${asked} IN (SELECT value FROM json_each(?))`,
+    asked("IN (SELECT value FROM json_each(?1))"),
     JSON.stringify(transactionIds),
   );
 }
@@ -76,9 +79,9 @@ export function endedByAgent(
   transactionIds: readonly string[],
 ): ReadonlyMap<string, readonly string[]> {
   const rows = database.all<Pick<JobRow, "agent" | "transactionId">>(
-    `SELECT jobs.agent, jobs.transactionId FROM jobs JOIN transactions ON transactions.id = jobs.transactionId
-       JOIN slots ON slots.transactionId = transactions.id
-     WHERE transactions.id IN (SELECT value FROM json_each(?)) AND transactions.status <> 0`,
+    `SELECT jobs.agent, jobs.transactionId FROM jobs JOIN transfers t ON t.id = jobs.transactionId
+       JOIN slots ON slots.transactionId = t.id
+     WHERE t.id IN (SELECT value FROM json_each(?)) AND t.status <> 0`,
     JSON.stringify(transactionIds),
   );
   const found = new Map<string, string[]>();
@@ -133,9 +136,9 @@ export function markAnswered(database: Database, transactionId: string, nowMs: n
 
 /** Pending withdrawals whose jobs wait for a position, oldest first. */
 export function listWaiting(database: Database, agentId: string): readonly TransferRow[] {
-  const rows = database.all<TransactionColumns>(
-    `SELECT transactions.* FROM jobs JOIN transactions ON transactions.id = jobs.transactionId
-     WHERE jobs.agent = ? AND jobs.sequence < 0 AND jobs.answeredAt IS NULL AND transactions.status = 0 ORDER BY jobs.sequence DESC`,
+  const rows = database.all<TransactionRow>(
+    `SELECT ${transferFields} FROM jobs JOIN transfers t ON t.id = jobs.transactionId ${transferParts}
+     WHERE jobs.agent = ? AND jobs.sequence < 0 AND jobs.answeredAt IS NULL AND t.status = 0 ORDER BY jobs.sequence DESC`,
     agentId,
   );
   return rows.map(rowOf) as readonly TransferRow[];
@@ -159,9 +162,9 @@ export function isUnplaced(database: Database, transactionId: string): boolean {
 /** Ids of pending withdrawals without a signature, in the order of their jobs. */
 export function listUnsigned(database: Database, agentId: string): readonly string[] {
   const rows = database.all<Pick<JobRow, "transactionId">>(
-    `SELECT jobs.transactionId FROM jobs JOIN transactions ON transactions.id = jobs.transactionId
-     WHERE jobs.agent = ? AND transactions.status = 0
-       AND NOT EXISTS (SELECT 1 FROM signatures WHERE transactionId = transactions.id) ORDER BY jobs.sequence`,
+    `SELECT jobs.transactionId FROM jobs JOIN transfers t ON t.id = jobs.transactionId
+     WHERE jobs.agent = ? AND t.status = 0
+       AND NOT EXISTS (SELECT 1 FROM signatures WHERE transactionId = t.id) ORDER BY jobs.sequence`,
     agentId,
   );
   return rows.map(({ transactionId }) => transactionId);
@@ -191,7 +194,7 @@ export function replaceJob(
 /** The number of an agent's pending withdrawals. */
 export function countPendingOf(database: Database, agentId: string): number {
   const sql =
-    "SELECT count(*) AS n FROM jobs JOIN transactions ON transactions.id = jobs.transactionId WHERE jobs.agent = ? AND transactions.status = 0";
+    "SELECT count(*) AS n FROM jobs JOIN transfers t ON t.id = jobs.transactionId WHERE jobs.agent = ? AND t.status = 0";
   return database.get<{ n: number }>(sql, agentId)?.n ?? 0;
 }
 

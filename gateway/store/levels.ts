@@ -4,7 +4,7 @@
  * known, so no job of the wallet gets a place.
  */
 import { hotWalletAddressOn } from "./agent-accounts.ts";
-import type { AgentRow, TransactionColumns } from "./rows.ts";
+import type { AgentRow, TransferRow } from "./rows.ts";
 import type { Database } from "./store.ts";
 
 /** A hot wallet on one network. */
@@ -56,7 +56,7 @@ interface PlacingState {
 export function readPlacing(
   database: Database,
   { network, account }: Wallet,
-  { currency, merchant }: Pick<TransactionColumns, "currency" | "merchant">,
+  { currency, merchant }: Pick<TransferRow, "currency" | "merchant">,
   run: string,
 ): PlacingState {
   const state = database.get<PlacingState>(
@@ -95,7 +95,7 @@ type WaitingAgent = Pick<AgentRow, "id" | "accounts" | "networks"> & {
 export function listWaitingForReader(database: Database, run: string): readonly WaitingForReader[] {
   const rows = database.all<WaitingAgent>(
     `SELECT a.id, a.accounts, a.networks, t.network, count(*) AS count, min(t.createdAt) AS oldestAt
-     FROM jobs j INDEXED BY jobsWaiting CROSS JOIN transactions t ON t.id = j.transactionId
+     FROM jobs j INDEXED BY jobsWaiting CROSS JOIN transfers t ON t.id = j.transactionId
        CROSS JOIN agents a ON a.id = j.agent
      WHERE j.sequence < 0 AND j.answeredAt IS NULL AND t.status = 0 AND a.caughtUp = ?
      GROUP BY a.id, t.network ORDER BY t.network, a.id`,

@@ -73,9 +73,12 @@ const columns = `merchants.*,
   (SELECT count(*) FROM keys WHERE merchant = merchants.id AND revokedAt IS NULL AND (expiresAt IS NULL OR expiresAt > ?)) AS goodKeys,
   (SELECT id FROM agents WHERE merchant = merchants.id AND unpairedAt IS NULL) AS agent,
   (SELECT json_group_object(family, xpub) FROM receivingKeys WHERE merchant = merchants.id) AS receives,
-  (SELECT count(*) FROM transactions WHERE merchant = merchants.id) AS transactions,
-  (SELECT count(*) FROM transactions WHERE merchant = merchants.id AND status = 0) AS open,
-  (SELECT max(createdAt) FROM transactions WHERE merchant = merchants.id) AS newestAt`;
+  (SELECT count(*) FROM deposits d WHERE d.merchant = merchants.id) +
+    (SELECT count(*) FROM transfers t WHERE t.merchant = merchants.id) AS transactions,
+  (SELECT count(*) FROM deposits d WHERE d.merchant = merchants.id AND d.status = 0) +
+    (SELECT count(*) FROM transfers t WHERE t.merchant = merchants.id AND t.status = 0) AS open,
+  (SELECT max(createdAt) FROM (SELECT createdAt FROM deposits d WHERE d.merchant = merchants.id
+    UNION ALL SELECT createdAt FROM transfers t WHERE t.merchant = merchants.id)) AS newestAt`;
 
 /** Every merchant, by name. */
 export function merchantSummaries(database: Database, nowMs: number): readonly MerchantSummary[] {

@@ -45,10 +45,10 @@ type SqliteDatabase = InstanceType<typeof DatabaseSync>;
 export const copyBefore = (path: string, version: number): string => `${path}.before-${version}`;
 
 /**
- * Copies that a migration needs room for: the database as it was, and the pages that a step
- * changes.
+ * Copies that a migration needs room for: the database as it was, and, where a step rebuilds the
+ * tables, their new pages in the log and in the file.
  */
-const copies = 2;
+const copies = 3;
 
 /**
  * Bytes that are missing on the disk for a migration of the database at `path`; 0 if it has room.

@@ -29,7 +29,7 @@ export function keepFinalPayment(database: Database, payment: PaymentRow): void 
 }
 
 function merchantOf(database: Database, { transactionId }: PaymentRow): string {
-  const sql = "SELECT merchant FROM transactions WHERE id = ?";
+  const sql = "SELECT merchant FROM deposits WHERE id = ?";
   return database.get<{ merchant: string }>(sql, transactionId)?.merchant ?? "";
 }
 
@@ -120,7 +120,7 @@ export function newestDetectedBlock(
 ): Pick<PaymentRow, "network" | "block"> | undefined {
   return database.get<Pick<PaymentRow, "network" | "block">>(
     `SELECT payments.network, payments.block FROM payments
-       JOIN transactions ON transactions.id = payments.transactionId AND transactions.currency = payments.currency
+       JOIN deposits d ON d.id = payments.transactionId AND d.currency = payments.currency
      WHERE payments.transactionId = ? AND payments.final = 0 ORDER BY payments.block DESC LIMIT 1`,
     transactionId,
   );

@@ -5,13 +5,11 @@
  */
 import { invariant } from "../../base/fault.ts";
 import { limitGroupOf } from "../../protocol/job-mode.ts";
-import type { ReservedRow, TransactionColumns } from "./rows.ts";
+import type { ReservedRow, TransferRow } from "./rows.ts";
 import type { Statements as Database } from "./statements.ts";
+import { currencyOfTransfer } from "./transaction-rows.ts";
 
-type PendingAmount = Pick<
-  TransactionColumns,
-  "operation" | "currency" | "network" | "amountUnits" | "depositAddress"
->;
+type PendingAmount = Pick<TransferRow, "operation" | "currency" | "network" | "units" | "payer">;
 
 /**
  * The name under which a sum is kept. A top-up promises the native coin, for one currency's sweep.
@@ -50,9 +48,9 @@ type Sum = Pick<ReservedRow, "account" | "network" | "currency">;
 type Change = Sum & { readonly withdrawals: number; readonly units: bigint };
 
 /**
- * Counts a withdrawal or a top-up that has become pending; `depositAddress` is the account that
- * pays. A sweep promises nothing, because its money lies on the swept address. Must not be called
- * twice. `known`: all sums of the account on the network, as the transaction has them.
+ * Counts a withdrawal or a top-up that has become pending. A sweep promises nothing, because its
+ * money lies on the swept address. Must not be called twice. `known`: all sums of the account on
+ * the network, as the transaction has them.
  */
 export function reserveAmount(
   database: Database,
@@ -113,13 +111,13 @@ export class ReservedChanges {
 /** Null for a sweep. */
 function changeBy(pending: PendingAmount, sign: 1 | -1): Change | null {
   if (pending.operation === "sweep") return null;
-  const { depositAddress: account, network, amountUnits } = pending;
+  const { payer: account, network, units } = pending;
   return {
     account,
     network,
     currency: promiseName(pending),
     withdrawals: sign,
-    units: BigInt(sign) * BigInt(amountUnits),
+    units: BigInt(sign) * BigInt(units),
   };
 }
 
@@ -157,14 +155,10 @@ const nameOf = ({ account, network, currency }: Sum): string => `${account} ${ne
 function countedFromRows(database: Database): ReadonlyMap<string, ReservedRow> {
   const rows = database
     .all<PendingAmount>(
-      "SELECT operation, depositAddress, network, currency, amountUnits FROM transactions WHERE operation IN ('withdraw', 'topup') AND status = 0",
+      `SELECT t.operation, t.payer, t.network, ${currencyOfTransfer} AS currency, t.units
+       FROM transfers t LEFT JOIN topUps u ON u.id = t.id WHERE t.operation IN ('withdraw', 'topup') AND t.status = 0`,
     )
-    .map((row) => ({
-      ...row,
-      account: row.depositAddress,
-      currency: promiseName(row),
-      units: row.amountUnits,
-    }));
+    .map((row) => ({ ...row, account: row.payer, currency: promiseName(row) }));
   const sums = new Map<
     string,
     { account: string; network: string; currency: string; withdrawals: number; units: bigint }

@@ -4,8 +4,6 @@
  * are milliseconds since 1970; flags are 0 or 1.
  */
 
-import type { Operation } from "../../protocol/identity.ts";
-
 export interface MerchantRow {
   readonly id: string;
   readonly name: string;
@@ -92,65 +90,37 @@ export interface AgentRow {
   readonly awaitsCeiling: 0 | 1; // 1: the database was restored, and the agent has not reported its ceiling since
 }
 
-/** The columns of the table `transactions`. The meaning of a column depends on the operation. */
-export interface TransactionColumns {
+/** The fields that each transaction has (transaction-rows.ts). */
+interface SharedFields {
   readonly id: string;
   readonly merchant: string;
-  readonly operation: Operation;
-  readonly mode: "" | "auto" | "manual";
   readonly orderId: string;
-  readonly contentHash: string;
   readonly currency: string;
   readonly network: string;
-  readonly amount: string;
-  readonly amountUnits: string;
-  readonly receiverAddress: string;
-  readonly depositAddress: string;
-  readonly tag: string;
+  readonly tag: string; // "" none
   readonly status: 0 | 1 | 2;
   readonly stage: string;
-  readonly code: string;
-  readonly txHash: string;
-  readonly feeUnits: string;
-  readonly amountReceivedUnits: string;
+  readonly code: string; // "" none
+  readonly txHash: string; // "" none
   readonly finalBlock: number | null;
+  readonly receivedUnits: string; // a transfer has it only if an operator says that it differs
   readonly createdAt: number;
   readonly changedAt: number;
   readonly expiresAt: number;
-  readonly late: 0 | 1;
-  readonly quote: string;
-  readonly toleranceUnits: string;
-  readonly metadata: string;
-  readonly payToken: string;
-  readonly returnUrl: string;
-  readonly renews: string;
-  readonly refundOf: string;
-  readonly value: string;
-  readonly callbackStatus: 0 | 1 | 2 | 3;
 }
 
-/** The fields that each transaction has (transaction-rows.ts). */
-type SharedFields = Pick<
-  TransactionColumns,
-  | ("id" | "merchant" | "orderId" | "currency" | "network" | "tag")
-  | ("status" | "stage" | "code" | "txHash" | "finalBlock")
-  | ("createdAt" | "changedAt" | "expiresAt")
-> & {
-  readonly receivedUnits: string; // a transfer has it only if an operator says that it differs
-};
-
 /** The fields of a record that a shop sees. */
-type RecordFields = SharedFields & {
+interface RecordFields extends SharedFields {
   readonly renews: string; // the ended record of the same order that this one follows; "" none
   readonly metadata: string; // the shop's own data, as a JSON object; "" none
   readonly value: string; // in fiat money at its completion: JSON; "" none
   readonly callbackStatus: 0 | 1 | 2 | 3; // callback-outbox.ts keeps it
-};
+}
 
 /**
  * A request for a deposit, or what was paid to an address that no shop asked for in this database.
  */
-export type DepositRow = RecordFields & {
+export interface DepositRow extends RecordFields {
   readonly operation: "deposit";
   readonly origin: "ordered" | "unattributed";
   readonly contentHash: string | null; // null: no shop asked
@@ -163,38 +133,38 @@ export type DepositRow = RecordFields & {
   readonly payToken: string; // in the address of the payment page; "" has no page
   readonly returnUrl: string; // where the payment page leads back to; "" nowhere
   readonly late: 0 | 1; // money came after the end
-};
+}
 
 /** The fields of what an agent signs. */
-type TransferFields = SharedFields & {
+interface TransferFields extends SharedFields {
   readonly contentHash: string;
   readonly amount: string;
   readonly units: string;
   readonly payer: string; // the account that pays
   readonly feeUnits: string; // "" before the end
-};
+}
 
-export type WithdrawalRow = RecordFields &
-  TransferFields & {
-    readonly operation: "withdraw";
-    readonly mode: "" | "auto" | "manual"; // "" in no row of ours: it makes no job
-    readonly receiver: string | null; // null: its operator has not named it yet
-    readonly refundOf: string; // the deposit that it pays back; "" none
-  };
+export interface WithdrawalRow extends RecordFields, TransferFields {
+  readonly operation: "withdraw";
+  readonly mode: "auto" | "manual";
+  readonly receiver: string | null; // null: its operator has not named it yet
+  readonly refundOf: string; // the deposit that it pays back; "" none
+}
 
 /** A deposit address that is emptied into the hot wallet. */
-export type SweepRow = TransferFields & {
+export interface SweepRow extends TransferFields {
   readonly operation: "sweep";
   readonly receiver: string;
-  readonly placeText: string; // `readPlace`, `readNext`
-};
+  readonly addressIndex: number; // the deposit address's
+  readonly nextSlot: string; // that its job names; "" none
+}
 
 /** Coins for the fee of a sweep. The currency is that of the sweep, the amount is in the coin. */
-export type TopUpRow = TransferFields & {
+export interface TopUpRow extends TransferFields {
   readonly operation: "topup";
   readonly receiver: string;
-  readonly placeText: string; // `readPlace`
-};
+  readonly addressIndex: number; // the deposit address's
+}
 
 /** A row that a shop sees as a record. */
 export type RecordRow = DepositRow | WithdrawalRow;

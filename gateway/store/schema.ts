@@ -7,8 +7,8 @@
  */
 
 /*
- * The tables of callbacks, a part of the schema. Two triggers on `transactions`
- * and two on `payments` write each change of a record that callbacks can report, in the transaction
+ * The tables of callbacks, a part of the schema. Two triggers each on `deposits`, on withdrawals
+ * and on `payments` write each change of a record that callbacks can report, in the transaction
  * that makes the change. So no code in any process can forget to write one. A merchant whose
  * events nobody reads costs two index lookups. Sources: docs/api.md, Callbacks;
  * sqlite.org/lang_createtrigger.html.
@@ -23,44 +23,59 @@ const hasReader = (merchant: string): string =>
   `(${hasTarget(merchant)} OR EXISTS (SELECT 1 FROM merchants WHERE id = ${merchant} AND keepsEvents = 1))`;
 
 /**
- * The columns that change after a record is made. Only these can differ from the row when the
- * change is read.
+ * The fields that change after a record is made, as its row has them. Only these can differ from
+ * the row when the change is read.
  */
-const glimpse = (row: "OLD" | "NEW"): string => {
-  const columns = [
-    "status",
-    "stage",
-    "code",
-    "txHash",
-    "feeUnits",
-    "amountReceivedUnits",
-    "finalBlock",
-    "late",
-    "receiverAddress",
-  ];
-  return `json_object(${[...columns, "changedAt"].map((column) => `'${column}', ${row}.${column}`).join(", ")})`;
-};
+const snapshot = (fields: Readonly<Record<string, string>>): string =>
+  `json_object(${Object.entries(fields)
+    .map(([name, text]) => `'${name}', ${text}`)
+    .join(", ")})`;
 
-const othersCoin = `EXISTS (SELECT 1 FROM transactions t WHERE t.id = NEW.transactionId AND t.currency <> NEW.currency
-    AND ${hasReader("t.merchant")})`;
+/** The fields that deposits and transfers have alike. */
+const sharedFields = (row: string): Readonly<Record<string, string>> => ({
+  status: `${row}.status`,
+  stage: `${row}.stage`,
+  code: `coalesce(${row}.code, '')`,
+  txHash: `coalesce(${row}.txHash, '')`,
+  finalBlock: `${row}.finalBlock`,
+  changedAt: `${row}.changedAt`,
+});
+
+const depositSnapshot = (row: "OLD" | "NEW"): string =>
+  snapshot({ ...sharedFields(row), receivedUnits: `${row}.receivedUnits`, late: `${row}.late` });
+
+const transferSnapshot = (row: string): string =>
+  snapshot({
+    ...sharedFields(row),
+    feeUnits: `coalesce(${row}.feeUnits, '')`,
+    receivedUnits: `coalesce((SELECT receivedUnits FROM movedPayments WHERE transactionId = ${row}.id), '0')`,
+    receiver: `${row}.receiver`,
+  });
+
+const othersCoin = `EXISTS (SELECT 1 FROM deposits d WHERE d.id = NEW.transactionId AND d.currency <> NEW.currency
+    AND ${hasReader("d.merchant")})`;
 
 const keepPayment = `INSERT INTO callbackChanges (transactionId, payment) VALUES (NEW.transactionId,
     json_object('currency', NEW.currency, 'units', NEW.units, 'txHash', NEW.txHash))`;
 
-/** Shops get callbacks for their own orders, not for movements between a wallet's accounts. */
-const isOrder = "NEW.operation IN ('deposit', 'withdraw')";
-
 const callbackTriggers = `
-CREATE TRIGGER callbackMade AFTER INSERT ON transactions
-  WHEN ${isOrder} AND ${hasReader("NEW.merchant")} BEGIN
-  UPDATE transactions SET callbackStatus = 0 WHERE id = NEW.id AND ${hasTarget("NEW.merchant")};
-  INSERT INTO callbackChanges (transactionId, after) SELECT NEW.id, ${glimpse("NEW")} WHERE NEW.operation = 'withdraw';
+CREATE TRIGGER callbackDepositMade AFTER INSERT ON deposits WHEN ${hasTarget("NEW.merchant")} BEGIN
+  UPDATE deposits SET callbackStatus = 0 WHERE id = NEW.id;
 END;
-CREATE TRIGGER callbackMoved AFTER UPDATE OF status, stage, amountReceivedUnits ON transactions
-  WHEN ${isOrder} AND (OLD.status <> NEW.status OR OLD.stage <> NEW.stage OR OLD.amountReceivedUnits <> NEW.amountReceivedUnits)
+CREATE TRIGGER callbackDepositMoved AFTER UPDATE OF status, stage, receivedUnits ON deposits
+  WHEN (OLD.status <> NEW.status OR OLD.stage <> NEW.stage OR OLD.receivedUnits <> NEW.receivedUnits)
     AND ${hasReader("NEW.merchant")} BEGIN
-  UPDATE transactions SET callbackStatus = 0 WHERE id = NEW.id AND ${hasTarget("NEW.merchant")};
-  INSERT INTO callbackChanges (transactionId, before, after) VALUES (NEW.id, ${glimpse("OLD")}, ${glimpse("NEW")});
+  UPDATE deposits SET callbackStatus = 0 WHERE id = NEW.id AND ${hasTarget("NEW.merchant")};
+  INSERT INTO callbackChanges (transactionId, before, after) VALUES (NEW.id, ${depositSnapshot("OLD")}, ${depositSnapshot("NEW")});
+END;
+CREATE TRIGGER callbackWithdrawalMade AFTER INSERT ON withdrawals WHEN ${hasReader("NEW.merchant")} BEGIN
+  UPDATE withdrawals SET callbackStatus = 0 WHERE id = NEW.id AND ${hasTarget("NEW.merchant")};
+  INSERT INTO callbackChanges (transactionId, after) SELECT t.id, ${transferSnapshot("t")} FROM transfers t WHERE t.id = NEW.id;
+END;
+CREATE TRIGGER callbackWithdrawalMoved AFTER UPDATE OF status, stage ON transfers
+  WHEN NEW.operation = 'withdraw' AND (OLD.status <> NEW.status OR OLD.stage <> NEW.stage) AND ${hasReader("NEW.merchant")} BEGIN
+  UPDATE withdrawals SET callbackStatus = 0 WHERE id = NEW.id AND ${hasTarget("NEW.merchant")};
+  INSERT INTO callbackChanges (transactionId, before, after) VALUES (NEW.id, ${transferSnapshot("OLD")}, ${transferSnapshot("NEW")});
 END;
 CREATE TRIGGER callbackPaid AFTER INSERT ON payments WHEN NEW.final = 1 AND ${othersCoin} BEGIN
   ${keepPayment};
@@ -92,9 +107,9 @@ CREATE INDEX callbackTargetsByMerchant ON callbackTargets (merchant, offAt);
 CREATE INDEX callbackTargetsFailing ON callbackTargets (id)
   WHERE offReason = 'gone' OR (offAt IS NULL AND failedAt > coalesce(succeededAt, 0));
 CREATE TABLE callbackChanges (
-  id INTEGER PRIMARY KEY, transactionId TEXT NOT NULL REFERENCES transactions(id), before TEXT, after TEXT, payment TEXT) STRICT;
+  id INTEGER PRIMARY KEY, transactionId TEXT NOT NULL, before TEXT, after TEXT, payment TEXT) STRICT;
 CREATE TABLE callbackEvents (
-  number INTEGER PRIMARY KEY, id TEXT NOT NULL UNIQUE, merchant TEXT NOT NULL REFERENCES merchants(id), transactionId TEXT REFERENCES transactions(id),
+  number INTEGER PRIMARY KEY, id TEXT NOT NULL UNIQUE, merchant TEXT NOT NULL REFERENCES merchants(id), transactionId TEXT,
   type TEXT NOT NULL, sequence INTEGER NOT NULL, at INTEGER NOT NULL, body TEXT NOT NULL) STRICT;
 CREATE UNIQUE INDEX callbackEventsByRecord ON callbackEvents (transactionId, sequence);
 CREATE INDEX callbackEventsByMerchant ON callbackEvents (merchant, number);
@@ -159,7 +174,7 @@ CREATE TRIGGER agentChanged AFTER UPDATE OF accounts, networks, unpairedAt ON ag
 END;
 CREATE TABLE jobs (
   agent TEXT NOT NULL REFERENCES agents(id), sequence INTEGER NOT NULL, hash TEXT NOT NULL, text TEXT NOT NULL,
-  transactionId TEXT NOT NULL UNIQUE REFERENCES transactions(id), answeredAt INTEGER, PRIMARY KEY (agent, sequence)) STRICT;
+  transactionId TEXT NOT NULL UNIQUE REFERENCES transfers(id), answeredAt INTEGER, PRIMARY KEY (agent, sequence)) STRICT;
 CREATE INDEX jobsUnanswered ON jobs (agent, sequence) WHERE answeredAt IS NULL;
 CREATE INDEX jobsWaiting ON jobs (agent, sequence) WHERE sequence < 0 AND answeredAt IS NULL;
 CREATE TABLE networkStops (
@@ -177,64 +192,98 @@ CREATE TABLE recoveries (
 `;
 
 /**
- * Deposit requests, withdrawals, and movements between a wallet's own accounts. The two indexes
- * with a similar beginning cover all filters of lists except orderId, which has a unique index of
- * its own. `transactionsByTime` is for the operator's lists of all merchants,
- * `transactionsByAmount` for the operator's search. `toleranceUnits` may be missing from a deposit;
- * `quote` and `metadata` are JSON. `renews` is the ended record of the same order that a record
- * follows; each has one successor. `refundOf` is the deposit that a withdrawal pays back. `value`
- * is JSON: the fiat value at the completion. `completions` are records that completed and have no
- * value yet; the trigger writes one in the transaction that completes it, whichever process does.
+ * Records and transfers. `deposits` has requests, and what was paid to addresses that no shop asked
+ * for in this database; `transfers` has all that agents sign, and the three tables after it the
+ * columns that one kind alone has. A column has one meaning in each row, and what is absent is
+ * NULL. `number` is the order in which the gateway made the rows. The indexes by merchant cover all
+ * filters of lists except orderId, which has a unique index of its own. The operator's lists of all
+ * merchants go by `number`, and the operator's search finds what is open by `…Open` and what has
+ * ended by `…ByAmount` and `transfersReceived`, so that an order pays for neither. `toleranceUnits`
+ * may be missing from a deposit, and `endBlock` holds all payments that were included before its
+ * end; `quote` and `metadata` are JSON. `renews` is the ended record of the same order that a
+ * record follows; each has one successor. `refundOf` is the deposit that a withdrawal pays back.
+ * `value` is JSON: the fiat value at the completion. `contentHash` is of what was asked for. A
+ * sweep is the `ordinal`th of its address, and `nextSlot` is the slot that its job names. A top-up
+ * pays the fee of a sweep of `sweptCurrency`. A restored database may lack the deposit of
+ * `refundOf` and the sweep of a top-up. `completions` are records that completed and have no value
+ * yet; the triggers write one in the transaction that completes it, whichever process does.
  * `recalls` are open withdrawals that their shop no longer wants; triggers remove one that has
  * ended or is signed.
  */
-const transactions = `
-CREATE TABLE transactions (
-  id TEXT PRIMARY KEY, merchant TEXT NOT NULL REFERENCES merchants(id),
-  operation TEXT NOT NULL CHECK (operation IN ('deposit','withdraw','sweep','topup')),
-  mode TEXT NOT NULL CHECK (mode IN ('','auto','manual')), orderId TEXT NOT NULL, contentHash TEXT NOT NULL,
-  currency TEXT NOT NULL, network TEXT NOT NULL, amount TEXT NOT NULL, amountUnits TEXT NOT NULL,
-  receiverAddress TEXT NOT NULL, depositAddress TEXT NOT NULL, tag TEXT NOT NULL DEFAULT '',
-  status INTEGER NOT NULL CHECK (status IN (0,1,2)), stage TEXT NOT NULL, code TEXT NOT NULL DEFAULT '',
-  txHash TEXT NOT NULL DEFAULT '', feeUnits TEXT NOT NULL DEFAULT '', amountReceivedUnits TEXT NOT NULL DEFAULT '0',
-  finalBlock INTEGER, createdAt INTEGER NOT NULL, changedAt INTEGER NOT NULL, expiresAt INTEGER NOT NULL,
-  late INTEGER NOT NULL DEFAULT 0 CHECK (late IN (0,1)), quote TEXT NOT NULL DEFAULT '', metadata TEXT NOT NULL DEFAULT '',
-  callbackStatus INTEGER NOT NULL DEFAULT 3 CHECK (callbackStatus IN (0,1,2,3)), toleranceUnits TEXT NOT NULL DEFAULT '0',
-  payToken TEXT NOT NULL DEFAULT '', returnUrl TEXT NOT NULL DEFAULT '', renews TEXT NOT NULL DEFAULT '',
-  refundOf TEXT NOT NULL DEFAULT '', value TEXT NOT NULL DEFAULT '') STRICT;
-CREATE TABLE completions (transactionId TEXT PRIMARY KEY REFERENCES transactions(id)) STRICT;
-CREATE TRIGGER transactionCompleted AFTER UPDATE OF status ON transactions
-  WHEN NEW.status = 1 AND OLD.status <> 1 AND NEW.operation IN ('deposit','withdraw') BEGIN
+const records = `
+CREATE TABLE deposits (
+  number INTEGER PRIMARY KEY, id TEXT NOT NULL UNIQUE, merchant TEXT NOT NULL REFERENCES merchants(id),
+  origin TEXT NOT NULL CHECK (origin IN ('ordered','unattributed')), orderId TEXT NOT NULL, renews TEXT NOT NULL DEFAULT '',
+  contentHash TEXT CHECK (contentHash <> ''), address TEXT NOT NULL, payTo TEXT NOT NULL, tag TEXT NOT NULL DEFAULT '',
+  network TEXT NOT NULL, currency TEXT NOT NULL, amount TEXT CHECK (amount <> ''),
+  units TEXT CHECK (units NOT IN ('', '0')), toleranceUnits TEXT CHECK (toleranceUnits <> ''),
+  quote TEXT CHECK (quote <> ''), payToken TEXT CHECK (payToken <> ''), returnUrl TEXT CHECK (returnUrl <> ''),
+  metadata TEXT CHECK (metadata <> ''), status INTEGER NOT NULL DEFAULT 0 CHECK (status IN (0,1,2)), stage TEXT NOT NULL,
+  code TEXT CHECK (code <> ''), receivedUnits TEXT NOT NULL DEFAULT '0', late INTEGER NOT NULL DEFAULT 0 CHECK (late IN (0,1)),
+  txHash TEXT CHECK (txHash <> ''), finalBlock INTEGER, endBlock INTEGER, value TEXT CHECK (value <> ''),
+  callbackStatus INTEGER NOT NULL DEFAULT 3 CHECK (callbackStatus IN (0,1,2,3)),
+  createdAt INTEGER NOT NULL, changedAt INTEGER NOT NULL, expiresAt INTEGER NOT NULL,
+  CHECK ((origin = 'ordered') = (contentHash IS NOT NULL)), CHECK ((origin = 'ordered') = (amount IS NOT NULL)),
+  CHECK ((origin = 'ordered') = (units IS NOT NULL)), CHECK ((origin = 'ordered') = (toleranceUnits IS NOT NULL)),
+  CHECK (origin = 'ordered' OR coalesce(quote, payToken, returnUrl, metadata) IS NULL)) STRICT;
+CREATE UNIQUE INDEX depositsByOrder ON deposits (merchant, orderId, renews);
+CREATE UNIQUE INDEX depositsByPayToken ON deposits (payToken) WHERE payToken IS NOT NULL;
+CREATE INDEX depositsByMerchant ON deposits (merchant, createdAt DESC, id);
+CREATE INDEX depositsByChange ON deposits (merchant, changedAt, id);
+CREATE INDEX depositsByCurrency ON deposits (merchant, currency, status, createdAt DESC, id);
+CREATE INDEX depositsOpen ON deposits (network, currency) WHERE status = 0;
+CREATE INDEX depositsEnding ON deposits (network, endBlock) WHERE endBlock IS NOT NULL;
+CREATE INDEX depositsByAmount ON deposits (units) WHERE status <> 0;
+CREATE INDEX depositsByTag ON deposits (payTo, createdAt) WHERE payTo <> address;
+CREATE TABLE transfers (
+  number INTEGER PRIMARY KEY, id TEXT NOT NULL UNIQUE, operation TEXT NOT NULL CHECK (operation IN ('withdraw','sweep','topup')),
+  merchant TEXT NOT NULL REFERENCES merchants(id), contentHash TEXT NOT NULL, network TEXT NOT NULL, currency TEXT CHECK (currency <> ''),
+  amount TEXT NOT NULL, units TEXT NOT NULL, payer TEXT NOT NULL, receiver TEXT CHECK (receiver <> ''),
+  tag TEXT NOT NULL DEFAULT '', status INTEGER NOT NULL DEFAULT 0 CHECK (status IN (0,1,2)), stage TEXT NOT NULL,
+  code TEXT CHECK (code <> ''), txHash TEXT CHECK (txHash <> ''), feeUnits TEXT CHECK (feeUnits <> ''), finalBlock INTEGER,
+  createdAt INTEGER NOT NULL, changedAt INTEGER NOT NULL, expiresAt INTEGER NOT NULL,
+  CHECK ((operation = 'topup') = (currency IS NULL)), CHECK (operation = 'withdraw' OR receiver IS NOT NULL)) STRICT;
+CREATE INDEX transfersByMerchant ON transfers (merchant, operation, createdAt DESC, id);
+CREATE INDEX transfersByChange ON transfers (merchant, changedAt, id) WHERE operation = 'withdraw';
+CREATE INDEX transfersByCurrency ON transfers (merchant, currency, status, createdAt DESC, id) WHERE operation = 'withdraw';
+CREATE INDEX transfersOpen ON transfers (operation, status) WHERE status = 0;
+CREATE INDEX transfersByAmount ON transfers (units) WHERE status <> 0;
+CREATE INDEX transfersPaid ON transfers (payer, finalBlock) WHERE finalBlock IS NOT NULL;
+CREATE INDEX transfersReceived ON transfers (receiver, finalBlock) WHERE status <> 0;
+CREATE INDEX withdrawalFees ON transfers (currency, network, changedAt)
+  WHERE operation = 'withdraw' AND status = 1 AND feeUnits IS NOT NULL;
+CREATE INDEX sweepsByBlock ON transfers (merchant, currency, finalBlock)
+  WHERE operation = 'sweep' AND finalBlock IS NOT NULL;
+CREATE INDEX topUpsByBlock ON transfers (merchant, network, finalBlock)
+  WHERE operation = 'topup' AND finalBlock IS NOT NULL;
+CREATE INDEX sweepsUnreached ON transfers (network) WHERE operation = 'sweep' AND status = 2 AND code = 'SWEEP_UNREACHABLE';
+CREATE INDEX coinsEnded ON transfers (network) WHERE status = 2 AND code = 'coin_unknown';
+CREATE TABLE withdrawals (
+  id TEXT PRIMARY KEY REFERENCES transfers(id), merchant TEXT NOT NULL REFERENCES merchants(id), orderId TEXT NOT NULL,
+  renews TEXT NOT NULL DEFAULT '', mode TEXT NOT NULL CHECK (mode IN ('auto','manual')),
+  refundOf TEXT CHECK (refundOf <> ''), metadata TEXT CHECK (metadata <> ''), value TEXT CHECK (value <> ''),
+  callbackStatus INTEGER NOT NULL DEFAULT 3 CHECK (callbackStatus IN (0,1,2,3))) STRICT;
+CREATE UNIQUE INDEX withdrawalsByOrder ON withdrawals (merchant, orderId, renews);
+CREATE INDEX withdrawalsByRefund ON withdrawals (refundOf) WHERE refundOf IS NOT NULL;
+CREATE TABLE sweeps (
+  id TEXT PRIMARY KEY REFERENCES transfers(id), address TEXT NOT NULL, ordinal INTEGER NOT NULL, addressIndex INTEGER NOT NULL,
+  nextSlot TEXT CHECK (nextSlot <> ''), UNIQUE (address, ordinal)) STRICT;
+CREATE TABLE topUps (
+  id TEXT PRIMARY KEY REFERENCES transfers(id), sweep TEXT NOT NULL UNIQUE, sweptCurrency TEXT NOT NULL,
+  addressIndex INTEGER NOT NULL) STRICT;
+CREATE TABLE completions (transactionId TEXT PRIMARY KEY) STRICT;
+CREATE TRIGGER depositCompleted AFTER UPDATE OF status ON deposits WHEN NEW.status = 1 AND OLD.status <> 1 BEGIN
+  INSERT OR IGNORE INTO completions (transactionId) VALUES (NEW.id);
+END;
+CREATE TRIGGER withdrawalCompleted AFTER UPDATE OF status ON transfers
+  WHEN NEW.operation = 'withdraw' AND NEW.status = 1 AND OLD.status <> 1 BEGIN
   INSERT OR IGNORE INTO completions (transactionId) VALUES (NEW.id);
 END;
 CREATE TABLE recalls (
-  transactionId TEXT PRIMARY KEY REFERENCES transactions(id), recalledAt INTEGER NOT NULL) STRICT;
-CREATE TRIGGER recallEnded AFTER UPDATE OF status ON transactions WHEN NEW.status <> 0 BEGIN
+  transactionId TEXT PRIMARY KEY REFERENCES withdrawals(id), recalledAt INTEGER NOT NULL) STRICT;
+CREATE TRIGGER recallEnded AFTER UPDATE OF status ON transfers WHEN NEW.status <> 0 BEGIN
   DELETE FROM recalls WHERE transactionId = NEW.id;
 END;
-CREATE UNIQUE INDEX transactionsByOrder ON transactions (merchant, operation, orderId, renews);
-CREATE INDEX transactionsByMerchant ON transactions (merchant, createdAt DESC, id);
-CREATE INDEX transactionsByChange ON transactions (merchant, changedAt, id) WHERE operation IN ('deposit','withdraw');
-CREATE INDEX transactionsPaid ON transactions (currency, network, changedAt)
-  WHERE operation = 'withdraw' AND status = 1 AND feeUnits <> '';
-CREATE INDEX transactionsByRefund ON transactions (refundOf) WHERE refundOf <> '';
-CREATE UNIQUE INDEX transactionsByPayToken ON transactions (payToken) WHERE payToken <> '';
-CREATE INDEX transactionsOpen ON transactions (operation, status) WHERE status = 0;
-CREATE INDEX transactionsFinal ON transactions (depositAddress, finalBlock) WHERE finalBlock IS NOT NULL;
-CREATE INDEX transactionsByKind ON transactions (merchant, operation, status, createdAt DESC, id);
-CREATE INDEX transactionsByCurrency ON transactions (merchant, currency, operation, status, createdAt DESC, id);
-CREATE INDEX transactionsReceived ON transactions (receiverAddress, finalBlock) WHERE operation <> 'deposit';
-CREATE INDEX transactionsByTime ON transactions (operation, createdAt DESC, id);
-CREATE INDEX transactionsByAmount ON transactions (amountUnits);
-CREATE INDEX taggedDeposits ON transactions (receiverAddress, createdAt)
-  WHERE operation = 'deposit' AND receiverAddress <> depositAddress;
-CREATE INDEX sweepsByAddress ON transactions (depositAddress, createdAt) WHERE operation = 'sweep';
-CREATE INDEX sweepsByBlock ON transactions (merchant, currency, finalBlock)
-  WHERE operation = 'sweep' AND finalBlock IS NOT NULL;
-CREATE INDEX topUpsByBlock ON transactions (merchant, network, finalBlock)
-  WHERE operation = 'topup' AND finalBlock IS NOT NULL;
-CREATE INDEX sweepsUnreached ON transactions (network) WHERE operation = 'sweep' AND status = 2 AND code = 'SWEEP_UNREACHABLE';
-CREATE INDEX coinsEnded ON transactions (network) WHERE status = 2 AND code = 'coin_unknown';
 `;
 
 /**
@@ -249,7 +298,7 @@ CREATE INDEX coinsEnded ON transactions (network) WHERE status = 2 AND code = 'c
  */
 const signing = `
 CREATE TABLE signatures (
-  transactionId TEXT NOT NULL REFERENCES transactions(id), attempt INTEGER NOT NULL, agent TEXT NOT NULL, network TEXT NOT NULL,
+  transactionId TEXT NOT NULL REFERENCES transfers(id), attempt INTEGER NOT NULL, agent TEXT NOT NULL, network TEXT NOT NULL,
   account TEXT NOT NULL, slot TEXT NOT NULL, txHash TEXT NOT NULL, feeMax TEXT NOT NULL, seq INTEGER NOT NULL,
   validUntilMs INTEGER NOT NULL DEFAULT 0, pin TEXT NOT NULL DEFAULT '', voidAt INTEGER, cancel INTEGER NOT NULL DEFAULT 0 CHECK (cancel IN (0,1)),
   PRIMARY KEY (transactionId, attempt), UNIQUE (txHash, account)) STRICT;
@@ -257,26 +306,26 @@ CREATE TRIGGER recallSigned AFTER INSERT ON signatures BEGIN
   DELETE FROM recalls WHERE transactionId = NEW.transactionId;
 END;
 CREATE TABLE slots (
-  network TEXT NOT NULL, account TEXT NOT NULL, slot TEXT NOT NULL, transactionId TEXT NOT NULL UNIQUE REFERENCES transactions(id),
+  network TEXT NOT NULL, account TEXT NOT NULL, slot TEXT NOT NULL, transactionId TEXT NOT NULL UNIQUE REFERENCES transfers(id),
   PRIMARY KEY (network, account, slot)) STRICT;
 CREATE TABLE voidAttempts (
-  transactionId TEXT PRIMARY KEY REFERENCES transactions(id), code TEXT NOT NULL, at INTEGER NOT NULL) STRICT;
+  transactionId TEXT PRIMARY KEY REFERENCES transfers(id), code TEXT NOT NULL, at INTEGER NOT NULL) STRICT;
 CREATE TABLE movedPayments (
-  transactionId TEXT PRIMARY KEY REFERENCES transactions(id), txHash TEXT NOT NULL, block INTEGER NOT NULL, feeUnits TEXT NOT NULL,
+  transactionId TEXT PRIMARY KEY REFERENCES transfers(id), txHash TEXT NOT NULL, block INTEGER NOT NULL, feeUnits TEXT NOT NULL,
   at INTEGER NOT NULL, receivedUnits TEXT, sentUnits TEXT) STRICT;
 CREATE TABLE currencyHolds (
   currency TEXT NOT NULL, merchant TEXT NOT NULL, at INTEGER NOT NULL, transactionId TEXT NOT NULL, txHash TEXT NOT NULL,
   PRIMARY KEY (currency, merchant)) STRICT;
 CREATE TABLE assignedPayments (
-  transactionId TEXT PRIMARY KEY REFERENCES transactions(id), network TEXT NOT NULL, account TEXT NOT NULL, txHash TEXT NOT NULL,
+  transactionId TEXT PRIMARY KEY REFERENCES transfers(id), network TEXT NOT NULL, account TEXT NOT NULL, txHash TEXT NOT NULL,
   block INTEGER NOT NULL, feeUnits TEXT NOT NULL, at INTEGER NOT NULL, UNIQUE (txHash, account)) STRICT;
 CREATE TRIGGER assignedSigned AFTER INSERT ON signatures BEGIN
   DELETE FROM assignedPayments WHERE transactionId = NEW.transactionId;
 END;
 CREATE TABLE unknownCoins (
-  transactionId TEXT PRIMARY KEY REFERENCES transactions(id), since INTEGER NOT NULL, chainSince INTEGER NOT NULL) STRICT;
+  transactionId TEXT PRIMARY KEY REFERENCES transfers(id), since INTEGER NOT NULL, chainSince INTEGER NOT NULL) STRICT;
 CREATE TABLE coinLooks (
-  transactionId TEXT PRIMARY KEY REFERENCES transactions(id), chainAt INTEGER NOT NULL, watchedMs INTEGER NOT NULL) STRICT;
+  transactionId TEXT PRIMARY KEY REFERENCES transfers(id), chainAt INTEGER NOT NULL, watchedMs INTEGER NOT NULL) STRICT;
 CREATE TRIGGER outgoingExplained AFTER INSERT ON signatures BEGIN
   DELETE FROM unexplained WHERE account = NEW.account AND txHash = NEW.txHash;
 END;
@@ -296,14 +345,14 @@ const chains = `
 CREATE TABLE payments (
   network TEXT NOT NULL, txHash TEXT NOT NULL, logIndex INTEGER NOT NULL, address TEXT NOT NULL, currency TEXT NOT NULL,
   units TEXT NOT NULL, block INTEGER NOT NULL, blockHash TEXT NOT NULL, final INTEGER NOT NULL CHECK (final IN (0,1)),
-  transactionId TEXT NOT NULL REFERENCES transactions(id), PRIMARY KEY (network, txHash, logIndex)) STRICT;
+  transactionId TEXT NOT NULL REFERENCES deposits(id), PRIMARY KEY (network, txHash, logIndex)) STRICT;
 CREATE INDEX paymentsByTransaction ON payments (transactionId);
 CREATE INDEX paymentsByUnits ON payments (units);
 CREATE INDEX paymentsNotFinal ON payments (network, block) WHERE final = 0;
 CREATE INDEX paymentsFinal ON payments (network, block) WHERE final = 1;
 CREATE TABLE gonePayments (
   network TEXT NOT NULL, txHash TEXT NOT NULL, logIndex INTEGER NOT NULL, address TEXT NOT NULL, currency TEXT NOT NULL,
-  units TEXT NOT NULL, block INTEGER NOT NULL, blockHash TEXT NOT NULL, transactionId TEXT NOT NULL REFERENCES transactions(id),
+  units TEXT NOT NULL, block INTEGER NOT NULL, blockHash TEXT NOT NULL, transactionId TEXT NOT NULL REFERENCES deposits(id),
   state TEXT NOT NULL CHECK (state IN ('open','kept','revoked')), at INTEGER NOT NULL, toldAt INTEGER,
   PRIMARY KEY (network, txHash, logIndex, blockHash)) STRICT;
 CREATE INDEX gonePaymentsByTransaction ON gonePayments (transactionId);
@@ -350,24 +399,22 @@ CREATE TABLE releasedOrders (
  * Deposit addresses; one of a merchant that only receives has no agent. The watcher reads the list
  * by rowid. `accountOwners` has the owner of each account whose requests differ by their tags: the
  * trigger writes it with each new address. `addressStates` and `baselines` have known balances
- * (address-states.ts), `arriving` payments to open requests that no block has, `depositEnds` the
- * block in which a request ends until this end is final. `depositCredits` has payments that an
- * operator credited to a request of another address, `foundAddresses` the first block whose
- * payments count at an address found by a scan. `forgottenAddresses`, `forgottenRanges` and
- * `vouched` are of a database restored from a backup: addresses it may have forgotten, skipped
+ * (address-states.ts), `arriving` payments to open requests that no block has. `depositCredits` has
+ * payments that an operator credited to a request of another address, `foundAddresses` the first
+ * block whose payments count at an address found by a scan. `forgottenAddresses`, `forgottenRanges`
+ * and `vouched` are of a database restored from a backup: addresses it may have forgotten, skipped
  * indexes that are not watched yet, and the blocks from which to read the chains again.
  */
 const addresses = `
 CREATE TABLE depositAddresses (
   address TEXT PRIMARY KEY, agent TEXT REFERENCES agents(id), addressIndex INTEGER NOT NULL,
-  transactionId TEXT NOT NULL UNIQUE REFERENCES transactions(id), UNIQUE (agent, addressIndex)) STRICT;
+  transactionId TEXT NOT NULL UNIQUE REFERENCES deposits(id), UNIQUE (agent, addressIndex)) STRICT;
 CREATE TABLE accountOwners (
   network TEXT NOT NULL, account TEXT NOT NULL, merchant TEXT NOT NULL REFERENCES merchants(id), agent TEXT REFERENCES agents(id),
   PRIMARY KEY (network, account)) STRICT;
 CREATE TRIGGER accountOwned AFTER INSERT ON depositAddresses BEGIN
   INSERT INTO accountOwners (network, account, merchant, agent)
-    SELECT network, receiverAddress, merchant, NEW.agent FROM transactions
-      WHERE id = NEW.transactionId AND operation = 'deposit' AND receiverAddress <> depositAddress
+    SELECT network, payTo, merchant, NEW.agent FROM deposits WHERE id = NEW.transactionId AND payTo <> address
     ON CONFLICT (network, account) DO UPDATE SET merchant = excluded.merchant, agent = excluded.agent
       WHERE merchant <> excluded.merchant OR agent IS NOT excluded.agent;
 END;
@@ -386,12 +433,11 @@ CREATE TABLE baselines (
 CREATE TABLE lookGaps (
   network TEXT NOT NULL, address TEXT NOT NULL, currency TEXT NOT NULL, PRIMARY KEY (network, address, currency)) STRICT;
 CREATE TABLE arriving (
-  transactionId TEXT NOT NULL REFERENCES transactions(id), txHash TEXT NOT NULL, units TEXT NOT NULL, firstAt INTEGER NOT NULL,
+  transactionId TEXT NOT NULL REFERENCES deposits(id), txHash TEXT NOT NULL, units TEXT NOT NULL, firstAt INTEGER NOT NULL,
   seenAt INTEGER NOT NULL, isReplaceable INTEGER NOT NULL CHECK (isReplaceable IN (0,1)),
   isHeld INTEGER NOT NULL CHECK (isHeld IN (0,1)), PRIMARY KEY (transactionId, txHash)) STRICT;
-CREATE TABLE depositEnds (transactionId TEXT PRIMARY KEY REFERENCES transactions(id), block INTEGER NOT NULL) STRICT;
 CREATE TABLE depositCredits (
-  network TEXT NOT NULL, txHash TEXT NOT NULL, logIndex INTEGER NOT NULL, transactionId TEXT NOT NULL REFERENCES transactions(id),
+  network TEXT NOT NULL, txHash TEXT NOT NULL, logIndex INTEGER NOT NULL, transactionId TEXT NOT NULL REFERENCES deposits(id),
   units TEXT NOT NULL, ofUnits TEXT NOT NULL, at INTEGER NOT NULL, PRIMARY KEY (network, txHash, logIndex, transactionId)) STRICT;
 CREATE INDEX depositCreditsByTransaction ON depositCredits (transactionId);
 CREATE TABLE foundAddresses (
@@ -468,7 +514,7 @@ CREATE TABLE gaps (
   code TEXT NOT NULL, words TEXT NOT NULL, since INTEGER NOT NULL, tries INTEGER NOT NULL, retryAt INTEGER NOT NULL,
   toldAt INTEGER, summedTo INTEGER NOT NULL, givenUpAt INTEGER, PRIMARY KEY (network, account, fromBlock)) STRICT;
 CREATE TABLE gapHolds (
-  network TEXT NOT NULL, account TEXT NOT NULL, fromBlock INTEGER NOT NULL, transactionId TEXT NOT NULL REFERENCES transactions(id),
+  network TEXT NOT NULL, account TEXT NOT NULL, fromBlock INTEGER NOT NULL, transactionId TEXT NOT NULL REFERENCES deposits(id),
   PRIMARY KEY (transactionId, network, account, fromBlock)) STRICT;
 CREATE INDEX gapHoldsByGap ON gapHolds (network, account, fromBlock);
 CREATE TABLE unreadTransactions (
@@ -485,7 +531,7 @@ CREATE TABLE setAside (
 export const schema = [
   people,
   agents,
-  transactions,
+  records,
   signing,
   chains,
   addresses,

@@ -7,6 +7,7 @@ import type { Payee } from "../../chains/accounts.ts";
 import { unattributedOrderOf } from "./forgotten-addresses.ts";
 import type { OutgoingRow } from "./rows.ts";
 import type { Database } from "./store.ts";
+import { currencyOfTransfer } from "./transaction-rows.ts";
 
 /** A record, and the field by which it was found. */
 export interface FoundRecord {
@@ -26,7 +27,7 @@ export interface FoundRecord {
 export interface FoundOther {
   readonly kind: "merchant" | "agent" | "key" | "callback";
   readonly id: string;
-  readonly name: string; // of the merchant
+  readonly name: string; // the merchant's
   readonly by: string;
 }
 
@@ -35,15 +36,19 @@ type Ids = readonly { readonly id: string }[];
 const named = (by: FoundRecord["by"], ids: Ids): readonly FoundRecord[] =>
   ids.map(({ id }) => ({ id, by }));
 
+/** An open transfer, which the index of open ones finds. */
+const openTransfer = "operation IN ('withdraw', 'sweep', 'topup') AND status = 0";
+
+/** The ids of transactions of any kind that fulfil a condition. */
+const anyWhere = (condition: string): string =>
+  `SELECT id FROM deposits WHERE ${condition} UNION ALL SELECT id FROM transfers WHERE ${condition}`;
+
 /** Records by an id of their own: the transaction's, the payment page's, or an event's. */
 export function recordsOfId(database: Database, text: string): readonly FoundRecord[] {
   const one = (sql: string): Ids => database.all<{ id: string }>(sql, text);
   return [
-    ...named("transactionId", one("SELECT id FROM transactions WHERE id = ?")),
-    ...named(
-      "payment page",
-      one("SELECT id FROM transactions WHERE payToken = ? AND payToken <> ''"),
-    ),
+    ...named("transactionId", one(`${anyWhere("id = ?1")}`)),
+    ...named("payment page", one("SELECT id FROM deposits WHERE payToken = ?")),
     ...named(
       "event",
       one(
@@ -63,7 +68,7 @@ export function recordsOfBeginning(
   most: number,
 ): readonly FoundRecord[] {
   if (text.length < beginningMin || !/^[0-9a-z-]+$/.test(text)) return [];
-  const sql = "SELECT id FROM transactions WHERE id > ? AND id < ? ORDER BY id LIMIT ?";
+  const sql = `${anyWhere("id > ?1 AND id < ?2")} ORDER BY id LIMIT ?3`;
   return named("transactionId", database.all(sql, text, `${text}~`, most));
 }
 
@@ -89,9 +94,10 @@ export function recordsOfOrder(
   orderId: string,
   most: number,
 ): readonly FoundRecord[] {
-  // The unique index begins with merchant and operation, so both are named.
-  const sql = `SELECT id FROM transactions WHERE merchant IN (SELECT id FROM merchants) AND operation IN ('deposit','withdraw')
-    AND orderId = ? ORDER BY createdAt DESC, id LIMIT ?`;
+  // The unique indexes begin with the merchant, so it is named.
+  const order = "merchant IN (SELECT id FROM merchants) AND orderId = ?1";
+  const sql = `SELECT id, createdAt FROM deposits WHERE ${order} UNION ALL
+    SELECT t.id, t.createdAt FROM transfers t WHERE t.id IN (SELECT id FROM withdrawals WHERE ${order}) ORDER BY createdAt DESC, id LIMIT ?2`;
   return named("orderId", database.all(sql, orderId, most));
 }
 
@@ -105,16 +111,14 @@ export function recordsOfAddress(
   most: number,
 ): readonly FoundRecord[] {
   const sql = `SELECT id FROM (
-      SELECT t.id, t.createdAt FROM depositAddresses d JOIN transactions t ON t.id = d.transactionId WHERE d.address = ?
-      UNION SELECT id, createdAt FROM transactions WHERE operation <> 'deposit' AND receiverAddress = ?
-      UNION SELECT id, createdAt FROM transactions WHERE operation = 'sweep' AND depositAddress = ?
-      UNION SELECT t.id, t.createdAt FROM forgottenAddresses f JOIN transactions t ON t.merchant = f.merchant
-        AND t.operation = 'deposit' AND t.orderId = ? || f.address WHERE f.address = ?)
-    ORDER BY createdAt DESC, id LIMIT ?`;
-  return named(
-    "address",
-    database.all(sql, address, address, address, unattributedOrderOf(""), address, most),
-  );
+      SELECT d.id, d.createdAt FROM depositAddresses a JOIN deposits d ON d.id = a.transactionId WHERE a.address = ?2
+      UNION SELECT id, createdAt FROM transfers WHERE ${openTransfer} AND receiver = ?2
+      UNION SELECT id, createdAt FROM transfers WHERE status <> 0 AND receiver = ?2
+      UNION SELECT t.id, t.createdAt FROM sweeps s JOIN transfers t ON t.id = s.id WHERE s.address = ?2
+      UNION SELECT d.id, d.createdAt FROM forgottenAddresses f JOIN deposits d ON d.merchant = f.merchant
+        AND d.orderId = ?1 || f.address WHERE f.address = ?2)
+    ORDER BY createdAt DESC, id LIMIT ?3`;
+  return named("address", database.all(sql, unattributedOrderOf(""), address, most));
 }
 
 /** Deposits with a tag at an address that they share, newest first. */
@@ -123,8 +127,7 @@ export function depositsOfPayee(
   { address, tag }: Payee,
   most: number,
 ): readonly FoundRecord[] {
-  const sql = `SELECT id FROM transactions INDEXED BY taggedDeposits
-    WHERE operation = 'deposit' AND receiverAddress <> depositAddress AND receiverAddress = ? AND tag = ? ORDER BY createdAt DESC, id LIMIT ?`;
+  const sql = `SELECT id FROM deposits INDEXED BY depositsByTag WHERE payTo <> address AND payTo = ? AND tag = ? ORDER BY createdAt DESC, id LIMIT ?`;
   return named("address", database.all(sql, address, tag, most));
 }
 
@@ -159,12 +162,16 @@ export function recordsOfAmount(
   most: number,
 ): readonly FoundRecord[] {
   const sql = `SELECT id FROM (
-      SELECT id, createdAt FROM transactions WHERE amountUnits = ? AND currency = ?
-      UNION SELECT t.id, t.createdAt FROM payments p JOIN transactions t ON t.id = p.transactionId
-        WHERE p.units = ? AND p.currency = ?)
-    ORDER BY createdAt DESC, id LIMIT ?`;
-  const text = units.toString();
-  return named("amount", database.all(sql, text, currency, text, currency, most));
+      SELECT id, createdAt FROM deposits WHERE status = 0 AND units = ?1 AND currency = ?2
+      UNION SELECT id, createdAt FROM deposits WHERE status <> 0 AND units = ?1 AND currency = ?2
+      UNION SELECT t.id, t.createdAt FROM transfers t LEFT JOIN topUps u ON u.id = t.id
+        WHERE ${openTransfer} AND t.units = ?1 AND ${currencyOfTransfer} = ?2
+      UNION SELECT t.id, t.createdAt FROM transfers t LEFT JOIN topUps u ON u.id = t.id
+        WHERE t.status <> 0 AND t.units = ?1 AND ${currencyOfTransfer} = ?2
+      UNION SELECT d.id, d.createdAt FROM payments p JOIN deposits d ON d.id = p.transactionId
+        WHERE p.units = ?1 AND p.currency = ?2)
+    ORDER BY createdAt DESC, id LIMIT ?3`;
+  return named("amount", database.all(sql, units.toString(), currency, most));
 }
 
 const ofMerchant = "JOIN merchants m ON m.id = merchant";

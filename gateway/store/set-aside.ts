@@ -11,7 +11,7 @@ import type { Statements as Database } from "./statements.ts";
 import type { Store } from "./store.ts";
 
 /**
- * `record`: a row of `transactions`, shown; `change`: of callbackChanges, told; `event`: of
+ * `record`: a row of deposits or transfers, shown; `change`: of callbackChanges, told; `event`: of
  * callbackEvents, signed; `value`: of completions, valued; `judgement`: a deposit, judged.
  */
 export type RowKind = "record" | "change" | "event" | "value" | "judgement";

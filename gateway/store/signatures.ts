@@ -1,6 +1,7 @@
 /** Signed attempts of withdrawals, as their signers reported them. */
-import type { SignatureRow, TransactionColumns, TransferRow } from "./rows.ts";
+import type { SignatureRow, TransferRow } from "./rows.ts";
 import type { Database } from "./store.ts";
+import { currencyOfTransfer, orderOfTransfer } from "./transaction-rows.ts";
 
 /**
  * The table's constraints also stand behind the caller's checks: a hash that is already known for
@@ -105,18 +106,18 @@ export function listPendingAttempts(
   attemptsMax: number,
 ): readonly SignedWithdrawal[] {
   return database.all<SignedWithdrawal>(
-    `SELECT t.id, t.merchant, t.operation, t.orderId, t.currency, nullif(t.receiverAddress, '') AS receiver, t.tag, t.amountUnits AS units, t.stage, t.createdAt,
-       s.attempt, s.account, s.slot, s.pin, s.txHash AS attemptTxHash FROM transactions t JOIN signatures s ON s.transactionId = t.id
-       WHERE t.operation IN ('withdraw', 'sweep', 'topup') AND t.status = 0 AND t.network = ? AND s.attempt <= ? ORDER BY t.id, s.attempt`,
+    `SELECT t.id, t.merchant, t.operation, ${orderOfTransfer} AS orderId,
+       ${currencyOfTransfer} AS currency, t.receiver, t.tag, t.units, t.stage, t.createdAt,
+       g.attempt, g.account, g.slot, g.pin, g.txHash AS attemptTxHash
+     FROM transfers t JOIN signatures g ON g.transactionId = t.id LEFT JOIN withdrawals w ON w.id = t.id
+       LEFT JOIN sweeps s ON s.id = t.id LEFT JOIN topUps u ON u.id = t.id
+     WHERE t.operation IN ('withdraw', 'sweep', 'topup') AND t.status = 0 AND t.network = ? AND g.attempt <= ? ORDER BY t.id, g.attempt`,
     ...[network, attemptsMax],
   );
 }
 
 /** An attempt of a withdrawal that has ended. */
-export type EndedAttempt = Pick<
-  TransactionColumns,
-  "id" | "operation" | "currency" | "amountUnits"
-> &
+export type EndedAttempt = Pick<TransferRow, "id" | "operation" | "currency" | "units"> &
   Pick<SignatureRow, "feeMax">;
 
 /**
@@ -129,10 +130,10 @@ export function listEndedAttempts(
   sinceMs: number,
 ): readonly EndedAttempt[] {
   return database.all<EndedAttempt>(
-    `SELECT t.id, t.operation, t.currency, t.amountUnits, s.feeMax
-     FROM signatures s JOIN transactions t ON t.id = s.transactionId
+    `SELECT t.id, t.operation, ${currencyOfTransfer} AS currency, t.units, s.feeMax
+     FROM signatures s JOIN transfers t ON t.id = s.transactionId LEFT JOIN topUps u ON u.id = t.id
      WHERE t.status <> 0 AND t.changedAt > ?
-       AND (s.account = ? OR (t.operation = 'sweep' AND t.receiverAddress = ?))`,
+       AND (s.account = ? OR (t.operation = 'sweep' AND t.receiver = ?))`,
     ...[sinceMs, account, account],
   );
 }

@@ -1,7 +1,7 @@
 /** Exclusion slots of accounts. Each slot belongs to one withdrawal permanently. */
-import type { JobRow, TransactionColumns, TransferRow } from "./rows.ts";
+import type { JobRow, TransactionRow, TransferRow } from "./rows.ts";
 import type { Database } from "./store.ts";
-import { rowOf, rowOrNone } from "./transaction-rows.ts";
+import { rowOf, rowOrNone, transferFields, transferParts } from "./transaction-rows.ts";
 
 /** The code of a sweep that is stuck, or was ended, because the chain cannot reach its slot. */
 export const unreachableCode = "SWEEP_UNREACHABLE";
@@ -22,8 +22,7 @@ export interface SlotRange {
 }
 
 /** A withdrawal with its job's text. */
-export type AskedWithdrawal = Pick<JobRow, "text"> &
-  Pick<TransactionColumns, "id" | "receiverAddress">;
+export type AskedWithdrawal = Pick<JobRow, "text"> & Pick<TransferRow, "id" | "receiver">;
 
 /**
  * The table's constraints also stand behind the caller's checks: a slot or withdrawal that is taken
@@ -72,12 +71,12 @@ export function pendingSlotOwner(
   database: Database,
   { network, account, slot }: Slot,
 ): TransferRow | undefined {
-  const columns = database.get<TransactionColumns>(
-    `SELECT t.* FROM slots k JOIN transactions t ON t.id = k.transactionId
+  const row = database.get<TransactionRow>(
+    `SELECT ${transferFields} FROM slots k JOIN transfers t ON t.id = k.transactionId ${transferParts}
        WHERE k.network = ? AND k.account = ? AND k.slot = ? AND t.status = 0`,
     ...[network, account, slot],
   );
-  return rowOrNone(columns) as TransferRow | undefined;
+  return rowOrNone(row) as TransferRow | undefined;
 }
 
 /** A pending withdrawal whose slot a transaction used; `place` is the transaction's in its list. */
@@ -93,13 +92,13 @@ export function listForeignSlotOwners(
   used: readonly (Pick<Slot, "account" | "slot"> & { readonly txHash: string })[],
 ): readonly ForeignSlotOwner[] {
   if (used.length === 0) return [];
-  const rows = database.all<TransactionColumns & { readonly place: number }>(
-    `SELECT u.key AS place, t.* FROM json_each(?) u
-       CROSS JOIN slots k ON k.network = ? AND k.account = u.value ->> 'account' AND k.slot = u.value ->> 'slot'
-       CROSS JOIN transactions t ON t.id = k.transactionId
-     WHERE t.status = 0 AND NOT EXISTS (SELECT 1 FROM signatures s
-       WHERE s.txHash = u.value ->> 'txHash' AND s.account = k.account AND s.transactionId = k.transactionId)
-     ORDER BY u.key`,
+  const rows = database.all<TransactionRow & { readonly place: number }>(
+    `SELECT one.key AS place, ${transferFields} FROM json_each(?) one
+       CROSS JOIN slots k ON k.network = ? AND k.account = one.value ->> 'account' AND k.slot = one.value ->> 'slot'
+       CROSS JOIN transfers t ON t.id = k.transactionId ${transferParts}
+     WHERE t.status = 0 AND NOT EXISTS (SELECT 1 FROM signatures g
+       WHERE g.txHash = one.value ->> 'txHash' AND g.account = k.account AND g.transactionId = k.transactionId)
+     ORDER BY one.key`,
     ...[
       JSON.stringify(used.map(({ account, slot, txHash }) => ({ account, slot, txHash }))),
       network,
@@ -145,8 +144,8 @@ export function highestUsed(
   network: string,
   account: string,
 ): string | undefined {
-  const sql = `SELECT k.slot FROM slots k JOIN transactions t ON t.id = k.transactionId
-    WHERE k.network = ? AND k.account = ? AND NOT (t.status = 2 AND t.code = ?)
+  const sql = `SELECT k.slot FROM slots k JOIN transfers t ON t.id = k.transactionId
+    WHERE k.network = ? AND k.account = ? AND NOT (t.status = 2 AND t.code IS ?)
     ORDER BY length(k.slot) DESC, k.slot DESC LIMIT 1`;
   return database.get<{ slot: string }>(sql, network, account, unreachableCode)?.slot;
 }
@@ -172,9 +171,9 @@ export function listPendingWithSlot(
   agentId: string,
 ): readonly AskedWithdrawal[] {
   return database.all<AskedWithdrawal>(
-    `SELECT transactions.id, transactions.receiverAddress, jobs.text
-     FROM jobs JOIN transactions ON transactions.id = jobs.transactionId JOIN slots ON slots.transactionId = transactions.id
-     WHERE jobs.agent = ? AND transactions.status = 0 ORDER BY jobs.sequence`,
+    `SELECT t.id, t.receiver, jobs.text
+     FROM jobs JOIN transfers t ON t.id = jobs.transactionId JOIN slots ON slots.transactionId = t.id
+     WHERE jobs.agent = ? AND t.status = 0 ORDER BY jobs.sequence`,
     agentId,
   );
 }
@@ -187,9 +186,9 @@ export function listEndedInRange(
   most: number,
 ): readonly AskedWithdrawal[] {
   return database.all<AskedWithdrawal>(
-    `SELECT transactions.id, transactions.receiverAddress, jobs.text
-     FROM slots JOIN transactions ON transactions.id = slots.transactionId JOIN jobs ON jobs.transactionId = transactions.id
-     WHERE slots.network = ? AND slots.account = ? AND jobs.agent = ? AND transactions.status <> 0
+    `SELECT t.id, t.receiver, jobs.text
+     FROM slots JOIN transfers t ON t.id = slots.transactionId JOIN jobs ON jobs.transactionId = t.id
+     WHERE slots.network = ? AND slots.account = ? AND jobs.agent = ? AND t.status <> 0
        AND (length(slots.slot), slots.slot) BETWEEN (?, ?) AND (?, ?)
      ORDER BY length(slots.slot) DESC, slots.slot DESC LIMIT ?`,
     ...[network, account, agentId],
@@ -204,9 +203,9 @@ export function listEndedIdsInRange(
   { network, account, first, last }: SlotRange,
 ): readonly string[] {
   const rows = database.all<{ id: string }>(
-    `SELECT transactions.id
-     FROM slots JOIN transactions ON transactions.id = slots.transactionId JOIN jobs ON jobs.transactionId = transactions.id
-     WHERE slots.network = ? AND slots.account = ? AND jobs.agent = ? AND transactions.status <> 0
+    `SELECT t.id
+     FROM slots JOIN transfers t ON t.id = slots.transactionId JOIN jobs ON jobs.transactionId = t.id
+     WHERE slots.network = ? AND slots.account = ? AND jobs.agent = ? AND t.status <> 0
        AND (length(slots.slot), slots.slot) BETWEEN (?, ?) AND (?, ?)`,
     ...[network, account, agentId, first.length, first, last.length, last],
   );

@@ -1,14 +1,18 @@
 /**
- * Sweeps and their top-ups, in the table of transactions: `depositAddress` is the account that
- * pays, `receiverAddress` the account that receives. A top-up's orderId is the id of its sweep, so
- * the table's constraint allows one top-up for each sweep. Also keeps the sweeps that operators ask
+ * Sweeps and their top-ups, at most one for each sweep. Also keeps the sweeps that operators ask
  * for, and the reason why an address is not swept.
  */
 
 import { isFeeInside } from "../../chains/families.ts";
-import type { SweepRow, TopUpRow, TransactionColumns } from "./rows.ts";
+import type { SweepRow, TopUpRow, TransactionRow, TransferRow } from "./rows.ts";
 import type { Database } from "./store.ts";
-import { rowOf, rowOrNone } from "./transaction-rows.ts";
+import {
+  rowOf,
+  rowOrNone,
+  selectTransfers,
+  transferFields,
+  transferParts,
+} from "./transaction-rows.ts";
 import type { UnsweptBalanceRow } from "./unswept-balances.ts";
 
 /**
@@ -25,30 +29,12 @@ export interface SweepableRow extends UnsweptBalanceRow {
   readonly wishedAt: number | null;
 }
 
-/**
- * Writes the index of a deposit address for a sweep's or a top-up's row, in the column that keeps
- * the shop's own data of an order. A sweep's row also has the slot that its job names.
- */
-export function writePlace(depositIndex: number, depositNext = ""): string {
-  return JSON.stringify(depositNext === "" ? { depositIndex } : { depositIndex, depositNext });
-}
-
-export function readPlace({ placeText }: Pick<SweepRow, "placeText">): number {
-  return (JSON.parse(placeText) as { readonly depositIndex: number }).depositIndex;
-}
-
-/** The slot that a sweep's job names; "" if its row has none. */
-export function readNext({ placeText }: Pick<SweepRow, "placeText">): string {
-  return (JSON.parse(placeText) as { readonly depositNext?: string }).depositNext ?? "";
-}
-
-const sweepable = `SELECT h.*, l.id AS agent, l.merchant, d.addressIndex, d.transactionId AS request, t.status AS requestStatus,
-    coalesce((SELECT s.id FROM transactions s WHERE s.operation = 'sweep' AND s.status = 0
-      AND s.depositAddress = h.address AND s.network = h.network LIMIT 1),
-    (SELECT u.id FROM transactions s JOIN transactions u ON u.merchant = s.merchant AND u.operation = 'topup'
-        AND u.orderId = s.id AND u.status = 0
-      WHERE s.operation = 'sweep' AND s.depositAddress = h.address AND s.network = h.network LIMIT 1), '') AS open, w.at AS wishedAt
-  FROM unsweptBalances h JOIN depositAddresses d ON d.address = h.address JOIN transactions t ON t.id = d.transactionId
+const sweepable = `SELECT h.*, l.id AS agent, l.merchant, d.addressIndex, d.transactionId AS request, r.status AS requestStatus,
+    coalesce((SELECT t.id FROM sweeps s CROSS JOIN transfers t ON t.id = s.id
+      WHERE s.address = h.address AND t.status = 0 AND t.network = h.network LIMIT 1),
+    (SELECT t.id FROM sweeps s CROSS JOIN topUps u ON u.sweep = s.id CROSS JOIN transfers t ON t.id = u.id
+      WHERE s.address = h.address AND t.status = 0 AND t.network = h.network LIMIT 1), '') AS open, w.at AS wishedAt
+  FROM unsweptBalances h JOIN depositAddresses d ON d.address = h.address JOIN deposits r ON r.id = d.transactionId
     JOIN agents a ON a.id = d.agent
     JOIN agents l ON l.merchant = a.merchant AND l.unpairedAt IS NULL AND EXISTS (
       SELECT 1 FROM json_each(l.accounts) AS live JOIN json_each(a.accounts) AS old
@@ -85,7 +71,7 @@ export function listSweepable(
         ON b.address = x.address AND b.network = x.network AND b.currency = x.currency WHERE x.network = ?1
       UNION SELECT place FROM (${nextPlaces(changedAtOnce)})
       UNION SELECT place FROM (${nextPlaces(turnAtOnce, 3)}))
-    ORDER BY w.at IS NULL, w.at, t.createdAt, h.address, h.currency`;
+    ORDER BY w.at IS NULL, w.at, r.createdAt, h.address, h.currency`;
   return database.all<SweepableRow>(sql, network, changedAfter, turnAfter);
 }
 
@@ -116,10 +102,9 @@ export function listSweepableAt(database: Database, address: string): readonly S
   );
 }
 
-/** The number of sweeps that were ever ordered from an address, on all networks. */
-export function countSweepsFrom(database: Database, address: string): number {
-  const sql =
-    "SELECT count(*) AS n FROM transactions WHERE operation = 'sweep' AND depositAddress = ?";
+/** The number of the newest sweep of an address, on all networks; 0 without one. */
+export function newestSweepNumber(database: Database, address: string): number {
+  const sql = "SELECT coalesce(max(ordinal), 0) AS n FROM sweeps WHERE address = ?";
   return database.get<{ n: number }>(sql, address)?.n ?? 0;
 }
 
@@ -128,17 +113,17 @@ export function newestSweepFrom(
   database: Database,
   { address, network, currency }: Pick<UnsweptBalanceRow, "address" | "network" | "currency">,
 ): SweepRow | undefined {
-  const columns = database.get<TransactionColumns>(
-    `SELECT * FROM transactions WHERE operation = 'sweep' AND depositAddress = ? AND network = ? AND currency = ?
-     ORDER BY createdAt DESC, rowid DESC LIMIT 1`,
+  const row = database.get<TransactionRow>(
+    `SELECT ${transferFields} FROM sweeps o CROSS JOIN transfers t ON t.id = o.id ${transferParts}
+     WHERE o.address = ? AND t.network = ? AND t.currency = ? ORDER BY t.createdAt DESC, t.number DESC LIMIT 1`,
     ...[address, network, currency],
   );
-  return rowOrNone(columns) as SweepRow | undefined;
+  return rowOrNone(row) as SweepRow | undefined;
 }
 
 /** The hot wallets to which open sweeps of a network go. */
 export function listSweepReceivers(database: Database, network: string): readonly string[] {
-  const sql = `SELECT DISTINCT receiverAddress AS account FROM transactions INDEXED BY transactionsOpen
+  const sql = `SELECT DISTINCT receiver AS account FROM transfers INDEXED BY transfersOpen
     WHERE operation = 'sweep' AND status = 0 AND network = ?`;
   return database.all<{ account: string }>(sql, network).map(({ account }) => account);
 }
@@ -152,10 +137,9 @@ export function countOpenSweeps(
   merchant: string,
 ): { readonly moving: number; readonly stuck: number } {
   const counts = database.get<{ n: number; stuck: number }>(
-    `SELECT count(*) AS n, coalesce(sum(s.stage = 'stuck' OR EXISTS (
-       SELECT 1 FROM transactions u WHERE u.merchant = s.merchant AND u.operation = 'topup' AND u.orderId = s.id
-         AND u.status = 0 AND u.stage = 'stuck')), 0) AS stuck
-     FROM transactions s WHERE s.operation = 'sweep' AND s.status = 0 AND s.merchant = ?`,
+    `SELECT count(*) AS n, coalesce(sum(t.stage = 'stuck' OR EXISTS (
+       SELECT 1 FROM topUps u CROSS JOIN transfers o ON o.id = u.id WHERE u.sweep = t.id AND o.status = 0 AND o.stage = 'stuck')), 0) AS stuck
+     FROM transfers t WHERE t.operation = 'sweep' AND t.status = 0 AND t.merchant = ?`,
     merchant,
   );
   const { n, stuck } = counts ?? { n: 0, stuck: 0 };
@@ -169,9 +153,9 @@ export function hasOpenSweepOf(
   network: string,
   address: string,
 ): boolean {
-  const sql = `SELECT 1 FROM transactions WHERE operation = 'sweep' AND status = 0 AND merchant = ? AND network = ?
-    AND depositAddress = ? LIMIT 1`;
-  return database.get(sql, merchant, network, address) !== undefined;
+  const sql = `SELECT 1 FROM sweeps s CROSS JOIN transfers t ON t.id = s.id
+    WHERE s.address = ? AND t.status = 0 AND t.merchant = ? AND t.network = ? LIMIT 1`;
+  return database.get(sql, address, merchant, network) !== undefined;
 }
 
 /** Open sweeps and top-ups by stage. */
@@ -179,7 +163,7 @@ export function listOpenSweepsByStage(
   database: Database,
 ): readonly { readonly operation: string; readonly stage: string; readonly count: number }[] {
   return database.all(
-    `SELECT operation, stage, count(*) AS count FROM transactions WHERE operation IN ('sweep', 'topup') AND status = 0
+    `SELECT operation, stage, count(*) AS count FROM transfers WHERE operation IN ('sweep', 'topup') AND status = 0
      GROUP BY operation, stage ORDER BY operation, stage`,
   );
 }
@@ -194,11 +178,12 @@ interface TopUpState {
 
 /** Open sweeps on a network without a job, because their top-up comes first. */
 export function listToppingUp(database: Database, network: string): readonly ToppingUp[] {
-  const rows = database.all<TransactionColumns & TopUpState>(
-    `SELECT s.*, u.status AS topUpStatus, u.code AS topUpCode FROM transactions s INDEXED BY transactionsOpen
-     CROSS JOIN transactions u ON u.merchant = s.merchant AND u.operation = 'topup' AND u.orderId = s.id
-     WHERE s.operation = 'sweep' AND s.status = 0 AND s.network = ?
-       AND NOT EXISTS (SELECT 1 FROM jobs WHERE jobs.transactionId = s.id) ORDER BY s.createdAt, s.id`,
+  const rows = database.all<TransactionRow & TopUpState>(
+    `SELECT ${transferFields}, paid.status AS topUpStatus, coalesce(paid.code, '') AS topUpCode
+     FROM transfers t INDEXED BY transfersOpen CROSS JOIN topUps p ON p.sweep = t.id CROSS JOIN transfers paid ON paid.id = p.id
+       ${transferParts}
+     WHERE t.operation = 'sweep' AND t.status = 0 AND t.network = ?
+       AND NOT EXISTS (SELECT 1 FROM jobs WHERE jobs.transactionId = t.id) ORDER BY t.createdAt, t.id`,
     network,
   );
   return rows.map((row) => {
@@ -208,14 +193,9 @@ export function listToppingUp(database: Database, network: string): readonly Top
 }
 
 /** The top-up of a sweep. */
-export function topUpOf(
-  database: Database,
-  sweep: Pick<SweepRow, "id" | "merchant">,
-): TopUpRow | undefined {
-  const sql =
-    "SELECT * FROM transactions WHERE merchant = ? AND operation = 'topup' AND orderId = ?";
-  const columns = database.get<TransactionColumns>(sql, sweep.merchant, sweep.id);
-  return rowOrNone(columns) as TopUpRow | undefined;
+export function topUpOf(database: Database, sweep: Pick<SweepRow, "id">): TopUpRow | undefined {
+  const sql = `${selectTransfers} WHERE t.id = (SELECT id FROM topUps WHERE sweep = ?)`;
+  return rowOrNone(database.get<TransactionRow>(sql, sweep.id)) as TopUpRow | undefined;
 }
 
 /**
@@ -228,16 +208,16 @@ export function sweepingUnits(
   currency: string,
   block: number,
 ): bigint {
-  const rows = database.all<Pick<TransactionColumns, "network" | "amountUnits" | "feeUnits">>(
-    `SELECT network, amountUnits, '' AS feeUnits FROM transactions INDEXED BY transactionsOpen
+  const rows = database.all<Pick<TransferRow, "network" | "units" | "feeUnits">>(
+    `SELECT network, units, '' AS feeUnits FROM transfers INDEXED BY transfersOpen
        WHERE operation = 'sweep' AND status = 0 AND merchant = ?1 AND currency = ?2
-     UNION ALL SELECT network, amountUnits, feeUnits FROM transactions INDEXED BY sweepsByBlock
+     UNION ALL SELECT network, units, coalesce(feeUnits, '') FROM transfers INDEXED BY sweepsByBlock
        WHERE operation = 'sweep' AND status = 1 AND merchant = ?1 AND currency = ?2 AND finalBlock > ?3`,
     ...[merchant, currency, block],
   );
   const feeOf = ({ network, feeUnits }: (typeof rows)[number]): bigint =>
     feeUnits !== "" && isFeeInside(network, "sweep") ? BigInt(feeUnits) : 0n;
-  return rows.reduce((sum, row) => sum + BigInt(row.amountUnits) - feeOf(row), 0n);
+  return rows.reduce((sum, row) => sum + BigInt(row.units) - feeOf(row), 0n);
 }
 
 /**
@@ -250,12 +230,12 @@ export function toppedUnitsAfter(
   network: string,
   block: number,
 ): bigint {
-  const rows = database.all<Pick<TransactionColumns, "amountUnits">>(
-    `SELECT amountUnits FROM transactions INDEXED BY topUpsByBlock
+  const rows = database.all<Pick<TopUpRow, "units">>(
+    `SELECT units FROM transfers INDEXED BY topUpsByBlock
        WHERE merchant = ? AND operation = 'topup' AND network = ? AND status = 1 AND finalBlock > ?`,
     ...[merchant, network, block],
   );
-  return rows.reduce((sum, { amountUnits }) => sum + BigInt(amountUnits), 0n);
+  return rows.reduce((sum, { units }) => sum + BigInt(units), 0n);
 }
 
 type Place = Pick<UnsweptBalanceRow, "address" | "network" | "currency">;

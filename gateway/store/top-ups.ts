@@ -10,10 +10,10 @@ import type { Statements as Database } from "./statements.ts";
  * Finds the top-up that a payment `p` is: same merchant, same address and same amount of the native
  * coin, in a transaction of its own (logIndex -1).
  */
-export const ownTopUp = `SELECT 1 FROM signatures s JOIN transactions u ON u.id = s.transactionId
-    JOIN transactions r ON r.id = p.transactionId
-  WHERE s.txHash = p.txHash AND s.network = p.network AND p.logIndex = -1 AND u.operation = 'topup'
-    AND u.merchant = r.merchant AND u.receiverAddress = p.address AND u.amountUnits = p.units`;
+export const ownTopUp = `SELECT 1 FROM signatures s JOIN transfers t ON t.id = s.transactionId
+    JOIN deposits r ON r.id = p.transactionId
+  WHERE s.txHash = p.txHash AND s.network = p.network AND p.logIndex = -1 AND t.operation = 'topup'
+    AND t.merchant = r.merchant AND t.receiver = p.address AND t.units = p.units`;
 
 /** True if a payment is the top-up of a sweep from its own address. */
 export function isOwnTopUp(

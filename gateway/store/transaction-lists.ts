@@ -3,9 +3,9 @@
  */
 import type { Operation } from "../../protocol/identity.ts";
 import { undecidedDeposits } from "./gone-payments.ts";
-import type { PaymentRow, RowsByOperation, TransactionColumns } from "./rows.ts";
+import type { PaymentRow, RowsByOperation, TransactionRow } from "./rows.ts";
 import type { Database, SqlScalar } from "./store.ts";
-import { rowOf } from "./transaction-rows.ts";
+import { depositFields, rowOf, transferFields, transferParts } from "./transaction-rows.ts";
 
 /** A missing field lets every record through. */
 export interface TransactionQuery<T extends Operation = Operation> {
@@ -31,70 +31,92 @@ export interface MerchantName {
 export type TransactionWithMerchant<T extends Operation = Operation> = RowsByOperation[T] &
   MerchantName;
 
-const withNames = `SELECT transactions.*, merchants.name AS merchantName FROM transactions
-  JOIN merchants ON merchants.id = transactions.merchant`;
-
 export type DepositWithMerchant = TransactionWithMerchant<"deposit">;
 export type WithdrawalWithMerchant = TransactionWithMerchant<"withdraw">;
 export type RecordWithMerchant = DepositWithMerchant | WithdrawalWithMerchant;
 
-/** Rows of a statement that selects these operations alone. */
+/** The statement of an operation's rows, with the names of their merchants. */
+interface NamedSource {
+  readonly select: string;
+  readonly row: "d" | "t"; // has the columns that all kinds have
+  readonly order: string; // the condition that names a record's order
+}
+
+const namedDeposits: NamedSource = {
+  select: `SELECT ${depositFields}, merchants.name AS merchantName FROM deposits d CROSS JOIN merchants ON merchants.id = d.merchant`,
+  row: "d",
+  order: "d.orderId = ?",
+};
+const namedTransfers: NamedSource = {
+  select: `SELECT ${transferFields}, merchants.name AS merchantName
+    FROM transfers t CROSS JOIN merchants ON merchants.id = t.merchant ${transferParts}`,
+  row: "t",
+  order:
+    "t.id IN (SELECT id FROM withdrawals WHERE merchant IN (SELECT id FROM merchants) AND orderId = ?)",
+};
+
+const sourceOf = (operation: Operation): NamedSource =>
+  operation === "deposit" ? namedDeposits : namedTransfers;
+
 function readNamed<T extends Operation>(
   database: Database,
   sql: string,
   values: readonly SqlScalar[],
 ): readonly TransactionWithMerchant<T>[] {
-  const rows = database.all<TransactionColumns & MerchantName>(sql, ...values);
+  const rows = database.all<TransactionRow & MerchantName>(sql, ...values);
   return rows.map((row) => ({
     ...(rowOf(row) as RowsByOperation[T]),
     merchantName: row.merchantName,
   }));
 }
 
-/** The conditions that a query names, as SQL with its values. */
+/** The conditions that a query names on the rows of an operation, as SQL with its values. */
 function conditionsOf(
   query: Omit<TransactionQuery, "most" | "operations">,
+  operation: Operation,
 ): readonly (readonly [string, SqlScalar])[] {
   const { merchant, status, stage, orderId, sinceMs, untilMs, isLate, isReorged, isHeld } = query;
+  const { row, order } = sourceOf(operation);
+  const flag = (isAsked: boolean | undefined): 1 | undefined => (isAsked === true ? 1 : undefined);
   const named: readonly (readonly [string, SqlScalar | undefined])[] = [
-    ["merchant = ?", merchant],
-    ["status = ?", status],
-    ["stage = ?", stage],
-    ["transactions.createdAt >= ?", sinceMs],
-    ["transactions.createdAt < ?", untilMs],
-    ["late = ?", isLate === true ? 1 : undefined],
-    [`? = 1 AND transactions.id IN (${undecidedDeposits})`, isReorged === true ? 1 : undefined],
-    [
-      "? = 1 AND transactions.id IN (SELECT transactionId FROM gapHolds)",
-      isHeld === true ? 1 : undefined,
-    ],
-    ["orderId = ?", orderId],
+    ["t.operation IS ?", row === "t" ? operation : undefined],
+    [`${row}.merchant = ?`, merchant],
+    [`${row}.status = ?`, status],
+    [`${row}.stage = ?`, stage],
+    [`${row}.createdAt >= ?`, sinceMs],
+    [`${row}.createdAt < ?`, untilMs],
+    [row === "d" ? "d.late = ?" : "0 = ?", flag(isLate)],
+    [`? = 1 AND ${row}.id IN (${undecidedDeposits})`, flag(isReorged)],
+    [`? = 1 AND ${row}.id IN (SELECT transactionId FROM gapHolds)`, flag(isHeld)],
+    [order, orderId],
     // The index of orders begins with the merchant.
     [
-      "? IS NOT NULL AND merchant IN (SELECT id FROM merchants)",
+      `? IS NOT NULL AND ${row}.merchant IN (SELECT id FROM merchants)`,
       merchant === undefined ? orderId : undefined,
     ],
   ];
   return named.flatMap(([sql, value]) => (value === undefined ? [] : [[sql, value] as const]));
 }
 
-/** Records of these operations, newest first. */
+/**
+ * The newest records of these operations, of one merchant by the time that they state, of all
+ * merchants as their rows were made; in the order of their times, newest first.
+ */
 export function listedTransactions<T extends Operation>(
   database: Database,
   query: TransactionQuery<T>,
 ): readonly TransactionWithMerchant<T>[] {
-  const conditions = conditionsOf(query);
-  const where = ["operation = ?", ...conditions.map(([sql]) => sql)].join(" AND ");
-  const values = conditions.map(([, value]) => value);
-  // An index orders the records of one operation; the lists of several are merged here.
-  const lists = query.operations.map((operation) =>
-    readNamed<T>(
+  // The rows of one operation come in an order of the table; the lists are merged here.
+  const lists = query.operations.map((operation) => {
+    const conditions = conditionsOf(query, operation);
+    const { select, row } = sourceOf(operation);
+    return readNamed<T>(
       database,
-      `${withNames} WHERE ${where} ORDER BY transactions.createdAt DESC, transactions.id LIMIT ?`,
-      [operation, ...values, query.most],
-    ),
-  );
-  if (lists.length === 1) return lists[0] ?? [];
+      `${select} WHERE ${["TRUE", ...conditions.map(([sql]) => sql)].join(" AND ")}
+       ORDER BY ${query.merchant === undefined ? `${row}.number DESC` : `${row}.createdAt DESC, ${row}.id`} LIMIT ?`,
+      [...conditions.map(([, value]) => value), query.most],
+    );
+  });
   const merged = lists.flat().sort((a, b) => b.createdAt - a.createdAt || (a.id < b.id ? -1 : 1));
   return merged.slice(0, query.most);
 }
@@ -104,8 +126,11 @@ export function namedTransaction<T extends "deposit" | "withdraw">(
   operation: T,
   id: string,
 ): TransactionWithMerchant<T> | undefined {
-  const sql = `${withNames} WHERE transactions.id = ? AND operation = ?`;
-  return readNamed<T>(database, sql, [id, operation])[0];
+  const sql =
+    operation === "deposit"
+      ? `${namedDeposits.select} WHERE d.id = ?`
+      : `${namedTransfers.select} WHERE t.id = ? AND t.operation = 'withdraw'`;
+  return readNamed<T>(database, sql, [id])[0];
 }
 
 /** The records of these ids, of any operation, newest first. */
@@ -113,9 +138,11 @@ export function namedTransactions(
   database: Database,
   ids: readonly string[],
 ): readonly TransactionWithMerchant[] {
+  const of = ({ select, row }: NamedSource): string =>
+    `${select} WHERE ${row}.id IN (SELECT value FROM json_each(?1))`;
   return readNamed(
     database,
-    `${withNames} WHERE transactions.id IN (SELECT value FROM json_each(?)) ORDER BY transactions.createdAt DESC, transactions.id`,
+    `${of(namedDeposits)} UNION ALL ${of(namedTransfers)} ORDER BY createdAt DESC, id`,
     [JSON.stringify(ids)],
   );
 }

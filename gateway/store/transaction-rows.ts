@@ -1,14 +1,14 @@
 /**
- * Rows of the table `transactions` by their operation: each kind has the fields that it can have,
- * under names that say what they are there. An amount and a receiver that nobody named are null.
- * Pure.
+ * The rows of deposits and transfers as this program reads them: each kind has the fields that it
+ * can have, under names that say what they are there. A text that is NULL in the table is "" in a
+ * row; an amount and a receiver that nobody named are null.
  */
 import type {
   DepositRow,
   SweepRow,
   TopUpRow,
-  TransactionColumns,
   TransactionRow,
+  TransferRow,
   WithdrawalRow,
 } from "./rows.ts";
 
@@ -25,170 +25,153 @@ export type NewTransfer =
   | Omit<SweepRow, Unset | "feeUnits">
   | Omit<TopUpRow, Unset | "feeUnits">;
 
-/** The columns of a deposit that no shop asked for. */
-const nobodys = { contentHash: "", amount: "0", amountUnits: "0" };
+/** The order of a transfer `t` with `transferParts`. */
+export const orderOfTransfer = "coalesce(w.orderId, s.address || '/' || s.ordinal, u.sweep)";
+/** The currency of a transfer `t` with its row `u` of topUps, if it has one. */
+export const currencyOfTransfer = "coalesce(t.currency, u.sweptCurrency)";
 
-/** The columns of a new row; all others have their defaults. */
-export type NewColumns = Omit<
-  TransactionColumns,
-  | ("status" | "code" | "txHash" | "finalBlock" | "feeUnits")
-  | ("amountReceivedUnits" | "late" | "value" | "callbackStatus")
->;
+type Fields = Readonly<Record<string, readonly [ofDeposit: string, ofTransfer: string]>>;
+
+/** Each field of any row as both tables give it, so that one statement can list both. */
+const fields: Fields = {
+  id: ["d.id", "t.id"],
+  merchant: ["d.merchant", "t.merchant"],
+  operation: ["'deposit'", "t.operation"],
+  origin: ["d.origin", "NULL"],
+  orderId: ["d.orderId", orderOfTransfer],
+  renews: ["d.renews", "w.renews"],
+  contentHash: ["d.contentHash", "t.contentHash"],
+  network: ["d.network", "t.network"],
+  currency: ["d.currency", currencyOfTransfer],
+  amount: ["d.amount", "t.amount"],
+  units: ["d.units", "t.units"],
+  address: ["d.address", "NULL"],
+  payTo: ["d.payTo", "NULL"],
+  payer: ["NULL", "t.payer"],
+  receiver: ["NULL", "t.receiver"],
+  tag: ["d.tag", "t.tag"],
+  status: ["d.status", "t.status"],
+  stage: ["d.stage", "t.stage"],
+  code: ["coalesce(d.code, '')", "coalesce(t.code, '')"],
+  txHash: ["coalesce(d.txHash, '')", "coalesce(t.txHash, '')"],
+  feeUnits: ["NULL", "coalesce(t.feeUnits, '')"],
+  receivedUnits: ["d.receivedUnits", "coalesce(m.receivedUnits, '0')"],
+  finalBlock: ["d.finalBlock", "t.finalBlock"],
+  createdAt: ["d.createdAt", "t.createdAt"],
+  changedAt: ["d.changedAt", "t.changedAt"],
+  expiresAt: ["d.expiresAt", "t.expiresAt"],
+  late: ["d.late", "NULL"],
+  quote: ["coalesce(d.quote, '')", "NULL"],
+  toleranceUnits: ["coalesce(d.toleranceUnits, '0')", "NULL"],
+  metadata: ["coalesce(d.metadata, '')", "coalesce(w.metadata, '')"],
+  payToken: ["coalesce(d.payToken, '')", "NULL"],
+  returnUrl: ["coalesce(d.returnUrl, '')", "NULL"],
+  mode: ["NULL", "w.mode"],
+  refundOf: ["NULL", "coalesce(w.refundOf, '')"],
+  value: ["coalesce(d.value, '')", "coalesce(w.value, '')"],
+  callbackStatus: ["d.callbackStatus", "w.callbackStatus"],
+  addressIndex: ["NULL", "coalesce(s.addressIndex, u.addressIndex)"],
+  nextSlot: ["NULL", "coalesce(s.nextSlot, '')"],
+};
+
+const namedFields = (place: 0 | 1): string =>
+  Object.entries(fields)
+    .map(([name, texts]) => `${texts[place]} AS ${name}`)
+    .join(", ");
+
+/** The fields of a deposit `d`, for `rowOf`. */
+export const depositFields = namedFields(0);
+/** The fields of a transfer `t` with `transferParts`, for `rowOf`. */
+export const transferFields = namedFields(1);
+/** The tables with the columns that one kind of a transfer `t` alone has. */
+export const transferParts = `LEFT JOIN withdrawals w ON w.id = t.id LEFT JOIN sweeps s ON s.id = t.id
+  LEFT JOIN topUps u ON u.id = t.id LEFT JOIN movedPayments m ON m.transactionId = t.id`;
+
+/** Every deposit, and every transfer. */
+export const selectDeposits = `SELECT ${depositFields} FROM deposits d`;
+export const selectTransfers = `SELECT ${transferFields} FROM transfers t ${transferParts}`;
 
 /** The fields of a transaction of any kind. */
-function sharedOf(columns: TransactionColumns) {
+function sharedOf(row: TransactionRow) {
   return {
-    id: columns.id,
-    merchant: columns.merchant,
-    orderId: columns.orderId,
-    currency: columns.currency,
-    network: columns.network,
-    tag: columns.tag,
-    status: columns.status,
-    stage: columns.stage,
-    code: columns.code,
-    txHash: columns.txHash,
-    finalBlock: columns.finalBlock,
-    receivedUnits: columns.amountReceivedUnits,
-    createdAt: columns.createdAt,
-    changedAt: columns.changedAt,
-    expiresAt: columns.expiresAt,
+    id: row.id,
+    merchant: row.merchant,
+    orderId: row.orderId,
+    currency: row.currency,
+    network: row.network,
+    tag: row.tag,
+    status: row.status,
+    stage: row.stage,
+    code: row.code,
+    txHash: row.txHash,
+    finalBlock: row.finalBlock,
+    receivedUnits: row.receivedUnits,
+    createdAt: row.createdAt,
+    changedAt: row.changedAt,
+    expiresAt: row.expiresAt,
   };
 }
 
 /** The fields of a record that a shop sees. */
-function recordOf(columns: TransactionColumns) {
-  return {
-    renews: columns.renews,
-    metadata: columns.metadata,
-    value: columns.value,
-    callbackStatus: columns.callbackStatus,
-  };
+function recordOf({ renews, metadata, value, callbackStatus }: DepositRow | WithdrawalRow) {
+  return { renews, metadata, value, callbackStatus };
 }
 
 /** The fields of what an agent signs. */
-function transferOf(columns: TransactionColumns) {
+function transferOf({ contentHash, amount, units, payer, feeUnits }: TransferRow) {
+  return { contentHash, amount, units, payer, feeUnits };
+}
+
+function depositOf(row: DepositRow): DepositRow {
   return {
-    contentHash: columns.contentHash,
-    amount: columns.amount,
-    units: columns.amountUnits,
-    payer: columns.depositAddress,
-    feeUnits: columns.feeUnits,
+    ...sharedOf(row),
+    ...recordOf(row),
+    operation: row.operation,
+    origin: row.origin,
+    contentHash: row.contentHash,
+    amount: row.amount,
+    units: row.units,
+    address: row.address,
+    payTo: row.payTo,
+    toleranceUnits: row.toleranceUnits,
+    quote: row.quote,
+    payToken: row.payToken,
+    returnUrl: row.returnUrl,
+    late: row.late,
   };
 }
 
-function depositOf(columns: TransactionColumns): DepositRow {
-  const isOrdered = columns.contentHash !== nobodys.contentHash;
-  const isAsked = isOrdered || columns.amountUnits !== nobodys.amountUnits;
-  const record = { ...sharedOf(columns), ...recordOf(columns), operation: "deposit" } as const;
-  return {
-    ...record,
-    origin: isOrdered ? "ordered" : "unattributed",
-    contentHash: isOrdered ? columns.contentHash : null,
-    amount: isAsked ? columns.amount : null,
-    units: isAsked ? columns.amountUnits : null,
-    address: columns.depositAddress,
-    payTo: columns.receiverAddress,
-    toleranceUnits: columns.toleranceUnits,
-    quote: columns.quote,
-    payToken: columns.payToken,
-    returnUrl: columns.returnUrl,
-    late: columns.late,
-  };
+function withdrawalOf(row: WithdrawalRow): WithdrawalRow {
+  const { operation, mode, receiver, refundOf } = row;
+  const transfer = { ...sharedOf(row), ...recordOf(row), ...transferOf(row) };
+  return { ...transfer, operation, mode, receiver, refundOf };
 }
 
-function withdrawalOf(columns: TransactionColumns): WithdrawalRow {
-  const transfer = { ...sharedOf(columns), ...recordOf(columns), ...transferOf(columns) };
-  return {
-    ...transfer,
-    operation: "withdraw",
-    mode: columns.mode,
-    receiver: columns.receiverAddress === "" ? null : columns.receiverAddress,
-    refundOf: columns.refundOf,
-  };
+function sweepOf(row: SweepRow): SweepRow {
+  const { operation, receiver, addressIndex, nextSlot } = row;
+  return { ...sharedOf(row), ...transferOf(row), operation, receiver, addressIndex, nextSlot };
 }
 
-function internalOf<T extends "sweep" | "topup">(columns: TransactionColumns, operation: T) {
-  const transfer = { ...sharedOf(columns), ...transferOf(columns) };
-  return { ...transfer, operation, receiver: columns.receiverAddress, placeText: columns.metadata };
+function topUpOf(row: TopUpRow): TopUpRow {
+  const { operation, receiver, addressIndex } = row;
+  return { ...sharedOf(row), ...transferOf(row), operation, receiver, addressIndex };
 }
 
-/** A row of the table as the row of its kind. */
-export function rowOf(columns: TransactionColumns): TransactionRow {
-  const { operation } = columns;
-  switch (operation) {
+/** The row without the fields of other kinds, which are null as it was read. */
+export function rowOf(read: TransactionRow): TransactionRow {
+  switch (read.operation) {
     case "deposit":
-      return depositOf(columns);
+      return depositOf(read);
     case "withdraw":
-      return withdrawalOf(columns);
+      return withdrawalOf(read);
     case "sweep":
+      return sweepOf(read);
     case "topup":
-      return internalOf(columns, operation) as SweepRow | TopUpRow;
+      return topUpOf(read);
   }
 }
 
-/** The row of columns that were found. */
-export function rowOrNone(columns: TransactionColumns | undefined): TransactionRow | undefined {
-  return columns === undefined ? undefined : rowOf(columns);
-}
-
-/** The columns of a new deposit. */
-export function depositColumns(row: NewDeposit): NewColumns {
-  return {
-    id: row.id,
-    merchant: row.merchant,
-    operation: "deposit",
-    mode: "",
-    orderId: row.orderId,
-    contentHash: row.contentHash ?? nobodys.contentHash,
-    currency: row.currency,
-    network: row.network,
-    amount: row.amount ?? nobodys.amount,
-    amountUnits: row.units ?? nobodys.amountUnits,
-    receiverAddress: row.payTo,
-    depositAddress: row.address,
-    tag: row.tag,
-    stage: row.stage,
-    createdAt: row.createdAt,
-    changedAt: row.changedAt,
-    expiresAt: row.expiresAt,
-    quote: row.quote,
-    metadata: row.metadata,
-    toleranceUnits: row.toleranceUnits,
-    payToken: row.payToken,
-    returnUrl: row.returnUrl,
-    renews: row.renews,
-    refundOf: "",
-  };
-}
-
-/** The columns of a new transaction that an agent signs. */
-export function transferColumns(row: NewTransfer): NewColumns {
-  const isWithdrawal = row.operation === "withdraw";
-  return {
-    id: row.id,
-    merchant: row.merchant,
-    operation: row.operation,
-    mode: isWithdrawal ? row.mode : "",
-    orderId: row.orderId,
-    contentHash: row.contentHash,
-    currency: row.currency,
-    network: row.network,
-    amount: row.amount,
-    amountUnits: row.units,
-    receiverAddress: row.receiver ?? "",
-    depositAddress: row.payer,
-    tag: row.tag,
-    stage: row.stage,
-    createdAt: row.createdAt,
-    changedAt: row.changedAt,
-    expiresAt: row.expiresAt,
-    quote: "",
-    metadata: isWithdrawal ? row.metadata : row.placeText,
-    toleranceUnits: "0",
-    payToken: "",
-    returnUrl: "",
-    renews: isWithdrawal ? row.renews : "",
-    refundOf: isWithdrawal ? row.refundOf : "",
-  };
+/** The row that was found. */
+export function rowOrNone(read: TransactionRow | undefined): TransactionRow | undefined {
+  return read === undefined ? undefined : rowOf(read);
 }

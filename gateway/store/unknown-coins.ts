@@ -4,7 +4,7 @@
  */
 import { unreachablePerAckMax } from "../../protocol/payloads.ts";
 import { belowCode } from "./below-beginning.ts";
-import type { TransactionColumns } from "./rows.ts";
+import type { TransferRow } from "./rows.ts";
 import type { Database, Store } from "./store.ts";
 
 /** The code of such a withdrawal, here and at its agent. */
@@ -20,8 +20,7 @@ const coveredMsMax = 3_600_000;
  * An open withdrawal with the pin of its attempts; `since` and `chainSince` are null while nodes
  * show it.
  */
-export interface PinnedWithdrawal
-  extends Pick<TransactionColumns, "id" | "stage" | "code" | "changedAt"> {
+export interface PinnedWithdrawal extends Pick<TransferRow, "id" | "stage" | "code" | "changedAt"> {
   readonly account: string;
   readonly pin: string; // as `SignedEntry.pin`
   readonly since: number | null; // Unix milliseconds
@@ -32,8 +31,8 @@ export interface PinnedWithdrawal
 /** Open withdrawals, sweeps and top-ups of a network with a pin, earliest change first. */
 export function listPinned(database: Database, network: string): readonly PinnedWithdrawal[] {
   return database.all<PinnedWithdrawal>(
-    `SELECT t.id, t.stage, t.code, t.changedAt, s.account, s.pin, u.since, u.chainSince, coalesce(l.watchedMs, 0) AS watchedMs
-     FROM transactions t INDEXED BY transactionsOpen CROSS JOIN signatures s ON s.transactionId = t.id AND s.attempt = 1
+    `SELECT t.id, t.stage, coalesce(t.code, '') AS code, t.changedAt, s.account, s.pin, u.since, u.chainSince, coalesce(l.watchedMs, 0) AS watchedMs
+     FROM transfers t INDEXED BY transfersOpen CROSS JOIN signatures s ON s.transactionId = t.id AND s.attempt = 1
      LEFT JOIN unknownCoins u ON u.transactionId = t.id LEFT JOIN coinLooks l ON l.transactionId = t.id
      WHERE t.operation IN ('withdraw', 'sweep', 'topup') AND t.network = ? AND t.status = 0 AND s.pin <> ''
      ORDER BY t.changedAt, t.id`,
@@ -63,7 +62,7 @@ export function keepUnknownCoin(
 
 /** True if no node has shown the coin of an open withdrawal for a day of watched chain time. */
 export function isCoinGone(database: Database, transactionId: string): boolean {
-  const sql = `SELECT 1 FROM coinLooks l CROSS JOIN transactions t ON t.id = l.transactionId
+  const sql = `SELECT 1 FROM coinLooks l CROSS JOIN transfers t ON t.id = l.transactionId
     WHERE l.transactionId = ? AND l.watchedMs >= ? AND t.status = 0 AND t.stage = 'stuck' AND t.code = ?`;
   return database.get(sql, transactionId, coinGoneMs, coinUnknownCode) !== undefined;
 }
@@ -74,7 +73,7 @@ export type EndedOnCoin = Pick<PinnedWithdrawal, "id" | "account" | "pin">;
 /** These of a network, the earliest change first. */
 export function listEndedOnCoin(database: Database, network: string): readonly EndedOnCoin[] {
   return database.all<EndedOnCoin>(
-    `SELECT t.id, s.account, s.pin FROM transactions t INDEXED BY coinsEnded
+    `SELECT t.id, s.account, s.pin FROM transfers t INDEXED BY coinsEnded
      CROSS JOIN signatures s ON s.transactionId = t.id AND s.attempt = 1
      WHERE t.network = ? AND t.status = 2 AND t.code = '${coinEndedCode}' ORDER BY t.changedAt, t.id`,
     network,
@@ -90,7 +89,7 @@ export function forgetUnknownCoin(database: Database, transactionId: string): vo
 /** Forgets those that have ended. Nothing is written if there is none. */
 export function forgetEndedCoins(store: Store): void {
   const ended =
-    "SELECT u.transactionId FROM unknownCoins u CROSS JOIN transactions t ON t.id = u.transactionId WHERE t.status <> 0";
+    "SELECT u.transactionId FROM unknownCoins u CROSS JOIN transfers t ON t.id = u.transactionId WHERE t.status <> 0";
   if (store.database.get(`${ended} LIMIT 1`) === undefined) return;
   store.write((database) => {
     database.run(`DELETE FROM coinLooks WHERE transactionId IN (${ended})`);
@@ -107,8 +106,8 @@ export function listUnknownCoins(
   agentId: string,
   isGone = false,
 ): readonly string[] {
-  const rows = database.all<Pick<TransactionColumns, "id">>(
-    `SELECT t.id FROM unknownCoins u CROSS JOIN transactions t ON t.id = u.transactionId CROSS JOIN jobs j ON j.transactionId = t.id
+  const rows = database.all<Pick<TransferRow, "id">>(
+    `SELECT t.id FROM unknownCoins u CROSS JOIN transfers t ON t.id = u.transactionId CROSS JOIN jobs j ON j.transactionId = t.id
      LEFT JOIN coinLooks l ON l.transactionId = t.id
      WHERE t.status = 0 AND t.stage = 'stuck' AND t.code IN (?, ?) AND j.agent = ? AND coalesce(l.watchedMs, 0) >= ?
      ORDER BY u.since, t.id LIMIT ${unreachablePerAckMax}`,

@@ -4,28 +4,28 @@
  * with its own code. The agent's operator ends the sweep, and the slot stays assigned permanently.
  */
 import { unreachablePerAckMax } from "../../protocol/payloads.ts";
-import type { TransactionColumns } from "./rows.ts";
+import type { SweepRow } from "./rows.ts";
 import { type Slot, unreachableCode } from "./slots.ts";
 import type { Database } from "./store.ts";
 import { listUnknownCoins } from "./unknown-coins.ts";
 
 /** A sweep with its slot. */
 export type AssignedSweep = Pick<
-  TransactionColumns,
+  SweepRow,
   "id" | "currency" | "network" | "stage" | "code" | "changedAt"
 > &
   Slot;
 
 /** The index names the few rows that are meant, however many sweeps there ever were. */
-const bound = (index: "transactionsOpen" | "sweepsUnreached"): string =>
-  `SELECT t.id, t.currency, t.network, t.stage, t.code, t.changedAt, k.account, k.slot
-     FROM transactions t INDEXED BY ${index} CROSS JOIN slots k ON k.transactionId = t.id
+const bound = (index: "transfersOpen" | "sweepsUnreached"): string =>
+  `SELECT t.id, t.currency, t.network, t.stage, coalesce(t.code, '') AS code, t.changedAt, k.account, k.slot
+     FROM transfers t INDEXED BY ${index} CROSS JOIN slots k ON k.transactionId = t.id
      WHERE t.operation = 'sweep' AND t.network = ?`;
 
 /** Open sweeps on a network with a slot, earliest change first. */
 export function listAssignedSweeps(database: Database, network: string): readonly AssignedSweep[] {
   return database.all<AssignedSweep>(
-    `${bound("transactionsOpen")} AND t.status = 0 ORDER BY t.changedAt, t.id`,
+    `${bound("transfersOpen")} AND t.status = 0 ORDER BY t.changedAt, t.id`,
     network,
   );
 }
@@ -40,7 +40,7 @@ export function listEndedUnreached(
   address: string | null,
 ): readonly AssignedSweep[] {
   const sql = `${bound("sweepsUnreached")} AND t.status = 2 AND t.code = '${unreachableCode}'
-    AND (? IS NULL OR t.depositAddress = ?) ORDER BY t.changedAt, t.id`;
+    AND (? IS NULL OR t.payer = ?) ORDER BY t.changedAt, t.id`;
   return database.all<AssignedSweep>(sql, network, address, address);
 }
 
@@ -51,7 +51,7 @@ export function listEndedUnreached(
 export function isAnyNamed(database: Database): boolean {
   const row = database.get<{ isAny: 0 | 1 }>(
     `SELECT EXISTS (SELECT 1 FROM recalls) OR EXISTS (SELECT 1 FROM unknownCoins) OR EXISTS
-       (SELECT 1 FROM transactions WHERE operation = 'sweep' AND status = 0 AND stage = 'stuck') AS isAny`,
+       (SELECT 1 FROM transfers WHERE operation = 'sweep' AND status = 0 AND stage = 'stuck') AS isAny`,
   );
   return row?.isAny !== 0;
 }
@@ -62,8 +62,8 @@ export function isAnyNamed(database: Database): boolean {
  * name.
  */
 export function listUnreachable(database: Database, agentId: string): readonly string[] {
-  const rows = database.all<Pick<TransactionColumns, "id">>(
-    `SELECT t.id FROM transactions t JOIN jobs j ON j.transactionId = t.id
+  const rows = database.all<Pick<SweepRow, "id">>(
+    `SELECT t.id FROM transfers t JOIN jobs j ON j.transactionId = t.id
      WHERE t.operation = 'sweep' AND t.status = 0 AND t.stage = 'stuck' AND t.code = ? AND j.agent = ?
      ORDER BY t.changedAt, t.id LIMIT ${unreachablePerAckMax}`,
     ...[unreachableCode, agentId],

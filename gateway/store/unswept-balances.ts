@@ -7,10 +7,11 @@
  */
 import { isFeeInside, pinExclusionOf } from "../../chains/families.ts";
 import { hasTags } from "../../chains/payees.ts";
-import type { PaymentRow, TransactionColumns } from "./rows.ts";
+import type { PaymentRow, TransferRow } from "./rows.ts";
 import type { Statements as Database } from "./statements.ts";
 import type { StraySumRow } from "./stray-sums.ts";
 import { ownTopUp } from "./top-ups.ts";
+import { currencyOfTransfer } from "./transaction-rows.ts";
 
 /** An address's unswept balance in one currency. */
 export interface UnsweptBalanceRow {
@@ -71,42 +72,36 @@ export function holdPayment(database: Database, payment: PaymentRow, merchant: s
   add(database, { address, network, currency, merchant }, BigInt(units));
 }
 
-/**
- * The columns that decide how a sweep or a top-up changes balances; other operations change none.
- */
-export type MovementColumns = Pick<
-  TransactionColumns,
-  | "operation"
-  | "merchant"
-  | "network"
-  | "currency"
-  | "amountUnits"
-  | "receiverAddress"
-  | "depositAddress"
-  | "status"
-  | "feeUnits"
+/** The fields that decide how a sweep or a top-up changes balances; a withdrawal changes none. */
+export type Movement = Pick<
+  TransferRow,
+  | ("operation" | "merchant" | "network" | "currency" | "units" | "payer" | "receiver")
+  | ("status" | "feeUnits")
 > & {
   /** The amounts that it took and brought, where an operator says that they differ. */
   readonly sentUnits?: string | null; // without the fee
   readonly receivedUnits?: string | null;
 };
 
+/** The fields of a `Movement` as a transfer `t` with `movementParts` gives them. */
+export const movementFields = `t.operation, t.merchant, t.network, ${currencyOfTransfer} AS currency, t.units, t.payer,
+  t.receiver, t.status, coalesce(t.feeUnits, '') AS feeUnits, m.sentUnits, m.receivedUnits`;
+export const movementParts =
+  "LEFT JOIN topUps u ON u.id = t.id LEFT JOIN movedPayments m ON m.transactionId = t.id";
+
 /** The units that this row adds to an address's balance as the row stands, by currency. */
-function broughtBy(
-  database: Database,
-  row: MovementColumns,
-): readonly (readonly [Place, bigint])[] {
+function broughtBy(database: Database, row: Movement): readonly (readonly [Place, bigint])[] {
   const { operation, merchant, network, currency, status } = row;
   if (operation !== "topup" && operation !== "sweep") return [];
-  const units = BigInt(row.amountUnits);
+  const units = BigInt(row.units);
   const native = nativeOn(database, network);
   if (operation === "topup") {
     const there = BigInt(row.receivedUnits ?? (status === 1 ? units : 0n));
     return native === undefined
       ? []
-      : [[{ address: row.receiverAddress, network, currency: native, merchant }, there]];
+      : [[{ address: row.receiver ?? "", network, currency: native, merchant }, there]];
   }
-  const place = { address: row.depositAddress, network, merchant };
+  const place = { address: row.payer, network, merchant };
   const { sentUnits = null } = row;
   const taken = sentUnits !== null ? -BigInt(sentUnits) : status === 2 ? 0n : -units;
   const isInside = sentUnits === null && status !== 2 && isFeeInside(network, operation);
@@ -123,8 +118,8 @@ function broughtBy(
  */
 export function changeUnsweptBalances(
   database: Database,
-  before: MovementColumns | null,
-  after: MovementColumns | null,
+  before: Movement | null,
+  after: Movement | null,
 ): void {
   for (const [place, units] of before === null ? [] : broughtBy(database, before))
     add(database, place, -units);
@@ -164,7 +159,7 @@ function countedFromRows(database: Database): ReadonlyMap<string, UnsweptBalance
     sums.set(name, { ...sum, units: sum.units + units });
   };
   const payments = database.all<PaymentRow & { readonly merchant: string }>(
-    `SELECT p.*, t.merchant FROM payments p JOIN transactions t ON t.id = p.transactionId
+    `SELECT p.*, d.merchant FROM payments p JOIN deposits d ON d.id = p.transactionId
      WHERE p.final = 1 AND NOT EXISTS (${ownTopUp})`,
   );
   for (const { address, network, currency, merchant, units } of payments.filter(
@@ -173,9 +168,8 @@ function countedFromRows(database: Database): ReadonlyMap<string, UnsweptBalance
     count({ address, network, currency, merchant }, BigInt(units));
   for (const { account: address, network, currency, merchant, units } of listHeldSums(database))
     count({ address, network, currency, merchant }, BigInt(units));
-  const moved = database.all<MovementColumns>(
-    `SELECT t.*, m.sentUnits, m.receivedUnits FROM transactions t LEFT JOIN movedPayments m ON m.transactionId = t.id
-     WHERE t.operation IN ('sweep', 'topup')`,
+  const moved = database.all<Movement>(
+    `SELECT ${movementFields} FROM transfers t ${movementParts} WHERE t.operation IN ('sweep', 'topup')`,
   );
   for (const row of moved)
     for (const [place, units] of broughtBy(database, row)) count(place, units);

@@ -21,7 +21,7 @@ export interface OpenAttempt
  */
 export function listOpenAttempts(database: Database, network: string): readonly OpenAttempt[] {
   return database.all<OpenAttempt>(
-    `SELECT s.transactionId, s.account, s.txHash, s.validUntilMs, t.merchant FROM transactions t JOIN signatures s ON s.transactionId = t.id
+    `SELECT s.transactionId, s.account, s.txHash, s.validUntilMs, t.merchant FROM transfers t JOIN signatures s ON s.transactionId = t.id
      WHERE t.operation IN ('withdraw', 'sweep', 'topup') AND t.status = 0 AND t.network = ? AND s.validUntilMs > 0
        AND s.voidAt IS NULL AND (t.stage <> 'stuck' OR EXISTS (
          SELECT 1 FROM movedPayments m WHERE m.transactionId = t.id AND m.txHash <> s.txHash))
@@ -71,7 +71,7 @@ export function isAllVoid(database: Database, transactionId: string, but = ""): 
  */
 export function listVoidHashes(database: Database, agentId: string): readonly string[] {
   const rows = database.all<Pick<SignatureRow, "txHash">>(
-    `SELECT s.txHash FROM transactions t CROSS JOIN jobs j ON j.transactionId = t.id CROSS JOIN signatures s ON s.transactionId = t.id
+    `SELECT s.txHash FROM transfers t CROSS JOIN jobs j ON j.transactionId = t.id CROSS JOIN signatures s ON s.transactionId = t.id
      WHERE t.operation IN ('withdraw', 'sweep', 'topup') AND t.status = 0 AND j.agent = ? AND s.voidAt IS NOT NULL
      ORDER BY s.voidAt DESC, s.txHash`,
     agentId,
@@ -89,7 +89,7 @@ export function listEndedVoidInRange(
   { network, account, first, last }: SlotRange,
 ): readonly string[] {
   const rows = database.all<Pick<SignatureRow, "txHash">>(
-    `SELECT s.txHash FROM slots k JOIN transactions t ON t.id = k.transactionId JOIN jobs j ON j.transactionId = t.id
+    `SELECT s.txHash FROM slots k JOIN transfers t ON t.id = k.transactionId JOIN jobs j ON j.transactionId = t.id
        JOIN signatures s ON s.transactionId = t.id
      WHERE k.network = ? AND k.account = ? AND j.agent = ? AND t.status <> 0 AND s.voidAt IS NOT NULL
        AND (length(k.slot), k.slot) BETWEEN (?, ?) AND (?, ?)`,

@@ -1,5 +1,5 @@
 /**
- * Withdrawals, sweeps and top-ups in the table of transactions: all that an agent signs. Every
+ * Withdrawals, sweeps and top-ups: all that an agent signs. Every
  * change of such a row is made here, together with the change of the reserved sums and of the
  * unswept balances.
  */
@@ -8,11 +8,16 @@ import type { AssignedPayment } from "./assigned-payments.ts";
 import { keepUnrefunded } from "./meta.ts";
 import type { MovedUnits } from "./moved-payments.ts";
 import { type ReservedChanges, reserveAmount, unreserveAmount } from "./reserved.ts";
-import type { ReservedRow, TransactionColumns } from "./rows.ts";
+import type { DepositRow, ReservedRow, TransferRow, WithdrawalRow } from "./rows.ts";
 import type { Database } from "./store.ts";
-import { type NewTransfer, type NewWithdrawal, transferColumns } from "./transaction-rows.ts";
+import { currencyOfTransfer, type NewTransfer, type NewWithdrawal } from "./transaction-rows.ts";
 import { insertTransfer } from "./transactions.ts";
-import { changeUnsweptBalances, type MovementColumns } from "./unswept-balances.ts";
+import {
+  changeUnsweptBalances,
+  type Movement,
+  movementFields,
+  movementParts,
+} from "./unswept-balances.ts";
 
 /**
  * Must not be called twice, because id and order are the table's keys. `reserved`: all sums of the
@@ -24,13 +29,13 @@ export function insertWithdrawal(
   reserved?: readonly ReservedRow[],
 ): void {
   insertTransfer(database, row);
-  reserveAmount(database, transferColumns(row), reserved);
+  reserveAmount(database, row, reserved);
 }
 
 /** Like `insertWithdrawal`, for any operation that an agent signs. */
 export function insertOutgoing(database: Database, row: NewTransfer): void {
   insertTransfer(database, row);
-  changed(database, null, { ...transferColumns(row), status: 0, feeUnits: "" });
+  changed(database, null, { ...row, status: 0, feeUnits: "" });
 }
 
 /**
@@ -39,32 +44,29 @@ export function insertOutgoing(database: Database, row: NewTransfer): void {
  */
 function changed(
   database: Database,
-  before: MovementColumns | null,
-  after: MovementColumns | null,
+  before: Movement | null,
+  after: Movement | null,
   later?: ReservedChanges,
 ): void {
   const wasOpen = before?.status === 0;
   const isOpen = after?.status === 0;
-  const isOther =
-    before?.amountUnits !== after?.amountUnits || before?.currency !== after?.currency;
+  const isOther = before?.units !== after?.units || before?.currency !== after?.currency;
   if (before !== null && wasOpen && (!isOpen || isOther)) unreserveAmount(database, before, later);
   if (after !== null && isOpen && (!wasOpen || isOther)) reserveAmount(database, after);
   changeUnsweptBalances(database, before, after);
 }
 
 /** The columns of a row that decide sums; undefined if there is no such row. */
-function readMoved(database: Database, id: string): MovementColumns | undefined {
-  return database.get<MovementColumns>(
-    `SELECT operation, merchant, network, currency, amountUnits, receiverAddress, depositAddress, status, t.feeUnits,
-       sentUnits, receivedUnits
-     FROM transactions t LEFT JOIN movedPayments m ON m.transactionId = t.id WHERE t.id = ?`,
+function readMoved(database: Database, id: string): Movement | undefined {
+  return database.get<Movement>(
+    `SELECT ${movementFields} FROM transfers t ${movementParts} WHERE t.id = ?`,
     id,
   );
 }
 
 /** Fields that an agent's statement changes; fields that are left out keep their values. */
 export type WithdrawalChange = Partial<
-  Pick<TransactionColumns, "status" | "stage" | "code"> & { readonly receiver: string }
+  Pick<TransferRow, "status" | "stage" | "code"> & { readonly receiver: string }
 >;
 
 /**
@@ -79,16 +81,16 @@ export function updateWithdrawal(
   const { status } = change;
   const before = status === undefined ? undefined : readMoved(database, id);
   // Only the columns that change, so that SQLite leaves the indexes of the others alone.
-  const named = changeable.filter(([, field]) => change[field] !== undefined);
+  const named = changeable.filter((name) => change[name] !== undefined);
   const { changes } = database.run(
-    `UPDATE transactions SET ${named.map(([column]) => `${column} = ?, `).join("")}changedAt = ? WHERE id = ?`,
-    ...[...named.map(([, field]) => change[field] ?? null), nowMs, id],
+    `UPDATE transfers SET ${named.map((name) => `${name} = nullif(?, ''), `).join("")}changedAt = ? WHERE id = ?`,
+    ...[...named.map((name) => change[name] ?? null), nowMs, id],
   );
   if (before !== undefined && status !== undefined) {
     changed(database, before, {
       ...before,
       status,
-      receiverAddress: change.receiver ?? before.receiverAddress,
+      receiver: change.receiver ?? before.receiver,
     });
     if (status === 2) giveBack(database, id);
   }
@@ -97,40 +99,40 @@ export function updateWithdrawal(
 
 /** Has the open deposit judged again that a withdrawal, which failed, was to pay back. */
 function giveBack(database: Database, id: string): void {
-  const sql = `SELECT d.id, d.network FROM transactions w JOIN transactions d ON d.id = w.refundOf
-    WHERE w.id = ? AND w.refundOf <> '' AND d.status = 0`;
-  const deposit = database.get<Pick<TransactionColumns, "id" | "network">>(sql, id);
+  const sql = `SELECT d.id, d.network FROM withdrawals w JOIN deposits d ON d.id = w.refundOf
+    WHERE w.id = ? AND d.status = 0`;
+  const deposit = database.get<Pick<DepositRow, "id" | "network">>(sql, id);
   if (deposit !== undefined) keepUnrefunded(database, deposit.network, deposit.id);
 }
 
-/** Columns that an agent's statement changes, with the field of each. */
-const changeable = [
-  ["status", "status"],
-  ["stage", "stage"],
-  ["code", "code"],
-  ["receiverAddress", "receiver"],
-] as const;
+/** Columns that an agent's statement changes. */
+const changeable = ["status", "stage", "code", "receiver"] as const;
 
 /** The content of an order that takes the place of another's. */
 export type OrderContent = Pick<
-  TransactionColumns,
-  | ("mode" | "contentHash" | "currency" | "network" | "amount" | "tag")
+  WithdrawalRow,
+  | ("contentHash" | "currency" | "network" | "amount" | "units" | "receiver" | "tag")
   | ("refundOf" | "expiresAt" | "changedAt")
-> & { readonly units: string; readonly receiver: string | null };
+> & { readonly mode: WithdrawalRow["mode"] | null }; // null for a sweep and a top-up
 
 /** Replaces the content of the order under an id with another order's content. */
 export function replaceWithdrawal(database: Database, id: string, order: OrderContent): void {
   const before = readMoved(database, id);
-  const { mode, contentHash, currency, network, amount, units: amountUnits, tag, refundOf } = order;
-  const receiverAddress = order.receiver ?? "";
+  const { mode, contentHash, currency, network, amount, units, receiver, tag, refundOf } = order;
   database.run(
-    `UPDATE transactions SET mode = ?, contentHash = ?, currency = ?, network = ?, amount = ?, amountUnits = ?,
-       receiverAddress = ?, tag = ?, refundOf = ?, expiresAt = ?, changedAt = ? WHERE id = ?`,
-    ...[mode, contentHash, currency, network, amount, amountUnits, receiverAddress, tag, refundOf],
+    `UPDATE transfers SET contentHash = ?, currency = CASE operation WHEN 'topup' THEN NULL ELSE ? END, network = ?, amount = ?,
+       units = ?, receiver = nullif(?, ''), tag = ?, expiresAt = ?, changedAt = ? WHERE id = ?`,
+    ...[contentHash, currency, network, amount, units, receiver, tag],
     ...[order.expiresAt, order.changedAt, id],
   );
+  database.run("UPDATE topUps SET sweptCurrency = ? WHERE id = ?", currency, id);
+  if (mode !== null)
+    database.run(
+      "UPDATE withdrawals SET mode = ?, refundOf = nullif(?, '') WHERE id = ?",
+      ...[mode, refundOf, id],
+    );
   if (before !== undefined)
-    changed(database, before, { ...before, currency, network, amountUnits, receiverAddress });
+    changed(database, before, { ...before, currency, network, units, receiver });
 }
 
 /**
@@ -140,10 +142,11 @@ export function replaceWithdrawal(database: Database, id: string, order: OrderCo
 export function moveWithdrawal(
   database: Database,
   id: string,
-  { stage, txHash, changedAt }: Pick<TransactionColumns, "stage" | "txHash" | "changedAt">,
+  { stage, txHash, changedAt }: Pick<TransferRow, "stage" | "txHash" | "changedAt">,
 ): boolean {
   const { changes } = database.run(
-    "UPDATE transactions SET stage = ?, txHash = ?, changedAt = ? WHERE id = ? AND status = 0 AND (stage <> ? OR txHash <> ?)",
+    `UPDATE transfers SET stage = ?, txHash = nullif(?, ''), changedAt = ?
+       WHERE id = ? AND status = 0 AND (stage <> ? OR coalesce(txHash, '') <> ?)`,
     ...[stage, txHash, changedAt, id, stage, txHash],
   );
   return changes > 0;
@@ -152,7 +155,7 @@ export function moveWithdrawal(
 /** The result of a withdrawal on the chain; `moved` if it is not exactly what was asked for. */
 export interface WithdrawalEnd
   extends Pick<
-    TransactionColumns,
+    TransferRow,
     "status" | "stage" | "code" | "txHash" | "feeUnits" | "finalBlock" | "changedAt"
   > {
   readonly moved?: MovedUnits;
@@ -171,30 +174,21 @@ export function endWithdrawal(
 ): boolean {
   const { status, stage, code, txHash, feeUnits, finalBlock, changedAt, moved } = ending;
   const before = readMoved(database, id);
-  const { changes } = database.run(
-    `UPDATE transactions SET status = ?, stage = ?, code = ?, txHash = ?, feeUnits = ?, finalBlock = ?, changedAt = ?,
-       amountReceivedUnits = coalesce(?, amountReceivedUnits) WHERE id = ? AND status = 0`,
-    ...[
-      status,
-      stage,
-      code,
-      txHash,
-      feeUnits,
-      finalBlock,
-      changedAt,
-      moved?.receivedUnits ?? null,
-      id,
-    ],
-  );
-  if (changes > 0 && moved !== undefined)
+  if (before?.status !== 0) return false;
+  // First, because the record's change tells what it received.
+  if (moved !== undefined)
     database.run(
       "UPDATE movedPayments SET receivedUnits = ?, sentUnits = ? WHERE transactionId = ?",
       ...[moved.receivedUnits, moved.sentUnits, id],
     );
-  if (changes > 0 && before !== undefined)
-    changed(database, before, { ...before, status, feeUnits, ...moved }, later);
-  if (changes > 0 && status === 2) giveBack(database, id);
-  return changes > 0;
+  database.run(
+    `UPDATE transfers SET status = ?, stage = ?, code = nullif(?, ''), txHash = nullif(?, ''), feeUnits = nullif(?, ''), finalBlock = ?,
+       changedAt = ? WHERE id = ? AND status = 0`,
+    ...[status, stage, code, txHash, feeUnits, finalBlock, changedAt, id],
+  );
+  changed(database, before, { ...before, status, feeUnits, ...moved }, later);
+  if (status === 2) giveBack(database, id);
+  return true;
 }
 
 /**
@@ -209,8 +203,8 @@ export function completeAssigned(
 ): boolean {
   const before = readMoved(database, transactionId);
   const { changes } = database.run(
-    `UPDATE transactions SET status = 1, stage = 'completed', code = '', txHash = ?, feeUnits = ?, finalBlock = ?, changedAt = ?
-       WHERE id = ? AND status <> 1`,
+    `UPDATE transfers SET status = 1, stage = 'completed', code = NULL, txHash = ?, feeUnits = nullif(?, ''), finalBlock = ?,
+       changedAt = ? WHERE id = ? AND status <> 1`,
     ...[paid.txHash, paid.feeUnits, paid.block, nowMs, transactionId],
   );
   if (changes > 0 && before !== undefined)
@@ -219,10 +213,7 @@ export function completeAssigned(
 }
 
 /** `sentUnits`: what it moved where that is another amount; null otherwise. */
-export type PromisedAmount = Pick<
-  TransactionColumns,
-  "operation" | "currency" | "amountUnits" | "status"
-> & {
+export type PromisedAmount = Pick<TransferRow, "operation" | "currency" | "units" | "status"> & {
   readonly sentUnits: string | null;
 };
 
@@ -234,10 +225,9 @@ export function listEndedAfter(
   block: number,
 ): readonly PromisedAmount[] {
   return database.all<PromisedAmount>(
-    `SELECT operation, currency, amountUnits, status,
-       (SELECT sentUnits FROM movedPayments m WHERE m.transactionId = t.id) AS sentUnits
-     FROM transactions t WHERE operation IN ('withdraw', 'topup') AND status <> 0 AND depositAddress = ? AND network = ?
-       AND finalBlock > ?`,
+    `SELECT t.operation, ${currencyOfTransfer} AS currency, t.units, t.status, m.sentUnits
+     FROM transfers t LEFT JOIN topUps u ON u.id = t.id LEFT JOIN movedPayments m ON m.transactionId = t.id
+     WHERE t.operation IN ('withdraw', 'topup') AND t.status <> 0 AND t.payer = ? AND t.network = ? AND t.finalBlock > ?`,
     ...[account, network, block],
   );
 }
@@ -260,7 +250,7 @@ export function listWaitingMerchants(
   // SQLite takes the other columns of a group from the row that has its minimum.
   return database.all<WaitingMerchant>(
     `SELECT t.merchant, m.name, count(*) AS count, min(t.createdAt) AS oldestAt, t.stage
-     FROM transactions t JOIN merchants m ON m.id = t.merchant WHERE t.operation = 'withdraw' AND t.status = 0
+     FROM transfers t JOIN merchants m ON m.id = t.merchant WHERE t.operation = 'withdraw' AND t.status = 0
      GROUP BY t.merchant HAVING min(t.createdAt) < ? ORDER BY oldestAt, t.merchant LIMIT ?`,
     beforeMs,
     most,
@@ -272,19 +262,19 @@ export function listPendingByStage(
   database: Database,
 ): readonly { readonly stage: string; readonly count: number; readonly oldestAt: number }[] {
   return database.all(
-    "SELECT stage, COUNT(*) AS count, MIN(createdAt) AS oldestAt FROM transactions WHERE operation = 'withdraw' AND status = 0 GROUP BY stage ORDER BY stage",
+    "SELECT stage, COUNT(*) AS count, MIN(createdAt) AS oldestAt FROM transfers WHERE operation = 'withdraw' AND status = 0 GROUP BY stage ORDER BY stage",
   );
 }
 
 /** The fees of the newest paid withdrawals of a currency, newest first. */
 export function newestFees(
   database: Database,
-  { currency, network }: Pick<TransactionColumns, "currency" | "network">,
+  { currency, network }: Pick<WithdrawalRow, "currency" | "network">,
   most: number,
-): readonly Pick<TransactionColumns, "feeUnits" | "changedAt">[] {
+): readonly Pick<WithdrawalRow, "feeUnits" | "changedAt">[] {
   return database.all(
-    `SELECT feeUnits, changedAt FROM transactions INDEXED BY transactionsPaid
-     WHERE operation = 'withdraw' AND status = 1 AND feeUnits <> '' AND currency = ? AND network = ?
+    `SELECT feeUnits, changedAt FROM transfers INDEXED BY withdrawalFees
+     WHERE operation = 'withdraw' AND status = 1 AND feeUnits IS NOT NULL AND currency = ? AND network = ?
      ORDER BY changedAt DESC LIMIT ?`,
     ...[currency, network, most],
   );

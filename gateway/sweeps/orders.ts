@@ -15,16 +15,15 @@ import { agentOfJob } from "../store/jobs.ts";
 import type { AgentRow, SweepRow, TransferRow } from "../store/rows.ts";
 import type { Database } from "../store/store.ts";
 import {
-  countSweepsFrom,
   dropSweepNote,
   dropWish,
   listSweepableAt,
   listToppingUp,
+  newestSweepNumber,
   type SweepableRow,
   topUpOf,
-  writePlace,
 } from "../store/sweeps.ts";
-import { readTransfer } from "../store/transactions.ts";
+import { readTransfer, sweepOrderOf } from "../store/transactions.ts";
 import { unsweptBalanceOf } from "../store/unswept-balances.ts";
 import { insertOutgoing, updateWithdrawal } from "../store/withdrawals.ts";
 import { makeJob } from "../withdrawals/jobs.ts";
@@ -67,12 +66,12 @@ export function orderSweep(
   const hotWalletAddress = hotWalletAddressOn(agent, network);
   const sweep = insert(database, agent, ordering, row, {
     mode: "sweep",
-    orderId: `${address}/${countSweepsFrom(database, address) + 1}`,
+    orderId: sweepOrderOf(address, newestSweepNumber(database, address) + 1),
     units: amountUnits,
     decimal: wanted.decimal,
     payer: address,
     receiver: hotWalletAddress,
-    placeText: writePlace(row.addressIndex, wanted.next ?? ""),
+    nextSlot: wanted.next ?? "",
   });
   // The sweep's job goes first, because an agent accepts a top-up only for an open sweep. The agent
   // signs the sweep when its address has the coins.
@@ -85,7 +84,7 @@ export function orderSweep(
       decimal: familyOf(network).fees.decimal,
       payer: hotWalletAddress,
       receiver: address,
-      placeText: writePlace(row.addressIndex),
+      nextSlot: "",
     });
     const paying = readAgent(database, agent.id) ?? agent;
     makeJob(database, paying, transferOf(database, topUp), ordering.run);
@@ -103,7 +102,7 @@ interface OrderedMove {
   readonly decimal: number;
   readonly payer: string;
   readonly receiver: string;
-  readonly placeText: string;
+  readonly nextSlot: string; // that a sweep's job names; "" none
 }
 
 /** Makes the row of a sweep, or of its top-up, and gives its id. */
@@ -111,16 +110,15 @@ function insert(
   database: Database,
   { merchant }: AgentRow,
   { nowMs, lifetimeMs }: OrderingRun,
-  { currency, network, address }: SweepableRow,
-  { mode, orderId, units, decimal, payer, receiver, placeText }: OrderedMove,
+  { currency, network, address, addressIndex }: SweepableRow,
+  { mode, orderId, units, decimal, payer, receiver, nextSlot }: OrderedMove,
 ): string {
   const amount = formatAmount(units, decimal);
   const id = transactionIdOf({ merchant, operation: mode, orderId });
   const content = { mode, currency, amount, depositAddress: address, address: "", tag: "" };
-  insertOutgoing(database, {
+  const row = {
     id,
     merchant,
-    operation: mode,
     orderId,
     currency,
     network,
@@ -131,11 +129,13 @@ function insert(
     receiver,
     tag: "",
     stage: "queued",
-    placeText,
+    addressIndex,
     createdAt: nowMs,
     changedAt: nowMs,
     expiresAt: nowMs + lifetimeMs,
-  });
+  };
+  if (mode === "topup") insertOutgoing(database, { ...row, operation: mode });
+  else insertOutgoing(database, { ...row, operation: mode, nextSlot });
   return id;
 }
 

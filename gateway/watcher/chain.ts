@@ -10,7 +10,7 @@ import type { GatewayChain, GatewayCurrency } from "../config/config.ts";
 import type { FaultBook } from "../faults/book.ts";
 import type { ClockState } from "../own-clock.ts";
 import { recordAlarm } from "../store/alarm.ts";
-import type { TransactionColumns } from "../store/rows.ts";
+import type { TransactionRow } from "../store/rows.ts";
 import type { Signals } from "../store/signals.ts";
 import type { Database, Store } from "../store/store.ts";
 
@@ -47,7 +47,7 @@ export interface WatchedChain {
  * currency's sweep.
  */
 export function contractOf(
-  { operation }: Pick<TransactionColumns, "operation">,
+  { operation }: Pick<TransactionRow, "operation">,
   { contract }: GatewayCurrency,
 ): string {
   return operation === "topup" ? "" : contract;

@@ -17,7 +17,7 @@ import { belowCode, belowEndedCode, isBelow, markBelow } from "../store/below-be
 import { holdCurrency } from "../store/currency-holds.ts";
 import { keepMoved } from "../store/moved-payments.ts";
 import { ReservedChanges } from "../store/reserved.ts";
-import type { TransactionColumns } from "../store/rows.ts";
+import type { TransferRow } from "../store/rows.ts";
 import {
   isAttemptOfAnother,
   type JudgedRow,
@@ -46,7 +46,7 @@ import { checkIncluded } from "./void-attempts.ts";
 function noteMoved(
   chain: WatchedChain,
   database: Database,
-  { id, currency, merchant }: Pick<TransactionColumns, "id" | "currency" | "merchant">,
+  { id, currency, merchant }: Pick<TransferRow, "id" | "currency" | "merchant">,
   { final, isContracts }: MovedOtherwise,
 ): void {
   if (final === null) return;
@@ -76,7 +76,7 @@ type UnreachableJudgement = Extract<Judgement, { readonly kind: "unreachable" }>
  * which was deleted, may have paid it.
  */
 function isProven(
-  { createdAt }: Pick<TransactionColumns, "createdAt">,
+  { createdAt }: Pick<TransferRow, "createdAt">,
   { absentMs }: UnreachableJudgement,
 ): boolean {
   return absentMs < createdAt;
@@ -86,7 +86,7 @@ function isProven(
 function strandBelow(
   chain: WatchedChain,
   database: Database,
-  { id }: Pick<TransactionColumns, "id">,
+  { id }: Pick<TransferRow, "id">,
   { detail }: UnreachableJudgement,
 ): boolean {
   const nowMs = chain.clock();

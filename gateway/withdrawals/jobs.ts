@@ -28,7 +28,6 @@ import type { UnexplainedRow } from "../store/outgoing-holds.ts";
 import type { AgentRow, TransferRow } from "../store/rows.ts";
 import { highestUsed } from "../store/slots.ts";
 import type { Database } from "../store/store.ts";
-import { readNext, readPlace } from "../store/sweeps.ts";
 import { readDeposit, refundedUnits } from "../store/transactions.ts";
 import { updateWithdrawal } from "../store/withdrawals.ts";
 import { freeOrder, heldStage, holdersOf, holdOrder } from "./holds.ts";
@@ -222,9 +221,7 @@ export function appendJob(
 }
 
 function modeOf(row: TransferRow): JobMode {
-  if (row.operation !== "withdraw") return row.operation;
-  invariant(row.mode !== "", "only a withdrawal with a mode makes a job");
-  return row.mode;
+  return row.operation === "withdraw" ? row.mode : row.operation;
 }
 
 /** The records that a withdrawal's job names: the one that it renews, and the one it pays back. */
@@ -244,14 +241,14 @@ function placeOf(
   row: TransferRow,
 ): Pick<Job, "depositIndex" | "depositAddress" | "depositNext"> {
   if (row.operation === "withdraw") return {};
-  const depositIndex = readPlace(row);
+  const { addressIndex: depositIndex } = row;
   if (row.operation === "topup") return { depositIndex, depositAddress: row.receiver };
   const { payer: depositAddress, network } = row;
   const { slots } = familyOf(network);
   if (!slots.isCounted) return { depositIndex, depositAddress };
   const used = highestUsed(database, network, depositAddress);
   const known = used === undefined ? slots.least : slots.next(used);
-  return { depositIndex, depositAddress, depositNext: readNext(row) || known };
+  return { depositIndex, depositAddress, depositNext: row.nextSlot || known };
 }
 
 /**

@@ -152,15 +152,32 @@ function pair(store: Store, merchant: string, open: number): void {
 export function fillRecords(database: string, merchant: string, count: number): void {
   const store = openOf(database);
   try {
-    store.database.run(
-      `WITH RECURSIVE numbers (n) AS (SELECT 0 UNION ALL SELECT n + 1 FROM numbers WHERE n + 1 < ?)
-       INSERT INTO transactions (id, merchant, operation, mode, orderId, contentHash, currency, network, amount, amountUnits,
-         receiverAddress, depositAddress, tag, status, stage, createdAt, changedAt, expiresAt)
-       SELECT printf('%s%020x', substr(hex(?), 1, 12), n), ?, iif(n % 100 = 0, 'deposit', 'withdraw'), iif(n % 100 = 0, '', 'auto'),
-         'order-' || n, '00', iif(n % 200 = 0, 'rare', 'eth'), ?, '1', '1000000000000000000', ?, ?, '', iif(n % 300 = 0, 2, 1),
-         'completed', 1700000000000 + n * 10, 1700000000000 + n * 10, 1800000000000 FROM numbers`,
-      ...[count, merchant.slice(-6), merchant, network, receiver, hotWalletAddress],
-    );
+    const numbers =
+      "WITH RECURSIVE numbers (n) AS (SELECT 0 UNION ALL SELECT n + 1 FROM numbers WHERE n + 1 < ?)";
+    const id = "printf('%s%020x', substr(hex(?), 1, 12), n)";
+    const ended = `iif(n % 300 = 0, 2, 1), 'completed', 1700000000000 + n * 10, 1700000000000 + n * 10, 1800000000000`;
+    const begin = [count, merchant.slice(-6), merchant];
+    store.write((database) => {
+      database.run(
+        `${numbers} INSERT INTO deposits (id, merchant, origin, orderId, contentHash, currency, network, amount, units,
+           toleranceUnits, address, payTo, status, stage, createdAt, changedAt, expiresAt)
+         SELECT ${id}, ?, 'ordered', 'order-' || n, '00', iif(n % 200 = 0, 'rare', 'eth'), ?, '1', '1000000000000000000',
+           '0', ?, ?, ${ended} FROM numbers WHERE n % 100 = 0`,
+        ...[...begin, network, receiver, receiver],
+      );
+      database.run(
+        `${numbers} INSERT INTO transfers (id, merchant, operation, contentHash, currency, network, amount, units,
+           receiver, payer, status, stage, createdAt, changedAt, expiresAt)
+         SELECT ${id}, ?, 'withdraw', '00', 'eth', ?, '1', '1000000000000000000', ?, ?, ${ended}
+           FROM numbers WHERE n % 100 <> 0`,
+        ...[...begin, network, receiver, hotWalletAddress],
+      );
+      database.run(
+        `${numbers} INSERT INTO withdrawals (id, merchant, orderId, mode)
+         SELECT ${id}, ?, 'order-' || n, 'auto' FROM numbers WHERE n % 100 <> 0`,
+        ...begin,
+      );
+    });
   } finally {
     store.close();
   }

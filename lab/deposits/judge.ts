@@ -84,7 +84,7 @@ export async function judge(run: Case): Promise<Figures> {
     ...{ sweeps: sweeps.length, topUps: moves.length - sweeps.length },
     swept: sums(
       testNetwork,
-      new Map(sweeps.map((row) => [row.id, new Map([[row.currency, BigInt(row.amountUnits)]])])),
+      new Map(sweeps.map((row) => [row.id, new Map([[row.currency, BigInt(row.units)]])])),
     ),
     left: sums(testNetwork, chain.held),
     fees: decimalText(chain.feesUnits, testNetwork.coin.decimal),
@@ -249,7 +249,7 @@ function compareSweeps(
     said.delete(txHash);
     if (row === undefined)
       violations.push(`${from} sent ${txHash}, which is no sweep that the gateway knows`);
-    else if (to !== hotWallet || currency !== row.currency || units !== BigInt(row.amountUnits))
+    else if (to !== hotWallet || currency !== row.currency || units !== BigInt(row.units))
       violations.push(
         `${txHash} moved ${units} ${currency} from ${from} to ${to}, not what sweep ${row.id} is`,
       );

@@ -11,9 +11,8 @@ export interface RecordRow {
   readonly code: string;
   readonly late: 0 | 1;
   readonly currency: string;
-  readonly amountUnits: string;
-  readonly depositAddress: string;
-  readonly receiverAddress: string;
+  readonly units: string;
+  readonly payer: string; // "" of a request
   readonly txHash: string;
 }
 
@@ -40,8 +39,10 @@ export class GatewayRecords {
   now(): readonly RecordRow[] {
     return askCopy(
       this.#database,
-      `SELECT id, operation, status, stage, code, late, currency, amountUnits, depositAddress, receiverAddress, txHash
-         FROM transactions WHERE operation IN ('deposit', 'sweep', 'topup')`,
+      `SELECT id, 'deposit' AS operation, status, stage, coalesce(code, '') AS code, late, currency, coalesce(units, '0') AS units,
+         '' AS payer, coalesce(txHash, '') AS txHash FROM deposits
+       UNION ALL SELECT t.id, t.operation, t.status, t.stage, coalesce(t.code, ''), 0, coalesce(t.currency, u.sweptCurrency), t.units,
+         t.payer, coalesce(t.txHash, '') FROM transfers t LEFT JOIN topUps u ON u.id = t.id WHERE t.operation <> 'withdraw'`,
     );
   }
 

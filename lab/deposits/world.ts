@@ -401,9 +401,7 @@ export class DepositsWorld {
       return;
     }
     const isSwept = (): boolean =>
-      this.#rows.some(
-        ({ operation, depositAddress }) => operation === "sweep" && depositAddress === address,
-      );
+      this.#rows.some(({ operation, payer }) => operation === "sweep" && payer === address);
     const isDue = (): boolean => {
       const row = this.#byId.get(id);
       // A payment that a reorganisation took makes no request partial or Completed.

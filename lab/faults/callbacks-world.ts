@@ -354,7 +354,7 @@ export class CallbacksWorld {
   ): Promise<void> {
     const waiting = `SELECT 1 FROM callbackDeliveries WHERE state = 'waiting' LIMIT 1`;
     const open =
-      "SELECT 1 FROM transactions WHERE status = 0 UNION ALL SELECT 1 FROM callbackChanges LIMIT 1";
+      "SELECT 1 FROM deposits WHERE status = 0 UNION ALL SELECT 1 FROM transfers WHERE status = 0 UNION ALL SELECT 1 FROM callbackChanges LIMIT 1";
     const isOver = async (): Promise<true | undefined> => {
       if (!this.#agent.isLinked)
         await this.#agent.connect(this.#folder.port).catch(() => undefined);

@@ -9,9 +9,18 @@ import { join } from "node:path";
 import { pino } from "pino";
 import { hotWalletAddressOn } from "../../gateway/store/agent-accounts.ts";
 import { reserveAmount } from "../../gateway/store/reserved.ts";
-import type { AgentRow, TransactionColumns, TransferRow } from "../../gateway/store/rows.ts";
+import type {
+  AgentRow,
+  DepositRow,
+  RowsByOperation,
+  SweepRow,
+  TopUpRow,
+  TransactionRow,
+  TransferRow,
+  WithdrawalRow,
+} from "../../gateway/store/rows.ts";
 import { openStore, type Store } from "../../gateway/store/store.ts";
-import { rowOf } from "../../gateway/store/transaction-rows.ts";
+import { ordinalOf, readTransaction as readStored } from "../../gateway/store/transactions.ts";
 import { appendJob } from "../../gateway/withdrawals/jobs.ts";
 import { publicKeyHex } from "../../protocol/envelope.ts";
 import { freshStore } from "./fresh-store.ts";
@@ -86,12 +95,12 @@ export const depositXpub =
   "xpub6BosfCnifzxcFwrSzQiqu2DBVTshkCXacvNsWGYJVVhhawA7d4R5WSWGFNbi8Aw6ZRc1brxMyWMzG3DSSSSoekkudhUd9yLb6qx39T9nMdj";
 export const receiver = "0x3C44CdDdB6a900fa2b585dd299e03d12FA4293BC";
 
-/** A withdrawal of `amountUnits` with its job appended; `number` makes its id. */
+/** A withdrawal of `units` with its job appended; `number` makes its id. */
 export function askWithdrawal(
   store: Store,
   agentId: string,
   number: number,
-  change: Partial<TransactionColumns> = {},
+  change: Partial<AnyTransaction> = {},
 ): string {
   return store.write(() => appendWithdrawal(store, agentId, number, change));
 }
@@ -108,7 +117,7 @@ function appendWithdrawal(
   store: Store,
   agentId: string,
   number: number,
-  change: Partial<TransactionColumns> = {},
+  change: Partial<AnyTransaction> = {},
 ): string {
   const { database } = store;
   const agent = database.get<AgentRow>("SELECT * FROM agents WHERE id = ?", agentId)!;
@@ -118,64 +127,149 @@ function appendWithdrawal(
     merchant: agent.merchant,
     id: number.toString(16).padStart(32, "0"),
     orderId: `w-${number}`,
-    receiverAddress: receiver,
-    depositAddress: hotWalletAddressOn(agent, "eip155:31337"),
+    receiver,
+    payer: hotWalletAddressOn(agent, "eip155:31337"),
     stage: "queued",
     ...change,
   });
-  appendJob(database, agent, transferRow(row));
+  appendJob(database, agent, row as TransferRow);
   return row.id;
 }
 
+/** The fields of a row of any kind; a row has those of its kind. */
+export type AnyTransaction = FieldsOf<DepositRow> &
+  FieldsOf<WithdrawalRow> &
+  FieldsOf<SweepRow> &
+  FieldsOf<TopUpRow> & {
+    readonly operation: TransactionRow["operation"];
+    readonly contentHash: string | null; // null: a deposit that nobody asked for
+    readonly receiver: string | null;
+  };
+
+type FieldsOf<T> = Omit<T, "operation" | "contentHash" | "receiver">;
+
 /**
- * Any row of `transactions`; what is not said is a pending withdrawal-shaped row of merchant m1.
+ * Any row of deposits or transfers; what is not said is that of a pending deposit, or of a pending
+ * transfer, of merchant m1. A deposit is ordered unless its contentHash is null.
  */
 export function insertTransaction(
   store: Store,
-  change: Partial<TransactionColumns> & { id: string; orderId: string },
-): TransactionColumns {
-  const row: TransactionColumns = {
+  change: Partial<AnyTransaction> & { id: string; orderId: string },
+): AnyTransaction {
+  const unknown = Object.keys(change).filter((name) => !names.has(name));
+  if (unknown.length > 0) throw new Error(`no row has ${unknown.join(", ")}`);
+  const row: AnyTransaction = {
+    ...absent,
     merchant: "m1",
     operation: "deposit",
-    mode: "",
     contentHash: "00",
     currency: "eth",
     network: "eip155:31337",
     amount: "1",
-    amountUnits: "1000000000000000000",
-    receiverAddress: "",
-    depositAddress: "",
-    tag: "",
+    units: "1000000000000000000",
     status: 0,
     stage: "waiting",
-    code: "",
-    txHash: "",
-    feeUnits: "",
-    amountReceivedUnits: "0",
-    finalBlock: null,
     createdAt: 1_000,
     changedAt: 1_000,
     expiresAt: 10_000_000,
-    metadata: "",
-    late: 0,
-    quote: "",
-    toleranceUnits: "0",
-    payToken: "",
-    returnUrl: "",
-    refundOf: "",
-    value: "",
-    renews: "",
-    callbackStatus: 3,
     ...change,
   };
-  const names = Object.keys(row) as (keyof TransactionColumns)[];
-  store.database.run(
-    `INSERT INTO transactions (${names.join(", ")}) VALUES (${names.map(() => "?").join(", ")})`,
-    ...names.map((name) => row[name]),
-  );
-  if (row.operation === "withdraw" && row.status === 0) reserveAmount(store.database, row);
-  return row;
+  if (row.operation === "deposit") plantDeposit(store, row);
+  else plantTransfer(store, row);
+  return readTransaction(store, row.id);
 }
+
+/** What a row has not. */
+const absent = {
+  mode: "auto",
+  origin: "ordered",
+  renews: "",
+  address: "",
+  payTo: "",
+  payer: "",
+  receiver: "",
+  tag: "",
+  code: "",
+  txHash: "",
+  feeUnits: "",
+  receivedUnits: "0",
+  finalBlock: null,
+  metadata: "",
+  late: 0,
+  quote: "",
+  toleranceUnits: "0",
+  payToken: "",
+  returnUrl: "",
+  refundOf: "",
+  value: "",
+  callbackStatus: 3,
+  addressIndex: 0,
+  nextSlot: "",
+} as const;
+
+const names: ReadonlySet<string> = new Set([
+  ...Object.keys(absent),
+  ...["id", "orderId", "merchant", "operation", "contentHash", "currency", "network", "amount"],
+  ...["units", "status", "stage", "createdAt", "changedAt", "expiresAt"],
+]);
+
+type Columns = Readonly<Record<string, string | number | null>>;
+
+function insertColumns({ database }: Store, table: string, columns: Columns): void {
+  const names = Object.keys(columns);
+  // What is absent is NULL in the table; these are texts in each row.
+  const isText = (name: string): boolean =>
+    ["address", "payTo", "payer", "tag", "renews", "orderId", "stage"].includes(name);
+  database.run(
+    `INSERT INTO ${table} (${names.join(", ")}) VALUES (${names.map(() => "?").join(", ")})`,
+    ...names.map((name) =>
+      columns[name] === "" && !isText(name) ? null : (columns[name] ?? null),
+    ),
+  );
+}
+
+function plantDeposit(store: Store, row: AnyTransaction): void {
+  const isOrdered = row.contentHash !== null;
+  const { id, merchant, orderId, renews, contentHash, address, payTo, tag, network } = row;
+  const { currency, quote, payToken, returnUrl, metadata, status, stage, code } = row;
+  const { receivedUnits, late, txHash, finalBlock, value, callbackStatus } = row;
+  const { createdAt, changedAt, expiresAt } = row;
+  insertColumns(store, "deposits", {
+    ...{ id, merchant, origin: isOrdered ? "ordered" : "unattributed", orderId, renews },
+    ...{ contentHash, address, payTo, tag, network, currency },
+    amount: isOrdered ? row.amount : null,
+    units: isOrdered ? row.units : null,
+    toleranceUnits: isOrdered ? row.toleranceUnits : null,
+    ...{ quote, payToken, returnUrl, metadata, status, stage, code, receivedUnits, late, txHash },
+    ...{ finalBlock, value, callbackStatus, createdAt, changedAt, expiresAt },
+  });
+}
+
+function plantTransfer(store: Store, row: AnyTransaction): void {
+  const { id, operation, merchant, contentHash, network, currency, amount, units, payer } = row;
+  const { receiver, tag, status, stage, code, txHash, feeUnits, finalBlock, orderId } = row;
+  const { createdAt, changedAt, expiresAt, renews, mode, refundOf, metadata } = row;
+  const { value, callbackStatus, addressIndex, nextSlot } = row;
+  insertColumns(store, "transfers", {
+    ...{ id, operation, merchant, contentHash, network },
+    currency: operation === "topup" ? null : currency,
+    ...{ amount, units, payer, receiver, tag, status, stage, code, txHash, feeUnits, finalBlock },
+    ...{ createdAt, changedAt, expiresAt },
+  });
+  if (operation === "withdraw") {
+    const order = { id, merchant, orderId, renews, mode, refundOf };
+    insertColumns(store, "withdrawals", { ...order, metadata, value, callbackStatus });
+    if (status === 0) reserveAmount(store.database, row as TransferRow);
+  } else if (operation === "sweep") {
+    const ordinal = ordinalOf(row) ?? sweepCount(store, payer) + 1;
+    insertColumns(store, "sweeps", { id, address: payer, ordinal, addressIndex, nextSlot });
+  } else {
+    insertColumns(store, "topUps", { id, sweep: orderId, sweptCurrency: currency, addressIndex });
+  }
+}
+
+const sweepCount = ({ database }: Store, address: string): number =>
+  database.get<{ n: number }>("SELECT count(*) AS n FROM sweeps WHERE address = ?", address)!.n;
 
 /** A request that was given this address; `agent` null where nobody here has its key. */
 export function giveAddress(
@@ -186,32 +280,45 @@ export function giveAddress(
     readonly place: number;
     readonly agent: string | null;
   },
-  change: Partial<TransactionColumns> = {},
+  change: Partial<AnyTransaction> = {},
 ): void {
   const { id, address, place, agent } = given;
   insertTransaction(store, {
     id,
     orderId: id,
-    depositAddress: address,
-    receiverAddress: address,
+    address,
+    payTo: address,
     ...change,
   });
   store.database.run("INSERT INTO depositAddresses VALUES (?, ?, ?, ?)", address, agent, place, id);
 }
 
-export function readTransaction(store: Store, id: string): TransactionColumns {
-  return store.database.get<TransactionColumns>("SELECT * FROM transactions WHERE id = ?", id)!;
+/** The row of an id, which has the fields of its kind. */
+export function readTransaction(store: Store, id: string): AnyTransaction {
+  return readStored(store.database, id)! as AnyTransaction;
 }
 
-/** The columns of a withdrawal, sweep or top-up as the row of its kind. */
-export function transferRow(columns: TransactionColumns): TransferRow {
-  return rowOf(columns) as TransferRow;
+/** Every row of an operation, in the order in which they were made. */
+export function readAll<T extends TransactionRow["operation"]>(
+  { database }: Store,
+  operation: T,
+): readonly RowsByOperation[T][] {
+  const table = operation === "deposit" ? "deposits" : "transfers";
+  const where = operation === "deposit" ? "" : `WHERE operation = '${operation}'`;
+  return database
+    .all<{ id: string }>(`SELECT id FROM ${table} ${where} ORDER BY number`)
+    .map(({ id }) => readStored(database, id) as RowsByOperation[T]);
 }
 
-/** The columns of a transaction as the hub compares them with an agent's entries. */
-export function requestedRecord(columns: TransactionColumns) {
-  const { receiverAddress: receiver, depositAddress: payer } = columns;
-  return { ...columns, receiver, payer };
+/** A row of deposits as its kind, and one of transfers. */
+export const depositRow = (row: AnyTransaction): DepositRow => row as DepositRow;
+export const transferRow = (row: AnyTransaction): TransferRow => row as TransferRow;
+
+/** A row as the hub compares it with an agent's entries. */
+export function requestedRecord(row: AnyTransaction) {
+  const isDeposit = row.operation === "deposit";
+  const receiver = isDeposit ? row.payTo : (row.receiver ?? "");
+  return { ...row, receiver, payer: isDeposit ? row.address : row.payer };
 }
 
 export function readAgent(store: Store, id: string): AgentRow {

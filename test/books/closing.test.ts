@@ -108,20 +108,19 @@ describe("books that close", () => {
     await aDay();
     const to = issue();
     const { address } = to;
-    const ends = { depositAddress: address, receiverAddress: agent.hotWalletAddress };
+    const ends = { payer: address, receiver: agent.hotWalletAddress };
     const id = signed(9, {
       operation: "sweep",
-      mode: "",
       stage: "confirming",
       currency: "usd",
-      metadata: '{"depositIndex":0}',
+      addressIndex: 0,
       ...ends,
     });
     chain.move(agent.hotWalletAddress, "usd", 9n * usd);
     mine();
     expect((await close()).left).toEqual([{ currency: "usd", code: "moving", balances: 1 }]);
     db.store.database.run(
-      "UPDATE transactions SET status = 1, stage = 'completed', finalBlock = ?, amountUnits = ?, feeUnits = '0' WHERE id = ?",
+      "UPDATE transfers SET status = 1, stage = 'completed', finalBlock = ?, units = ?, feeUnits = '0' WHERE id = ?",
       ...[chain.block - 1, `${9n * usd}`, id],
     );
     chain.move(address, "usd", 9n * usd, 100);
@@ -247,12 +246,12 @@ const mutants: readonly [string, (day: Day) => string | readonly string[]][] = [
   [
     "a sweep that completed and never happened",
     ({ coins }) => {
-      const ends = { depositAddress: coins.address, receiverAddress: agent.hotWalletAddress };
+      const ends = { payer: coins.address, receiver: agent.hotWalletAddress };
       keepEnded({
         operation: "sweep",
         currency: "usd",
         ...ends,
-        amountUnits: `${7n * usd}`,
+        units: `${7n * usd}`,
         feeUnits: "0",
         finalBlock: 105,
       });
@@ -263,7 +262,7 @@ const mutants: readonly [string, (day: Day) => string | readonly string[]][] = [
     "a sweep's fee that is not recorded",
     ({ coins }) => {
       removeRow(
-        "UPDATE transactions SET feeUnits = '' WHERE operation = 'sweep' AND depositAddress = ?",
+        "UPDATE transfers SET feeUnits = NULL WHERE operation = 'sweep' AND payer = ?",
         coins.address,
       );
       return `${coins.address} -0.000021 eth from 105`;
@@ -279,7 +278,7 @@ const mutants: readonly [string, (day: Day) => string | readonly string[]][] = [
   [
     "a top-up that is recorded as failed",
     ({ tokens }) => {
-      removeRow("UPDATE transactions SET status = 2 WHERE operation = 'topup'");
+      removeRow("UPDATE transfers SET status = 2 WHERE operation = 'topup'");
       return [
         `${tokens.address} 0.000042 eth from 104`,
         `${agent.hotWalletAddress} -0.000042 eth from 104`,
@@ -290,7 +289,7 @@ const mutants: readonly [string, (day: Day) => string | readonly string[]][] = [
     "a payout that counts as failed and was paid",
     () => {
       removeRow(
-        "UPDATE transactions SET status = 2 WHERE operation = 'withdraw' AND currency = 'usd'",
+        "UPDATE transfers SET status = 2 WHERE operation = 'withdraw' AND currency = 'usd'",
       );
       return `${agent.hotWalletAddress} -30 usd from 106`;
     },

@@ -77,9 +77,9 @@ async function swept(
   const id = at.row({
     operation: "sweep",
     currency,
-    depositAddress: address,
-    amountUnits: `${units}`,
-    receiverAddress: at.agent.hotWalletAddress,
+    payer: address,
+    units: `${units}`,
+    receiver: at.agent.hotWalletAddress,
   });
   const block = at.mine({ address, units: -units, ...contract }, { address, units: -fee });
   at.change(id, `status = 1, stage = 'completed', finalBlock = ${block}, feeUnits = '${fee}'`);
@@ -88,21 +88,22 @@ async function swept(
 
 /** A top-up for a token's sweep, which then ends. */
 async function toppedUp(at: TestNetwork): Promise<Given> {
-  const one = await given(at, { currency: "usd", amountUnits: `${5n * usd}` });
+  const one = await given(at, { currency: "usd", units: `${5n * usd}` });
   await at.settle({ address: one.address, units: 5n * usd, contract: at.usd, txHash: "paid" });
-  const ends = { depositAddress: at.agent.hotWalletAddress, receiverAddress: one.address };
+  const ends = { payer: at.agent.hotWalletAddress, receiver: one.address };
   const sweep = at.row({
     operation: "sweep",
     currency: "usd",
-    depositAddress: one.address,
-    amountUnits: `${5n * usd}`,
+    payer: one.address,
+    receiver: at.agent.hotWalletAddress,
+    units: `${5n * usd}`,
   });
   const id = at.row({
     operation: "topup",
     orderId: sweep,
     currency: "usd",
     ...ends,
-    amountUnits: `${2n * fee}`,
+    units: `${2n * fee}`,
   });
   at.sign(id, "top-up");
   const paid = at.mine({ address: one.address, units: 2n * fee, txHash: "top-up" });
@@ -129,7 +130,7 @@ async function remainder(at: TestNetwork): Promise<Given> {
 }
 
 const staked = async (at: TestNetwork, note: string): Promise<Given> => {
-  const one = await given(at, { amountUnits: "1000000000" });
+  const one = await given(at, { units: "1000000000" });
   await at.settle({ address: one.address, units: 1_000_000_000n, note });
   await at.settle();
   return one;
@@ -188,10 +189,7 @@ const rules: readonly Rule[] = [
   {
     rule: "a top-up explains what it brought",
     takeOut: () =>
-      explaining(
-        "SELECT amountUnits AS units FROM transactions WHERE operation = 'topup' AND receiverAddress = ?",
-        -1n,
-      ),
+      explaining("SELECT units FROM transfers WHERE operation = 'topup' AND receiver = ?", -1n),
     story: toppedUp,
     named: `${-2n * fee} eth`,
   },
@@ -206,14 +204,14 @@ const rules: readonly Rule[] = [
         ),
     story: async (at) => {
       const other = pairAgent(at.db.store, "b", "0x90F79bf6EB2c4f870365E785982E1f101E93b906");
-      const one = await given(at, { currency: "usd", amountUnits: `${5n * usd}` });
-      const ends = { depositAddress: other.hotWalletAddress, receiverAddress: one.address };
+      const one = await given(at, { currency: "usd", units: `${5n * usd}` });
+      const ends = { payer: other.hotWalletAddress, receiver: one.address };
       const id = at.row({
         merchant: "m-b",
         operation: "withdraw",
         currency: "usd",
         ...ends,
-        amountUnits: `${5n * usd}`,
+        units: `${5n * usd}`,
         status: 1,
       });
       at.sign(id, "payout", other);
@@ -263,8 +261,8 @@ const rules: readonly Rule[] = [
     takeOut: () => vi.spyOn(states, "isBeingSwept").mockReturnValue(false),
     story: async (at) => {
       const one = await direct(at);
-      const ends = { depositAddress: one.address, receiverAddress: at.agent.hotWalletAddress };
-      const id = at.row({ operation: "sweep", ...ends, amountUnits: `${eth - fee}` });
+      const ends = { payer: one.address, receiver: at.agent.hotWalletAddress };
+      const id = at.row({ operation: "sweep", ...ends, units: `${eth - fee}` });
       await at.nextDay();
       const block = at.mine({ address: one.address, units: -eth });
       at.change(id, `status = 1, stage = 'completed', finalBlock = ${block}, feeUnits = '${fee}'`);
@@ -277,7 +275,7 @@ const rules: readonly Rule[] = [
     rule: "a sweep explains its fee as well",
     takeOut: () =>
       explaining(
-        "SELECT feeUnits AS units FROM transactions WHERE operation = 'sweep' AND depositAddress = ?",
+        "SELECT feeUnits AS units FROM transfers WHERE operation = 'sweep' AND payer = ?",
         1n,
       ),
     story: async (at) => {
@@ -293,7 +291,7 @@ const rules: readonly Rule[] = [
     rule: "an empty list of logs is proved by the block's bloom",
     takeOut: () => vi.spyOn(bloom, "mayHold").mockReturnValue(false),
     story: async (at) => {
-      const one = await given(at, { currency: "usd", amountUnits: `${5n * usd}` });
+      const one = await given(at, { currency: "usd", units: `${5n * usd}` });
       at.isSilent = true;
       await at.settle({ address: one.address, units: 5n * usd, contract: at.usd, txHash: "paid" });
       return one;
@@ -347,7 +345,7 @@ function withoutNotes(): void {
 }
 
 const statusOf = (at: TestNetwork, { id }: Given): unknown =>
-  at.db.store.database.get("SELECT status FROM transactions WHERE id = ?", id);
+  at.db.store.database.get("SELECT status FROM deposits WHERE id = ?", id);
 
 /** Rules of which the books cannot tell: the sum of an address stays explained. */
 const unseen: readonly (Omit<Rule, "named"> & {
@@ -412,7 +410,7 @@ const unseen: readonly (Omit<Rule, "named"> & {
     rule: "staked coins whose note nobody looks at show as seen, and the final balance drops them",
     takeOut: withoutNotes,
     story: async (at) => {
-      const one = await given(at, { amountUnits: "1000000000" });
+      const one = await given(at, { units: "1000000000" });
       at.mine({ address: one.address, units: 1_000_000_000n, note: "freezeBalanceV2ForBandwidth" });
       await at.pass();
       return one;

@@ -119,7 +119,7 @@ async function aDay() {
   ];
   const [hotWallet, id] = [
     keys.hotWalletAddress,
-    signedWithdrawal(5, { receiverAddress: payout.address }),
+    signedWithdrawal(5, { receiver: payout.address }),
   ];
   chain.coins.push({ block: 0, address: used.address, units: 3n * eth });
   await start();

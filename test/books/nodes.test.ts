@@ -108,7 +108,8 @@ describe("books and the nodes", () => {
     const [paid, lost] = [issue(), issue()].map(({ id }) => id);
     db.store.database.run("DELETE FROM depositAddresses");
     db.store.database.run(
-      "UPDATE transactions SET orderId = 'unattributed/forgotten 1' WHERE id = ?",
+      `UPDATE deposits SET origin = 'unattributed', orderId = 'unattributed/forgotten 1', contentHash = NULL, amount = NULL,
+         units = NULL, toleranceUnits = NULL WHERE id = ?`,
       paid ?? "",
     );
     pay({ id: paid ?? "", address: "forgotten 1" }, "eth", eth);
@@ -170,7 +171,7 @@ describe("books and the nodes", () => {
       [],
       [{ currency: "eth", code: "moving", balances: 1 }],
     ]);
-    db.store.database.run("UPDATE transactions SET stage = 'stuck' WHERE id = ?", id);
+    db.store.database.run("UPDATE transfers SET stage = 'stuck' WHERE id = ?", id);
     const [row] = (await close()).differences;
     expect([row?.address, row?.sinceBlock, row?.detail]).toEqual([
       ...[agent.hotWalletAddress, chain.block - 1, `withdraw ${id} is stuck`],
@@ -183,9 +184,9 @@ describe("books and the nodes", () => {
     db.store.write((database) => {
       const numbers = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < ?)";
       database.run(
-        `INSERT INTO transactions (id, merchant, operation, mode, orderId, contentHash, currency, network, amount, amountUnits,
-           receiverAddress, depositAddress, status, stage, createdAt, changedAt, expiresAt)
-         ${numbers} SELECT 'many' || i, 'm1', 'deposit', '', 'many' || i, '', 'eth', ?, '1', '1', 'many' || i, 'many' || i, 2, 'expired', 0, 0, 0 FROM n`,
+        `INSERT INTO deposits (id, merchant, origin, orderId, contentHash, currency, network, amount, units, toleranceUnits,
+           payTo, address, status, stage, createdAt, changedAt, expiresAt)
+         ${numbers} SELECT 'many' || i, 'm1', 'ordered', 'many' || i, '00', 'eth', ?, '1', '1', '0', 'many' || i, 'many' || i, 2, 'expired', 0, 0, 0 FROM n`,
         ...[count, network],
       );
       database.run(

@@ -57,7 +57,7 @@ function prepared(): ReturnType<typeof parseConfig> {
   const { fingerprint } = createGatewayKey(config.keyFile);
   const store = createStore(config.database, fingerprint, silentLog);
   store.database.run("INSERT INTO merchants (id, name, createdAt) VALUES ('m1', 'Shop', 0)");
-  const amount = { amountUnits: "2000000000000000000", status: 1, stage: "completed" } as const;
+  const amount = { units: "2000000000000000000", status: 1, stage: "completed" } as const;
   giveAddress(store, { id: "d1", address, place: 0, agent: null }, amount);
   chain.mine({
     hash: hashOf("paid"),

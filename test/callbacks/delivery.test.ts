@@ -135,7 +135,7 @@ describe("a callback", () => {
       const { transactionId } = (await auto()).body;
       for (const stage of ["signed", "broadcast", "confirming"]) decide(transactionId, { stage });
       db().run(
-        "UPDATE transactions SET status = 2, stage = 'failed', code = 'chain_reverted' WHERE id = ?",
+        "UPDATE transfers SET status = 2, stage = 'failed', code = 'chain_reverted' WHERE id = ?",
         transactionId,
       );
       later(1);
@@ -162,7 +162,7 @@ describe("a callback", () => {
     add();
     const { transactionId } = (await deposit()).body;
     expect(statusOf(transactionId)).toBe(0);
-    const change = "UPDATE transactions SET stage = 'seen' WHERE id = ?";
+    const change = "UPDATE deposits SET stage = 'seen' WHERE id = ?";
     expect(() =>
       gateway.service.store.write((database) => {
         database.run(change, transactionId);
@@ -170,7 +170,7 @@ describe("a callback", () => {
       }),
     ).toThrow("rolled back");
     later(1);
-    db().run("UPDATE transactions SET status = 2, stage = 'expired' WHERE id = ?", transactionId);
+    db().run("UPDATE deposits SET status = 2, stage = 'expired' WHERE id = ?", transactionId);
     later(1);
     await arrived(1);
     expect(types()).toEqual(["deposit.expired"]);
@@ -186,7 +186,7 @@ describe("a callback", () => {
         keep(database, { ...chain, currency, units, logIndex, final, transactionId });
         const stage = final === 1 ? "partial" : "seen";
         const received = currency === "eth" && final === 1 ? units : "0";
-        const sql = "UPDATE transactions SET stage = ?, amountReceivedUnits = ? WHERE id = ?";
+        const sql = "UPDATE deposits SET stage = ?, receivedUnits = ? WHERE id = ?";
         if (currency === "eth") database.run(sql, stage, received, transactionId);
       });
     pay("eth", "300000000000000", -1, 0);

@@ -30,9 +30,13 @@ beforeEach(() => {
   if (!added.ok) throw new Error(added.code);
   target = added.callbackId;
   db().run(
-    `INSERT INTO transactions (id, merchant, operation, mode, orderId, contentHash, currency, network, amount, amountUnits,
-       receiverAddress, depositAddress, status, stage, createdAt, changedAt, expiresAt)
-     VALUES ('a', ?, 'withdraw', 'auto', 'a', '', 'eth', '', '1', '1', '', '', 2, 'failed', 0, 0, 0)`,
+    `INSERT INTO transfers (id, merchant, operation, contentHash, currency, network, amount, units, payer, status, stage,
+       createdAt, changedAt, expiresAt)
+     VALUES ('a', ?, 'withdraw', '', 'eth', '', '1', '1', '', 2, 'failed', 0, 0, 0)`,
+    merchant,
+  );
+  db().run(
+    "INSERT INTO withdrawals (id, merchant, orderId, mode) VALUES ('a', ?, 'a', 'auto')",
     merchant,
   );
   const day = (date: string): number => Date.parse(date);

@@ -22,13 +22,13 @@ import { until } from "../support/until.ts";
 
 eachTestItsGateway();
 
-function change(id: string, columns: Readonly<Record<string, string | number>>): void {
+function change(
+  id: string,
+  columns: Readonly<Record<string, string | number>>,
+  table: "deposits" | "transfers" = "deposits",
+): void {
   const names = Object.keys(columns).map((name) => `${name} = ?`);
-  db().run(
-    `UPDATE transactions SET ${names.join(", ")} WHERE id = ?`,
-    ...Object.values(columns),
-    id,
-  );
+  db().run(`UPDATE ${table} SET ${names.join(", ")} WHERE id = ?`, ...Object.values(columns), id);
 }
 
 async function everyDeposit({ received }: Receiver): Promise<void> {
@@ -38,7 +38,7 @@ async function everyDeposit({ received }: Receiver): Promise<void> {
   const { transactionId: first, address } = (await deposit({ ...quoted, renew })).body;
   change(first, { stage: "seen" });
   change(first, { stage: "waiting" });
-  change(first, { stage: "partial", amountReceivedUnits: "1" });
+  change(first, { stage: "partial", receivedUnits: "1" });
   const payment = {
     network: "eip155:31337",
     address,
@@ -52,7 +52,7 @@ async function everyDeposit({ received }: Receiver): Promise<void> {
   gateway.service.store.write((database) => keepFinalPayment(database, { ...payment, ...place }));
   gateway.service.signals.emit("changed", { transactionId: first });
   await until(() => received.some(({ type }) => type === "deposit.unattributed")); // while blocks still come on top
-  change(first, { status: 1, stage: "completed", amountReceivedUnits: `${10n ** 20n}` });
+  change(first, { status: 1, stage: "completed", receivedUnits: `${10n ** 20n}` });
   gateway.service.signals.emit("changed", { transactionId: first });
   await until(() => received.some(({ type }) => type === "deposit.completed")); // from here on it has a value
   gateway.service.store.write((database) =>
@@ -60,14 +60,14 @@ async function everyDeposit({ received }: Receiver): Promise<void> {
   );
   const second = (await deposit({ orderId: "order-2" })).body.transactionId;
   change(second, { status: 2, stage: "expired" });
-  change(second, { amountReceivedUnits: "5" });
-  change(first, { status: 2, stage: "reorged", code: "deposit_reorged", amountReceivedUnits: "0" });
+  change(second, { receivedUnits: "5" });
+  change(first, { status: 2, stage: "reorged", code: "deposit_reorged", receivedUnits: "0" });
 }
 
 async function everyWithdrawal(): Promise<void> {
   const paid = (await auto({ orderId: "paid" })).body.transactionId;
   for (const stage of ["awaiting_approval", "queued", "broadcast"]) decide(paid, { stage });
-  change(paid, { status: 1, stage: "completed" });
+  change(paid, { status: 1, stage: "completed" }, "transfers");
   const refused = (await auto({ orderId: "refused" })).body.transactionId;
   decide(refused, { status: 2, stage: "refused", code: "OPERATOR_REJECTED" });
 }

@@ -84,7 +84,7 @@ export class LostBlocks {
     expect(this.#depositOf(run)).toMatchObject({
       status: 0,
       stage: "waiting",
-      amountReceivedUnits: "0",
+      receivedUnits: "0",
     });
     expect(this.#withdrawalOf(run)).toMatchObject({ status: 0, stage: "broadcast", txHash: "" });
     const isCancelled = this.#wallet.values.random.chance(3);
@@ -120,7 +120,7 @@ export class LostBlocks {
     const address = values.destination(network);
     const depositUnits = values.units(10_000, 50_000_000);
     const given = { id: depositId, address, place: this.#runs, agent: this.#keys.id };
-    giveAddress(this.#db.store, given, { ...shared, amountUnits: `${depositUnits}` });
+    giveAddress(this.#db.store, given, { ...shared, units: `${depositUnits}` });
     const deposit = await this.#wallet.first(
       { destination: address, amountUnits: depositUnits },
       this.#payer,
@@ -129,9 +129,9 @@ export class LostBlocks {
     const payment = await this.#wallet.first(target);
     const cancel = await this.#wallet.next(null, [payment]);
     const paid = {
-      amountUnits: `${target.amountUnits}`,
-      receiverAddress: target.destination,
-      depositAddress: owner.address,
+      units: `${target.amountUnits}`,
+      receiver: target.destination,
+      payer: owner.address,
     };
     const order = {
       id: withdrawalId,
@@ -212,7 +212,7 @@ export class LostBlocks {
     const came = {
       status: 1,
       stage: "completed",
-      amountReceivedUnits: `${depositUnits}`,
+      receivedUnits: `${depositUnits}`,
       txHash: deposit.txHash,
     };
     expect(this.#depositOf(run)).toMatchObject(came);

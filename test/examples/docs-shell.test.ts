@@ -144,11 +144,11 @@ describe.each(["bash", "dash"])("the shell lines of docs/api.md in %s", (shell) 
     const { database } = gateway.service.store;
     const orderId = `in-1042-${shell}`;
     const ended = database.get<{ id: string }>(
-      "SELECT id FROM transactions WHERE orderId = ?",
+      "SELECT id FROM deposits WHERE orderId = ?",
       orderId,
     )?.id;
     database.run(
-      "UPDATE transactions SET status = 2, stage = 'expired', code = 'deposit_expired' WHERE id = ?",
+      "UPDATE deposits SET status = 2, stage = 'expired', code = 'deposit_expired' WHERE id = ?",
       ended ?? "",
     );
     expect(await answer()).toMatchObject({

@@ -29,7 +29,7 @@ const settings = (change: Readonly<Record<string, string>> = {}) => ({
 
 const countOf = (orderId: string): number | undefined =>
   gateway.service.store.database.get<{ n: number }>(
-    "SELECT count(*) AS n FROM transactions WHERE orderId = ?",
+    "SELECT count(*) AS n FROM withdrawals WHERE orderId = ?",
     orderId,
   )?.n;
 

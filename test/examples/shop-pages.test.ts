@@ -125,7 +125,7 @@ describe.each(shops)("the pages of the shop in $name", ({ name, isThere, listen 
       // The way back stands on the payment page of a request that is paid.
       gateway.service.store.write((database) =>
         database.run(
-          "UPDATE transactions SET status = 1, stage = 'completed' WHERE id = ?",
+          "UPDATE deposits SET status = 1, stage = 'completed' WHERE id = ?",
           record.transactionId,
         ),
       );
@@ -164,7 +164,7 @@ describe.each(shops)("the pages of the shop in $name", ({ name, isThere, listen 
       const orderId = order.slice("/order/".length);
       gateway.service.store.write((database) =>
         database.run(
-          "UPDATE transactions SET status = 2, stage = 'expired' WHERE orderId = ?",
+          "UPDATE deposits SET status = 2, stage = 'expired' WHERE orderId = ?",
           orderId,
         ),
       );

@@ -187,7 +187,7 @@ describe("a payout below its account's first sequence", () => {
       checkRenewal(
         db.store.database,
         { ...row(renews), operation: "withdraw", renews },
-        row(renews).contentHash,
+        transferRow(row(renews)).contentHash,
       );
     expect(again(id)).toMatchObject({ extra: { reason: "open" } });
     db.store.write((database) => {

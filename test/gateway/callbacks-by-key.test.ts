@@ -451,7 +451,7 @@ describe("deliveries by a key", () => {
     await order();
     await until(() => held().waiting === 1);
     const { merchantId } = gateway.merchant;
-    const { id: record } = database().get<{ id: string }>("SELECT id FROM transactions") ?? {
+    const { id: record } = database().get<{ id: string }>("SELECT id FROM transfers") ?? {
       id: "",
     };
     for (let at = 1; at <= 1_100; at += 1) {

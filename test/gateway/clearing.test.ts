@@ -87,10 +87,10 @@ function ask(name: Name, number = 1): string {
     network,
     currency: currencyOf(network),
     amount: "5",
-    amountUnits: "5000000",
-    receiverAddress: receiver,
+    units: "5000000",
+    receiver,
   };
-  return askWithdrawal(db.store, keys.id, number, { ...place, depositAddress: hotWallet });
+  return askWithdrawal(db.store, keys.id, number, { ...place, payer: hotWallet });
 }
 
 /** A payment of the wallet that nothing explains, of what `ask` orders. */
@@ -133,7 +133,7 @@ describe.each(Object.keys(uncounted) as (keyof typeof uncounted)[])(
     it("that its wallet paid already is not cleared and waits for an operator; the others are cleared meanwhile", () => {
       begin();
       const [id, other] = [ask(name), ask(name, 2)];
-      db.store.database.run("UPDATE transactions SET amountUnits = '6000000' WHERE id = ?", other);
+      db.store.database.run("UPDATE transfers SET units = '6000000' WHERE id = ?", other);
       foreign(name);
       for (const turn of [1, 2]) expect(clear([id, other]), `${turn}`).toEqual([other]);
       expect(row(id)).toMatchObject({
@@ -159,7 +159,7 @@ describe("nothing is said", () => {
     begin();
     const open = ask("tron");
     const ended = ask("tron", 2);
-    db.store.database.run("UPDATE transactions SET status = 1 WHERE id = ?", ended);
+    db.store.database.run("UPDATE transfers SET status = 1 WHERE id = ?", ended);
     const silent = [ask("evm", 3), ask("xrp", 4), ended, "0".repeat(32)];
     expect(clear([...silent, open])).toEqual([open]);
     const second = pairAgent(db.store, "b");

@@ -202,7 +202,7 @@ describe("against the gateway", () => {
     const fail = (code: string) =>
       gateway.service.store.write((database) =>
         database.run(
-          "UPDATE transactions SET status = 2, stage = 'refused', code = ? WHERE id = ?",
+          "UPDATE transfers SET status = 2, stage = 'refused', code = ? WHERE id = ?",
           code,
           transactionId,
         ),

@@ -79,11 +79,18 @@ describe("GET /transactions as CSV", () => {
     expect((await csv("/transactions")).text).toBe(csvHead(tableForPrograms));
     await ready();
     const { transactionId } = (await auto({ orderId: "a" })).body;
-    const copy = `INSERT INTO transactions SELECT printf('%032x', nth), merchant, operation, mode, 'n-' || nth, contentHash, currency,
-      network, amount, amountUnits, receiverAddress, depositAddress, tag, status, stage, code, txHash, feeUnits, amountReceivedUnits,
-      finalBlock, createdAt, changedAt, expiresAt, late, quote, metadata, callbackStatus, toleranceUnits, '', '', '', '', '' FROM transactions, (WITH RECURSIVE n(nth) AS (SELECT 1 UNION ALL
-      SELECT nth + 1 FROM n WHERE nth < 1200) SELECT nth FROM n) WHERE id = ?`;
-    db().run(copy, transactionId);
+    const count =
+      "WITH RECURSIVE n(nth) AS (SELECT 1 UNION ALL SELECT nth + 1 FROM n WHERE nth < 1200)";
+    const copy = (table: string, same: string, order = ""): void =>
+      void db().run(
+        `${count} INSERT INTO ${table} (id, ${same}${order && ", orderId"})
+         SELECT printf('%032x', nth), ${same}${order} FROM ${table}, n WHERE id = ?`,
+        transactionId,
+      );
+    const times = "createdAt, changedAt, expiresAt";
+    const asked = "currency, network, amount, units, payer, receiver, tag";
+    copy("transfers", `merchant, operation, contentHash, ${asked}, status, stage, ${times}`);
+    copy("withdrawals", "merchant, mode", ", 'n-' || nth");
     const lines = rowsOf((await csv("/transactions")).text);
     expect(new Set(lines.map(([id]) => id)).size).toBe(1202);
     expect(rowsOf((await csv("/transactions?orderId=n-7")).text)).toHaveLength(2);
@@ -287,8 +294,10 @@ describe("sweeps list --csv", () => {
       merchant,
       operation: "sweep",
       orderId: "0x1/1",
+      payer: "0x1",
+      receiver: "0x2",
       amount: "1.5",
-      amountUnits: "1500000000000000000",
+      units: "1500000000000000000",
     } as const;
     insertTransaction(gateway.service.store, { ...of, id: "1".repeat(32) });
     const programs = await listed("--csv");

@@ -63,7 +63,7 @@ it("a new order is refused with a word of its own and nothing is made; after the
     "unavailable",
     "currency_held",
   ]);
-  expect(db().get("SELECT 1 FROM transactions WHERE orderId = 'w-1'")).toBeUndefined();
+  expect(db().get("SELECT 1 FROM withdrawals WHERE orderId = 'w-1'")).toBeUndefined();
   expect(resume()).toMatchObject({ ok: true, ended: [{ currency: "eth", merchant: "" }] });
   expect((await auto({ orderId: "w-1" })).status).toBe(200);
 });
@@ -178,7 +178,7 @@ it("a refund that moved another amount has paid that back, so that no second one
   await running();
   const { transactionId: id } = (await auto({ orderId: "w-1" })).body;
   const deposit = "d".repeat(32);
-  db().run("UPDATE transactions SET refundOf = ? WHERE id = ?", deposit, id);
+  db().run("UPDATE withdrawals SET refundOf = ? WHERE id = ?", deposit, id);
   expect(refundedUnits(db(), deposit)).toBe(ether);
   const end = {
     status: 2,
@@ -196,7 +196,7 @@ it("a refund that moved another amount has paid that back, so that no second one
   });
   expect(refundedUnits(db(), deposit)).toBe(9n);
   const other = (await auto({ orderId: "w-2" })).body.transactionId as string;
-  db().run("UPDATE transactions SET refundOf = ? WHERE id = ?", deposit, other);
+  db().run("UPDATE withdrawals SET refundOf = ? WHERE id = ?", deposit, other);
   endWithdrawal(db(), other, { ...end, code: "chain_reverted" });
   expect(refundedUnits(db(), deposit)).toBe(9n);
 });

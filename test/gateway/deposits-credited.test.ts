@@ -15,7 +15,7 @@ import { creditDeposit, creditPayments, paymentName } from "../../gateway/operat
 import { listActsOn } from "../../gateway/store/audit.ts";
 import { readChanges } from "../../gateway/store/callback-outbox.ts";
 import { listUnattributed } from "../../gateway/store/credits.ts";
-import type { TransactionColumns } from "../../gateway/store/rows.ts";
+import type { DepositRow } from "../../gateway/store/rows.ts";
 import { heldUnitsOf } from "../../gateway/store/unswept-balances.ts";
 import { updateWithdrawal } from "../../gateway/store/withdrawals.ts";
 import { insertTransaction } from "../../lab/kit/gateway-database.ts";
@@ -48,7 +48,7 @@ beforeEach(async () => {
 });
 afterEach(() => kit.remove());
 
-const deposit = (orderId: string): TransactionColumns => {
+const deposit = (orderId: string): DepositRow => {
   const row = kit.rows().find((one) => one.orderId === orderId);
   if (row === undefined) throw new Error(`no deposit ${orderId}`);
   return row;
@@ -105,7 +105,7 @@ describe("a payment that counts for no request", () => {
       row: { status: 1, stage: "completed", receivedUnits: `${eth}` },
     });
     expect(waiting()).toEqual([]);
-    expect(deposit(`unattributed/${lost}`)).toMatchObject({ status: 2, amountReceivedUnits: "0" });
+    expect(deposit(`unattributed/${lost}`)).toMatchObject({ status: 2, receivedUnits: "0" });
     expect(heldUnitsOf(kit.store.database, "m1", "eth")).toBe(held);
     const told = readChanges(kit.store.database, 100).filter(({ row }) => row.orderId === "anna");
     const events = told.flatMap((change) =>
@@ -115,7 +115,7 @@ describe("a payment that counts for no request", () => {
     // Again, by the hash alone, and after the chain was read on: nothing more happens.
     expect(credit("anna", [payment!.txHash])).toMatchObject({ ok: true, row: { status: 1 } });
     await kit.settle();
-    expect(deposit("anna")).toMatchObject({ status: 1, amountReceivedUnits: `${eth}` });
+    expect(deposit("anna")).toMatchObject({ status: 1, receivedUnits: `${eth}` });
     expect([acts("anna"), acts(`unattributed/${lost}`)]).toEqual([
       ["payment credited"],
       ["payment credited"],
@@ -135,18 +135,18 @@ describe("a payment that counts for no request", () => {
     expect(credit("bora", ["0xnone"])).toMatchObject(no);
     expect(credit("carl", [name])).toMatchObject(no); // Completed
     expect(credit(`unattributed/${lost}`, [name])).toMatchObject(no);
-    kit.store.database.run("UPDATE transactions SET currency = 'usd' WHERE orderId = 'bora'");
+    kit.store.database.run("UPDATE deposits SET currency = 'usd' WHERE orderId = 'bora'");
     expect(credit("bora", [name])).toMatchObject({
       ...no,
       detail: expect.stringContaining("came in eth"),
     });
-    kit.store.database.run("UPDATE transactions SET currency = 'eth' WHERE orderId = 'bora'");
+    kit.store.database.run("UPDATE deposits SET currency = 'eth' WHERE orderId = 'bora'");
     expect(credit("anna", [name]).ok).toBe(true);
     expect(credit("bora", [name])).toMatchObject({
       ...no,
       detail: expect.stringContaining("was credited to"),
     });
-    expect(deposit("bora")).toMatchObject({ status: 0, amountReceivedUnits: "0" });
+    expect(deposit("bora")).toMatchObject({ status: 0, receivedUnits: "0" });
   });
 
   it("is not credited after it was paid back, and is when that refund has failed", async () => {
@@ -156,7 +156,7 @@ describe("a payment that counts for no request", () => {
       id: "f".repeat(32),
       orderId: "refund",
       operation: "withdraw",
-      amountUnits: `${eth}`,
+      units: `${eth}`,
       refundOf,
     } as const;
     insertTransaction(kit.store, row);
@@ -165,21 +165,21 @@ describe("a payment that counts for no request", () => {
       code: "GATEWAY_NOT_CREDITED",
       detail: `${refundOf} was paid back already`,
     });
-    expect(deposit("anna")).toMatchObject({ status: 0, amountReceivedUnits: "0" });
+    expect(deposit("anna")).toMatchObject({ status: 0, receivedUnits: "0" });
     expect(waiting()).toHaveLength(1);
-    kit.store.database.run("UPDATE transactions SET status = 2 WHERE id = ?", row.id);
+    kit.store.database.run("UPDATE transfers SET status = 2 WHERE id = ?", row.id);
     expect(credit("anna", [name])).toMatchObject({ ok: true, row: { status: 1 } });
   });
 
   it("may have come in another currency than its address was asked for", async () => {
     await kit.orderSoon("dollars");
     kit.store.database.run(
-      "UPDATE transactions SET currency = 'usd', amountUnits = '5' WHERE orderId = 'dollars'",
+      "UPDATE deposits SET currency = 'usd', units = '5' WHERE orderId = 'dollars'",
     );
-    const { id, depositAddress } = deposit("anna");
+    const { id, address } = deposit("anna");
     kit.store.database.run(
       "INSERT INTO payments VALUES (?, '0xabc', 7, ?, 'usd', '5', 3, '0x03', 1, ?)",
-      ...[network, depositAddress, id],
+      ...[network, address, id],
     );
     expect(waiting().map(paymentName)).toContain("0xabc:7");
     expect(credit("dollars", ["0xABC"])).toMatchObject({
@@ -187,7 +187,7 @@ describe("a payment that counts for no request", () => {
       row: { status: 1, receivedUnits: "5" },
     });
     expect(waiting().map(paymentName)).not.toContain("0xabc:7");
-    expect(deposit("anna")).toMatchObject({ status: 0, amountReceivedUnits: "0" });
+    expect(deposit("anna")).toMatchObject({ status: 0, receivedUnits: "0" });
   });
 
   it("and grows after its credit is listed with the rest alone", async () => {
@@ -214,14 +214,11 @@ describe("a payment that counts for no request", () => {
   });
 
   it("completes an expired one, whole or by an operator's word, with what came late to its own address", async () => {
-    const own = deposit("anna").depositAddress;
+    const own = deposit("anna").address;
     await expire("anna");
     kit.pay(own, eth / 2n);
     await kit.settle();
-    kit.store.database.run(
-      "UPDATE transactions SET amountUnits = ? WHERE orderId = 'anna'",
-      `${2n * eth}`,
-    );
+    kit.store.database.run("UPDATE deposits SET units = ? WHERE orderId = 'anna'", `${2n * eth}`);
     const name = paymentName(waiting()[0]!);
     expect(credit("anna", [name])).toMatchObject({
       ok: false,
@@ -229,29 +226,26 @@ describe("a payment that counts for no request", () => {
     });
     expect(waiting()).toHaveLength(1);
     expect(credit("anna", [name], true)).toMatchObject({ ok: true, row: { status: 1, late: 1 } });
-    expect(deposit("anna").amountReceivedUnits).toBe(`${(3n * eth) / 2n}`);
+    expect(deposit("anna").receivedUnits).toBe(`${(3n * eth) / 2n}`);
     expect(await differences()).toEqual([]);
   });
 
   it("leaves an open one open while more is wanted, and its own money completes it", async () => {
-    const own = deposit("anna").depositAddress;
-    kit.store.database.run(
-      "UPDATE transactions SET amountUnits = ? WHERE orderId = 'anna'",
-      `${2n * eth}`,
-    );
+    const own = deposit("anna").address;
+    kit.store.database.run("UPDATE deposits SET units = ? WHERE orderId = 'anna'", `${2n * eth}`);
     expect(credit("anna", [paymentName(waiting()[0]!)])).toMatchObject({
       ok: true,
       row: { status: 0, stage: "partial" },
     });
     kit.pay(own);
     await kit.settle();
-    expect(deposit("anna")).toMatchObject({ status: 1, amountReceivedUnits: `${2n * eth}` });
+    expect(deposit("anna")).toMatchObject({ status: 1, receivedUnits: `${2n * eth}` });
     expect(await differences()).toEqual([]);
   });
 });
 
 describe("money that was paid back", () => {
-  const own = (): string => deposit("anna").depositAddress;
+  const own = (): string => deposit("anna").address;
   const by = (): Operator =>
     ({ store: kit.store, nowMs: kit.nowMs, actor: "operator" }) as unknown as Operator;
   const refund = (units: bigint): void =>
@@ -262,7 +256,7 @@ describe("money that was paid back", () => {
         operation: "withdraw",
         refundOf: deposit("anna").id,
       },
-      ...{ amountUnits: `${units}`, createdAt: kit.nowMs },
+      ...{ units: `${units}`, createdAt: kit.nowMs },
     });
   const fail = (): void =>
     void kit.store.write((database) =>
@@ -286,11 +280,11 @@ describe("money that was paid back", () => {
     expect(deposit("anna")).toMatchObject({
       status: 0,
       stage: "partial",
-      amountReceivedUnits: `${eth}`,
+      receivedUnits: `${eth}`,
     });
     fail();
     await kit.settle();
-    expect(deposit("anna")).toMatchObject({ status: 1, amountReceivedUnits: `${eth}` });
+    expect(deposit("anna")).toMatchObject({ status: 1, receivedUnits: `${eth}` });
   });
 
   it("is paid again in full: the request is Completed, and nothing is too much of it", async () => {
@@ -298,7 +292,7 @@ describe("money that was paid back", () => {
     refund(eth / 2n);
     await payHalf();
     await payHalf();
-    expect(deposit("anna")).toMatchObject({ status: 1, amountReceivedUnits: `${(eth * 3n) / 2n}` });
+    expect(deposit("anna")).toMatchObject({ status: 1, receivedUnits: `${(eth * 3n) / 2n}` });
     expect(events(eth / 2n)).toContain("deposit.completed");
     expect(events(eth / 2n)).not.toContain("deposit.overpaid");
     expect(events(eth / 2n - 1n)).toContain("deposit.overpaid");
@@ -308,7 +302,7 @@ describe("money that was paid back", () => {
     await expire("anna");
     kit.pay(own());
     await kit.settle();
-    expect(deposit("anna")).toMatchObject({ status: 2, late: 1, amountReceivedUnits: `${eth}` });
+    expect(deposit("anna")).toMatchObject({ status: 2, late: 1, receivedUnits: `${eth}` });
     refund(eth);
     const words = "all that was paid was paid back";
     const credited = (isShortFine: boolean) =>

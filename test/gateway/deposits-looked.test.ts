@@ -38,9 +38,7 @@ describe("an order right after a start", () => {
     kit.chain.coins.push({ block: kit.chain.top + 1, address, units: eth });
     await kit.settle();
     await kit.settle();
-    expect(kit.rows()).toMatchObject([
-      { orderId: "anna", status: 1, amountReceivedUnits: `${eth}` },
-    ]);
+    expect(kit.rows()).toMatchObject([{ orderId: "anna", status: 1, receivedUnits: `${eth}` }]);
   });
 
   it("tells of the address that leaves, once, so that the next ones are looked at in time", async () => {

@@ -45,8 +45,8 @@ afterEach(() => world.close());
 const by = (): Operator =>
   ({ store: world.store, actor: "ayse", nowMs: world.nowMs, run: null }) as unknown as Operator;
 const rowOf = ({ id }: MerchantTransfer) =>
-  world.database.get<{ status: number; stage: string; amountReceivedUnits: string }>(
-    "SELECT status, stage, amountReceivedUnits FROM transactions WHERE id = ?",
+  world.database.get<{ status: number; stage: string; receivedUnits: string }>(
+    "SELECT status, stage, receivedUnits FROM deposits WHERE id = ?",
     id,
   );
 const held = (): readonly string[] =>
@@ -122,11 +122,11 @@ async function hours(count: number): Promise<void> {
 describe("a payment in a gap on a chain of tags", () => {
   it("is credited by its hash as the reading of its ledger would have, once, also if the gap is filled afterwards", async () => {
     const { paid } = await gap();
-    expect(rowOf(paid)).toMatchObject({ status: 0, amountReceivedUnits: "0" });
+    expect(rowOf(paid)).toMatchObject({ status: 0, receivedUnits: "0" });
     expect(await prove(paid.id, paid.txHash.toLowerCase())).toEqual({ ok: true });
     const payments = () => world.database.all("SELECT * FROM payments ORDER BY txHash");
     const kept = payments();
-    expect(rowOf(paid)).toEqual({ status: 1, stage: "completed", amountReceivedUnits: "1000000" });
+    expect(rowOf(paid)).toEqual({ status: 1, stage: "completed", receivedUnits: "1000000" });
     expect(
       creditNamed(by(), paid.id, { payments: [paid.txHash], reason: "it", isShortFine: false }),
     ).toMatchObject({ ok: true });
@@ -139,7 +139,7 @@ describe("a payment in a gap on a chain of tags", () => {
     expect([
       listGaps(world.database, world.network),
       payments(),
-      rowOf(paid)?.amountReceivedUnits,
+      rowOf(paid)?.receivedUnits,
     ]).toEqual([[], kept, "1000000"]);
   });
 
@@ -178,7 +178,7 @@ describe("a payment in a gap on a chain of tags", () => {
 
   it("is nobody's question on a chain of addresses, and of a deposit that there is not", async () => {
     const { paid } = await gap();
-    world.database.run("UPDATE transactions SET network = 'eip155:1' WHERE id = ?", paid.id);
+    world.database.run("UPDATE deposits SET network = 'eip155:1' WHERE id = ?", paid.id);
     expect(await prove(paid.id, paid.txHash)).toEqual({ ok: true });
     expect(await prove("ab".repeat(16), paid.txHash)).toMatchObject({
       code: "GATEWAY_UNKNOWN_RECORD",
@@ -226,11 +226,11 @@ describe("a payment in a gap on a chain of tags", () => {
   it("that came to a deposit which has ended makes it Completed, by the same command", async () => {
     const { paid } = await gap();
     world.database.run(
-      "UPDATE transactions SET status = 2, stage = 'expired', code = 'deposit_expired' WHERE id = ?",
+      "UPDATE deposits SET status = 2, stage = 'expired', code = 'deposit_expired' WHERE id = ?",
       paid.id,
     );
     expect(await prove(paid.id, paid.txHash)).toEqual({ ok: true });
-    expect(rowOf(paid)).toMatchObject({ status: 2, amountReceivedUnits: "1000000" });
+    expect(rowOf(paid)).toMatchObject({ status: 2, receivedUnits: "1000000" });
     const named = { payments: [paid.txHash], reason: "late, by our own fault", isShortFine: false };
     expect(creditNamed(by(), paid.id, named)).toMatchObject({ ok: true, row: { status: 1 } });
   });

@@ -81,26 +81,26 @@ async function shop(): Promise<void> {
     stage: "expired",
     code: "deposit_expired",
     late: 1,
-    depositAddress: address,
+    address,
   } as const;
   const eth = "1000000000000000000";
   insertTransaction(store, {
     ...expired,
     id: words.LATE ?? "",
     orderId: "in-late",
-    amountReceivedUnits: eth,
+    receivedUnits: eth,
   });
   insertTransaction(store, { ...deposit, id: words.OPEN ?? "", orderId: "in-open" });
   insertTransaction(store, {
     ...expired,
     id: words.SHORT ?? "",
     orderId: "in-short",
-    amountReceivedUnits: "999000000000000000",
+    receivedUnits: "999000000000000000",
   });
   const out = {
     operation: "withdraw",
     mode: "auto",
-    receiverAddress: address,
+    receiver: address,
     status: 1,
     stage: "completed",
   } as const;
@@ -133,17 +133,15 @@ function unattributed(): void {
     status: 2,
     stage: "expired",
     code: "deposit_expired",
-    contentHash: "",
+    contentHash: null,
     late: 1,
   } as const;
   const of = {
-    depositAddress: address,
+    address,
     orderId: `unattributed/${address}`,
-    amount: "0",
-    amountUnits: "0",
   };
   const units = "2000000000000000000";
-  insertTransaction(store, { ...none, ...of, id: words.LOST ?? "", amountReceivedUnits: units });
+  insertTransaction(store, { ...none, ...of, id: words.LOST ?? "", receivedUnits: units });
   const hash = `0x${"6".repeat(64)}`;
   const sql = "INSERT INTO payments VALUES ('eip155:31337', ?, -1, ?, 'eth', ?, 9, '0x09', 1, ?)";
   store.database.run(sql, hash, address, units, words.LOST ?? "");
@@ -159,14 +157,14 @@ function reorged(): void {
     status: 1,
     stage: "completed",
     createdAt: 1_000_000,
-    depositAddress: address,
+    address,
   } as const;
   const units = "1000000000000000000";
   for (const [id, orderId] of [
     [words.LEFT, "in-left"] as const,
     [words.LEFT2, "in-left-too"] as const,
   ]) {
-    insertTransaction(store, { ...done, id: id ?? "", orderId, amountReceivedUnits: units });
+    insertTransaction(store, { ...done, id: id ?? "", orderId, receivedUnits: units });
     const sql =
       "INSERT INTO gonePayments VALUES ('eip155:31337', ?, -1, ?, 'eth', ?, 9, '0x09', ?, 'open', 1772334005000, 1772334005000)";
     store.database.run(sql, `0x${(id ?? "").slice(0, 1).repeat(64)}`, address, units, id ?? "");

@@ -101,7 +101,7 @@ describe("funds", () => {
     const { transactionId } = (await auto()).body;
     decide(transactionId, { status: 2, stage: "refused", code: "POLICY_DENIED" });
     expect((await read("/balance/eth")).body).toMatchObject({ available: "10", reserved: "0" });
-    db().run("UPDATE transactions SET finalBlock = 101 WHERE id = ?", transactionId);
+    db().run("UPDATE transfers SET finalBlock = 101 WHERE id = ?", transactionId);
     expect((await read("/balance/eth")).body).toMatchObject({
       available: "9.99",
       reserved: "0.01",
@@ -116,7 +116,7 @@ describe("funds", () => {
       "unavailable",
       "5",
     ]);
-    expect(countOf("transactions")).toBe(0);
+    expect(["deposits", "transfers"].map(countOf)).toEqual([0, 0]);
     gateway.fund("eth", 10n * ether);
     expect((await auto()).status).toBe(200);
   });

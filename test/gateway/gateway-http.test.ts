@@ -288,7 +288,7 @@ describe("HTTP", () => {
     other.exec("ROLLBACK");
     other.close();
     expect([answer.status, answer.body.code]).toEqual([503, "unavailable"]);
-    expect(countOf("transactions")).toBe(0);
+    expect(["deposits", "transfers"].map(countOf)).toEqual([0, 0]);
     // A file that was held is looked at again a quarter of a second later.
     await until(() => gateway.service.store.trouble === "");
     expect((await auto()).status).toBe(200);
@@ -302,7 +302,7 @@ describe("HTTP", () => {
       500,
       ["code", "message", "requestId"],
     ]);
-    expect(countOf("transactions")).toBe(0);
+    expect(["deposits", "transfers"].map(countOf)).toEqual([0, 0]);
   });
 });
 

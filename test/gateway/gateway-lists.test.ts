@@ -3,10 +3,10 @@
  * index no more rows than it gives.
  */
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import type { TransactionColumns } from "../../gateway/store/rows.ts";
 import type { Database } from "../../gateway/store/store.ts";
 import { listTransactionRows, type TransactionFilter } from "../../gateway/store/transactions.ts";
 import {
+  type AnyTransaction,
   type GatewayDatabase,
   gatewayDatabase,
   insertTransaction,
@@ -24,7 +24,7 @@ afterEach(() => db.remove());
 const operations = ["deposit", "withdraw"] as const;
 const currencies = ["eth", "usdt"] as const;
 
-function fill(count: number, seeded: SeededRandom): readonly TransactionColumns[] {
+function fill(count: number, seeded: SeededRandom): readonly AnyTransaction[] {
   return Array.from({ length: count }, (_, number) =>
     db.store.write(() =>
       insertTransaction(db.store, {
@@ -44,18 +44,18 @@ function fill(count: number, seeded: SeededRandom): readonly TransactionColumns[
 
 /** The same by reading every row. */
 function listed(
-  rows: readonly TransactionColumns[],
+  rows: readonly AnyTransaction[],
   filter: TransactionFilter,
   most: number,
 ): readonly string[] {
   const { merchant, operation, status, currency, orderId, refundOf, from, to, changedFrom, after } =
     filter;
-  const isAfter = ({ createdAt, changedAt, id }: TransactionColumns): boolean => {
+  const isAfter = ({ createdAt, changedAt, id }: AnyTransaction): boolean => {
     if (after === undefined) return true;
     const past = changedFrom === undefined ? after.at - createdAt : changedAt - after.at;
     return past > 0 || (past === 0 && id > after.id);
   };
-  const fits = (row: TransactionColumns): boolean =>
+  const fits = (row: AnyTransaction): boolean =>
     row.merchant === merchant &&
     (operation === undefined || row.operation === operation) &&
     (status === undefined || row.status === status) &&
@@ -66,14 +66,14 @@ function listed(
     (changedFrom === undefined || row.changedAt >= changedFrom) &&
     (refundOf === undefined || row.refundOf === refundOf) &&
     isAfter(row);
-  const order = (a: TransactionColumns, b: TransactionColumns): number =>
+  const order = (a: AnyTransaction, b: AnyTransaction): number =>
     (changedFrom === undefined ? b.createdAt - a.createdAt : a.changedAt - b.changedAt) ||
     (a.id < b.id ? -1 : 1);
   const ordered = rows.filter(fits).sort(order);
   return ordered.slice(0, most).map(({ id }) => id);
 }
 
-function filterOf(rows: readonly TransactionColumns[], seeded: SeededRandom): TransactionFilter {
+function filterOf(rows: readonly AnyTransaction[], seeded: SeededRandom): TransactionFilter {
   const maybe = <T>(value: T): T | undefined => (seeded.below(3) === 0 ? value : undefined);
   const some = seeded.pick(rows);
   const parts = {
@@ -116,9 +116,17 @@ describe("a list of transactions", () => {
     for (let i = 0; i < 200; i += 1) {
       const filter = filterOf(rows, seeded);
       const plan = planOf(db.store.database, filter);
-      expect(plan, JSON.stringify(filter)).not.toContain("SCAN transactions");
+      const { operation, orderId, refundOf, changedFrom } = filter;
+      // No deposit pays one back, so nothing is read; neither for a status of what does not exist.
+      const kind = operation === undefined ? {} : { operation };
+      const hasNone = listed(rows, { merchant: filter.merchant, ...kind }, 1).length === 0;
+      const isByStatus = plan === "" && filter.status !== undefined;
+      if ((operation === "deposit" && refundOf !== undefined) || (hasNone && isByStatus)) {
+        expect(plan, JSON.stringify(filter)).toBe("");
+        continue;
+      }
+      expect(plan, JSON.stringify(filter)).not.toContain("SCAN");
       expect(plan, JSON.stringify(filter)).toContain("USING INDEX");
-      const { orderId, refundOf, changedFrom } = filter;
       const isFew = changedFrom === undefined && (orderId !== undefined || refundOf !== undefined);
       if (!isFew) expect(plan, JSON.stringify(filter)).not.toContain("TEMP B-TREE");
       else

@@ -54,7 +54,7 @@ function rows(): Readonly<Record<string, number>> {
 
 afterAll(async () => {
   expect(sent.size).toBeGreaterThanOrEqual(400);
-  expect(before.transactions).toBe(0);
+  expect([before.deposits, before.transfers]).toEqual([0, 0]);
   expect(rows()).toEqual(before);
   // pino: 40 is warn, 50 is error
   expect(lines.filter(({ level }) => Number(level) >= 50 || level === "error")).toEqual([]);

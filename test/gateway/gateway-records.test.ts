@@ -69,7 +69,7 @@ describe("createTransactionRequest", () => {
     const first = await deposit();
     expect(first.body).toMatchObject({ status: 0, stage: "waiting" });
     db().run(
-      "UPDATE transactions SET status = 2, stage = 'expired' WHERE id = ?",
+      "UPDATE deposits SET status = 2, stage = 'expired' WHERE id = ?",
       first.body.transactionId,
     );
     expect((await deposit()).body).toMatchObject({
@@ -160,7 +160,7 @@ describe("transaction and transactions", () => {
       late: false,
       stage: "waiting",
     });
-    db().run("UPDATE transactions SET late = 1 WHERE id = ?", into.transactionId);
+    db().run("UPDATE deposits SET late = 1 WHERE id = ?", into.transactionId);
     expect((await read(`/transaction/${into.transactionId}?transactionType=1`)).body.late).toBe(
       true,
     );
@@ -261,10 +261,9 @@ describe("transaction and transactions", () => {
   it("are all of them when nobody asks for a page: over several parts, none twice, and HEAD without a body", async () => {
     await ready();
     await deposit();
-    const columns =
-      "merchant, operation, mode, contentHash, currency, network, amount, amountUnits, receiverAddress, depositAddress";
-    const rest = "tag, status, stage, createdAt, changedAt, expiresAt";
-    const copy = `INSERT INTO transactions (id, orderId, ${columns}, ${rest}) SELECT ?, ?, ${columns}, ${rest} FROM transactions LIMIT 1`;
+    const columns = "merchant, origin, contentHash, currency, network, address, payTo, tag";
+    const rest = "amount, units, toleranceUnits, status, stage, createdAt, changedAt, expiresAt";
+    const copy = `INSERT INTO deposits (id, orderId, ${columns}, ${rest}) SELECT ?, ?, ${columns}, ${rest} FROM deposits LIMIT 1`;
     gateway.service.store.write((database) => {
       for (let i = 0; i < 1_201; i += 1)
         database.run(copy, i.toString(16).padStart(32, "0"), `copy-${i}`);

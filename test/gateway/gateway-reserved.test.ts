@@ -110,9 +110,8 @@ describe("the reserved sums", () => {
         networks.flatMap((network) => listReserved(db.store.database, account, network)),
       );
       expect(kept.reduce((sum, row) => sum + row.withdrawals, 0)).toBe(
-        db.store.database.get<{ n: number }>(
-          "SELECT count(*) AS n FROM transactions WHERE status = 0",
-        )?.n,
+        db.store.database.get<{ n: number }>("SELECT count(*) AS n FROM transfers WHERE status = 0")
+          ?.n,
       );
     },
   );
@@ -164,10 +163,10 @@ describe("the reserved sums", () => {
     };
     insertWithdrawal(db.store.database, order);
     expect(mendReserved(db.store.database)).toBe(0);
-    db.store.database.run("UPDATE transactions SET status = 1");
+    db.store.database.run("UPDATE transfers SET status = 1");
     expect(mendReserved(db.store.database)).toBe(1);
     expect(listReserved(db.store.database, "0xa", "eip155:1")).toEqual([]);
-    db.store.database.run("UPDATE transactions SET status = 0, amountUnits = '9'");
+    db.store.database.run("UPDATE transfers SET status = 0, units = '9'");
     expect(mendReserved(db.store.database)).toBe(1);
     expect(listReserved(db.store.database, "0xa", "eip155:1")).toMatchObject([
       { withdrawals: 1, units: "9" },

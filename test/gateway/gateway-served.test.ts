@@ -25,10 +25,9 @@ eachTestItsGateway();
 async function fill(count: number): Promise<void> {
   await ready();
   await deposit();
-  const columns =
-    "merchant, operation, mode, contentHash, currency, network, amount, amountUnits, receiverAddress, depositAddress";
-  const rest = "tag, status, stage, createdAt, changedAt, expiresAt";
-  const copy = `INSERT INTO transactions (id, orderId, ${columns}, ${rest}) SELECT ?, ?, ${columns}, ${rest} FROM transactions LIMIT 1`;
+  const columns = "merchant, origin, contentHash, currency, network, address, payTo, tag";
+  const rest = "amount, units, toleranceUnits, status, stage, createdAt, changedAt, expiresAt";
+  const copy = `INSERT INTO deposits (id, orderId, ${columns}, ${rest}) SELECT ?, ?, ${columns}, ${rest} FROM deposits LIMIT 1`;
   for (let i = 1; i < count; i += 1) db().run(copy, i.toString(16).padStart(32, "0"), `copy-${i}`);
 }
 

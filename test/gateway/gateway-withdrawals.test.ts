@@ -78,9 +78,9 @@ describe("autoWithdraw", () => {
       stage: "queued",
       mode: "auto",
       amount: "1",
-      amountUnits: ether.toString(),
-      receiverAddress: receiver,
-      depositAddress: wallet.hotWalletAddress,
+      units: ether.toString(),
+      receiver,
+      payer: wallet.hotWalletAddress,
       expiresAt: gateway.clock.nowMs + 24 * 3_600_000,
     });
     expect([db().get<JobRow>("SELECT * FROM jobs")?.text, agentRow().jobSequence]).toEqual(["", 0]);
@@ -213,7 +213,7 @@ describe("autoWithdraw", () => {
     const answers = await Promise.all(Array.from({ length: 12 }, () => auto()));
     expect(new Set(answers.map((answer) => answer.body.transactionId)).size).toBe(1);
     expect(answers.every((answer) => answer.status === 200)).toBe(true);
-    expect([countOf("transactions"), countOf("jobs")]).toEqual([1, 1]);
+    expect(["deposits", "transfers", "withdrawals", "jobs"].map(countOf)).toEqual([0, 1, 1, 1]);
   });
 
   it("knows the same content in another spelling, and answers 409 for other content", async () => {
@@ -354,7 +354,7 @@ describe("a withdrawal's body", () => {
         message: answerCodes[code as keyof typeof answerCodes].en,
         requestId: expect.any(String),
       });
-      expect([countOf("transactions"), countOf("jobs")]).toEqual([0, 0]);
+      expect(["deposits", "transfers", "withdrawals", "jobs"].map(countOf)).toEqual([0, 0, 0, 0]);
       expect((await auto()).status).toBe(200); // the twin
     });
   }
@@ -400,7 +400,7 @@ describe("manualWithdraw", () => {
     expect(row(answer.body.transactionId)).toMatchObject({
       stage: "awaiting_approval",
       mode: "manual",
-      receiverAddress: "",
+      receiver: null,
       expiresAt: gateway.clock.nowMs + 7 * 86_400_000,
     });
     caughtUp();

@@ -136,7 +136,7 @@ describe("a client of the interface's fields alone", () => {
     });
     expect(Object.keys(failed).sort()).toEqual(["message", "transactionId"]);
     expect(
-      db().get("SELECT 1 FROM transactions WHERE id = ?", failed.transactionId ?? ""),
+      db().get("SELECT 1 FROM transfers WHERE id = ?", failed.transactionId ?? ""),
     ).toBeDefined();
     for (const [path, body] of [
       ["/createTransactionRequest", { ...order("x"), amount: "0" }],

@@ -461,8 +461,8 @@ describe("each documented code comes, and no other: ", () => {
       const again = { ...order, renew: transactionId };
       expect(about.takes(place, again), operationId).toBe(true);
       expect(await code(place, { body: again }), operationId).toBe("not_renewable");
-      const end =
-        "UPDATE transactions SET status = 2, stage = 'expired', code = 'JOB_EXPIRED' WHERE id = ?";
+      const table = withdrawals.includes(operationId) ? "transfers" : "deposits";
+      const end = `UPDATE ${table} SET status = 2, stage = 'expired', code = 'JOB_EXPIRED' WHERE id = ?`;
       gateway.service.store.database.run(end, transactionId);
       expect((await ask(place, { body: again })).body, operationId).toMatchObject({
         renews: transactionId,
@@ -497,12 +497,12 @@ describe("each documented code comes, and no other: ", () => {
     expect(await code(place, { body: refund })).toBe("refund_above_received");
     const { database } = gateway.service.store;
     database.run(
-      "UPDATE transactions SET amountReceivedUnits = ? WHERE id = ?",
+      "UPDATE deposits SET receivedUnits = ? WHERE id = ?",
       `${10n ** 18n}`,
       known.deposit,
     );
     expect(await ask(place, { body: refund })).toMatchObject({ status: 200 });
-    database.run("UPDATE transactions SET amountReceivedUnits = '0' WHERE id = ?", known.deposit);
+    database.run("UPDATE deposits SET receivedUnits = '0' WHERE id = ?", known.deposit);
   }
 
   async function wrongSums(
@@ -547,7 +547,7 @@ describe("each documented code comes, and no other: ", () => {
       setLedger(0);
       const { body } = await ask(place, { body: order });
       const sql =
-        "UPDATE transactions SET status = 2, stage = 'refused', code = 'POLICY_DENIED' WHERE id = ?";
+        "UPDATE transfers SET status = 2, stage = 'refused', code = 'POLICY_DENIED' WHERE id = ?";
       gateway.service.store.database.run(sql, body.transactionId);
       expect(await code(place, { body: order })).toBe("withdrawal_failed");
     }
@@ -679,9 +679,10 @@ describe("each documented code comes, and no other: ", () => {
       try: "40",
       pricedAt: "2026-01-02T03:04:05.678Z",
     });
-    service.store.database.run("UPDATE transactions SET value = ?", value);
+    for (const table of ["deposits", "withdrawals"])
+      service.store.database.run(`UPDATE ${table} SET value = ?`, value);
     service.store.database.run(
-      "UPDATE transactions SET code = 'chain_moved' WHERE id = ?",
+      "UPDATE transfers SET code = 'chain_moved' WHERE id = ?",
       known.withdrawal,
     );
     expect((await ask(at("transactions"))).status).toBe(200);

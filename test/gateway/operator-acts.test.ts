@@ -14,7 +14,7 @@ import { listDeposits, noteDeposit, showDeposit } from "../../gateway/operator/d
 import { allowAddresses, expireKey, rotateKey } from "../../gateway/operator/keys.ts";
 import { listMerchants, showMerchant, switchMerchant } from "../../gateway/operator/merchants.ts";
 import { readAccount } from "../../gateway/operator/xpub.ts";
-import type { TransactionColumns } from "../../gateway/store/rows.ts";
+import type { DepositRow } from "../../gateway/store/rows.ts";
 import {
   type GatewayAnswer,
   handmadeToken,
@@ -369,7 +369,7 @@ describe("an account's key is read for its kind and depth", () => {
 
 describe("a deposit that was paid late", () => {
   const expired = async (
-    change: Partial<TransactionColumns> = {},
+    change: Partial<DepositRow> = {},
     orderId = "order-1",
   ): Promise<string> => {
     const { transactionId } = (await deposit({ orderId })).body;
@@ -377,21 +377,13 @@ describe("a deposit that was paid late", () => {
       status: 2,
       stage: "expired",
       code: "deposit_expired",
-      amountReceivedUnits: `${10n ** 18n}`,
+      receivedUnits: `${10n ** 18n}`,
       late: 1,
       ...change,
     };
     const sql =
-      "UPDATE transactions SET status = ?, stage = ?, code = ?, amountReceivedUnits = ?, late = ? WHERE id = ?";
-    db().run(
-      sql,
-      next.status,
-      next.stage,
-      next.code,
-      next.amountReceivedUnits,
-      next.late,
-      transactionId,
-    );
+      "UPDATE deposits SET status = ?, stage = ?, code = ?, receivedUnits = ?, late = ? WHERE id = ?";
+    db().run(sql, next.status, next.stage, next.code, next.receivedUnits, next.late, transactionId);
     return transactionId;
   };
   const how = { reason: "the customer paid eleven minutes late", isShortFine: false };
@@ -424,8 +416,8 @@ describe("a deposit that was paid late", () => {
   it("is not credited while it is open, unpaid, or paid too little without saying so", async () => {
     await ready();
     const open = await expired({ status: 0, stage: "waiting" }, "open");
-    const unpaid = await expired({ amountReceivedUnits: "0", late: 0 }, "unpaid");
-    const short = await expired({ amountReceivedUnits: "999" }, "short");
+    const unpaid = await expired({ receivedUnits: "0", late: 0 }, "unpaid");
+    const short = await expired({ receivedUnits: "999" }, "short");
     for (const id of [open, unpaid, short])
       expect(creditDeposit(gateway.operator, id, how), id).toMatchObject({
         ok: false,

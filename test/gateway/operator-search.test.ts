@@ -38,7 +38,7 @@ const ids = (text: string): readonly string[] =>
 describe("the operator's search", () => {
   it("finds a payment by each spelling of its address and hash, and by its amount alone", () => {
     const id = "1".repeat(32);
-    insertTransaction(db.store, { id, orderId: "in-1", depositAddress: address });
+    insertTransaction(db.store, { id, orderId: "in-1", address, payTo: address });
     db.store.database.run("INSERT INTO depositAddresses VALUES (?, NULL, 0, ?)", address, id);
     db.store.database.run(
       "INSERT INTO payments VALUES ('eip155:31337', ?, 0, ?, 'eth', '1230000000000000000', 7, '0x07', 1, ?)",
@@ -78,14 +78,10 @@ describe("the operator's search", () => {
       insertTransaction(db.store, {
         id: one,
         orderId: `in-${tag}`,
-        depositAddress: `${shared}:${tag}`,
-      });
-      db.store.database.run(
-        "UPDATE transactions SET receiverAddress = ?, tag = ? WHERE id = ?",
-        shared,
+        address: `${shared}:${tag}`,
+        payTo: shared,
         tag,
-        one,
-      );
+      });
       db.store.database.run(
         "INSERT INTO depositAddresses VALUES (?, NULL, ?, ?)",
         `${shared}:${tag}`,
@@ -105,7 +101,7 @@ describe("the operator's search", () => {
   it("finds a hash of a family that writes hashes in capitals, in both spellings", () => {
     const id = "1".repeat(32);
     const capitals = "AB".repeat(32);
-    insertTransaction(db.store, { id, orderId: "in-1", depositAddress: address });
+    insertTransaction(db.store, { id, orderId: "in-1", address, payTo: address });
     db.store.database.run("INSERT INTO depositAddresses VALUES (?, NULL, 0, ?)", address, id);
     db.store.database.run(
       "INSERT INTO payments VALUES ('xrpl:0', ?, 0, ?, 'xrp', '5', 7, '0x07', 1, ?)",
@@ -125,7 +121,7 @@ describe("the operator's search", () => {
 
   it("finds an address of a family whose chains are no longer configured", () => {
     const id = "1".repeat(32);
-    insertTransaction(db.store, { id, orderId: "in-1", depositAddress: address });
+    insertTransaction(db.store, { id, orderId: "in-1", address, payTo: address });
     db.store.database.run("INSERT INTO depositAddresses VALUES (?, NULL, 0, ?)", address, id);
     const found = searchRecords(
       db.store.database,
@@ -165,7 +161,7 @@ describe("the operator's search", () => {
 
   it("a deposit is shown by its id and by the shop's order, unless two merchants have an order of that name", () => {
     const by = { store: db.store } as Parameters<typeof showDeposit>[0];
-    insertTransaction(db.store, { id: "1".repeat(32), orderId: "bd-1", depositAddress: address });
+    insertTransaction(db.store, { id: "1".repeat(32), orderId: "bd-1", address, payTo: address });
     for (const name of ["1".repeat(32), "bd-1"])
       expect(showDeposit(by, name), name).toMatchObject({ ok: true, row: { orderId: "bd-1" } });
     db.store.database.run("INSERT INTO merchants (id, name, createdAt) VALUES ('m2', 'Other', 0)");
@@ -193,29 +189,36 @@ describe("the operator's search", () => {
     for (const merchant of [undefined, "m1"])
       for (const orderId of [undefined, "in-1"])
         for (const sinceMs of [undefined, 5])
-          listedTransactions(explained, {
-            operations: ["deposit"],
-            merchant,
-            orderId,
-            sinceMs,
-            stage: "waiting",
-            most: 5,
-          });
+          for (const operation of ["deposit", "withdraw", "sweep", "topup"] as const)
+            listedTransactions(explained, {
+              operations: [operation],
+              merchant,
+              orderId,
+              sinceMs,
+              stage: "waiting",
+              most: 5,
+            });
     expect(plans.length).toBeGreaterThan(30);
     const isOfRecords = (plan: string): boolean =>
-      /^SCAN (?:transactions|payments|signatures|outgoing|jobs|depositAddresses|depositCredits|callback(?:Deliveries|Events)|[a-z])\b/.test(
+      /^SCAN (?:deposits|transfers|withdrawals|sweeps|topUps|payments|signatures|outgoing|jobs|depositAddresses|depositCredits|callback(?:Deliveries|Events)|[a-z])\b/.test(
         plan,
       );
+    // By the number of the row, newest first, a list ends with its page.
+    const isWalk = (plan: string): boolean =>
+      /^SCAN [dt] .*ORDER BY [dt]\.number DESC LIMIT \?$/s.test(plan);
     // Tables of people and servers are short beside the records.
     const isOfServers = (plan: string): boolean =>
       /FROM (?:callbackTargets t|agents a)\b/.test(plan);
     expect(
       plans.filter(
-        (plan) => isOfRecords(plan) && !/^SCAN \w+ USING/.test(plan) && !isOfServers(plan),
+        (plan) =>
+          isOfRecords(plan) && !/^SCAN \w+ USING/.test(plan) && !isWalk(plan) && !isOfServers(plan),
       ),
     ).toEqual([]);
+    const isOfList = (plan: string): boolean => /AS merchantName.* LIMIT \?$/s.test(plan);
+    expect(plans.filter(isOfList)).not.toEqual([]);
     const sorted = plans.filter(
-      (plan) => plan.startsWith("USE TEMP B-TREE FOR ORDER BY") && plan.includes("operation = ?"),
+      (plan) => plan.startsWith("USE TEMP B-TREE FOR ORDER BY") && isOfList(plan),
     );
     expect(sorted.filter((plan) => !plan.includes("orderId = ?"))).toEqual([]);
   });
@@ -339,8 +342,9 @@ describe("the operator's screen", () => {
     expect(told()).toEqual([[account, false], restored]);
     insertTransaction(db.store, {
       id: "7".repeat(32),
+      operation: "withdraw",
       orderId: "x",
-      depositAddress: account,
+      payer: account,
       txHash: "0x2",
       finalBlock: 12,
     });

@@ -31,8 +31,8 @@ describe("a new order", () => {
     });
     expect((await auto()).status).toBe(500);
     run.mockRestore();
-    expect([woken, countOf("transactions"), countOf("jobs")]).toEqual([[], 0, 0]);
+    expect([woken, countOf("transfers"), countOf("jobs")]).toEqual([[], 0, 0]);
     expect((await auto()).status).toBe(200);
-    expect([woken, countOf("transactions"), countOf("jobs")]).toEqual([[1], 1, 1]);
+    expect([woken, countOf("transfers"), countOf("jobs")]).toEqual([[1], 1, 1]);
   });
 });

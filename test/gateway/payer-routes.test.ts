@@ -48,7 +48,7 @@ describe("the address of the payment page", () => {
       first.url,
     );
     expect(row(first.id)?.payToken).toHaveLength(22);
-    db().run("UPDATE transactions SET payToken = '' WHERE id = ?", first.id);
+    db().run("UPDATE deposits SET payToken = NULL WHERE id = ?", first.id);
     expect((await read(`/transaction/${first.id}?transactionType=1`)).body.paymentUrl).toBe("");
   });
 
@@ -154,7 +154,7 @@ describe("GET /pay/TOKEN", () => {
     }
     expect(answers[0]?.text).toContain("There is no such payment");
     expect((await gateway.send("/pay/AAAAAAAAAAAAAAAAAAAAAA/state")).body).toEqual({ state: "" });
-    db().run("UPDATE transactions SET payToken = ''");
+    db().run("UPDATE deposits SET payToken = NULL");
     expect((await gateway.send("/pay/")).status).toBe(404);
     expect((await gateway.send(known)).status).toBe(404);
   });
@@ -196,7 +196,7 @@ describe("GET /pay/TOKEN", () => {
     });
     expect(page).toContain(`data-mark="${state.mark}"`);
     db().run(
-      "UPDATE transactions SET status = 1, stage = 'completed', amountReceivedUnits = amountUnits WHERE id = ?",
+      "UPDATE deposits SET status = 1, stage = 'completed', receivedUnits = units WHERE id = ?",
       id,
     );
     expect((await gateway.send(`${path}/state`)).body.state).toBe("completed");
@@ -267,7 +267,7 @@ describe("a page that cannot be made", () => {
       await asked({ orderId: "order-2" }),
       await asked({ orderId: "order-3" }),
     ];
-    db().run("UPDATE transactions SET quote = '{' WHERE id IN (?, ?)", broken.id, unread.id);
+    db().run("UPDATE deposits SET quote = '{' WHERE id IN (?, ?)", broken.id, unread.id);
     // The page and its state each set a row aside by themselves.
     for (const [place, { id }] of [
       [broken.path, broken] as const,
@@ -287,7 +287,7 @@ describe("a page that cannot be made", () => {
     expect((await gateway.send(whole.path)).status).toBe(200);
     expect(db().all("SELECT id FROM setAside")).toHaveLength(2);
     expect(db().all("SELECT 1 FROM audit WHERE act = 'alarm ROW_SET_ASIDE'")).toHaveLength(2);
-    db().run("UPDATE transactions SET quote = '' WHERE id = ?", broken.id);
+    db().run("UPDATE deposits SET quote = NULL WHERE id = ?", broken.id);
     expect((await gateway.send(broken.path)).status).toBe(200);
   });
 });

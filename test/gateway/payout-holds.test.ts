@@ -40,7 +40,7 @@ const network = "eip155:31337";
 const run = "this run";
 const hashOf = (n: number): string => `0x${n.toString(16).padStart(64, "0")}`;
 const hotWallet = (): string =>
-  row("")?.depositAddress ?? (JSON.parse(agentRow().accounts) as { id: string }[])[0]?.id ?? "";
+  row("")?.payer ?? (JSON.parse(agentRow().accounts) as { id: string }[])[0]?.id ?? "";
 const operator = () => ({ ...gateway.operator, run });
 
 /** The gateway runs, its agent has caught up, and its chain is read up to the head. */
@@ -227,7 +227,7 @@ describe("an order", () => {
         [200, "awaiting_operator"],
         refused,
       ]);
-      const id = db().get<{ id: string }>("SELECT id FROM transactions")?.id ?? "";
+      const id = db().get<{ id: string }>("SELECT id FROM transfers")?.id ?? "";
       expect([isPlaced(id), alarms()]).toEqual([false, [id]]);
       const seen = { txHash: hashOf(1), slot: "1", block: 9, untold: 0 as const };
       const outgoing = { network, account: hotWallet(), ...seen };

@@ -31,7 +31,7 @@ eachTestItsGateway();
 
 const expire = (id: string): void =>
   void db().run(
-    "UPDATE transactions SET status = 2, stage = 'expired', code = 'deposit_expired' WHERE id = ?",
+    "UPDATE deposits SET status = 2, stage = 'expired', code = 'deposit_expired' WHERE id = ?",
     id,
   );
 
@@ -109,7 +109,7 @@ describe("renew of a deposit", () => {
     const { id } = await ended();
     const answers = await Promise.all([1, 2, 3, 4].map(() => deposit({ renew: id })));
     const ids = new Set(answers.map(({ body }) => body.transactionId));
-    expect([ids.size, countOf("transactions")]).toEqual([1, 2]);
+    expect([ids.size, countOf("deposits")]).toEqual([1, 2]);
     const [next = ""] = [...ids];
     expire(next);
     expect((await deposit({ renew: id })).body).toMatchObject({ transactionId: next, status: 2 });
@@ -119,7 +119,7 @@ describe("renew of a deposit", () => {
       transactionId: next,
       renewedBy: third.transactionId,
     });
-    expect(countOf("transactions")).toBe(3);
+    expect(countOf("deposits")).toBe(3);
   });
 
   it("is refused while it is open, when it was paid, and when any payment came, though not final", async () => {
@@ -130,7 +130,7 @@ describe("renew of a deposit", () => {
       body: { code: "not_renewable", reason, transactionId: id },
     });
     expect(await deposit({ orderId: "open", renew: open })).toMatchObject(refused("open", open));
-    db().run("UPDATE transactions SET status = 1, stage = 'completed' WHERE id = ?", open);
+    db().run("UPDATE deposits SET status = 1, stage = 'completed' WHERE id = ?", open);
     expect(await deposit({ orderId: "open", renew: open })).toMatchObject(
       refused("completed", open),
     );
@@ -151,9 +151,9 @@ describe("renew of a deposit", () => {
       expect(await deposit({ orderId, renew: id })).toMatchObject(refused("paid", id));
     }
     const { id } = await ended({ orderId: "partial" });
-    db().run("UPDATE transactions SET amountReceivedUnits = '1' WHERE id = ?", id);
+    db().run("UPDATE deposits SET receivedUnits = '1' WHERE id = ?", id);
     expect(await deposit({ orderId: "partial", renew: id })).toMatchObject(refused("paid", id));
-    db().run("UPDATE transactions SET amountReceivedUnits = '0' WHERE id = ?", id);
+    db().run("UPDATE deposits SET receivedUnits = '0' WHERE id = ?", id);
     expect((await deposit({ orderId: "partial", renew: id })).status).toBe(200);
   });
 
@@ -206,7 +206,7 @@ describe("renew of a deposit", () => {
     await ready();
     const { id } = await ended();
     const withdrawn = await refusedWithdrawal();
-    const before = countOf("transactions");
+    const before = ["deposits", "transfers"].map(countOf);
     for (const renew of ["", "x", "0".repeat(32), withdrawn, id.toUpperCase(), 7, true])
       expect(await deposit({ renew }), `${renew}`).toMatchObject({
         status: 400,
@@ -225,7 +225,7 @@ describe("renew of a deposit", () => {
       status: 409,
       body: { code: "order_id_reused" },
     });
-    expect(countOf("transactions")).toBe(before);
+    expect(["deposits", "transfers"].map(countOf)).toEqual(before);
     expect((await deposit({ renew: id })).status).toBe(200);
     expect(await deposit({ amount: "2", renew: id })).toMatchObject({
       status: 409,
@@ -255,7 +255,7 @@ describe("renew of a withdrawal", () => {
         status: 200,
         body: { transactionId: next, status: 0, renews: old },
       });
-    expect([countOf("transactions"), countOf("jobs")]).toEqual([2, 2]);
+    expect([countOf("transfers"), countOf("jobs")]).toEqual([2, 2]);
     placeJobs(gateway.service.store, agentRow().id, gateway.clock.nowMs);
     expect(jobOf(next)).toMatchObject({
       transactionId: next,
@@ -276,7 +276,7 @@ describe("renew of a withdrawal", () => {
         {
           currency: "eth",
           amount: "1",
-          address: row(old)?.receiverAddress,
+          address: row(old)?.receiver,
           orderId: "order-1",
           renew: old,
         },
@@ -319,14 +319,14 @@ describe("renew of a withdrawal", () => {
       ["expired", "JOB_EXPIRED"],
     ] as const) {
       db().run(
-        "UPDATE transactions SET status = 2, stage = ?, code = ? WHERE id = ?",
+        "UPDATE transfers SET status = 2, stage = ?, code = ? WHERE id = ?",
         stage,
         code,
         id,
       );
       expect(await auto({ renew: id }), code).toMatchObject(refused("signed"));
     }
-    expect([countOf("transactions"), countOf("jobs")]).toEqual([1, 1]);
+    expect([countOf("transfers"), countOf("jobs")]).toEqual([1, 1]);
     db().run("DELETE FROM signatures");
     expect((await auto({ renew: id })).status).toBe(200);
   });
@@ -335,7 +335,7 @@ describe("renew of a withdrawal", () => {
     await ready();
     const { transactionId: old } = (await manual()).body;
     decide(old, { status: 2, stage: "refused", code: "OPERATOR_REFUSED" });
-    const address = row(await refusedWithdrawal({ orderId: "order-2" }))?.receiverAddress;
+    const address = row(await refusedWithdrawal({ orderId: "order-2" }))?.receiver;
     expect(await auto({ address, renew: old })).toMatchObject({
       status: 409,
       body: { code: "order_id_reused" },
@@ -354,6 +354,6 @@ describe("renew of a withdrawal", () => {
       status: 400,
       body: { code: "balance_insufficient" },
     });
-    expect(countOf("transactions")).toBe(2);
+    expect(countOf("transfers")).toBe(2);
   });
 });

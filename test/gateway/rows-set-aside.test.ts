@@ -29,7 +29,7 @@ import { hasChanges } from "../../gateway/store/callback-outbox.ts";
 import { unattributedOrderOf } from "../../gateway/store/forgotten-addresses.ts";
 import { lastItemPathOf, noteLastItem, takeRepeated } from "../../gateway/store/last-item.ts";
 import { readMerchant } from "../../gateway/store/merchants.ts";
-import type { DepositRow, TransactionColumns, TransactionRow } from "../../gateway/store/rows.ts";
+import type { DepositRow, TransactionRow } from "../../gateway/store/rows.ts";
 import {
   guardedWrite,
   isAside,
@@ -41,11 +41,12 @@ import {
 } from "../../gateway/store/set-aside.ts";
 import { createSignals } from "../../gateway/store/signals.ts";
 import { listedTransactions } from "../../gateway/store/transaction-lists.ts";
-import { rowOf } from "../../gateway/store/transaction-rows.ts";
 import { listCompletions } from "../../gateway/store/transactions.ts";
 import type { WatchedChain } from "../../gateway/watcher/chain.ts";
 import { judgeRequests } from "../../gateway/watcher/payments.ts";
 import {
+  type AnyTransaction,
+  depositRow,
   type GatewayDatabase,
   gatewayDatabase,
   insertTransaction,
@@ -147,25 +148,24 @@ const listed = (accept?: string): string => {
 };
 
 /** Each reader of a stored row. */
-const readers: Readonly<Record<string, (row: TransactionColumns) => unknown>> = {
+const readers: Readonly<Record<string, (row: DepositRow) => unknown>> = {
   "the list": () => JSON.parse(listed()),
   "the list as CSV": () => listed("text/csv"),
-  "one record": (row) =>
-    writeRecord(rowOf(row), service, (record) => csvLine(tableForPrograms, record)),
+  "one record": (row) => writeRecord(row, service, (record) => csvLine(tableForPrograms, record)),
   "the operator's list": (row) =>
     listedTransactions(db.store.database, { operations: [row.operation], most: 5 }).map((one) =>
       listedRecord(by, one, service.config),
     ),
   "a page": (row) => {
     const merchant = readMerchant(db.store.database, "m1")!;
-    return renderPage(payerView(service, rowOf(row) as DepositRow, merchant, 0), {
+    return renderPage(payerView(service, row, merchant, 0), {
       language: "en",
       version: "1",
     });
   },
   "a callback": ({ id }) => {
     db.store.database.run(
-      "UPDATE transactions SET status = 2, stage = 'expired', amountReceivedUnits = '5', changedAt = changedAt + 1 WHERE id = ?",
+      "UPDATE deposits SET status = 2, stage = 'expired', receivedUnits = '5', changedAt = changedAt + 1 WHERE id = ?",
       id,
     );
     tell();
@@ -173,12 +173,10 @@ const readers: Readonly<Record<string, (row: TransactionColumns) => unknown>> = 
     return bodies();
   },
 };
-const units = { amount: "0", amountUnits: "0" };
-const rows: Readonly<Record<string, Partial<TransactionColumns>>> = {
-  "an amount of 0": units,
-  "no request": { ...units, contentHash: "", status: 2, stage: "expired" },
-  "no address": { receiverAddress: "", depositAddress: "" },
-  "none of them": { ...units, contentHash: "", receiverAddress: "", depositAddress: "" },
+const rows: Readonly<Record<string, Partial<AnyTransaction>>> = {
+  "no request": { contentHash: null, status: 2, stage: "expired" },
+  "no address": { address: "", payTo: "" },
+  "none of them": { contentHash: null, address: "", payTo: "" },
 };
 const cells = addressSpaceNames.flatMap((name) =>
   Object.keys(rows).map((row) => [name, row] as const),
@@ -194,17 +192,28 @@ describe("rows without an amount, a request or an address", () => {
     });
     listen();
     const deposit = {
-      depositAddress: "0x3C44CdDdB6a900fa2b585dd299e03d12FA4293BC",
-      receiverAddress: "0x3C44CdDdB6a900fa2b585dd299e03d12FA4293BC",
+      address: "0x3C44CdDdB6a900fa2b585dd299e03d12FA4293BC",
+      payTo: "0x3C44CdDdB6a900fa2b585dd299e03d12FA4293BC",
     };
     for (const [at, id] of ["coin", "token"].entries()) {
       const of = { ...deposit, network, currency: id, ...rows[kind] };
       insertTransaction(db.store, { id: idOf(at), orderId: unattributedOrderOf(id), ...of });
       for (const [reader, read] of Object.entries(readers)) {
-        expect(() => read(readTransaction(db.store, idOf(at))), reader).not.toThrow();
+        expect(() => read(depositRow(readTransaction(db.store, idOf(at)))), reader).not.toThrow();
         expect(aside(), reader).toEqual([]);
       }
     }
+  });
+
+  it("the table takes no request for an amount of 0, and no amount that nobody asked for", () => {
+    const change = (fields: string, id: string) => () =>
+      db.store.database.run(`UPDATE deposits SET ${fields} WHERE id = ?`, id);
+    insertTransaction(db.store, { id: good, orderId: "good" });
+    expect(change("units = '0'", good)).toThrow(/CHECK/);
+    expect(change("amount = NULL, units = NULL", good)).toThrow(/CHECK/);
+    insertTransaction(db.store, { id: bad, orderId: "bad", contentHash: null });
+    expect(change("amount = '1', units = '1'", bad)).toThrow(/CHECK/);
+    expect(readTransaction(db.store, bad)).toMatchObject({ amount: null, units: null });
   });
 
   it.each(addressSpaceNames)(
@@ -227,8 +236,8 @@ describe("rows without an amount, a request or an address", () => {
 
 describe("a row that no reader takes", () => {
   it("comes bare in lists and CSV, with one alarm however often it is met, and the others come whole", () => {
-    insertTransaction(db.store, poison);
     insertTransaction(db.store, { id: good, orderId: "good", metadata: '{"a":1}', createdAt: 500 });
+    insertTransaction(db.store, poison);
     for (let round = 0; round < 3; round += 1) {
       const [first, second] = JSON.parse(listed());
       expect(first).toMatchObject({
@@ -263,7 +272,7 @@ describe("a row that no reader takes", () => {
     });
     listed();
     expect([aside().length, alarms().length]).toEqual([1, 2]);
-    db.store.database.run("UPDATE transactions SET metadata = '' WHERE id = ?", bad);
+    db.store.database.run("UPDATE deposits SET metadata = NULL WHERE id = ?", bad);
     expect(retryRows(by, bad).ok).toBe(true);
     expect(JSON.parse(listed())).toMatchObject([{ transactionId: bad, code: "" }]);
     expect(aside()).toEqual([]);
@@ -278,7 +287,7 @@ describe("a row that no reader takes", () => {
     expect(bodies().map(({ data }) => data.transactionId)).toEqual([good]);
     expect(hasChanges(db.store.database)).toBe(false);
     expect(tell().aside).toEqual([]);
-    db.store.database.run("UPDATE transactions SET metadata = '' WHERE id = ?", bad);
+    db.store.database.run("UPDATE withdrawals SET metadata = NULL WHERE id = ?", bad);
     expect(hasChanges(db.store.database)).toBe(false);
     expect(retryRows(by, bad).ok).toBe(true);
     expect(hasChanges(db.store.database)).toBe(true);
@@ -346,9 +355,7 @@ describe("callbacks with a row that none takes", () => {
   it("a value that cannot be made holds up no event", async () => {
     listen();
     for (const id of [bad, good]) insertTransaction(db.store, { id, orderId: id });
-    db.store.database.run(
-      "UPDATE transactions SET status = 1, stage = 'completed', changedAt = 3000",
-    );
+    db.store.database.run("UPDATE deposits SET status = 1, stage = 'completed', changedAt = 3000");
     start(service, by.gatewayKey.sealingKey, () => {
       throw new Bug("no value");
     });
@@ -472,7 +479,7 @@ describe("a row whose work ends the process", () => {
   });
 
   it("a bug in the judgement names the deposit", () => {
-    insertTransaction(db.store, { id: bad, orderId: "bad", amountUnits: "x" });
+    insertTransaction(db.store, { id: bad, orderId: "bad", units: "x" });
     const chain = { ...service, tokens: { out: new Map() } } as unknown as WatchedChain;
     let thrown: unknown = null;
     try {

@@ -10,7 +10,8 @@ import { startCallbacks } from "../../gateway/callbacks/callbacks.ts";
 import { tellChanges } from "../../gateway/callbacks/outbox.ts";
 import { fiatValueOf } from "../../gateway/prices/value.ts";
 import type { Prices } from "../../gateway/service.ts";
-import type { TransactionColumns, TransactionRow } from "../../gateway/store/rows.ts";
+import type { TransactionRow } from "../../gateway/store/rows.ts";
+import { type Completion, listCompletions } from "../../gateway/store/transactions.ts";
 import {
   receiver,
   startTestGateway,
@@ -68,7 +69,7 @@ async function eventsAfter(
 
 describe("events to ask for", () => {
   const end = (id: string) =>
-    database().run("UPDATE transactions SET status = 2, stage = 'expired' WHERE id = ?", id);
+    database().run("UPDATE deposits SET status = 2, stage = 'expired' WHERE id = ?", id);
 
   it("are kept from the first question on, without a callback target, and come once and in order", async () => {
     const early = await deposit();
@@ -153,7 +154,7 @@ describe("records by change", () => {
     const first = await read(await client().transactions({ changedFrom: from, limit: 2 }));
     expect(first.ids).toEqual(ids.slice(0, 2));
     database().run(
-      "UPDATE transactions SET changedAt = ? WHERE id = ?",
+      "UPDATE deposits SET changedAt = ? WHERE id = ?",
       gateway.clock.nowMs + 1,
       ids[0] ?? "",
     );
@@ -222,7 +223,7 @@ describe("a refund", () => {
       ...more,
     });
   const received = (id: string, units: string) =>
-    database().run("UPDATE transactions SET amountReceivedUnits = ? WHERE id = ?", units, id);
+    database().run("UPDATE deposits SET receivedUnits = ? WHERE id = ?", units, id);
 
   it("pays back at most what its deposit received, with all its refunds together", async () => {
     const { transactionId: refundOf } = await deposit();
@@ -236,7 +237,7 @@ describe("a refund", () => {
     });
     // A refund that failed paid nothing, so that its amount may be asked for again.
     if (first.ok)
-      database().run("UPDATE transactions SET status = 2 WHERE id = ?", first.value.transactionId);
+      database().run("UPDATE transfers SET status = 2 WHERE id = ?", first.value.transactionId);
     expect(await pay({ refundOf, amount: "10.000001" })).toMatchObject({
       code: "refund_above_received",
       available: "10",
@@ -276,7 +277,7 @@ describe("a refund", () => {
     const other = await deposit();
     received(other.transactionId, "25000000");
     database().run("INSERT INTO merchants (id, name, createdAt) VALUES ('other', 'Other', 0)");
-    database().run("UPDATE transactions SET merchant = 'other' WHERE id = ?", other.transactionId);
+    database().run("UPDATE deposits SET merchant = 'other' WHERE id = ?", other.transactionId);
     expect(await pay({ refundOf: other.transactionId })).toMatchObject({ code: "refund_invalid" });
   });
 });
@@ -309,7 +310,7 @@ describe("questions before a withdrawal", () => {
         orderId: `fee-${at}`,
       });
       if (!paid.ok) throw new Error(paid.code);
-      const sql = "UPDATE transactions SET status = 1, feeUnits = ?, changedAt = ? WHERE id = ?";
+      const sql = "UPDATE transfers SET status = 1, feeUnits = ?, changedAt = ? WHERE id = ?";
       database().run(sql, `${fee}000000000000000`, 1_000 + at, paid.value.transactionId);
     }
     const told = await client().estimate("usdt");
@@ -358,15 +359,10 @@ describe("the fiat value of a record", () => {
     },
     canHave: () => true,
   });
-  const row = {
-    operation: "withdraw",
-    currency: "eth",
-    amountUnits: `${eth / 3n}`,
-    amountReceivedUnits: "0",
-  } as const;
-  const valued = (change: Partial<TransactionColumns>, stale: readonly string[] = []): unknown => {
+  const moved = { currency: "eth", movedUnits: `${eth / 3n}` };
+  const valued = (change: Partial<Completion>, stale: readonly string[] = []): unknown => {
     const text = fiatValueOf(
-      { ...row, ...change },
+      { ...moved, ...change },
       { currencies: gateway.service.config.currencies, prices: prices(stale) },
     );
     return text === "" ? text : JSON.parse(text);
@@ -375,9 +371,7 @@ describe("the fiat value of a record", () => {
   it("is its amount at the prices of the moment, rounded down, with the oldest price's time", () => {
     const pricedAt = new Date(1_000).toISOString();
     expect(valued({})).toEqual({ usd: "999.99", eur: "933.33", try: "41999.99", pricedAt });
-    expect(valued({ operation: "deposit", amountReceivedUnits: `${2n * eth}` })).toMatchObject({
-      usd: "6000",
-    });
+    expect(valued({ movedUnits: `${2n * eth}` })).toMatchObject({ usd: "6000" });
     expect(valued({}, ["EUR"])).toEqual({
       usd: "999.99",
       try: "41999.99",
@@ -385,6 +379,25 @@ describe("the fiat value of a record", () => {
     });
     expect(valued({}, ["USD", "EUR", "TRY"])).toBe("");
     expect(valued({ currency: "gone" })).toBe("");
+  });
+
+  it("is of what came in a deposit, and of what left in a withdrawal", async () => {
+    const into = await deposit();
+    const out = await client().autoWithdraw({
+      ...{ currency: "usdt", amount: "10", address: receiver, orderId: "out-valued" },
+    });
+    if (!out.ok) throw new Error(out.code);
+    const complete = "SET status = 1, stage = 'completed'";
+    database().run(
+      `UPDATE deposits ${complete}, receivedUnits = '26000000' WHERE id = ?`,
+      into.transactionId,
+    );
+    database().run(`UPDATE transfers ${complete} WHERE id = ?`, out.value.transactionId);
+    const usdt = { currency: "usdt", value: "" };
+    expect(listCompletions(database(), 9)).toEqual([
+      { ...usdt, id: into.transactionId, movedUnits: "26000000" },
+      { ...usdt, id: out.value.transactionId, movedUnits: "10000000" },
+    ]);
   });
 
   it("is kept at its completion, before its event is made, and never changes", async () => {
@@ -403,14 +416,14 @@ describe("the fiat value of a record", () => {
     });
     const made = await deposit();
     database().run(
-      "UPDATE transactions SET status = 1, stage = 'completed' WHERE id = ?",
+      "UPDATE deposits SET status = 1, stage = 'completed' WHERE id = ?",
       made.transactionId,
     );
     service.signals.emit("changed", { transactionId: made.transactionId });
     await until(() => database().get("SELECT 1 FROM callbackEvents") !== undefined);
     usd = "99.00";
     database().run(
-      "UPDATE transactions SET amountReceivedUnits = '50000000' WHERE id = ?",
+      "UPDATE deposits SET receivedUnits = '50000000' WHERE id = ?",
       made.transactionId,
     );
     service.signals.emit("changed", { transactionId: made.transactionId });

@@ -90,18 +90,19 @@ describe("the word on coins and next slots", () => {
     const sweep = {
       id: "1".repeat(32),
       operation: "sweep",
-      orderId: "s-1",
-      depositAddress: deposit,
+      orderId: `${deposit}/1`,
+      payer: deposit,
+      receiver: keys.hotWalletAddress,
       network: evm,
     } as const;
     insertTransaction(db.store, { ...sweep, status: 0 });
     expect((await ask(deposit))?.next).toHaveLength(1);
-    db.store.database.run("UPDATE transactions SET network = 'eip155:1'");
+    db.store.database.run("UPDATE transfers SET network = 'eip155:1'");
     expect(await ask(deposit)).toBeNull();
     db.store.database.run("INSERT INTO merchants (id, name, createdAt) VALUES ('m2', 'Other', 0)");
-    db.store.database.run("UPDATE transactions SET network = ?, merchant = 'm2'", evm);
+    db.store.database.run("UPDATE transfers SET network = ?, merchant = 'm2'", evm);
     expect(await ask(deposit)).toBeNull();
-    db.store.database.run("UPDATE transactions SET merchant = 'm1', status = 1");
+    db.store.database.run("UPDATE transfers SET merchant = 'm1', status = 1");
     expect(await ask(deposit)).toBeNull();
     expect(
       await answer("f".repeat(16), { coins: [], accounts: [account(keys.hotWalletAddress)] }),

@@ -67,7 +67,8 @@ const stepsOf = (ask: (database: Database) => unknown): readonly string[] =>
     );
 
 /** Indexes with few rows, whatever ended before. */
-const few = /USING (?:COVERING )?INDEX (?:transactionsOpen|sweepsUnreached|taggedDeposits) /;
+const few =
+  /USING (?:COVERING )?INDEX (?:transfersOpen|depositsOpen|sweepsUnreached|depositsByTag) /;
 /**
  * True if SQLite looks at each row of a table, or of one network, operation or merchant in it. Rows
  * of a part of the statement were read by a step of their own.
@@ -123,12 +124,15 @@ group("statements of a pass", () => {
   });
 
   it("a walk through the past would be seen", () => {
-    const walk = (where: string) => (database: Database) =>
-      database.all(`SELECT amountUnits FROM transactions ${where}`);
-    expect(stepsOf(walk("WHERE operation = 'sweep' AND network = 'n'")).filter(walks)).toHaveLength(
-      1,
-    );
-    expect(stepsOf(walk("")).filter(walks)).toHaveLength(1);
+    const walk = (from: string) => (database: Database) =>
+      database.all(`SELECT units FROM ${from}`);
+    for (const from of [
+      "transfers WHERE operation = 'sweep' AND network = 'n'",
+      "transfers",
+      "deposits WHERE merchant = 'm'",
+      "deposits",
+    ])
+      expect(stepsOf(walk(from)).filter(walks), from).toHaveLength(1);
   });
 
   it("payments with a tag come in the order of blocks without a sort", () => {
@@ -141,13 +145,13 @@ group("statements of a pass", () => {
 
   it("units on their way are those of open sweeps and of sweeps and top-ups that ended after the block", () => {
     const rows = [
-      { operation: "sweep", status: 0, amountUnits: "1" },
-      { operation: "sweep", status: 1, amountUnits: "10", finalBlock: 5 },
-      { operation: "sweep", status: 1, amountUnits: "100", finalBlock: 6 },
-      { operation: "sweep", status: 2, amountUnits: "1000", finalBlock: 6 },
-      { operation: "topup", status: 0, amountUnits: "1" },
-      { operation: "topup", status: 1, amountUnits: "10", finalBlock: 5 },
-      { operation: "topup", status: 1, amountUnits: "100", finalBlock: 6 },
+      { operation: "sweep", status: 0, units: "1" },
+      { operation: "sweep", status: 1, units: "10", finalBlock: 5 },
+      { operation: "sweep", status: 1, units: "100", finalBlock: 6 },
+      { operation: "sweep", status: 2, units: "1000", finalBlock: 6 },
+      { operation: "topup", status: 0, units: "1" },
+      { operation: "topup", status: 1, units: "10", finalBlock: 5 },
+      { operation: "topup", status: 1, units: "100", finalBlock: 6 },
     ] as const;
     for (const [at, row] of rows.entries()) {
       insertTransaction(db.store, {
@@ -155,6 +159,8 @@ group("statements of a pass", () => {
         orderId: `${at}`,
         currency: "usdt",
         network,
+        payer: account,
+        receiver: account,
         ...row,
       });
     }
@@ -170,51 +176,24 @@ group("a payment with a tag that nobody gave out", () => {
 
   /** Requests that strays made before: their addresses were given to nobody. */
   function keepStrays(count: number): void {
-    const columns = [...insertTransactionColumns].join(", ");
-    const values = insertTransactionColumns.map((name) =>
-      name === "id" || name === "orderId"
-        ? "n"
-        : name === "depositAddress"
-          ? "'stray ' || n"
-          : name,
-    );
+    const same =
+      "merchant, origin, contentHash, payTo, network, currency, amount, units, toleranceUnits";
+    const rest = "status, stage, createdAt, changedAt, expiresAt";
     db.store.database.run(
       `WITH RECURSIVE count (n) AS (SELECT 1000 UNION ALL SELECT n + 1 FROM count WHERE n < ?)
-       INSERT INTO transactions (${columns}) SELECT ${values.join(", ")} FROM transactions, count WHERE id = ?`,
+       INSERT INTO deposits (id, orderId, address, ${same}, ${rest})
+       SELECT n, n, 'stray ' || n, ${same}, ${rest} FROM deposits, count WHERE id = ?`,
       999 + count,
       "1".repeat(32),
     );
   }
-  const insertTransactionColumns = [
-    ...[
-      "id",
-      "merchant",
-      "operation",
-      "mode",
-      "orderId",
-      "contentHash",
-      "currency",
-      "network",
-      "amount",
-      "amountUnits",
-    ],
-    ...[
-      "receiverAddress",
-      "depositAddress",
-      "status",
-      "stage",
-      "createdAt",
-      "changedAt",
-      "expiresAt",
-    ],
-  ];
 
   it.each([100, 10_000])("asks and reads the same after %i others: one row by its key", (count) => {
     const given = { id: "1".repeat(32), address: addressAt(1), place: 1, agent: null };
     giveAddress(db.store, given, {
       network: onXrp,
       currency: "xrp",
-      receiverAddress: hotWallet,
+      payTo: hotWallet,
       tag: "1",
     });
     keepStrays(count);
@@ -239,7 +218,7 @@ group("a payment with a tag that nobody gave out", () => {
     stray(3);
     expect(db.store.database.all("SELECT 1 FROM forgottenAddresses")).toEqual([]);
     const { id: agent } = pairAgent(db.store, "a");
-    const request = { network: onXrp, currency: "xrp", receiverAddress: hotWallet };
+    const request = { network: onXrp, currency: "xrp", payTo: hotWallet };
     giveAddress(
       db.store,
       { id: "1".repeat(32), address: addressAt(1), place: 1, agent: null },

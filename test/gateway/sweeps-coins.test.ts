@@ -34,10 +34,11 @@ beforeEach(() => {
 afterEach(() => db.remove());
 
 /** 100,000 units came, and a sweep of so many ended with this status and a fee of 500. */
-function ended(network: string, amountUnits: bigint, status: 1 | 2): void {
+function ended(network: string, units: bigint, status: 1 | 2): void {
   const { store } = db;
-  const place = { network, currency: "coin", depositAddress: address };
-  insertTransaction(store, { ...place, id: request, orderId: "in", status: 1 });
+  const place = { network, currency: "coin" };
+  const given = { address, payTo: address };
+  insertTransaction(store, { ...place, ...given, id: request, orderId: "in", status: 1 });
   const agent = pairAgent(store).id;
   store.write((database) => {
     keepNativeCoins(database, new Map([[network, "coin"]]));
@@ -58,18 +59,18 @@ function ended(network: string, amountUnits: bigint, status: 1 | 2): void {
         id: sweep,
         merchant: "m1",
         operation: "sweep",
-        orderId: "s1",
+        orderId: `${address}/1`,
         amount: "1",
       },
       ...{
-        units: `${amountUnits}`,
+        units: `${units}`,
         contentHash: "00",
         payer: address,
         receiver: hotWallet,
         tag: "",
         stage: "queued",
       },
-      ...{ placeText: "", createdAt: 1, changedAt: 1, expiresAt: 2 },
+      ...{ addressIndex: 1, nextSlot: "", createdAt: 1, changedAt: 1, expiresAt: 2 },
     });
     const how = {
       status,
@@ -119,18 +120,15 @@ describe("a sweep", () => {
     ["of coins with a part that stays", coins, 60_000n, 1, 40_000n, 59_500n],
     ["on a chain of accounts that is paid", slots, 99_500n, 1, 0n, 99_500n],
     ["on a chain of accounts that failed", slots, 99_500n, 2, 99_500n, 0n],
-  ] as const)(
-    "%s leaves the same by every sum",
-    (_, network, amountUnits, status, left, arrived) => {
-      ended(network, amountUnits, status);
-      expect(sums(network)).toEqual({
-        unswept: left,
-        explained: left,
-        booked: left,
-        hotWallet: arrived,
-      });
-      expect(db.store.write((database) => correctUnsweptBalances(database))).toBe(0);
-      expect(familyOf(network).exclusion.kind).toBe(network === coins ? "pin" : "slot");
-    },
-  );
+  ] as const)("%s leaves the same by every sum", (_, network, units, status, left, arrived) => {
+    ended(network, units, status);
+    expect(sums(network)).toEqual({
+      unswept: left,
+      explained: left,
+      booked: left,
+      hotWallet: arrived,
+    });
+    expect(db.store.write((database) => correctUnsweptBalances(database))).toBe(0);
+    expect(familyOf(network).exclusion.kind).toBe(network === coins ? "pin" : "slot");
+  });
 });

@@ -11,7 +11,7 @@ import { FaultBook } from "../../gateway/faults/book.ts";
 import { recoveryOffer } from "../../gateway/recovery/offer.ts";
 import { insertDepositAddress } from "../../gateway/store/deposit-addresses.ts";
 import { keepFinalPayment } from "../../gateway/store/payments.ts";
-import type { RecoveryRow, TransactionColumns } from "../../gateway/store/rows.ts";
+import type { RecoveryRow, SweepRow } from "../../gateway/store/rows.ts";
 import { createSignals } from "../../gateway/store/signals.ts";
 import { insertSignature } from "../../gateway/store/signatures.ts";
 import { insertSlot } from "../../gateway/store/slots.ts";
@@ -29,6 +29,7 @@ import {
   insertTransaction,
   pairAgent,
   readAgent,
+  readAll,
   readTransaction,
   silentLog,
 } from "../../lab/kit/gateway-database.ts";
@@ -134,7 +135,8 @@ function paidTo(number: number, units = 5_000_000n): string {
     id,
     operation: "deposit",
     orderId: `in-${number}`,
-    depositAddress: address,
+    address,
+    payTo: address,
     status: 1,
   });
   db.store.write((database) => {
@@ -160,22 +162,19 @@ function paidTo(number: number, units = 5_000_000n): string {
   return address;
 }
 
-const ordered = (address: string): readonly TransactionColumns[] =>
-  db.store.database.all(
-    "SELECT * FROM transactions WHERE operation = 'sweep' AND depositAddress = ? ORDER BY rowid",
-    address,
-  );
-const newest = (address: string): TransactionColumns => ordered(address).at(-1)!;
+const ordered = (address: string): readonly SweepRow[] =>
+  readAll(db.store, "sweep").filter(({ payer }) => payer === address);
+const newest = (address: string): SweepRow => ordered(address).at(-1)!;
 const notes = () =>
   listSweepNotes(db.store.database, network).map(({ address, reason }) => [address, reason]);
-const jobOf = ({ id }: TransactionColumns): Job =>
+const jobOf = ({ id }: SweepRow): Job =>
   JSON.parse(
     db.store.database.get<{ text: string }>("SELECT text FROM jobs WHERE transactionId = ?", id)!
       .text,
   ) as Job;
 
 /** As the hub takes its agent's word: signed on this slot, and out. */
-function signs({ id, depositAddress: account }: TransactionColumns, slot: string): void {
+function signs({ id, payer: account }: SweepRow, slot: string): void {
   db.store.write((database) => {
     insertSlot(database, { network, account, slot }, id);
     insertSignature(database, {
@@ -194,7 +193,7 @@ function signs({ id, depositAddress: account }: TransactionColumns, slot: string
   });
 }
 
-function completes({ id }: TransactionColumns): void {
+function completes({ id }: SweepRow): void {
   const how = {
     status: 1,
     stage: "completed",
@@ -208,7 +207,7 @@ function completes({ id }: TransactionColumns): void {
 }
 
 /** As the hub takes `expired` of a sweep that is unreachable here. */
-function ends({ id }: TransactionColumns): void {
+function ends({ id }: SweepRow): void {
   db.store.write((database) =>
     updateWithdrawal(
       database,
@@ -359,7 +358,7 @@ describe("a sweep that the chain cannot reach", () => {
 describe("the slot of an ended sweep", () => {
   async function endedAtOne(): Promise<{
     readonly address: string;
-    readonly sweep: TransactionColumns;
+    readonly sweep: SweepRow;
   }> {
     const address = paidTo(1);
     await passes();

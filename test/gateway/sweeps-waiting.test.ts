@@ -5,14 +5,19 @@
  */
 import { beforeEach, describe, expect, it } from "vitest";
 import type { UnusableCoin } from "../../chains/nodes.ts";
-import type { TransactionColumns } from "../../gateway/store/rows.ts";
+import type { RowsByOperation, SweepRow, TopUpRow } from "../../gateway/store/rows.ts";
 import { createSignals } from "../../gateway/store/signals.ts";
 import { listSweepNotes } from "../../gateway/store/sweeps.ts";
 import { keepNativeCoins, unsweptBalanceOf } from "../../gateway/store/unswept-balances.ts";
 import { markVoid } from "../../gateway/store/void-attempts.ts";
 import { updateWithdrawal } from "../../gateway/store/withdrawals.ts";
 import { createSweeps } from "../../gateway/sweeps/sweeps.ts";
-import { insertTransaction, readTransaction, silentLog } from "../../lab/kit/gateway-database.ts";
+import {
+  insertTransaction,
+  readAll,
+  readTransaction,
+  silentLog,
+} from "../../lab/kit/gateway-database.ts";
 import { type Inhabitant, inhabitant, sender, usdt } from "../support/tron-network.ts";
 import {
   alarms,
@@ -75,11 +80,8 @@ beforeEach(async () => {
   });
 });
 
-const ordered = (operation: "sweep" | "topup"): readonly TransactionColumns[] =>
-  db.store.database.all<TransactionColumns>(
-    "SELECT * FROM transactions WHERE operation = ? ORDER BY rowid",
-    operation,
-  );
+const ordered = <T extends "sweep" | "topup">(operation: T): readonly RowsByOperation[T][] =>
+  readAll(db.store, operation);
 
 const jobs = (): readonly { readonly transactionId: string }[] =>
   db.store.database.all("SELECT transactionId FROM jobs ORDER BY sequence");
@@ -124,16 +126,15 @@ describe("a sweep of a token", () => {
     const at = depositAddress("a deposit address");
     await pays(at, 50_000_000n);
     await comesTo(() => ordered("topup").length > 0);
-    const [topUp] = ordered("topup") as [TransactionColumns];
-    const [sweep] = ordered("sweep") as [TransactionColumns];
-    expect([
-      sweep.stage,
-      sweep.amountUnits,
-      jobs().map(({ transactionId }) => transactionId),
-    ]).toEqual([...["queued", "50000000"], [sweep.id, topUp.id]]);
+    const [topUp] = ordered("topup") as [TopUpRow];
+    const [sweep] = ordered("sweep") as [SweepRow];
+    expect([sweep.stage, sweep.units, jobs().map(({ transactionId }) => transactionId)]).toEqual([
+      ...["queued", "50000000"],
+      [sweep.id, topUp.id],
+    ]);
     expect(topUp).toMatchObject({
-      depositAddress: sender.address,
-      receiverAddress: at.address,
+      payer: sender.address,
+      receiver: at.address,
       orderId: sweep.id,
       currency: "usdt",
     });
@@ -141,7 +142,7 @@ describe("a sweep of a token", () => {
     await carriesOut(topUp.id);
     // A new account costs its maker 1 TRX, and bandwidth that no free bytes pay.
     expect(
-      before - testNetwork.node.balance(sender.address) - BigInt(topUp.amountUnits),
+      before - testNetwork.node.balance(sender.address) - BigInt(topUp.units),
     ).toBeGreaterThanOrEqual(1_000_000n);
     expect(row(sweep.id).stage).toBe("queued");
     expect(ordered("topup")).toHaveLength(1);
@@ -184,7 +185,7 @@ describe("a top-up that no block took", () => {
     const at = depositAddress("a deposit address");
     await pays(at, 50_000_000n);
     await comesTo(() => ordered("topup").length > 0);
-    const [topUp] = ordered("topup") as [TransactionColumns];
+    const [topUp] = ordered("topup") as [TopUpRow];
     const attempt = sign(topUp.id);
     outlive(attempt);
     await until(() => isVoid(attempt.txHash));
@@ -275,8 +276,8 @@ describe("sweeps that are stuck", () => {
         insertTransaction(db.store, {
           ...row,
           id: other,
-          orderId: `stuck-${at}`,
-          depositAddress: `T${at}`,
+          orderId: `T${at}/1`,
+          payer: `T${at}`,
           stage: "stuck",
         });
       }
@@ -305,12 +306,12 @@ describe("a sweep of the coin", () => {
     await comesTo(
       () => ordered("sweep").length > 0 && listSweepNotes(db.store.database, network).length > 0,
     );
-    const [sweep] = ordered("sweep") as [TransactionColumns];
+    const [sweep] = ordered("sweep") as [SweepRow];
     // 277 bytes at 1,000 sun each, and no activation: the hot wallet is there.
     expect(sweep).toMatchObject({
-      depositAddress: rich.address,
+      payer: rich.address,
       currency: "trx",
-      amountUnits: `${100_000_000 - 277_000}`,
+      units: `${100_000_000 - 277_000}`,
     });
     expect(listSweepNotes(db.store.database, network)).toMatchObject([
       { address: poor.address, reason: "below_fee" },

@@ -9,7 +9,7 @@ import { sweepOf } from "../../gateway/config/sweep-settings.ts";
 import { insertDepositAddress } from "../../gateway/store/deposit-addresses.ts";
 import { keepDetectedPayment, keepFinalPayment } from "../../gateway/store/payments.ts";
 import { mendReserved } from "../../gateway/store/reserved.ts";
-import type { TransactionColumns } from "../../gateway/store/rows.ts";
+import type { SweepRow, TopUpRow } from "../../gateway/store/rows.ts";
 import {
   listSweepable,
   listToppingUp,
@@ -31,6 +31,7 @@ import {
   gatewayDatabase,
   insertTransaction,
   pairAgent,
+  readAll,
 } from "../../lab/kit/gateway-database.ts";
 import { callLevel } from "../../lab/kit/level-reader.ts";
 import { SeededRandom, seedsOfRun } from "../../lab/kit/seeded.ts";
@@ -62,7 +63,8 @@ function address(status: 0 | 1 = 1): string {
     id,
     operation: "deposit",
     orderId: `in-${requests}`,
-    depositAddress: own,
+    address: own,
+    payTo: own,
     status,
   });
   db.store.write((database) =>
@@ -97,9 +99,9 @@ const rowOf = (at: string, currency: string): SweepableRow | undefined =>
     (row) => row.address === at && row.currency === currency,
   );
 
-const open = (): readonly TransactionColumns[] =>
-  db.store.database.all<TransactionColumns>(
-    "SELECT * FROM transactions WHERE operation IN ('sweep', 'topup') AND status = 0",
+const open = (): readonly (SweepRow | TopUpRow)[] =>
+  [...readAll(db.store, "sweep"), ...readAll(db.store, "topup")].filter(
+    ({ status }) => status === 0,
   );
 
 function order(row: SweepableRow, amountUnits: bigint, topUpUnits: bigint): void {
@@ -113,7 +115,7 @@ function order(row: SweepableRow, amountUnits: bigint, topUpUnits: bigint): void
   db.store.write((database) => orderSweep(database, wanted, ordering));
 }
 
-function ends(row: Pick<TransactionColumns, "id">, status: 1 | 2, feeUnits: bigint): void {
+function ends(row: Pick<SweepRow, "id">, status: 1 | 2, feeUnits: bigint): void {
   const how = {
     status,
     stage: "x",
@@ -180,12 +182,12 @@ describe("paid-in money", () => {
         } else {
           const [status, fee] = [seeded.pick([1, 1, 1, 2] as const), BigInt(seeded.below(1_000))];
           ends(row, status, fee);
-          const units = BigInt(row.amountUnits);
+          const units = BigInt(row.units);
           const currency = row.operation === "topup" ? "eth" : row.currency;
-          const from = row.operation === "topup" ? "hot" : row.depositAddress;
+          const from = row.operation === "topup" ? "hot" : row.payer;
           if (status === 1) wallet.add(from, currency, -units);
           if (status === 1)
-            wallet.add(row.operation === "topup" ? row.receiverAddress : "hot", currency, units);
+            wallet.add(row.operation === "topup" ? row.receiver : "hot", currency, units);
           wallet.add(from, "eth", -fee);
           wallet.fees += fee;
         }
@@ -214,9 +216,9 @@ describe("paid-in money", () => {
     db.reopen();
     expect(unsweptBalanceOf(db.store.database, to, network, "usdt")).toBe(7n);
     expect(db.store.database.get("SELECT count(*) AS n FROM payments")).toEqual({ n: 1 });
-    expect(() => db.store.database.run("UPDATE transactions SET operation = 'gift'")).toThrow(
-      /CHECK/,
-    );
+    order(rowOf(to, "usdt")!, 7n, 0n);
+    expect(() => db.store.database.run("UPDATE transfers SET operation = 'gift'")).toThrow(/CHECK/);
+    expect(() => db.store.database.run("UPDATE deposits SET origin = 'gift'")).toThrow(/CHECK/);
   });
 });
 
@@ -229,9 +231,7 @@ describe("an order", () => {
     expect(open()).toHaveLength(0);
     order(row, 30n, 0n);
     order(row, 10n, 0n);
-    expect(open().map(({ amountUnits, orderId }) => [amountUnits, orderId])).toEqual([
-      ["30", `${to}/1`],
-    ]);
+    expect(open().map(({ units, orderId }) => [units, orderId])).toEqual([["30", `${to}/1`]]);
     ends(open()[0]!, 1, 0n);
     order(rowOf(to, "usdt")!, 20n, 0n);
     expect(open().map(({ orderId }) => orderId)).toEqual([`${to}/2`]);
@@ -293,7 +293,7 @@ describe("an order", () => {
       pay(to, "usdt", 50n, to);
       order(rowOf(to, "usdt")!, 50n, 9n);
     }
-    const ofSweeps = "transactionId IN (SELECT id FROM transactions WHERE operation = 'sweep')";
+    const ofSweeps = "transactionId IN (SELECT id FROM sweeps)";
     db.store.database.run(`DELETE FROM jobs WHERE ${ofSweeps}`);
     expect(listToppingUp(db.store.database, network)).toHaveLength(2);
     const waiting = [...listToppingUp(db.store.database, network)].sort((a, b) =>
@@ -313,9 +313,7 @@ describe("an order", () => {
     );
     db.store.write((database) => resumeToppedUpSweeps(database, network, { run, nowMs: 30 }));
     db.store.write((database) => resumeToppedUpSweeps(database, network, { run, nowMs: 30 }));
-    const sweeps = db.store.database.all<TransactionColumns>(
-      "SELECT * FROM transactions WHERE operation = 'sweep' ORDER BY depositAddress",
-    );
+    const sweeps = [...readAll(db.store, "sweep")].sort((a, b) => (a.payer < b.payer ? -1 : 1));
     expect(sweeps.map(({ status, stage, code }) => [status, stage, code])).toEqual([
       [0, "queued", ""],
       [2, "failed", "POLICY_ABOVE_DAY"],
@@ -393,7 +391,7 @@ describe("a sweep's worth", () => {
       ...over,
     });
   const failed = (code: string, changedAt = 0) => ({
-    last: { status: 2, code, changedAt } as TransactionColumns,
+    last: { status: 2, code, changedAt } as SweepRow,
   });
 
   it("is judged before the chain is asked, each no beside its twin", () => {

@@ -237,21 +237,23 @@ describe("a gateway that is in trouble", () => {
         ...held,
         operation: "sweep",
         id: "6".repeat(32),
-        orderId: "s",
+        orderId: "0x5/1",
+        payer: "0x5",
+        receiver: agent.hotWalletAddress,
         stage: "stuck",
       });
       const waits = {
         ...held,
         operation: "topup",
-        mode: "",
         stage: "queued",
         currency: "eth",
-        depositAddress: agent.hotWalletAddress,
+        payer: agent.hotWalletAddress,
+        receiver: "0x5",
       } as const;
       const row = insertTransaction(store, {
         ...waits,
         id: "7".repeat(32),
-        orderId: "p",
+        orderId: "6".repeat(32),
         createdAt: gateway.clock.nowMs,
       });
       store.database.run("UPDATE agents SET caughtUp = 'this run'");

@@ -1,10 +1,11 @@
-/** Rows of the table of transactions by kind: fields, absence, rows that no code writes. */
-import { expect, it } from "vitest";
+/** Rows of deposits and transfers by kind: fields, absence, rows that no code writes. */
+import { afterEach, beforeEach, expect, it } from "vitest";
 import { recordOf } from "../../gateway/answer/record.ts";
-import type { TransactionColumns } from "../../gateway/store/rows.ts";
-import { rowOf } from "../../gateway/store/transaction-rows.ts";
+import { readTransaction } from "../../gateway/store/transactions.ts";
 import { appendJob } from "../../gateway/withdrawals/jobs.ts";
 import {
+  type AnyTransaction,
+  type GatewayDatabase,
   gatewayDatabase,
   insertTransaction,
   pairAgent,
@@ -12,33 +13,67 @@ import {
   transferRow,
 } from "../../lab/kit/gateway-database.ts";
 
-const columns: TransactionColumns = {
-  ...{ id: "1", merchant: "m1", orderId: "o", contentHash: "00", currency: "eth", tag: "7" },
-  ...{ network: "eip155:1", amount: "5", amountUnits: "500", receiverAddress: "to" },
-  ...{ depositAddress: "from", stage: "waiting", code: "", txHash: "", feeUnits: "" },
-  ...{ amountReceivedUnits: "0", finalBlock: null, createdAt: 1, changedAt: 2, expiresAt: 3 },
-  ...{ quote: "", toleranceUnits: "0", metadata: "", payToken: "", returnUrl: "", renews: "" },
-  ...{ refundOf: "", value: "" },
-  ...({ operation: "deposit", mode: "", status: 0, late: 0, callbackStatus: 3 } as const),
-};
-const withdrawal: TransactionColumns = { ...columns, operation: "withdraw", mode: "manual" };
+const network = "eip155:31337";
+const transfer = { network, amount: "5", units: "500", payer: "from", receiver: "to" } as const;
+const withdrawal = { ...transfer, operation: "withdraw", mode: "manual", tag: "7" } as const;
 
-it("each kind has its own names for what a column says", () => {
-  expect(rowOf(columns)).toMatchObject({ address: "from", payTo: "to", units: "500" });
-  expect(rowOf(withdrawal)).toMatchObject({ payer: "from", receiver: "to", mode: "manual" });
-  expect(rowOf({ ...columns, operation: "sweep", metadata: "{}" })).toMatchObject({
-    ...{ payer: "from", receiver: "to", placeText: "{}" },
-  });
-  expect(rowOf(columns)).not.toHaveProperty("payer");
-  expect(rowOf({ ...columns, operation: "topup" })).not.toHaveProperty("metadata");
+let db: GatewayDatabase;
+beforeEach(() => {
+  db = gatewayDatabase();
+});
+afterEach(() => db.remove());
+
+/** The row as the product reads it. */
+function planted(change: Partial<AnyTransaction>) {
+  const id = "1".repeat(32);
+  insertTransaction(db.store, { id, orderId: "o", ...change });
+  return readTransaction(db.store.database, id)!;
+}
+
+it("a deposit has its own fields, and none of a transfer's", () => {
+  const row = planted({ address: "from", payTo: "to", units: "500" });
+  expect(row).toMatchObject({ operation: "deposit", address: "from", payTo: "to", units: "500" });
+  for (const name of ["payer", "receiver", "feeUnits", "mode", "refundOf", "addressIndex"])
+    expect(row).not.toHaveProperty(name);
 });
 
-it("what is absent is null, and an amount that stands there is none of that", () => {
-  const nobodys = { ...columns, contentHash: "", amount: "0", amountUnits: "0" };
-  expect(rowOf(nobodys)).toMatchObject({ origin: "unattributed", contentHash: null, units: null });
-  const named = { ...columns, contentHash: "" };
-  expect(rowOf(named)).toMatchObject({ origin: "unattributed", amount: "5", units: "500" });
-  expect(rowOf({ ...withdrawal, receiverAddress: "" })).toMatchObject({ receiver: null });
+it("a withdrawal has its own fields, and none of a deposit's or a sweep's", () => {
+  const row = planted(withdrawal);
+  expect(row).toMatchObject({ payer: "from", receiver: "to", mode: "manual", orderId: "o" });
+  for (const name of ["address", "payTo", "origin", "quote", "late", "addressIndex", "nextSlot"])
+    expect(row).not.toHaveProperty(name);
+});
+
+it("a sweep and a top-up say the place of their address, and nothing that a shop sets", () => {
+  const sweep = { ...transfer, operation: "sweep", addressIndex: 3, nextSlot: "9" } as const;
+  const row = planted({ ...sweep, orderId: "from/1" });
+  const place = { payer: "from", receiver: "to", addressIndex: 3, nextSlot: "9" };
+  expect(row).toMatchObject({ ...place, orderId: "from/1" });
+  const id = "2".repeat(32);
+  const topUp = { ...transfer, operation: "topup", addressIndex: 4, currency: "usdt" } as const;
+  insertTransaction(db.store, { ...topUp, id, orderId: row.id });
+  const other = readTransaction(db.store.database, id);
+  expect(other).toMatchObject({ orderId: row.id, currency: "usdt", addressIndex: 4 });
+  expect(other).not.toHaveProperty("nextSlot");
+  for (const name of ["metadata", "renews", "refundOf", "value", "callbackStatus", "mode"])
+    for (const one of [row, other]) expect(one).not.toHaveProperty(name);
+});
+
+it("what nobody asked for has no amount, and the table takes none for it", () => {
+  const none = { origin: "unattributed", contentHash: null, amount: null, units: null };
+  const { id } = planted({ contentHash: null });
+  const name = () =>
+    db.store.database.run("UPDATE deposits SET amount = '5', units = '500' WHERE id = ?", id);
+  expect(name).toThrow(/CHECK/);
+  expect(readTransaction(db.store.database, id)).toMatchObject(none);
+});
+
+it("a receiver that nobody named is null, and a sweep has one always", () => {
+  expect(planted({ ...withdrawal, receiver: "" })).toMatchObject({ receiver: null });
+  const sweep = { ...transfer, operation: "sweep", receiver: "" } as const;
+  const plant = () =>
+    insertTransaction(db.store, { ...sweep, id: "2".repeat(32), orderId: "from/1" });
+  expect(plant).toThrow(/CHECK/);
 });
 
 it("an open record on a network that no family has any more is shown whole", () => {
@@ -46,24 +81,19 @@ it("an open record on a network that no family has any more is shown whole", () 
     config: { chains: {}, currencies: {}, publicUrl: "" },
     confirmations: () => null,
   };
-  const row = rowOf({ ...withdrawal, network: "none:1" });
+  const row = planted({ ...withdrawal, network: "none:1" });
   expect(recordOf(row, context)).toMatchObject({ fee: "", mode: "manual", depositAddress: "from" });
 });
 
-it("a withdrawal without a mode makes no job, and one with a mode does", () => {
-  const db = gatewayDatabase();
-  try {
-    const agent = readAgent(db.store, pairAgent(db.store).id);
-    const order = { ...withdrawal, network: "eip155:31337", amount: "1", tag: "" };
-    const make = (id: string, mode: "" | "manual") => {
-      const row = insertTransaction(db.store, { ...order, id, orderId: id, mode });
-      return appendJob(db.store.database, agent, transferRow(row));
-    };
-    expect(() => make("1".repeat(32), "")).toThrow("with a mode");
-    expect(db.store.database.all("SELECT * FROM jobs")).toEqual([]);
-    expect(make("2".repeat(32), "manual")).toMatchObject({ sequence: 1 });
-    expect(db.store.database.all("SELECT sequence FROM jobs")).toEqual([{ sequence: 1 }]);
-  } finally {
-    db.remove();
-  }
+it("a withdrawal without a mode is refused and makes no job, and one with a mode makes one", () => {
+  const agent = readAgent(db.store, pairAgent(db.store).id);
+  const order = { ...withdrawal, amount: "1", tag: "", id: "1".repeat(32), orderId: "o" };
+  const row = insertTransaction(db.store, order);
+  for (const mode of ["", null])
+    expect(() => db.store.database.run("UPDATE withdrawals SET mode = ?", mode)).toThrow(
+      /CHECK|NOT NULL/,
+    );
+  expect(db.store.database.all("SELECT * FROM jobs")).toEqual([]);
+  expect(appendJob(db.store.database, agent, transferRow(row))).toMatchObject({ sequence: 1 });
+  expect(db.store.database.all("SELECT sequence FROM jobs")).toEqual([{ sequence: 1 }]);
 });

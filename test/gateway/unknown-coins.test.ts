@@ -8,7 +8,7 @@ import { AgentError } from "../../base/fault.ts";
 import { FaultBook } from "../../gateway/faults/book.ts";
 import { createSignals } from "../../gateway/store/signals.ts";
 import { insertSignature } from "../../gateway/store/signatures.ts";
-import { countOpenSweeps, writePlace } from "../../gateway/store/sweeps.ts";
+import { countOpenSweeps } from "../../gateway/store/sweeps.ts";
 import { isCoinGone, listUnknownCoins } from "../../gateway/store/unknown-coins.ts";
 import { listUnreachable } from "../../gateway/store/unreachable.ts";
 import { keepExpiry } from "../../gateway/store/void-attempts.ts";
@@ -24,6 +24,7 @@ import {
   pairAgent,
   readTransaction,
   silentLog,
+  transferRow,
 } from "../../lab/kit/gateway-database.ts";
 
 const network = "bip122:000000000019d6689c085ae165831e93";
@@ -152,9 +153,7 @@ describe("a payout whose coin no node shows", () => {
   it("a sweep of that kind takes no place of others, and a payment in a block is none", async () => {
     const sweep = out(1, {
       operation: "sweep",
-      mode: "",
-      depositAddress: "bc1qx",
-      metadata: writePlace(0, ""),
+      payer: "bc1qx",
     });
     const mined = out(2);
     await passes(20);
@@ -258,7 +257,7 @@ describe("a payout whose coin no node has shown for a day", () => {
       checkRenewal(
         db.store.database,
         { ...row(id), operation: "withdraw", renews },
-        row(id).contentHash,
+        transferRow(row(id)).contentHash,
       );
     expect(again(id)).toMatchObject({ id });
     const other = out(2);
@@ -270,7 +269,7 @@ describe("a payout whose coin no node has shown for a day", () => {
         nowMs,
       ),
     );
-    const { orderId, contentHash } = row(other);
+    const { orderId, contentHash } = transferRow(row(other));
     const refused = checkRenewal(
       db.store.database,
       { ...row(other), operation: "withdraw", orderId, renews: other },

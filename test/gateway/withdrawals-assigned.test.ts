@@ -52,7 +52,7 @@ async function made(change: object = {}): Promise<string> {
 
 /** A final transaction of the order's hot wallet, as the watcher keeps it. */
 function outgoing(id: string, change: Partial<OutgoingRow> = {}): void {
-  const { depositAddress: account = "", amountUnits: units = "" } = row(id) ?? {};
+  const { payer: account = "", units = "" } = row(id) ?? {};
   const usual = {
     network,
     account,
@@ -80,7 +80,7 @@ describe("a payment that an operator assigns", () => {
     const id = await made();
     decide(id, { status: 2, stage: "refused", code: "POLICY_ABOVE_DAY" });
     outgoing(id);
-    expect(foreign(row(id)?.depositAddress ?? "")).toBe(1);
+    expect(foreign(row(id)?.payer ?? "")).toBe(1);
     expect(await assign(id)).toMatchObject({ ok: true, row: { status: 1 } });
     const completed = {
       status: 1,
@@ -91,7 +91,7 @@ describe("a payment that an operator assigns", () => {
       feeUnits: "21000",
     };
     expect(row(id)).toMatchObject(completed);
-    expect(foreign(row(id)?.depositAddress ?? "")).toBe(0);
+    expect(foreign(row(id)?.payer ?? "")).toBe(0);
     const acts = showWithdrawal(gateway.operator, id);
     expect(acts).toMatchObject({
       assigned: { txHash },
@@ -131,7 +131,7 @@ describe("a payment that an operator assigns", () => {
     const id = await made();
     outgoing(id);
     expect((await assign(id)).ok).toBe(true);
-    const { depositAddress: account = "" } = row(id) ?? {};
+    const { payer: account = "" } = row(id) ?? {};
     const signature = {
       transactionId: id,
       attempt: 1,
@@ -159,7 +159,7 @@ describe("a payment that an operator assigns", () => {
     const [open, failed] = [await made(), await made({ orderId: "order-2" })];
     const hashOf = (id: string): string => `0x${id.repeat(2)}`;
     for (const [at, id] of [open, failed].entries()) {
-      const { depositAddress: account = "" } = row(id) ?? {};
+      const { payer: account = "" } = row(id) ?? {};
       const attempt = { transactionId: id, txHash: `0x${`c${at}`.repeat(32)}`, validUntilMs: 77 };
       const signature = {
         ...attempt,
@@ -259,7 +259,7 @@ describe("a payment that an operator assigns", () => {
       ok: false,
       detail: `${txHash} was assigned to it`,
     });
-    const { depositAddress: account = "" } = row(signed) ?? {};
+    const { payer: account = "" } = row(signed) ?? {};
     const signature = {
       transactionId: signed,
       attempt: 1,

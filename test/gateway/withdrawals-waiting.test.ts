@@ -150,8 +150,8 @@ describe("a withdrawal where only expiry excludes a second payment", () => {
       ) as string;
       expect(row(made.body.transactionId)).toMatchObject({
         network,
-        depositAddress: hotWallet,
-        receiverAddress: receiver,
+        payer: hotWallet,
+        receiver,
       });
       expect((await auto({ ...out, currency })).body.transactionId).toBe(made.body.transactionId);
     },
@@ -194,7 +194,7 @@ describe("a withdrawal where only expiry excludes a second payment", () => {
   ])("a withdrawal with %s is refused, and nothing is made", async (_, change, code) => {
     const answer = await auto({ ...out, ...change });
     expect([answer.status, answer.body.code]).toEqual([400, code]);
-    expect(db().all("SELECT id FROM transactions")).toEqual([]);
+    expect(db().all("SELECT id FROM transfers UNION ALL SELECT id FROM deposits")).toEqual([]);
     expect((await auto(out)).status).toBe(200);
   });
 

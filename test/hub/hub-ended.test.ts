@@ -27,7 +27,7 @@ const network = "eip155:31337";
 
 /** The watcher's act at finality. */
 function end(id: string, status: 1 | 2 = 1): void {
-  db.store.database.run("UPDATE transactions SET status = ? WHERE id = ?", status, id);
+  db.store.database.run("UPDATE transfers SET status = ? WHERE id = ?", status, id);
   signals.emit("changed", { transactionId: id });
 }
 
@@ -126,7 +126,7 @@ describe("an end on chain", () => {
         `${i}`,
         id,
       );
-      database.run("UPDATE transactions SET status = 1 WHERE id = ?", id);
+      database.run("UPDATE transfers SET status = 1 WHERE id = ?", id);
     }
     const agent = connect();
     await agent.hello({

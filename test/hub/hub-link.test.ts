@@ -208,7 +208,7 @@ describe("a question", () => {
     const first = askWithdrawal(db.store, keys.id, 2, {
       network,
       currency: "trx",
-      depositAddress: account,
+      payer: account,
     });
     const agent = await handshake();
     agent.state(statementOf(keys.id, 0, [decision(first, "held")], { handshake: agent.nonce }));
@@ -217,7 +217,7 @@ describe("a question", () => {
     const id = askWithdrawal(db.store, keys.id, 1, {
       network,
       currency: "trx",
-      depositAddress: account,
+      payer: account,
     });
     const asks = async (): Promise<void> => {
       clock.nowMs += 1_000;
@@ -334,7 +334,7 @@ describe("jobs", () => {
   });
 
   it("that an agent could not read are never chained", () => {
-    for (const change of [{ amount: "1.0" }, { orderId: "with space" }, { receiverAddress: "" }]) {
+    for (const change of [{ amount: "1.0" }, { orderId: "with space" }, { receiver: "" }]) {
       expect(() => askWithdrawal(db.store, keys.id, 1, change), JSON.stringify(change)).toThrow(
         Bug,
       );

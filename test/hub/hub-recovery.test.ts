@@ -258,7 +258,7 @@ describe("a recovery offer", () => {
       ]),
     );
     await agent.next("ack");
-    db.store.database.run("UPDATE transactions SET status = 1 WHERE id = ?", id);
+    db.store.database.run("UPDATE transfers SET status = 1 WHERE id = ?", id);
     begin();
     const { part } = await offered();
     expect(part).toMatchObject({
@@ -550,8 +550,8 @@ describe("a job that was lost", () => {
     ]);
     await agent.next("ack");
     const row = {
-      amountUnits: "500000000000000000",
-      receiverAddress: receiver,
+      units: "500000000000000000",
+      receiver,
       stage: "signed",
       status: 0,
       createdAt: 3_000,
@@ -576,7 +576,7 @@ describe("a job that was lost", () => {
       currency: "eth",
       network: "eip155:31337",
       amount: "0.5",
-      receiverAddress: receiver,
+      receiver,
     };
     const place = {
       id: transactionId,
@@ -619,7 +619,9 @@ describe("a job that was lost", () => {
   ])("does not come back %s", async (_, entry) => {
     const agent = await stating([entry]);
     expect((await agent.closed).code).toBe(4004);
-    expect(db.store.database.all("SELECT * FROM transactions")).toEqual([]);
+    expect(
+      db.store.database.all("SELECT id FROM transfers UNION ALL SELECT id FROM deposits"),
+    ).toEqual([]);
     expect(readAgent(db.store, keys.id).jobSequence).toBe(0);
   });
 
@@ -637,7 +639,7 @@ describe("a withdrawal that is asked for", () => {
       orderId: "w-7",
       operation: "withdraw",
       mode: "auto",
-      receiverAddress: receiver,
+      receiver,
     });
     db.store.write((database) =>
       makeJob(database, readAgent(db.store, keys.id), transferRow(row), "first run"),
@@ -657,7 +659,7 @@ describe("a withdrawal that is asked for", () => {
       orderId: "w-8",
       operation: "withdraw",
       mode: "auto",
-      receiverAddress: receiver,
+      receiver,
     });
     db.store.write((database) =>
       makeJob(database, readAgent(db.store, keys.id), transferRow(next), "first run"),

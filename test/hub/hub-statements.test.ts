@@ -4,8 +4,9 @@
  */
 import { describe, expect, it } from "vitest";
 import { type EntryContext, effectOf } from "../../gateway/hub/effect.ts";
-import type { SignatureRow, TransactionColumns } from "../../gateway/store/rows.ts";
+import type { SignatureRow } from "../../gateway/store/rows.ts";
 import {
+  type AnyTransaction,
   accountsText,
   askWithdrawal,
   insertTransaction,
@@ -261,7 +262,7 @@ describe("statements", () => {
     const agent = await handshake();
     agent.state(statementOf(keys.id, 0, [decision(id, "approved"), signed(id, "7")]));
     await agent.next("ack");
-    db.store.database.run("UPDATE transactions SET status = 1, stage = 'completed'");
+    db.store.database.run("UPDATE transfers SET status = 1, stage = 'completed'");
     const bump = (attempt: number): EntryBody =>
       signed(id, "7", { attempt, txHash: `0x${`${attempt}`.padStart(64, "0")}` });
     agent.state(statementOf(keys.id, 2, [bump(2), bump(20)]));
@@ -368,7 +369,7 @@ describe("statements", () => {
 });
 
 describe("effect of an entry", () => {
-  const row = (change: Partial<TransactionColumns> = {}) =>
+  const row = (change: Partial<AnyTransaction> = {}) =>
     requestedRecord(
       insertTransaction(db.store, {
         id: "5".repeat(32),
@@ -404,7 +405,7 @@ describe("effect of an entry", () => {
   });
 
   it("is a contradiction when decided for another address, unsigned without one, or asked of another agent", () => {
-    const other = row({ receiverAddress: keys.hotWalletAddress });
+    const other = row({ receiver: keys.hotWalletAddress });
     expect(effectOf(entry(decision(other.id, "approved")), around({ row: other })).kind).toBe(
       "contradiction",
     );
@@ -424,7 +425,7 @@ describe("effect of an entry", () => {
   });
 
   it("never moves a stage back and never believes an agent that a payment is final", () => {
-    const confirming = row({ stage: "confirming", receiverAddress: receiver });
+    const confirming = row({ stage: "confirming", receiver });
     const known = { attempt: 1, slot: "1", txHash: "0x" } as SignatureRow;
     const beside = around({
       row: confirming,

@@ -3,7 +3,6 @@
  * the moment at which an agent's `expired` ends a signed sweep.
  */
 import { describe, expect, it } from "vitest";
-import { writePlace } from "../../gateway/store/sweeps.ts";
 import { takeExpiry } from "../../gateway/store/void-attempts.ts";
 import { updateWithdrawal } from "../../gateway/store/withdrawals.ts";
 import { askWithdrawal, readAgent, readTransaction } from "../../lab/kit/gateway-database.ts";
@@ -17,11 +16,10 @@ const deposit = "0x90F79bf6EB2c4f870365E785982E1f101E93b906";
 const ask = (): string => {
   const place = {
     operation: "sweep",
-    mode: "",
-    receiverAddress: keys.hotWalletAddress,
-    depositAddress: deposit,
+    receiver: keys.hotWalletAddress,
+    payer: deposit,
   } as const;
-  return askWithdrawal(db.store, keys.id, 1, { ...place, metadata: writePlace(0, "7") });
+  return askWithdrawal(db.store, keys.id, 1, { ...place, addressIndex: 0, nextSlot: "7" });
 };
 const word = (id: string, decision: "approved" | "expired", code = ""): EntryBody => ({
   ...{ kind: "decision", transactionId: id, decision, code, address: keys.hotWalletAddress },

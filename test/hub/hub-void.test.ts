@@ -83,9 +83,9 @@ function ask(number: number): string {
     network,
     currency: "trx",
     amount: "5",
-    amountUnits: "5000000",
-    receiverAddress: receiver,
-    depositAddress: hotWallet,
+    units: "5000000",
+    receiver,
+    payer: hotWallet,
   };
   return askWithdrawal(db.store, keys.id, number, place);
 }
@@ -252,7 +252,7 @@ describe("a void attempt that the gateway tells", () => {
     const agent = await handshake();
     expect(await agent.next("ack")).toMatchObject({ void: [hashOf(ids[0]!)] });
     expect(await agent.next("ack")).toMatchObject({ void: [hashOf(ids[0]!)] });
-    db.store.database.run("UPDATE transactions SET status = 2 WHERE id = ?", ids[0]!);
+    db.store.database.run("UPDATE transfers SET status = 2 WHERE id = ?", ids[0]!);
     const heartbeats = async (count: number): Promise<void> => {
       for (let came = 0; came < count; came += 1) await agent.next("heartbeat");
     };
@@ -267,7 +267,7 @@ describe("a void attempt that the gateway tells", () => {
     const { ids } = await paying(2);
     for (const id of ids) dies(id);
     db.store.database.run(
-      "UPDATE transactions SET status = 2, stage = 'expired', code = 'JOB_EXPIRED'",
+      "UPDATE transfers SET status = 2, stage = 'expired', code = 'JOB_EXPIRED'",
     );
     const agent = connect();
     await agent.hello({ open: [{ network, account: hotWallet, first: "2", last: "3" }] });
@@ -454,7 +454,7 @@ describe("a signed withdrawal that is over", () => {
     dies(ids[0]!);
     await agent.next("ack");
     db.store.database.run(
-      "UPDATE transactions SET status = 1, stage = 'completed' WHERE id = ?",
+      "UPDATE transfers SET status = 1, stage = 'completed' WHERE id = ?",
       ids[0]!,
     );
     states(agent, 2, [word(ids[0]!, "expired", "JOB_EXPIRED")]);

@@ -87,7 +87,7 @@ describe("a payout's statements", () => {
     });
     const counted = (start: string) => asked.filter((sql) => sql.startsWith(start)).length;
     expect(counted("SELECT t.id, t.operation")).toBe(1);
-    expect(counted("UPDATE transactions")).toBe(ids.length);
+    expect(counted("UPDATE transfers") + counted("UPDATE withdrawals")).toBe(ids.length);
     expect(counted("UPDATE jobs")).toBe(ids.length);
     expect(asked.filter((sql) => sql.includes("assignedPayments"))).toHaveLength(1);
     for (const id of ids)
@@ -120,7 +120,7 @@ describe("a payout's statements", () => {
     const entries = ids.flatMap((id, at) => [decision(id, "approved"), signed(id, `${at}`)]);
     agent.state(statementOf(keys.id, 0, entries));
     await agent.next("ack");
-    db.store.database.run("UPDATE transactions SET status = 1");
+    db.store.database.run("UPDATE transfers SET status = 1");
     const asked = await askedBy(async () => {
       for (const transactionId of ids) signals.emit("changed", { transactionId });
       expect([...((await agent.next("ack")).ended ?? [])].sort()).toEqual(ids);

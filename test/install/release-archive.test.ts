@@ -227,6 +227,7 @@ describe("the archive", () => {
       "dist/gateway/store/migrations/0017-moved-payments.sql",
       "dist/gateway/store/migrations/0018-agents-version.sql",
       "dist/gateway/store/migrations/0019-narrow-looks.sql",
+      "dist/gateway/store/migrations/0020-tables-by-kind.sql",
       "dist/licences.txt",
       "gateway/gateway.js",
       "gateway/package-lock.json",

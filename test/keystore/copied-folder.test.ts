@@ -49,8 +49,8 @@ function askFor(kit: Kit, number: number, address: string): string {
   const asked = {
     id: view.transactionId,
     orderId: `order-${number}`,
-    receiverAddress: address,
-    depositAddress: hotWallet,
+    receiver: address,
+    payer: hotWallet,
   };
   insertTransaction(db.store, { ...asked, operation: "withdraw", mode: "auto", stage: "queued" });
   const sql =

@@ -100,11 +100,7 @@ const own: readonly string[] = [
     "gateway/store/callback-outbox.ts",
     "gateway/store/credits.ts",
   ],
-  ...[
-    "gateway/store/parsed-text.ts",
-    "gateway/store/restored-database.ts",
-    "gateway/store/sweeps.ts",
-  ],
+  ...["gateway/store/parsed-text.ts", "gateway/store/restored-database.ts"],
 ];
 
 const reads = /\b(?:JSON\.parse|parseJson|parseForeign|parseExact)\(/;

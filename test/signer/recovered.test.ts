@@ -7,7 +7,6 @@ import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { depositsOf } from "../../agent/signer/policy/own-accounts.ts";
 import { families } from "../../chains/families.ts";
 import { beginRecovery } from "../../gateway/recovery/recovery.ts";
-import { writePlace } from "../../gateway/store/sweeps.ts";
 import { contentHashOfJob } from "../../gateway/withdrawals/withdrawals.ts";
 import {
   type AnyAnswer,
@@ -125,10 +124,9 @@ describe("an agent that was rolled back", () => {
         tag: "",
       } as const;
       const row = {
-        mode: "",
-        receiverAddress: hotWallet,
-        depositAddress: address,
-        metadata: writePlace(3),
+        receiver: hotWallet,
+        payer: address,
+        addressIndex: 3,
       } as const;
       both.order(orderId, { id, operation: "sweep", contentHash: contentHashOfJob(job), ...row });
       return id;
@@ -183,8 +181,8 @@ describe("an agent that was rolled back", () => {
 
   it("keeps an operator's yes to a payment that is the same in both, and asks one where there is none", () => {
     const { kit } = both;
-    const id = both.order("above", { amount: "600", amountUnits: "600000000" });
-    const lost = both.order("conflicted", { amount: "700", amountUnits: "700000000" });
+    const id = both.order("above", { amount: "600", units: "600000000" });
+    const lost = both.order("conflicted", { amount: "700", units: "700000000" });
     for (const one of [id, lost].filter((each) => kit.show(each).state === "held")) {
       kit.operate("approve", {
         transactionId: one,
@@ -208,7 +206,7 @@ describe("an agent that was rolled back", () => {
     const { kit } = both;
     const copy = backup(kit);
     const lost = both.pay("conflicted");
-    both.store.database.run("UPDATE transactions SET receiverAddress = ? WHERE id = ?", shop, lost);
+    both.store.database.run("UPDATE transfers SET receiver = ? WHERE id = ?", shop, lost);
     restore(kit, copy);
     both.connect();
     both.sayYes();

@@ -45,10 +45,10 @@ describe("a gateway that was rolled back", () => {
     both.acknowledge();
     expect(chainOf()).toEqual(before);
     expect(signaturesOf(paid)).toEqual(signed);
-    const { amountUnits, receiverAddress, contentHash } = row!;
+    const { units, receiver, contentHash } = row!;
     expect(both.row(paid)).toMatchObject({
-      amountUnits,
-      receiverAddress,
+      units,
+      receiver,
       contentHash,
       stage: "signed",
     });
@@ -111,9 +111,9 @@ describe("a gateway that was rolled back", () => {
     both.keepDatabase("old");
     const id = both.pay("again");
     both.putDatabaseBack("old");
-    both.order("again", { amount: "9", amountUnits: "9000000", contentHash: "other" });
+    both.order("again", { amount: "9", units: "9000000", contentHash: "other" });
     both.meet();
-    expect(both.row(id)).toMatchObject({ amount: "1.5", amountUnits: "1500000" });
+    expect(both.row(id)).toMatchObject({ amount: "1.5", units: "1500000" });
     expect(
       both.store.database.all("SELECT 1 FROM audit WHERE act = 'alarm HUB_ORDER_REPLACED'"),
     ).toHaveLength(1);
@@ -189,7 +189,7 @@ describe("a refund that a restored database lost", () => {
   function begin(): void {
     insertTransaction(both.store, {
       ...{ id: deposit, orderId: "in-1", merchant, currency: "usdt", status: 1 },
-      ...{ amount: "2", amountUnits: "2000000", amountReceivedUnits: "2000000" },
+      ...{ amount: "2", units: "2000000", receivedUnits: "2000000" },
     });
     both.keepDatabase("old");
   }
@@ -264,7 +264,7 @@ describe("a refund that a restored database lost", () => {
     begin();
     both.pay("refund", refund);
     both.putDatabaseBack("old");
-    const rest = { ...refund, amount: "0.5", amountUnits: "500000" };
+    const rest = { ...refund, amount: "0.5", units: "500000" };
     const [fits, twice, plain] = [
       both.order("rest", rest),
       both.order("again", refund),

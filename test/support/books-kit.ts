@@ -9,9 +9,9 @@ import { goodResult, type Result } from "../../base/result.ts";
 import { closeBooks } from "../../gateway/books/closing.ts";
 import type { BookNodes, ClosingOptions } from "../../gateway/books/compare.ts";
 import { amountWords, type ClosingResult } from "../../gateway/books/keeping.ts";
-import type { TransactionColumns } from "../../gateway/store/rows.ts";
 import {
   type AgentKeys,
+  type AnyTransaction,
   askWithdrawal,
   type GatewayDatabase,
   gatewayDatabase,
@@ -133,7 +133,7 @@ function nextId(): string {
 
 /** A deposit address, with the request it was given out for. */
 export function issue(
-  change: Partial<TransactionColumns> = {},
+  change: Partial<AnyTransaction> = {},
   isOurs = true,
 ): { readonly id: string; readonly address: string } {
   const id = nextId();
@@ -180,10 +180,10 @@ export function pay(
 }
 
 type Ended = Pick<
-  TransactionColumns,
-  "operation" | "currency" | "depositAddress" | "receiverAddress" | "amountUnits" | "feeUnits"
+  AnyTransaction,
+  "operation" | "currency" | "payer" | "receiver" | "units" | "feeUnits"
 > &
-  Partial<TransactionColumns>;
+  Partial<AnyTransaction>;
 
 /** A withdrawal, sweep or top-up that ended on the chain, as the database holds it. */
 export function keepEnded(row: Ended): string {
@@ -214,12 +214,12 @@ export function sweep(
   chain.move(address, currency, -units);
   chain.move(address, "eth", -fee);
   chain.move(agent.hotWalletAddress, currency, units);
-  const ends = { depositAddress: address, receiverAddress: agent.hotWalletAddress };
+  const ends = { payer: address, receiver: agent.hotWalletAddress };
   return keepEnded({
     operation: "sweep",
     currency,
     ...ends,
-    amountUnits: `${units}`,
+    units: `${units}`,
     feeUnits: `${fee}`,
   });
 }
@@ -233,12 +233,12 @@ export function topUp(
 ): string {
   chain.move(agent.hotWalletAddress, "eth", -units - fee);
   chain.move(address, "eth", units);
-  const ends = { depositAddress: agent.hotWalletAddress, receiverAddress: address };
+  const ends = { payer: agent.hotWalletAddress, receiver: address };
   return keepEnded({
     operation: "topup",
     currency,
     ...ends,
-    amountUnits: `${units}`,
+    units: `${units}`,
     feeUnits: `${fee}`,
   });
 }
@@ -250,17 +250,17 @@ export function payout(
   currency: string,
   units: bigint,
   fee: bigint,
-  change: Partial<TransactionColumns> = {},
+  change: Partial<AnyTransaction> = {},
 ): string {
   chain.move(agent.hotWalletAddress, currency, -units);
   chain.move(agent.hotWalletAddress, "eth", -fee);
-  const ends = { depositAddress: agent.hotWalletAddress, receiverAddress: customer };
+  const ends = { payer: agent.hotWalletAddress, receiver: customer };
   return keepEnded({
     operation: "withdraw",
     mode: "auto",
     currency,
     ...ends,
-    amountUnits: `${units}`,
+    units: `${units}`,
     feeUnits: `${fee}`,
     ...change,
   });
@@ -288,13 +288,13 @@ export function outgoingForeign(currency: string, units: bigint, fee: bigint): s
 }
 
 /** A withdrawal that is signed and has not ended. */
-export function signed(number: number, change: Partial<TransactionColumns> = {}): string {
+export function signed(number: number, change: Partial<AnyTransaction> = {}): string {
   const id = askWithdrawal(db.store, agent.id, 1_000 + number, {
     network,
     stage: "broadcast",
     ...change,
   });
-  const { depositAddress: account = agent.hotWalletAddress } = change;
+  const { payer: account = agent.hotWalletAddress } = change;
   db.store.database.run(
     "INSERT INTO signatures VALUES (?, 1, ?, ?, ?, ?, ?, '21000', ?, 0, '', NULL, 0)",
     ...[id, agent.id, network, account, `${number}`, `signed ${id}`, number],

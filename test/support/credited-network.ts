@@ -19,11 +19,11 @@ import type {
 import { addressBytes, addressOfBytes } from "../../chains/tron/address.ts";
 import * as tronAnswers from "../../chains/tron/answers.ts";
 import { closeBooks } from "../../gateway/books/closing.ts";
-import type { TransactionColumns } from "../../gateway/store/rows.ts";
 import type { Tip, WatchedChain } from "../../gateway/watcher/chain.ts";
 import { newDepositMemory } from "../../gateway/watcher/deposit-memory.ts";
 import {
   type AgentKeys,
+  type AnyTransaction,
   type GatewayDatabase,
   gatewayDatabase,
   giveAddress,
@@ -86,7 +86,7 @@ export class TestNetwork {
   }
 
   /** A request at an address that nobody was given before. */
-  give(change: Partial<TransactionColumns> = {}, isOurs = true): Given {
+  give(change: Partial<AnyTransaction> = {}, isOurs = true): Given {
     const id = this.#nextId();
     const address = this.#isTron ? tronAddress : `0x${id.padStart(40, "d")}`;
     const given = { id, address, place: this.#made, agent: isOurs ? this.agent.id : null };
@@ -101,7 +101,7 @@ export class TestNetwork {
   }
 
   /** A row of any other kind; returns its id. */
-  row(change: Partial<TransactionColumns>): string {
+  row(change: Partial<AnyTransaction>): string {
     const id = this.#nextId();
     insertTransaction(this.db.store, { id, orderId: id, network: this.network, ...change });
     return id;
@@ -120,8 +120,9 @@ export class TestNetwork {
     );
   }
 
+  /** Changes columns of a withdrawal, sweep or top-up. */
   change(id: string, sql: string): void {
-    this.db.store.database.run(`UPDATE transactions SET ${sql} WHERE id = ?`, id);
+    this.db.store.database.run(`UPDATE transfers SET ${sql} WHERE id = ?`, id);
   }
 
   mine(...moves: readonly Move[]): number {

@@ -14,8 +14,10 @@ interface Grown {
 
 const numbers =
   "WITH RECURSIVE numbers (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM numbers WHERE n < ?)";
-const columns = `id, merchant, operation, mode, orderId, contentHash, currency, network, amount, amountUnits, receiverAddress,
-  depositAddress, status, stage, txHash, feeUnits, finalBlock, createdAt, changedAt, expiresAt`;
+const depositColumns = `id, merchant, origin, orderId, contentHash, currency, network, amount, units, toleranceUnits, address,
+  payTo, status, stage, finalBlock, createdAt, changedAt, expiresAt`;
+const transferColumns = `id, operation, merchant, contentHash, currency, network, amount, units, receiver, payer, status, stage,
+  txHash, feeUnits, finalBlock, createdAt, changedAt, expiresAt`;
 
 /**
  * Addresses of requests of the last days: nine of ten expired, one of ten was paid less than a
@@ -30,9 +32,9 @@ export function fillAddresses(
   const merchant = "'n' || (1 + n % ?)";
   store.write((database) => {
     database.run(
-      `${numbers} INSERT INTO transactions (${columns})
-       SELECT ${id}, ${merchant}, 'deposit', '', 'request-' || n, '00', 'eth', ?, '1', '1000', ${address}, ${address},
-         2 - (n % 10 = 0), 'expired', '', '', 5, ? - n * 1000, ? - n * 1000, ? - n * 1000 FROM numbers`,
+      `${numbers} INSERT INTO deposits (${depositColumns})
+       SELECT ${id}, ${merchant}, 'ordered', 'request-' || n, '00', 'eth', ?, '1', '1000', '0', ${address}, ${address},
+         2 - (n % 10 = 0), 'expired', 5, ? - n * 1000, ? - n * 1000, ? - n * 1000 FROM numbers`,
       ...[count, agents, network, atMs - dayMs, atMs - dayMs, atMs - dayMs / 2],
     );
     database.run(
@@ -52,7 +54,7 @@ export function fillAddresses(
     );
     database.run(
       `INSERT INTO unsweptBalances (address, network, currency, merchant, units)
-       SELECT p.address, p.network, p.currency, t.merchant, p.units FROM payments p JOIN transactions t ON t.id = p.transactionId`,
+       SELECT p.address, p.network, p.currency, d.merchant, p.units FROM payments p JOIN deposits d ON d.id = p.transactionId`,
     );
     database.run("DELETE FROM callbackChanges");
   });
@@ -67,13 +69,18 @@ export function fillRecords(
   const hash = "printf('0x%064x', 1000000000 + n)";
   const hot = `'${hotOf(0).slice(0, 34)}' || printf('%08x', 1 + n % ?)`;
   const agent = "'agent ' || (1 + n % ?)";
+  const merchant = "'n' || (1 + n % ?)";
   const tenth = "FROM numbers WHERE n % 10 = 0";
   store.write((database) => {
     database.run(
-      `${numbers} INSERT INTO transactions (${columns})
-       SELECT ${id}, 'n' || (1 + n % ?), 'withdraw', 'auto', 'order-' || n, '00', 'eth', ?, '1', '1000', '${hotOf(0)}', ${hot},
+      `${numbers} INSERT INTO transfers (${transferColumns})
+       SELECT ${id}, 'withdraw', ${merchant}, '00', 'eth', ?, '1', '1000', '${hotOf(0)}', ${hot},
          1 + (n % 300 = 0), 'completed', ${hash}, '1', 5, 1700000000000 + n * 10, 1700000000000 + n * 10, 1800000000000 FROM numbers`,
       ...[count, agents, network, agents],
+    );
+    database.run(
+      `${numbers} INSERT INTO withdrawals (id, merchant, orderId, mode) SELECT ${id}, ${merchant}, 'order-' || n, 'auto' FROM numbers`,
+      ...[count, agents],
     );
     database.run(
       `${numbers} INSERT INTO jobs (agent, sequence, hash, text, transactionId, answeredAt) SELECT ${agent}, n, '', '{}', ${id}, 1 ${tenth}`,

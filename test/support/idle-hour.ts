@@ -99,7 +99,7 @@ export class IdlePrograms {
             currency: currencies[0]?.id ?? "",
             status: 1,
             stage: "completed",
-            amountUnits: "100000",
+            units: "100000",
           },
         },
       );

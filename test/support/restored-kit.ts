@@ -21,9 +21,10 @@ import {
 } from "../../gateway/store/address-marks.ts";
 import { copyStore } from "../../gateway/store/copy.ts";
 import { addReceivingKey } from "../../gateway/store/receiving-keys.ts";
-import type { PaymentRow, TransactionColumns } from "../../gateway/store/rows.ts";
+import type { DepositRow, PaymentRow, TransactionRow } from "../../gateway/store/rows.ts";
 import { createSignals } from "../../gateway/store/signals.ts";
 import { createStore, openStore, type Store } from "../../gateway/store/store.ts";
+import { rowOf, selectDeposits } from "../../gateway/store/transaction-rows.ts";
 import { startWatcher, type Watcher } from "../../gateway/watcher/watcher.ts";
 import { createWaiters } from "../../gateway/withdrawals/waiters.ts";
 import { type ChainNode, FakeChain, hashOf, serveChain } from "../../lab/kit/fake-chain.ts";
@@ -230,10 +231,10 @@ export class RestoredKit {
     await until(() => this.service.readAt(network) === since);
   }
 
-  rows(): readonly TransactionColumns[] {
-    return this.store.database.all(
-      "SELECT * FROM transactions WHERE operation = 'deposit' ORDER BY orderId",
-    );
+  /** The deposits, in the order of their orders' ids. */
+  rows(): readonly DepositRow[] {
+    const sql = `${selectDeposits} ORDER BY d.orderId`;
+    return this.store.database.all<TransactionRow>(sql).map(rowOf) as readonly DepositRow[];
   }
 
   payments(): readonly PaymentRow[] {

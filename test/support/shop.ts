@@ -4,8 +4,9 @@
  */
 import { afterEach, beforeEach, expect } from "vitest";
 import { unpairAgent } from "../../gateway/operator/accounts.ts";
-import type { AgentRow, JobRow, TransactionColumns } from "../../gateway/store/rows.ts";
+import type { AgentRow, JobRow } from "../../gateway/store/rows.ts";
 import { updateWithdrawal } from "../../gateway/store/withdrawals.ts";
+import { type AnyTransaction, readTransaction } from "../../lab/kit/gateway-database.ts";
 import {
   type GatewayAnswer,
   receiver,
@@ -50,8 +51,8 @@ export async function ready(): Promise<void> {
 }
 
 export const db = () => gateway.service.store.database;
-export const row = (id: string) =>
-  db().get<TransactionColumns>("SELECT * FROM transactions WHERE id = ?", id);
+export const row = (id: string): AnyTransaction | undefined =>
+  readTransaction(gateway.service.store, id);
 export const agentRow = () =>
   db().get<AgentRow>("SELECT * FROM agents WHERE unpairedAt IS NULL") as AgentRow;
 export const countOf = (table: string) =>

@@ -15,12 +15,13 @@ import { applyStatements } from "../../gateway/hub/statements.ts";
 import { keepCaughtUp } from "../../gateway/recovery/catch-up.ts";
 import { endedIds, recoveryOffer } from "../../gateway/recovery/offer.ts";
 import { beginRecovery, recoveryOf } from "../../gateway/recovery/recovery.ts";
-import type { AgentRow, TransactionColumns } from "../../gateway/store/rows.ts";
+import type { AgentRow } from "../../gateway/store/rows.ts";
 import { openStore, type Store } from "../../gateway/store/store.ts";
 import { makeJob, numberJobs } from "../../gateway/withdrawals/jobs.ts";
 import { contentHashOf } from "../../gateway/withdrawals/withdrawals.ts";
 import { freshStore } from "../../lab/kit/fresh-store.ts";
 import {
+  type AnyTransaction,
   accountsText,
   insertTransaction,
   readAgent,
@@ -114,7 +115,7 @@ export class SignerAndGateway {
     return readAgent(this.store, agentId);
   }
 
-  row(transactionId: string): TransactionColumns | undefined {
+  row(transactionId: string): AnyTransaction | undefined {
     return readTransaction(this.store, transactionId);
   }
 
@@ -137,7 +138,7 @@ export class SignerAndGateway {
   }
 
   /** The shop asks, once or again, and the job reaches the signer. */
-  order(orderId: string, change: Partial<TransactionColumns> = {}): string {
+  order(orderId: string, change: Partial<AnyTransaction> = {}): string {
     const id = transactionIdOf({ merchant, operation: "withdraw", orderId });
     const place = {
       id,
@@ -150,9 +151,9 @@ export class SignerAndGateway {
     const content = {
       currency: "usdt",
       amount: "1.5",
-      amountUnits: "1500000",
-      receiverAddress: shop,
-      depositAddress: hotWallet,
+      units: "1500000",
+      receiver: shop,
+      payer: hotWallet,
     };
     const times = {
       createdAt: this.kit.now,
@@ -194,7 +195,7 @@ export class SignerAndGateway {
   }
 
   /** From an order to released bytes. */
-  pay(orderId: string, change: Partial<TransactionColumns> = {}): string {
+  pay(orderId: string, change: Partial<AnyTransaction> = {}): string {
     const id = this.order(orderId, change);
     this.kit.ask("sign", { transactionId: id, txParams });
     this.acknowledge();
@@ -207,7 +208,7 @@ export class SignerAndGateway {
     const seen = { stage: "final", outcome: "paid", txHash: attempt?.txHash ?? "", block: 9 };
     this.kit.ask("observed", { transactionId: id, ...seen });
     this.store.database.run(
-      "UPDATE transactions SET status = 1, stage = 'completed' WHERE id = ?",
+      "UPDATE transfers SET status = 1, stage = 'completed' WHERE id = ?",
       id,
     );
     this.acknowledge();

@@ -7,11 +7,12 @@ import { afterEach, beforeEach } from "vitest";
 import { marginMs } from "../../chains/tron/expiry-exclusion.ts";
 import { tron } from "../../chains/tron/family.ts";
 import type { GatewayConfig, GatewayCurrency } from "../../gateway/config/config.ts";
-import type { SignatureRow, TransactionColumns } from "../../gateway/store/rows.ts";
+import type { SignatureRow } from "../../gateway/store/rows.ts";
 import { createSignals } from "../../gateway/store/signals.ts";
 import { startWatcher, type Watcher, type WatcherOptions } from "../../gateway/watcher/watcher.ts";
 import {
   type AgentKeys,
+  type AnyTransaction,
   askWithdrawal,
   depositXpub,
   type GatewayDatabase,
@@ -153,10 +154,10 @@ interface Attempt {
 }
 
 /** A withdrawal of five coins or tokens, with its job and its slot; `number` makes its id. */
-export function withdrawal(number: number, change: Partial<TransactionColumns> = {}): string {
+export function withdrawal(number: number, change: Partial<AnyTransaction> = {}): string {
   const id = askWithdrawal(db.store, keys.id, number, {
-    ...{ network, currency: "trx", amount: "5", amountUnits: "5000000", receiverAddress: receiver },
-    ...{ depositAddress: sender.address, stage: "signed" },
+    ...{ network, currency: "trx", amount: "5", units: "5000000", receiver },
+    ...{ payer: sender.address, stage: "signed" },
     ...change,
   });
   return id;
@@ -172,11 +173,11 @@ export function sign(
   const row = readTransaction(db.store, id);
   const { from = sender, ...more } = sending;
   const expirationMs = more.expirationMs ?? chain.blocks[chain.solid]!.timestampMs + lifetimeMs;
-  const units = BigInt(row.amountUnits);
+  const units = BigInt(row.units);
   const isToken = row.currency === "usdt" && row.operation !== "topup";
   const signed = isToken
-    ? testNetwork.token(from, usdt, row.receiverAddress, units, { ...more, expirationMs })
-    : testNetwork.coins(from, row.receiverAddress, Number(units), { ...more, expirationMs });
+    ? testNetwork.token(from, usdt, row.receiver ?? "", units, { ...more, expirationMs })
+    : testNetwork.coins(from, row.receiver ?? "", Number(units), { ...more, expirationMs });
   addAttempt(id, attempt, {
     txHash: signed.txID,
     validUntilMs: expirationMs,
@@ -202,7 +203,7 @@ export function addAttempt(
   database.run("INSERT OR IGNORE INTO slots VALUES (?, ?, ?, ?)", network, account, slot, id);
 }
 
-export const row = (id: string): TransactionColumns => readTransaction(db.store, id);
+export const row = (id: string): AnyTransaction => readTransaction(db.store, id);
 export const signature = (txHash: string): SignatureRow =>
   db.store.database.get<SignatureRow>("SELECT * FROM signatures WHERE txHash = ?", txHash)!;
 export const isVoid = (txHash: string): boolean => signature(txHash).voidAt !== null;
@@ -265,7 +266,7 @@ export function depositAddress(name: string): Inhabitant {
     currency: "usdt",
     network,
     amount: "1",
-    amountUnits: "1000000",
+    units: "1000000",
     orderId: `in-${requests}`,
   };
   giveAddress(

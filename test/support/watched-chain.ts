@@ -5,7 +5,7 @@
 import { afterEach, beforeEach } from "vitest";
 import { depositAddressOf } from "../../chains/evm/address.ts";
 import type { GatewayChain, GatewayConfig, GatewayCurrency } from "../../gateway/config/config.ts";
-import type { PaymentRow, TransactionColumns } from "../../gateway/store/rows.ts";
+import type { PaymentRow } from "../../gateway/store/rows.ts";
 import { createSignals } from "../../gateway/store/signals.ts";
 import { startWatcher, type Watcher } from "../../gateway/watcher/watcher.ts";
 import {
@@ -18,6 +18,7 @@ import {
 } from "../../lab/kit/fake-chain.ts";
 import {
   type AgentKeys,
+  type AnyTransaction,
   accountsText,
   askWithdrawal,
   depositXpub,
@@ -156,7 +157,7 @@ export const counting =
 
 export function signedWithdrawal(
   number: number,
-  change: Partial<TransactionColumns> = {},
+  change: Partial<AnyTransaction> = {},
   nonce = number,
 ): string {
   const id = askWithdrawal(db.store, keys.id, number, { stage: "signed", ...change });
@@ -217,7 +218,7 @@ export const tokenPayment = (
       ...transfer,
     })),
   });
-export const row = (id: string): TransactionColumns => readTransaction(db.store, id);
+export const row = (id: string): AnyTransaction => readTransaction(db.store, id);
 export const audit = (): string[] =>
   db.store.database.all<{ act: string }>("SELECT act FROM audit").map((one) => one.act);
 export const payments = (): PaymentRow[] =>
@@ -226,7 +227,7 @@ export const payments = (): PaymentRow[] =>
 /** A deposit request for 1 ETH (or 5 usd) at the xpub's address of this index. */
 export function request(
   index: number,
-  change: Partial<TransactionColumns> = {},
+  change: Partial<AnyTransaction> = {},
 ): { id: string; address: string } {
   const address = depositAddressOf(depositXpub, index);
   const { id = (index + 1).toString(16).padStart(32, "d") } = change;
@@ -237,7 +238,7 @@ export function request(
   );
   return { id, address };
 }
-export const usd = { currency: "usd", amountUnits: "5000000" } as const;
+export const usd = { currency: "usd", units: "5000000" } as const;
 export const usdPayment = (hash: string, address: string, ...units: bigint[]): FakeTransaction => ({
   hash: hashOf(hash),
   from: outsider,

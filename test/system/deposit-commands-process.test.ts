@@ -214,7 +214,9 @@ describe.skipIf(xrpNodeMissing !== null)("commands that end a state of a deposit
     const { transactionId: id } = await ask("eth", "0.5", "spoiled");
     const write = (metadata: string): void => {
       const database = world.openDatabase();
-      database.prepare("UPDATE transactions SET metadata = ? WHERE id = ?").run(metadata, id);
+      database
+        .prepare("UPDATE deposits SET metadata = nullif(?, '') WHERE id = ?")
+        .run(metadata, id);
       database.close();
     };
     expect(await type("rows", "list")).toEqual(done([]));

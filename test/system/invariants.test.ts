@@ -434,17 +434,17 @@ describe("a slot whose payment ledger and gateway have both forgotten", () => {
 
 describe("a statement of the simulated database writes", () => {
   const tables = new Tables();
-  const ended = "UPDATE transactions SET status = 1 WHERE id = ''";
+  const ended = "UPDATE transfers SET status = 1 WHERE id = ''";
 
   it.each([
     [
       "its own table and those that triggers write and empty",
       ended,
-      ["transactions", "completions", "recalls"],
+      ["transfers", "completions", "recalls"],
     ],
     ["its own table beside a trigger's", "UPDATE agents SET caughtUp = ''", ["agents", "meta"]],
     ["its own table alone without one", "DELETE FROM networkStops", ["networkStops"]],
-    ["nothing if it reads", "SELECT id FROM transactions", []],
+    ["nothing if it reads", "SELECT id FROM transfers", []],
   ])("%s", (_, sql, written) => {
     const { writesTo } = tables.prepare(sql);
     expect(writesTo.filter((name) => written.includes(name)).sort()).toEqual([...written].sort());

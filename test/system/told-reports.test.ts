@@ -14,6 +14,7 @@ import { createUtxoWatcher } from "../../chains/utxo/node-watcher.ts";
 import { xrp } from "../../chains/xrp/family.ts";
 import type { FamilyKey } from "../../lab/faults/items/plants.ts";
 import { ItemWorld, type MerchantTransfer } from "../../lab/faults/items/world.ts";
+import { readTransaction } from "../../lab/kit/gateway-database.ts";
 import { openLab, xrpOf } from "../chains/xrp-lab.ts";
 import { EsploraChain, serveEsplora } from "../support/esplora-chain.ts";
 import { inhabitant, sender, startTestNetwork } from "../support/tron-network.ts";
@@ -31,11 +32,7 @@ async function worldOf(family: FamilyKey): Promise<ItemWorld> {
   return world;
 }
 
-const rowOf = (world: ItemWorld, { id }: MerchantTransfer) =>
-  world.database.get<{ status: number; stage: string; amountReceivedUnits: string }>(
-    "SELECT status, stage, amountReceivedUnits FROM transactions WHERE id = ?",
-    id,
-  );
+const rowOf = (world: ItemWorld, { id }: MerchantTransfer) => readTransaction(world.store, id);
 
 describe("told of other programs", () => {
   it("Scottcjn/Rustchain #5346: a start gives back payouts that are under way; here one stays open, and a block ends it", async () => {
@@ -79,10 +76,10 @@ describe("told of other programs", () => {
       await world.settle();
       await world.settle();
       const { units } = world.database.get<{ units: string }>(
-        "SELECT amountUnits AS units FROM transactions WHERE id = ?",
+        "SELECT units FROM deposits WHERE id = ?",
         request.id,
       ) as { units: string };
-      expect(rowOf(world, request)).toMatchObject({ status: 1, amountReceivedUnits: units });
+      expect(rowOf(world, request)).toMatchObject({ status: 1, receivedUnits: units });
       const payments = world.database.all<DetectedPayment>(
         "SELECT * FROM payments WHERE address = ?",
         request.address,

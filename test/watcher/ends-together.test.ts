@@ -168,7 +168,7 @@ it("the reserved sum of payouts that end in one pass is written once, and is wha
     { withdrawals: 0, units: "0" },
   ]);
   expect(mendReserved(db.store.database)).toBe(0);
-  expect(db.store.database.all("SELECT id FROM transactions WHERE status = 1")).toHaveLength(8);
+  expect(db.store.database.all("SELECT id FROM transfers WHERE status = 1")).toHaveLength(8);
 });
 
 it("signatures and slots of a block's transactions are each looked up in one statement", async () => {

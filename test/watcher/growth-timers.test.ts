@@ -265,10 +265,10 @@ async function costsOf(world: World, timer: Timer): Promise<Costs> {
 
 /** Tables with a row for each agent, address or record. */
 const growing =
-  /^(?:agents|merchants|keys|transactions|depositAddresses|addressStates|payments|jobs|signatures|slots|outgoing|levels|balances|callbackTargets|callbackEvents|callbackDeliveries|receivingKeys|accountOwners)$/;
+  /^(?:agents|merchants|keys|deposits|transfers|withdrawals|sweeps|topUps|depositAddresses|addressStates|payments|jobs|signatures|slots|outgoing|levels|balances|callbackTargets|callbackEvents|callbackDeliveries|receivingKeys|accountOwners)$/;
 /** Indexes with few rows, whatever exists. */
 const few =
-  /USING (?:COVERING )?INDEX (?:transactionsOpen|sweepsUnreached|jobsWaiting|jobsUnanswered|agentsHalted|callbackTargetsFailing|coinsEnded|outgoingUntold|callbackDeliveriesWaiting) ?/;
+  /USING (?:COVERING )?INDEX (?:depositsOpen|transfersOpen|sweepsUnreached|jobsWaiting|jobsUnanswered|agentsHalted|callbackTargetsFailing|coinsEnded|outgoingUntold|callbackDeliveriesWaiting) ?/;
 
 /** Tables that a statement walks through, of those that grow. */
 function walkedBy(world: World, sql: string): readonly string[] {
@@ -317,7 +317,7 @@ const kinds = {
   records: {
     few: { agents: 10, records: 1_000 },
     many: { agents: 10, records: share(1_000_000, 5_000) },
-    table: "transactions",
+    table: "transfers",
   },
 } as const;
 

@@ -18,6 +18,7 @@ import {
   insertTransaction,
   pairAgent,
   readTransaction,
+  transferRow,
 } from "../../lab/kit/gateway-database.ts";
 import { share } from "../../lab/kit/share.ts";
 import { type Costs, hotOf, World } from "../support/growth-world.ts";
@@ -213,7 +214,7 @@ describe("a hot wallet", () => {
       [],
       both,
     ]);
-    db.store.write((database) => unreserveAmount(database, order));
+    db.store.write((database) => unreserveAmount(database, transferRow(order)));
     expect([await readings.next(), await readings.next()]).toEqual([both, []]);
   });
 
@@ -225,8 +226,8 @@ describe("a hot wallet", () => {
       operation: "sweep",
       status: 0,
       network,
-      receiverAddress: account,
-      depositAddress: token,
+      receiver: account,
+      payer: token,
     } as const;
     insertTransaction(db.store, sweep);
     expect([await readings.next(), await readings.next()]).toEqual([both, both]);

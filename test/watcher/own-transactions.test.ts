@@ -107,7 +107,7 @@ it("a wallet with too many of its own transactions stops no other merchant's req
     await world.pass();
   }
   const [request] = world.requests;
-  expect(world.database.get("SELECT status FROM transactions WHERE id = ?", request!.id)).toEqual({
+  expect(world.database.get("SELECT status FROM deposits WHERE id = ?", request!.id)).toEqual({
     status: 2,
   });
 });

@@ -80,7 +80,7 @@ async function open(isAwaited = false): Promise<World> {
     currency: "btc",
     status: isAwaited ? 0 : 1,
     stage: isAwaited ? "waiting" : "completed",
-    amountUnits: "100000",
+    units: "100000",
   } as const;
   giveAddress(
     db.store,
@@ -179,10 +179,10 @@ it("and with one payout that waits for its block at most 450", async () => {
       network: network.id,
       currency: "btc",
       stage: "broadcast",
-      receiverAddress: deposit,
-      depositAddress: hot,
+      receiver: deposit,
+      payer: hot,
     },
-    ...{ amountUnits: "1000", expiresAt: begunMs + 24 * hourMs },
+    ...{ units: "1000", expiresAt: begunMs + 24 * hourMs },
   });
   const txHash = "ab".repeat(32);
   insertSignature(db.store.database, {

@@ -39,7 +39,7 @@ it("a payment whose logs and receipts both nodes leave out is late, never missed
   chain.mineEmpty(6);
   await passes(5);
   expect(left).toBeGreaterThan(0);
-  expect(row(id)).toMatchObject({ status: 0, amountReceivedUnits: "0" });
+  expect(row(id)).toMatchObject({ status: 0, receivedUnits: "0" });
   isBehind = false;
   await until(() => row(id).status === 1);
   expect(payments()).toHaveLength(1);

@@ -59,7 +59,7 @@ function request(index = 0, change: object = {}): string {
   const asks = {
     network,
     currency: "btc",
-    amountUnits: "1000",
+    units: "1000",
     toleranceUnits: "0",
     expiresAt: endMs,
   };
@@ -132,7 +132,7 @@ function include(
         network,
         txHash: hash,
         logIndex: 0,
-        address: row(id).depositAddress,
+        address: row(id).address,
         currency: "btc",
         units: `${units}`,
       },
@@ -148,7 +148,7 @@ describe("a payment that no block has", () => {
     const id = request();
     show(0, payment({ units: 400n }));
     await pass(chain);
-    expect(row(id)).toMatchObject({ status: 0, stage: "unconfirmed", amountReceivedUnits: "0" });
+    expect(row(id)).toMatchObject({ status: 0, stage: "unconfirmed", receivedUnits: "0" });
     expect(isHeld(id)).toBe(false);
     show(0);
     await pass(chain, 60_000);
@@ -364,7 +364,7 @@ describe("the looks at open requests", () => {
     const of = {
       network,
       currency: "btc",
-      amountUnits: "1000",
+      units: "1000",
       toleranceUnits: "0",
       expiresAt: endMs,
     };

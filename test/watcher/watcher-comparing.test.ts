@@ -62,10 +62,10 @@ describe("coins on an address from before it was given out", () => {
     chain.tokens.set(`${token} 0x${dollars.address.slice(2)}`.toLowerCase(), 9_000_000n);
     await start();
     await passes();
-    expect(row(one.id)).toMatchObject({ status: 0, amountReceivedUnits: "0" });
+    expect(row(one.id)).toMatchObject({ status: 0, receivedUnits: "0" });
     byContract(one.address, eth / 4n);
     chain.mineEmpty(3);
-    await until(() => row(one.id).amountReceivedUnits === `${eth / 4n}`);
+    await until(() => row(one.id).receivedUnits === `${eth / 4n}`);
     expect(payments().map(({ units }) => units)).toEqual([`${eth / 4n}`]);
   });
 
@@ -190,9 +190,9 @@ describe("coins that a contract sends before a request ends", () => {
     chain.mineEmpty(4);
     await until(() => row(unpaid.id).status === 2);
     // A payment behind the block of the end is late, in the balance, and for an operator to credit.
-    await until(() => row(unpaid.id).amountReceivedUnits === "0");
+    await until(() => row(unpaid.id).receivedUnits === "0");
     clock.nowMs += dayMs;
-    await until(() => row(unpaid.id).amountReceivedUnits === `${eth}`);
+    await until(() => row(unpaid.id).receivedUnits === `${eth}`);
     expect(row(unpaid.id)).toMatchObject({ status: 2, stage: "expired", late: 1 });
     expect(unsweptBalanceOf(db.store.database, unpaid.address, network, "eth")).toBe(eth);
   });
@@ -206,7 +206,7 @@ describe("coins that a contract sends before a request ends", () => {
     chain.mine({ hash: hashOf("late"), from: outsider, to: address, value: eth });
     chain.mineEmpty(20);
     await until(() => row(id).status === 2);
-    expect(row(id)).toMatchObject({ late: 1, amountReceivedUnits: `${eth}` });
+    expect(row(id)).toMatchObject({ late: 1, receivedUnits: `${eth}` });
   });
 
   it("a request ends by the newest balance where the nodes have dropped the state of its end", async () => {
@@ -249,7 +249,7 @@ describe("an old address", () => {
     await passes();
     expect(payments()).toEqual([]);
     clock.nowMs += dayMs;
-    await until(() => row(id).amountReceivedUnits === "5000000");
+    await until(() => row(id).receivedUnits === "5000000");
     expect(row(id)).toMatchObject({ status: 2, late: 1 });
     expect(unsweptBalanceOf(db.store.database, address, network, "eth")).toBe(eth / 2n);
     clock.nowMs += dayMs;
@@ -285,7 +285,7 @@ describe("an old address", () => {
     db.store.database.run("INSERT INTO meta (name, value) VALUES ('baselinesAfter', '9')");
     chain.coins.push({ block: 2, address, units: eth });
     await start();
-    await until(() => row(id).amountReceivedUnits === `${eth}`);
+    await until(() => row(id).receivedUnits === `${eth}`);
     expect(row(id)).toMatchObject({ status: 2, late: 1 });
   });
 
@@ -295,9 +295,8 @@ describe("an old address", () => {
     await passes();
     const sweep = {
       operation: "sweep",
-      depositAddress: address,
-      receiverAddress: keys.hotWalletAddress,
-      metadata: "{}",
+      payer: address,
+      receiver: keys.hotWalletAddress,
     } as const;
     insertTransaction(db.store, {
       id: "5".repeat(32),
@@ -308,14 +307,14 @@ describe("an old address", () => {
     });
     const topUp = {
       operation: "topup",
-      depositAddress: keys.hotWalletAddress,
-      receiverAddress: address,
+      payer: keys.hotWalletAddress,
+      receiver: address,
     } as const;
     insertTransaction(db.store, {
       id: "6".repeat(32),
       orderId: "5".repeat(32),
       ...topUp,
-      amountUnits: `${eth / 100n}`,
+      units: `${eth / 100n}`,
     });
     byContract(address, eth / 100n);
     chain.mineEmpty(3);
@@ -323,11 +322,9 @@ describe("an old address", () => {
     await passes();
     expect(payments()).toEqual([]);
     db.store.database.run(
-      "UPDATE transactions SET status = 1, finalBlock = 6 WHERE operation IN ('sweep', 'topup')",
+      "UPDATE transfers SET status = 1, finalBlock = 6 WHERE operation IN ('sweep', 'topup')",
     );
-    db.store.database.run(
-      "UPDATE transactions SET status = 2, amountUnits = '0' WHERE operation = 'sweep'",
-    );
+    db.store.database.run("UPDATE transfers SET status = 2, units = '0' WHERE operation = 'sweep'");
     clock.nowMs += dayMs;
     await passes(5);
     expect(payments()).toEqual([]);
@@ -343,7 +340,7 @@ describe("an old address", () => {
     await start();
     chain.mine({ hash: hashOf("in"), from: outsider, to: address, value: eth });
     chain.mineEmpty(3);
-    await until(() => row(id).amountReceivedUnits === `${eth}`);
+    await until(() => row(id).receivedUnits === `${eth}`);
     chain.coins.push({ block: chain.top + 1, address, units: -eth });
     chain.mineEmpty(3);
     await dayByDay(
@@ -352,7 +349,7 @@ describe("an old address", () => {
     );
     byContract(address, eth / 2n);
     chain.mineEmpty(3);
-    await dayByDay(() => row(id).amountReceivedUnits === `${eth + eth / 2n}`);
+    await dayByDay(() => row(id).receivedUnits === `${eth + eth / 2n}`);
   });
 });
 

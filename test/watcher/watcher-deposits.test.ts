@@ -33,13 +33,13 @@ describe("a deposit on chain", () => {
     const block = chain.mine({ hash: hashOf("b"), from: outsider, to: address, value: eth / 2n });
     await until(() => row(id).stage === "confirming");
     chain.mine();
-    await until(() => row(id).amountReceivedUnits === `${eth / 2n}`);
+    await until(() => row(id).receivedUnits === `${eth / 2n}`);
     expect(row(id)).toMatchObject({ status: 0, stage: "confirming" });
     chain.mine();
     await until(() => row(id).status === 1);
     const completed = {
       stage: "completed",
-      amountReceivedUnits: `${eth}`,
+      receivedUnits: `${eth}`,
       txHash: hashOf("b"),
       finalBlock: block,
     };
@@ -62,7 +62,7 @@ describe("a deposit on chain", () => {
     await until(() => watcher!.confirmations(id) === 2);
     expect(watcher!.confirmations(other.id)).toBeNull();
     chain.mineEmpty(2);
-    await until(() => row(id).amountReceivedUnits === `${eth / 2n}`);
+    await until(() => row(id).receivedUnits === `${eth / 2n}`);
     expect(watcher!.confirmations(id)).toBeNull();
   });
 
@@ -78,11 +78,11 @@ describe("a deposit on chain", () => {
     chain.mine(other, usdPayment("a", address, 2_000_000n, 2_500_000n));
     chain.mineEmpty(2);
     await until(() => row(id).stage === "partial");
-    expect(row(id).amountReceivedUnits).toBe("4500000");
+    expect(row(id).receivedUnits).toBe("4500000");
     chain.mine(usdPayment("b", address, 1_000_000n, 0n));
     chain.mineEmpty(2);
     await until(() => row(id).status === 1);
-    expect(row(id).amountReceivedUnits).toBe("5500000");
+    expect(row(id).receivedUnits).toBe("5500000");
     expect(payments().map((one) => one.units)).toEqual(["2000000", "2500000", "1000000"]);
   });
 
@@ -112,7 +112,7 @@ describe("a deposit on chain", () => {
     chain.mine(usdPayment("a", address, 3_000_000n));
     chain.mineEmpty(4);
     await until(() => row(id).stage === "partial");
-    expect(row(id).amountReceivedUnits).toBe("3000000");
+    expect(row(id).receivedUnits).toBe("3000000");
     expect(payments()).toHaveLength(1);
   });
 
@@ -127,14 +127,14 @@ describe("a deposit on chain", () => {
     );
     chain.mineEmpty(3);
     await until(() => row(second.id).status === 1);
-    await until(() => row(id).amountReceivedUnits === `${eth / 2n}`);
+    await until(() => row(id).receivedUnits === `${eth / 2n}`);
     expect(row(second.id).txHash).toBe("");
     chain.mineEmpty(3);
     await passes();
     expect(row(id)).toMatchObject({
       status: 0,
       stage: "partial",
-      amountReceivedUnits: `${eth / 2n}`,
+      receivedUnits: `${eth / 2n}`,
     });
     expect(payments().filter((one) => one.txHash.startsWith("internal:"))).toHaveLength(2);
   });
@@ -152,7 +152,7 @@ describe("a deposit on chain", () => {
     chain.mine(usdPayment("late", waiting.address, 5_000_000n));
     chain.mineEmpty(2);
     await until(() => row(confirming.id).status === 1);
-    await until(() => row(waiting.id).amountReceivedUnits === "5000000");
+    await until(() => row(waiting.id).receivedUnits === "5000000");
     expect(row(waiting.id)).toMatchObject({ status: 2, stage: "expired", late: 1 });
     expect(row(confirming.id).late).toBe(0);
   });
@@ -175,7 +175,7 @@ describe("a deposit on chain", () => {
     chain.mineEmpty(2);
     await until(() => payments().some((one) => one.final === 1));
     expect(payments()[0]).toMatchObject({ currency: "usd", transactionId: id });
-    expect(row(id)).toMatchObject({ stage: "waiting", amountReceivedUnits: "0" });
+    expect(row(id)).toMatchObject({ stage: "waiting", receivedUnits: "0" });
   });
 });
 
@@ -297,12 +297,12 @@ describe("the cursor", () => {
       expect(row(dollars.id)).toMatchObject({
         status: 0,
         stage: "waiting",
-        amountReceivedUnits: "0",
+        receivedUnits: "0",
       });
       nodes[0]!.lie = counting();
       clock.nowMs += 3_000;
       await until(() => row(dollars.id).status === 1);
-      expect(row(dollars.id)).toMatchObject({ stage: "completed", amountReceivedUnits: "5000000" });
+      expect(row(dollars.id)).toMatchObject({ stage: "completed", receivedUnits: "5000000" });
       expect(watcher!.outOfService().size).toBe(0);
     },
   );
@@ -313,12 +313,12 @@ describe("the cursor", () => {
     await start(1, 1);
     chain.mine(usdPayment("a", address, 5_000_000n));
     await until(() => payments().some(({ final }) => final === 1));
-    expect(row(id)).toMatchObject({ status: 0, amountReceivedUnits: "0" });
+    expect(row(id)).toMatchObject({ status: 0, receivedUnits: "0" });
     await watcher!.close();
     nodes[0]!.lie = counting();
     await start(1, 1);
     await until(() => row(id).status === 1);
-    expect(row(id)).toMatchObject({ stage: "completed", amountReceivedUnits: "5000000" });
+    expect(row(id)).toMatchObject({ stage: "completed", receivedUnits: "5000000" });
   });
 
   it("goes back with an alarm when a final block left the chain, and credits nothing twice", async () => {
@@ -329,7 +329,7 @@ describe("the cursor", () => {
     chain.dropBlocks(1);
     chain.mine(usdPayment("noise", outsider, 1n), usdPayment("a", address, 3_000_000n));
     chain.mine(usdPayment("b", address, 1_000_000n));
-    await until(() => row(id).amountReceivedUnits === "4000000");
+    await until(() => row(id).receivedUnits === "4000000");
     expect(audit()).toEqual([
       "alarm WATCHER_FINAL_REORG payment",
       "alarm WATCHER_FINAL_REORG chain",

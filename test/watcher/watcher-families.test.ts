@@ -34,7 +34,7 @@ let db: GatewayDatabase;
 beforeEach(() => {
   db = gatewayDatabase();
   for (const [place, { network, address, id }] of [byWaiting, bySlot].entries())
-    giveAddress(db.store, { id, address, place, agent: null }, { network, amountUnits: "5" });
+    giveAddress(db.store, { id, address, place, agent: null }, { network, units: "5" });
 });
 afterEach(() => db.remove());
 
@@ -80,7 +80,7 @@ describe("families beside one another", () => {
       expect(await scanDeposits(watched(network), tip, newDepositMemory(network))).toBe(true);
     }
     const received = [byWaiting, bySlot].map(
-      ({ id }) => readTransaction(db.store, id).amountReceivedUnits,
+      ({ id }) => readTransaction(db.store, id).receivedUnits,
     );
     expect(received).toEqual(["9", "9"]);
   });
@@ -101,7 +101,7 @@ describe("families beside one another", () => {
       expect(await scanDeposits(watched(network, asked), tip, newDepositMemory(network))).toBe(
         true,
       );
-      expect(readTransaction(db.store, id).amountReceivedUnits).toBe(received);
+      expect(readTransaction(db.store, id).receivedUnits).toBe(received);
     },
   );
 });

@@ -58,8 +58,8 @@ const alarms = () =>
     "SELECT detail FROM audit WHERE act = 'alarm WATCHER_GAP'",
   );
 const rowOf = ({ id }: MerchantTransfer) =>
-  world.database.get<{ status: number; stage: string; amountReceivedUnits: string }>(
-    "SELECT status, stage, amountReceivedUnits FROM transactions WHERE id = ?",
+  world.database.get<{ status: number; stage: string; receivedUnits: string }>(
+    "SELECT status, stage, receivedUnits FROM deposits WHERE id = ?",
     id,
   );
 
@@ -140,7 +140,7 @@ describe.each(["tron", "xrp"] as const)("a block of %s whose content nobody has"
     ]).toEqual([[], []]);
     expect(rowOf(request)).toMatchObject({
       stage: "completed",
-      amountReceivedUnits: rowOf(later)?.amountReceivedUnits,
+      receivedUnits: rowOf(later)?.receivedUnits,
     });
     expect(alarms()).toHaveLength(1);
   });
@@ -157,14 +157,14 @@ describe("a gap", () => {
       code: "GATEWAY_UNKNOWN_FAULT",
     });
     for (let at = 0; at < 3; at += 1) await world.settle();
-    expect(rowOf(request)).toMatchObject({ status: 0, amountReceivedUnits: "0" });
+    expect(rowOf(request)).toMatchObject({ status: 0, receivedUnits: "0" });
     expect(giveUpGap(by, `history/${world.network}/*/${block}`, "no node has it")).toMatchObject({
       ok: true,
     });
     for (let at = 0; at < 3; at += 1) await world.settle();
     expect([gaps(), rowOf(request)]).toMatchObject([
       [],
-      { stage: "completed", amountReceivedUnits: "1000000" },
+      { stage: "completed", receivedUnits: "1000000" },
     ]);
   });
 
@@ -216,13 +216,13 @@ describe("a gap", () => {
       world.chain.mine(world.nowMs);
       await passes(1_000, 1);
       expect(asked).toBeGreaterThanOrEqual(before);
-      expect(rowOf(request)).toMatchObject({ status: 0, amountReceivedUnits: "0" });
+      expect(rowOf(request)).toMatchObject({ status: 0, receivedUnits: "0" });
       blind = "";
       await passes(10 * minuteMs, 2);
       for (let at = 0; at < 3; at += 1) await world.settle();
       expect(rowOf(request)).toMatchObject({
         stage: "completed",
-        amountReceivedUnits: `${10n ** BigInt(decimals)}`,
+        receivedUnits: `${10n ** BigInt(decimals)}`,
       });
       expect([gaps(), told()]).toEqual([[], []]);
     },

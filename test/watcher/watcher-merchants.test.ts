@@ -11,13 +11,12 @@ import {
   listUntoldOutgoing,
 } from "../../gateway/store/outgoing-transactions.ts";
 import { mendReserved } from "../../gateway/store/reserved.ts";
-import type { TransactionColumns } from "../../gateway/store/rows.ts";
 import { insertSignature } from "../../gateway/store/signatures.ts";
-import { writePlace } from "../../gateway/store/sweeps.ts";
 import { correctUnsweptBalances, unsweptBalanceOf } from "../../gateway/store/unswept-balances.ts";
 import { hashOf } from "../../lab/kit/fake-chain.ts";
 import {
   type AgentKeys,
+  type AnyTransaction,
   askWithdrawal,
   pairAgent,
   receiver,
@@ -50,7 +49,7 @@ function names(
   agent: AgentKeys,
   number: number,
   txHash: string,
-  change: Partial<TransactionColumns> = {},
+  change: Partial<AnyTransaction> = {},
 ): string {
   const orderId = number.toString(16).padStart(32, "e"); // as a top-up names its sweep
   const id = askWithdrawal(db.store, agent.id, number, { stage: "signed", orderId, ...change });
@@ -86,9 +85,9 @@ describe("a payment between two merchants of one gateway", () => {
     const tokens = request(0, usd);
     const coins = request(1);
     const other = pairAgent(db.store, "b", otherHotWallet);
-    const toTokens = { receiverAddress: tokens.address, ...usd };
+    const toTokens = { receiver: tokens.address, ...usd };
     names(other, 1, hashOf("tokens"), toTokens);
-    names(other, 2, hashOf("coins"), { receiverAddress: coins.address });
+    names(other, 2, hashOf("coins"), { receiver: coins.address });
     await start();
     const transfers = [
       { contract: token, from: otherHotWallet, to: tokens.address, units: 5_000_000n },
@@ -121,8 +120,8 @@ describe("a payment between two merchants of one gateway", () => {
     names(other, 1, hashOf("b"));
     const topUp = {
       operation: "topup",
-      receiverAddress: paid.address,
-      metadata: writePlace(0),
+      receiver: paid.address,
+      addressIndex: 0,
     } as const;
     names(other, 2, hashOf("a"), topUp);
     chain.mineEmpty(3);
@@ -139,10 +138,10 @@ describe("a payment between two merchants of one gateway", () => {
     const units = eth / 100n;
     const topUp = {
       operation: "topup",
-      receiverAddress: swept.address,
-      metadata: writePlace(0),
+      receiver: swept.address,
+      addressIndex: 0,
     } as const;
-    names(keys, 1, hashOf("top-up"), { ...topUp, amountUnits: `${units}` });
+    names(keys, 1, hashOf("top-up"), { ...topUp, units: `${units}` });
     chain.mine({
       hash: hashOf("top-up"),
       from: keys.hotWalletAddress,
@@ -151,13 +150,13 @@ describe("a payment between two merchants of one gateway", () => {
       value: units,
     });
     // The same agent names the hash of a payment to another address of its merchant.
-    names(keys, 2, hashOf("b"), { ...topUp, amountUnits: `${eth}` });
+    names(keys, 2, hashOf("b"), { ...topUp, units: `${eth}` });
     chain.mine({ hash: hashOf("b"), from: outsider, to: beside.address, value: eth });
     chain.mineEmpty(3);
     await until(() => row(beside.id).status === 1);
     await passes();
     expect(payments().map(({ address }) => address)).toEqual([beside.address]);
-    expect(row(swept.id)).toMatchObject({ late: 0, amountReceivedUnits: "0" });
+    expect(row(swept.id)).toMatchObject({ late: 0, receivedUnits: "0" });
   });
 });
 

@@ -19,7 +19,7 @@ import { listHotWalletMoves } from "../../gateway/store/book-moves.ts";
 import { currencyHoldOf } from "../../gateway/store/currency-holds.ts";
 import { movedOf } from "../../gateway/store/moved-payments.ts";
 import { mendReserved } from "../../gateway/store/reserved.ts";
-import type { TransactionColumns } from "../../gateway/store/rows.ts";
+import type { SweepRow } from "../../gateway/store/rows.ts";
 import { listSweepable, sweepingUnits } from "../../gateway/store/sweeps.ts";
 import {
   correctUnsweptBalances,
@@ -29,7 +29,7 @@ import {
 import { updateWithdrawal } from "../../gateway/store/withdrawals.ts";
 import { orderSweep } from "../../gateway/sweeps/orders.ts";
 import { nodeLog } from "../../gateway/watcher/node-log.ts";
-import { silentLog } from "../../lab/kit/gateway-database.ts";
+import { readAll, silentLog } from "../../lab/kit/gateway-database.ts";
 import { callLevel } from "../../lab/kit/level-reader.ts";
 import { until } from "../support/until.ts";
 import {
@@ -79,7 +79,7 @@ const look: MovedLook = async (asked, attempts) => {
 };
 
 /** Orders the sweep of a deposit that a block has paid, as a pass of the sweeps does. */
-function order(address: string): TransactionColumns {
+function order(address: string): SweepRow {
   const { database } = db.store;
   const found = listSweepable(database, network).find(
     (one) => one.address === address && one.currency === "usd",
@@ -88,15 +88,12 @@ function order(address: string): TransactionColumns {
   db.store.write((writing) =>
     orderSweep(writing, wanted, { run, nowMs: 10, lifetimeMs: 3_600_000 }),
   );
-  return database.get<TransactionColumns>(
-    "SELECT * FROM transactions WHERE operation = 'sweep' AND depositAddress = ?",
-    address,
-  )!;
+  return readAll(db.store, "sweep").find(({ payer }) => payer === address)!;
 }
 
 /** The sweep's first attempt is signed at the deposit address, and a block has it with these. */
 function mineSweep(
-  { id, depositAddress: from }: TransactionColumns,
+  { id, payer: from }: SweepRow,
   transfers: readonly { to: string; units: bigint }[],
 ): void {
   const sql = "INSERT INTO signatures VALUES (?, 1, ?, ?, ?, '0', ?, '21000', 1, 0, '', NULL, 0)";
@@ -120,7 +117,7 @@ function mineSweep(
 }
 
 /** A deposit of 5 usd and its sweep, of which the token kept a fee. */
-async function stuckSweep(): Promise<TransactionColumns> {
+async function stuckSweep(): Promise<SweepRow> {
   db.store.database.run("UPDATE agents SET caughtUp = ?", run);
   callLevel(db.store.database, run);
   db.store.write((database) => keepNativeCoins(database, new Map([[network, "eth"]])));
@@ -153,8 +150,8 @@ const no = (detail: RegExp) => ({
 });
 
 /** The sums at the address and on their way from it, as the gateway has them. */
-const sumsOf = ({ merchant, depositAddress }: TransactionColumns): readonly bigint[] => [
-  unsweptBalanceOf(db.store.database, depositAddress, network, "usd"),
+const sumsOf = ({ merchant, payer }: SweepRow): readonly bigint[] => [
+  unsweptBalanceOf(db.store.database, payer, network, "usd"),
   sweepingUnits(db.store.database, merchant, "usd", 1_000),
 ];
 const movesOf = (side: "in" | "out", account: string) =>
@@ -177,7 +174,7 @@ describe("sweeps moved", () => {
       seen: {
         payments: [{ txHash: attemptTxHash(sweep.id), units: received }],
         receiver: { address: keys.hotWalletAddress },
-        payer: { address: sweep.depositAddress },
+        payer: { address: sweep.payer },
       },
     });
     expect([row(sweep.id).status, sumsOf(sweep)]).toEqual([0, [0n, units]]);
@@ -188,7 +185,7 @@ describe("sweeps moved", () => {
     expect(await ends(sweep.id)).toMatchObject({ ok: true });
     expect(row(sweep.id)).toMatchObject({
       ...{ status: 2, stage: "failed", code: "chain_moved", txHash: attemptTxHash(sweep.id) },
-      amountReceivedUnits: `${received}`,
+      receivedUnits: `${received}`,
     });
     expect(sumsOf(sweep)).toEqual([0n, 0n]);
     expect([db.store.write(correctUnsweptBalances), db.store.write(mendReserved)]).toEqual([0, 0]);

@@ -78,6 +78,6 @@ it("withdrawals moved waits on Tron until each other attempt of the order is voi
   expect(await ends(id)).toMatchObject({ ok: true });
   expect(row(id)).toMatchObject({
     ...{ status: 2, stage: "failed", code: "chain_moved", txHash: less.txID },
-    amountReceivedUnits: `${lessUnits}`,
+    receivedUnits: `${lessUnits}`,
   });
 });

@@ -20,10 +20,9 @@ import { listHotWalletMoves } from "../../gateway/store/book-moves.ts";
 import { currencyHoldOf, resumeCurrency } from "../../gateway/store/currency-holds.ts";
 import { movedOf } from "../../gateway/store/moved-payments.ts";
 import { listReserved, mendReserved } from "../../gateway/store/reserved.ts";
-import { rowOf } from "../../gateway/store/transaction-rows.ts";
 import { updateWithdrawal } from "../../gateway/store/withdrawals.ts";
 import { nodeLog } from "../../gateway/watcher/node-log.ts";
-import { readAgent, receiver, silentLog } from "../../lab/kit/gateway-database.ts";
+import { readAgent, receiver, silentLog, transferRow } from "../../lab/kit/gateway-database.ts";
 import { until } from "../support/until.ts";
 import {
   attemptTxHash,
@@ -76,7 +75,7 @@ async function stuck(
   transfers: Parameters<typeof tokenPayment>[2],
   input = call,
 ): Promise<string> {
-  const id = signedWithdrawal(number, { currency: "usd", amount: "5", amountUnits: `${units}` });
+  const id = signedWithdrawal(number, { currency: "usd", amount: "5", units: `${units}` });
   chain.mine({ ...tokenPayment(id, number, transfers), input });
   chain.mineEmpty(2);
   await until(() => row(id).stage === "stuck");
@@ -175,14 +174,14 @@ describe("withdrawals moved", () => {
         txHash: attemptTxHash(id),
         finalBlock: 6,
       },
-      amountReceivedUnits: "4950000",
+      receivedUnits: "4950000",
     });
-    expect(recordOf(rowOf(row(id)), { config: config(), confirmations: () => null })).toMatchObject(
-      {
-        received: "4.95",
-        amount: "5",
-      },
-    );
+    expect(
+      recordOf(transferRow(row(id)), { config: config(), confirmations: () => null }),
+    ).toMatchObject({
+      received: "4.95",
+      amount: "5",
+    });
     const { database } = db.store;
     expect(listReserved(database, keys.hotWalletAddress, network)).toEqual([
       expect.objectContaining({ currency: "usd", withdrawals: 0, units: "0" }),
@@ -206,7 +205,7 @@ describe("withdrawals moved", () => {
     expect(await ends(id, { receivedUnits: units })).toMatchObject({ ok: true });
     expect(row(id)).toMatchObject({ status: 1, stage: "completed", code: "" });
     expect(
-      recordOf(rowOf(row(id)), { config: config(), confirmations: () => null }),
+      recordOf(transferRow(row(id)), { config: config(), confirmations: () => null }),
     ).not.toHaveProperty("received");
   });
 
@@ -221,12 +220,12 @@ describe("withdrawals moved", () => {
       no(/was ended with 4950000 base units received/),
     );
     expect(await ends(id, { sentUnits: 1n })).toMatchObject(no(/and 5000000 sent/));
-    expect(row(id).amountReceivedUnits).toBe("4950000");
+    expect(row(id).receivedUnits).toBe("4950000");
   });
 
   it("refuses each one that is not in that state, and writes nothing", async () => {
     await start();
-    const open = signedWithdrawal(3, { currency: "usd", amountUnits: `${units}` });
+    const open = signedWithdrawal(3, { currency: "usd", units: `${units}` });
     expect(await ends("0".repeat(32))).toMatchObject({ ok: false, code: "GATEWAY_UNKNOWN_RECORD" });
     expect(await ends(open)).toMatchObject(no(/its stage is signed/));
     const id = await stuck(0, fee);

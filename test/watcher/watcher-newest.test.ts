@@ -60,7 +60,7 @@ beforeEach(() => {
   clock.nowMs = 1_000_000;
   for (const [at, address] of addresses.entries()) {
     const id = idOf(at);
-    const row = { network, currency: "trx", amountUnits: "900000", createdAt: 0, expiresAt: 1e15 };
+    const row = { network, currency: "trx", units: "900000", createdAt: 0, expiresAt: 1e15 };
     giveAddress(db.store, { id, address, place: at, agent: null }, row);
     keepCompared(db.store.database, { network, address, block: 0, comparedAt: clock.nowMs });
   }
@@ -193,13 +193,14 @@ describe("a provider whose machines do not stand at one block", () => {
     const sweep = {
       network,
       currency: "trx",
-      amountUnits: "700",
-      depositAddress: address,
-      orderId: "sweep 1",
+      units: "700",
+      payer: address,
+      receiver: "TUEZSdKsoDHQMeZwihtdoBiN46zxhGWYdH",
+      orderId: `${address}/1`,
     };
     insertTransaction(db.store, { id: "f".repeat(32), operation: "sweep", ...sweep });
     db.store.database.run(
-      "UPDATE transactions SET status = 1, finalBlock = ? WHERE operation = 'sweep'",
+      "UPDATE transfers SET status = 1, finalBlock = ? WHERE operation = 'sweep'",
       head(),
     );
     mine(solidLag + 3);
@@ -265,11 +266,11 @@ describe("comparing where nodes tell the newest balance alone", () => {
     expect(readTransaction(db.store, idOf(0))).toMatchObject({
       status: 0,
       stage: "waiting",
-      amountReceivedUnits: "0",
+      receivedUnits: "0",
     });
     expect(readTransaction(db.store, idOf(1))).toMatchObject({
       status: 1,
-      amountReceivedUnits: "900000",
+      receivedUnits: "900000",
       txHash: "2 0",
     });
   });
@@ -277,7 +278,7 @@ describe("comparing where nodes tell the newest balance alone", () => {
   it("comparing finds what nodes without internal transactions never name, before its request ends", async () => {
     const memory = newDepositMemory(network);
     await pass(memory);
-    db.store.database.run("UPDATE transactions SET expiresAt = ?", clock.nowMs + 60_000);
+    db.store.database.run("UPDATE deposits SET expiresAt = ?", clock.nowMs + 60_000);
     blocks.push([{ kind: "unnamed", address: addresses[0]!, units: 900_000n }]);
     await pass(memory);
     clock.nowMs += 60_000;

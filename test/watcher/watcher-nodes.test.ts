@@ -266,7 +266,7 @@ describe("a real chain", () => {
       await rpc(anvil.url, "anvil_mine", ["0x3"]);
       for (const { id } of [native, inside, tokens]) await until(() => row(id).status === 1);
       for (const [id] of paying) await until(() => row(id).status === 1);
-      expect(row(tokens.id).amountReceivedUnits).toBe("5000000");
+      expect(row(tokens.id).receivedUnits).toBe("5000000");
       const funds = (): { units: string }[] =>
         db.store.database.all("SELECT units FROM balances ORDER BY currency");
       await until(() => funds()[1]?.units === "0");
@@ -278,6 +278,6 @@ describe("a real chain", () => {
     }
   });
 
-  const signedAs = (id: string, amountUnits: string, number: number): string =>
-    askWithdrawal(db.store, keys.id, number, { stage: "signed", currency: id, amountUnits });
+  const signedAs = (id: string, units: string, number: number): string =>
+    askWithdrawal(db.store, keys.id, number, { stage: "signed", currency: id, units });
 });

@@ -20,12 +20,12 @@ import type { Operator } from "../../gateway/operator/accounts.ts";
 import { keepReorged, revokeReorged } from "../../gateway/operator/revoking.ts";
 import { keepCompared } from "../../gateway/store/address-states.ts";
 import { readChanges } from "../../gateway/store/callback-outbox.ts";
-import type { TransactionColumns } from "../../gateway/store/rows.ts";
 import { listedTransactions } from "../../gateway/store/transaction-lists.ts";
 import { correctUnsweptBalances, heldUnitsOf } from "../../gateway/store/unswept-balances.ts";
 import { newDepositMemory } from "../../gateway/watcher/deposit-memory.ts";
 import { checkRefund } from "../../gateway/withdrawals/checks.ts";
 import {
+  type AnyTransaction,
   type GatewayDatabase,
   gatewayDatabase,
   giveAddress,
@@ -78,14 +78,14 @@ class Blocks {
   #clock = 1_000_000_000;
   #memory: ReturnType<typeof newDepositMemory>;
 
-  constructor({ network, address }: Cell, change: Partial<TransactionColumns> = {}) {
+  constructor({ network, address }: Cell, change: Partial<AnyTransaction> = {}) {
     this.network = network;
     this.address = address;
     this.#memory = newDepositMemory(network);
     giveAddress(
       this.db.store,
       { id: this.id, address, place: 0, agent: null },
-      { network, amountUnits: "5", expiresAt: 1e15, ...change },
+      { network, units: "5", expiresAt: 1e15, ...change },
     );
     this.db.store.database.run(
       "INSERT INTO callbackTargets (id, merchant, url, events, secretBox, createdAt) VALUES ('c1', 'm1', 'https://shop', '[]', x'00', 0)",
@@ -158,13 +158,13 @@ class Blocks {
     await scan(chain, () => ({ head: top, final: top, askedAt: this.#clock }), this.#memory);
   }
 
-  get row(): TransactionColumns {
+  get row(): AnyTransaction {
     return readTransaction(this.db.store, this.id);
   }
 
   get state(): string {
-    const { status, stage, code, amountReceivedUnits } = this.row;
-    return `${status} ${stage} ${code} ${amountReceivedUnits}`.replace("  ", " ");
+    const { status, stage, code, receivedUnits } = this.row;
+    return `${status} ${stage} ${code} ${receivedUnits}`.replace("  ", " ");
   }
 
   /** The money on its addresses, by the kept sums, which are what the rows add up to. */
@@ -199,7 +199,7 @@ class Blocks {
 }
 
 let of: Blocks | undefined;
-const open = (family: Cell, change?: Partial<TransactionColumns>): Blocks => {
+const open = (family: Cell, change?: Partial<AnyTransaction>): Blocks => {
   of = new Blocks(family, change);
   return of;
 };
@@ -302,7 +302,7 @@ describe("a credited payment whose block leaves the chain", () => {
   });
 
   it("counts no more for an open request, which another payment of the same payer then completes", async () => {
-    const one = open(evm, { amountUnits: "8" });
+    const one = open(evm, { units: "8" });
     await one.read();
     one.mine(4, a);
     await one.read();
@@ -337,7 +337,7 @@ describe("a credited payment whose block leaves the chain", () => {
 
   it("is not made up for by money that was paid back: neither when it is revoked, nor when it comes again", async () => {
     const refunded = async (refundUnits: string): Promise<readonly string[]> => {
-      const one = open(evm, { amountUnits: "8" });
+      const one = open(evm, { units: "8" });
       const refund = (units: string): void => {
         const row = {
           id: "f".repeat(32),
@@ -346,8 +346,7 @@ describe("a credited payment whose block leaves the chain", () => {
           status: 1,
           stage: "completed",
         } as const;
-        if (units !== "0")
-          insertTransaction(one.db.store, { ...row, amountUnits: units, refundOf: one.id });
+        if (units !== "0") insertTransaction(one.db.store, { ...row, units, refundOf: one.id });
       };
       await one.read();
       one.mine(1, { ...a, txHash: "bb", units: 8n });

@@ -128,8 +128,8 @@ const alarms = () =>
     "SELECT subject FROM audit WHERE act = 'alarm WATCHER_STRAYS'",
   );
 const rowOf = ({ id }: MerchantTransfer) =>
-  world.database.get<{ status: number; stage: string; amountReceivedUnits: string; late: number }>(
-    "SELECT status, stage, amountReceivedUnits, late FROM transactions WHERE id = ?",
+  world.database.get<{ status: number; stage: string; receivedUnits: string; late: number }>(
+    "SELECT status, stage, receivedUnits, late FROM deposits WHERE id = ?",
     id,
   );
 
@@ -260,13 +260,13 @@ describe("sums of payments", () => {
     await block();
     expect(rowOf(request)).toMatchObject({
       status: 0,
-      amountReceivedUnits: `${recordsMax * 300 + 50_000_000}`,
+      receivedUnits: `${recordsMax * 300 + 50_000_000}`,
     });
     await block([half]);
     await block();
     expect(rowOf(request)).toMatchObject({
       status: 1,
-      amountReceivedUnits: `${recordsMax * 300 + 100_000_000}`,
+      receivedUnits: `${recordsMax * 300 + 100_000_000}`,
     });
     expect(sums()).toMatchObject([
       {
@@ -296,7 +296,7 @@ describe("sums of payments", () => {
       await block([{ address: request.address, units: 300n }]);
       await block([{ address: request.address, units: 300n }]);
       await block();
-      expect(rowOf(request)).toMatchObject({ status: 2, amountReceivedUnits: "0", late: 0 });
+      expect(rowOf(request)).toMatchObject({ status: 2, receivedUnits: "0", late: 0 });
       expect(unsweptBalanceOf(world.database, request.address, world.network, "coin")).toBe(
         expected,
       );
@@ -317,16 +317,16 @@ describe("sums of payments", () => {
     await block(Array.from({ length: recordsMax + 5 }, () => one));
     await block();
     world.database.run(
-      "INSERT INTO depositEnds (transactionId, block) VALUES (?, ?)",
-      request.id,
+      "UPDATE deposits SET endBlock = ? WHERE id = ?",
       world.chain.final,
+      request.id,
     );
     await block([one, one]);
     await block();
     expect(sums().map(({ count }) => count)).toEqual([5, 2]);
     expect(rowOf(request)).toMatchObject({
       status: 0,
-      amountReceivedUnits: `${(recordsMax + 5) * 100}`,
+      receivedUnits: `${(recordsMax + 5) * 100}`,
     });
   });
 

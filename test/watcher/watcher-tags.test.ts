@@ -69,7 +69,7 @@ function give(at: number): void {
   const row = {
     network,
     currency: "xrp",
-    amountUnits: `${amountUnits}`,
+    units: `${amountUnits}`,
     createdAt: 0,
     expiresAt: 1e15,
     tag: payee.tag,
@@ -77,7 +77,7 @@ function give(at: number): void {
   giveAddress(
     db.store,
     { id: idOf(at), address, place: at, agent: null },
-    { ...row, receiverAddress: payee.address },
+    { ...row, payTo: payee.address },
   );
 }
 
@@ -139,7 +139,7 @@ async function pass(memory = newDepositMemory(network)): Promise<void> {
 }
 
 const receivedBy = (at: number): bigint =>
-  BigInt(readTransaction(db.store, idOf(at)).amountReceivedUnits);
+  BigInt(readTransaction(db.store, idOf(at)).receivedUnits);
 const unassigned = () => listUnattributed(db.store.database, null, 1_000);
 
 describe("deposits by tags", () => {
@@ -242,7 +242,7 @@ describe("deposits by tags", () => {
 
   it("deposits by tags: money on an account that got no request here is nobody's", async () => {
     db.store.database.run("DELETE FROM depositAddresses");
-    db.store.database.run("DELETE FROM transactions");
+    db.store.database.run("DELETE FROM deposits");
     blocks.push([{ tag: "1", units: 5n }]);
     for (let more = 0; more <= lag; more += 1) blocks.push([]);
     await pass();

@@ -59,8 +59,8 @@ const alarms = () =>
   );
 const received = (
   id: string,
-): { readonly stage: string; readonly amountReceivedUnits: string } | undefined =>
-  world.database.get("SELECT stage, amountReceivedUnits FROM transactions WHERE id = ?", id);
+): { readonly stage: string; readonly receivedUnits: string } | undefined =>
+  world.database.get("SELECT stage, receivedUnits FROM deposits WHERE id = ?", id);
 
 async function pass(ms: number, count = 1): Promise<void> {
   for (let at = 0; at < count; at += 1) {
@@ -90,19 +90,19 @@ describe.each(["evm", "tron", "xrp"] as const)(
       expect(alarms()).toEqual([{ subject: own.txHash }]);
       // The balance shows the money, and it is no payment for that.
       await pass(minuteMs, 10);
-      expect(received(own.id)).toMatchObject({ amountReceivedUnits: "0" });
+      expect(received(own.id)).toMatchObject({ receivedUnits: "0" });
       expect(received(theirs.id)).toMatchObject({ stage: "completed" });
       odd.clear();
       await pass(dayMs);
       expect(received(own.id)).toMatchObject({
         stage: "completed",
-        amountReceivedUnits: received(theirs.id)?.amountReceivedUnits,
+        receivedUnits: received(theirs.id)?.receivedUnits,
       });
       expect([unread(), alarms().length, isUnread(world.database, world.network, address)]).toEqual(
         [[], 1, false],
       );
       await pass(minuteMs, 3);
-      expect(received(own.id)?.amountReceivedUnits).toBe(received(theirs.id)?.amountReceivedUnits);
+      expect(received(own.id)?.receivedUnits).toBe(received(theirs.id)?.receivedUnits);
     });
   },
 );
@@ -157,7 +157,7 @@ describe("unread transactions", () => {
     odd.clear();
     await pass(3 * 60 * minuteMs, 40);
     expect(unread()).toEqual([]);
-    expect(received(own.id)?.amountReceivedUnits).toBe(`${count * 1_000}`);
+    expect(received(own.id)?.receivedUnits).toBe(`${count * 1_000}`);
     const kept = world.database.get<{ n: number }>("SELECT count(*) AS n FROM unreadTransactions");
     await pass(31 * dayMs);
     odd.add(world.chain.hashOf("one more"));

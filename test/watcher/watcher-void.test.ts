@@ -103,7 +103,7 @@ describe("an attempt that no block holds", () => {
     const [open, ended] = [withdrawal(1), withdrawal(2)];
     addAttempt(open, 1, { txHash: "11".repeat(32), validUntilMs: 0 });
     const attempt = sign(ended);
-    db.store.database.run("UPDATE transactions SET status = 2 WHERE id = ?", ended);
+    db.store.database.run("UPDATE transfers SET status = 2 WHERE id = ?", ended);
     const twin = sign(withdrawal(3));
     await watch();
     outlive(twin);
@@ -259,7 +259,7 @@ describe("a lying node of two", () => {
     await testNetwork.send(attempt.signed);
     // Read here as an outgoing transaction before anybody judged it, as by a gateway that was ended
     // in between.
-    db.store.database.run("UPDATE transactions SET currency = 'gone' WHERE id = ?", id);
+    db.store.database.run("UPDATE transfers SET currency = 'gone' WHERE id = ?", id);
     testNetwork.node.chain.mine(8);
     await readsAll();
     await watcher!.close();
@@ -313,7 +313,7 @@ describe("a lying node of two", () => {
     const stuck = sign(withdrawal(3));
     const stageOf = (number: number, stage: string) =>
       db.store.database.run(
-        "UPDATE transactions SET stage = ? WHERE id = ?",
+        "UPDATE transfers SET stage = ? WHERE id = ?",
         stage,
         withdrawalOf([seen, asked, stuck][number]!),
       );
@@ -366,7 +366,7 @@ describe("a void attempt in a block", () => {
     const attempt = sign(id);
     db.store.database.run("UPDATE signatures SET voidAt = 7 WHERE txHash = ?", attempt.txHash);
     db.store.database.run(
-      "UPDATE transactions SET status = 2, stage = 'expired', code = 'JOB_EXPIRED' WHERE id = ?",
+      "UPDATE transfers SET status = 2, stage = 'expired', code = 'JOB_EXPIRED' WHERE id = ?",
       id,
     );
     await watch();

@@ -61,7 +61,7 @@ describe("a withdrawal on chain", () => {
   });
 
   it("of a token is completed by exactly one transfer of the exact amount", async () => {
-    const id = signedWithdrawal(0, { currency: "usd", amountUnits: "5000000" });
+    const id = signedWithdrawal(0, { currency: "usd", units: "5000000" });
     await start();
     chain.mine(tokenPayment(id, 0, [{ to: receiver, units: 5_000_000n }]));
     chain.mineEmpty(2);
@@ -86,7 +86,7 @@ describe("a withdrawal on chain", () => {
     ["no transfer at all", []],
     ["another receiver", [{ to: outsider, units: 5_000_000n }]],
   ])("of a token with %s stays pending, stuck, with an alarm", async (_name, transfers) => {
-    const id = signedWithdrawal(0, { currency: "usd", amountUnits: "5000000" });
+    const id = signedWithdrawal(0, { currency: "usd", units: "5000000" });
     await start();
     chain.mine(tokenPayment(id, 0, transfers));
     chain.mineEmpty(2);

@@ -74,11 +74,11 @@ function runRowCell(family: FamilyKey, plant: RowPlant, extent: Extent): Promise
       const kept = new Map(
         hit.map(({ id }) => [id, columns.map((name) => columnOf(world, id, name))]),
       );
-      const set = (id: string, values: readonly (string | number)[]): void => {
+      const set = (id: string, values: readonly (string | number | null)[]): void => {
         for (const [at, name] of columns.entries())
           database.run(
-            `UPDATE transactions SET ${name} = ? WHERE id = ?`,
-            values[at] as string | number,
+            `UPDATE deposits SET ${name} = ? WHERE id = ?`,
+            values[at] as string | number | null,
             id,
           );
       };
@@ -113,12 +113,12 @@ function runRowCell(family: FamilyKey, plant: RowPlant, extent: Extent): Promise
   });
 }
 
-function columnOf(world: ItemWorld, id: string, name: string): string | number {
-  const row = world.store.database.get<Record<string, string | number>>(
-    "SELECT * FROM transactions WHERE id = ?",
+function columnOf(world: ItemWorld, id: string, name: string): string | number | null {
+  const row = world.store.database.get<Record<string, string | number | null>>(
+    "SELECT * FROM deposits WHERE id = ?",
     id,
   );
-  return row?.[name] as string | number;
+  return row?.[name] as string | number | null;
 }
 
 const secretKey = new Uint8Array(32).fill(7);

@@ -5,13 +5,13 @@
  */
 import type { DeliveryResult } from "../../../gateway/callbacks/send.ts";
 import type { PriceAnswer } from "../../../gateway/prices/ask.ts";
-import type { TransactionColumns } from "../../../gateway/store/rows.ts";
+import type { DepositRow } from "../../../gateway/store/rows.ts";
 import type { FamilyKey } from "./plants.ts";
 
-/** Columns of a row with text that nobody can read. */
+/** Columns of a deposit with text that nobody can read. */
 export interface RowPlant {
   readonly report: string;
-  readonly spoilt: Partial<Pick<TransactionColumns, "metadata" | "quote" | "value" | "createdAt">>;
+  readonly spoilt: Partial<Pick<DepositRow, "metadata" | "quote" | "value" | "createdAt">>;
 }
 
 /** An answer of the receiver; null while it keeps the line open. */

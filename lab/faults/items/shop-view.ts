@@ -12,10 +12,9 @@ import type { GatewayConfig } from "../../../gateway/config/config.ts";
 import { stateOf } from "../../../gateway/pages/state.ts";
 import type { Service } from "../../../gateway/service.ts";
 import { readMerchant } from "../../../gateway/store/merchants.ts";
-import type { MerchantRow } from "../../../gateway/store/rows.ts";
+import type { MerchantRow, RecordRow } from "../../../gateway/store/rows.ts";
 import { type RowKey, runGuarded } from "../../../gateway/store/set-aside.ts";
 import type { Store } from "../../../gateway/store/store.ts";
-import { rowOf } from "../../../gateway/store/transaction-rows.ts";
 import { readTransaction } from "../../kit/gateway-database.ts";
 
 /** The parts of a gateway that the shop's side asks. */
@@ -58,7 +57,7 @@ export class ShopView {
 
   /** The record, the page's state and the events of an item. */
   shown(id: string): readonly unknown[] {
-    const row = rowOf(readTransaction(this.#store, id));
+    const row = readTransaction(this.#store, id) as RecordRow;
     const record: Record<string, unknown> = { ...recordOf(row, this.#service) };
     for (const name of timesOfRecord) delete record[name];
     const merchant = readMerchant(this.#store.database, row.merchant) as MerchantRow;

@@ -32,6 +32,7 @@ import {
   gatewayDatabase,
   insertTransaction,
   pairAgent,
+  readTransaction,
   silentLog,
 } from "../../kit/gateway-database.ts";
 import { FixtureChain } from "../../store-fixture/chain.ts";
@@ -276,15 +277,15 @@ export class ItemWorld {
           expiresAt: this.nowMs + expiresMs,
         } as const;
         const id = this.#id(name);
-        const receiverAddress = hasTags(this.network)
+        const payTo = hasTags(this.network)
           ? familyOf(this.network).accounts.payeeOf(place.address).address
           : place.address;
         insertTransaction(store, {
           ...{ ...row, id, orderId: id, merchant: shop.merchant, currency, network: this.network },
           ...{
-            depositAddress: place.address,
-            receiverAddress,
-            amountUnits: this.#unitsOf(wanted).toString(),
+            address: place.address,
+            payTo,
+            units: this.#unitsOf(wanted).toString(),
           },
         });
         issueAddress(database, place.address, { since: 0, nowMs: this.nowMs });
@@ -342,10 +343,10 @@ export class ItemWorld {
         network: this.network,
         currency: "coin",
         stage: "broadcast",
-        receiverAddress: to,
-        depositAddress: hot,
+        receiver: to,
+        payer: hot,
       },
-      ...{ amountUnits: "1000", expiresAt: this.nowMs + 24 * hourMs },
+      ...{ units: "1000", expiresAt: this.nowMs + 24 * hourMs },
     });
     const txHash = this.chain.hashOf(`payout ${id}`);
     insertSignature(this.#db.store.database, {
@@ -381,14 +382,13 @@ export class ItemWorld {
    */
   trace(isLeftOut: (item: MerchantTransfer) => boolean): readonly string[] {
     const { database } = this.#db.store;
-    const rowOf = ({ id }: MerchantTransfer) =>
-      database.get<{ status: number; stage: string; amountReceivedUnits: string; code: string }>(
-        "SELECT status, stage, amountReceivedUnits, code FROM transactions WHERE id = ?",
-        id,
-      );
+    const rowOf = ({ id }: MerchantTransfer) => {
+      const { status, stage, receivedUnits, code } = readTransaction(this.#db.store, id);
+      return { status, stage, receivedUnits, code };
+    };
     const sweepsOf = ({ address }: MerchantTransfer) =>
       database.all<object>(
-        "SELECT currency, amountUnits, stage FROM transactions WHERE operation = 'sweep' AND depositAddress = ?",
+        "SELECT currency, units, stage FROM transfers WHERE operation = 'sweep' AND payer = ? ORDER BY number",
         address,
       );
     const unread = ({ currency, address }: MerchantTransfer): boolean =>
@@ -436,13 +436,7 @@ export class ItemWorld {
   /** Requests and payouts that are at their end. */
   ended(): { readonly requests: number; readonly payouts: number } {
     const count = (items: readonly MerchantTransfer[]): number =>
-      items.filter(
-        ({ id }) =>
-          this.#db.store.database.get<{ status: number }>(
-            "SELECT status FROM transactions WHERE id = ?",
-            id,
-          )?.status === 1,
-      ).length;
+      items.filter(({ id }) => readTransaction(this.#db.store, id).status === 1).length;
     return { requests: count(this.requests), payouts: count(this.payouts) };
   }
 

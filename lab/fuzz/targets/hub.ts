@@ -157,7 +157,7 @@ function check(
   );
   must(shared === undefined, "one token has two withdrawals");
   must(
-    database.get("SELECT 1 FROM transactions WHERE status = 1") === undefined,
+    database.get("SELECT 1 FROM transfers WHERE status = 1") === undefined,
     "an agent's word made a withdrawal Completed",
   );
   must(

@@ -19,8 +19,8 @@ export interface Credits {
     readonly id: string;
     readonly status: 0 | 1 | 2;
     readonly currency: string;
-    readonly amountUnits: string;
-    readonly depositAddress: string;
+    readonly units: string;
+    readonly address: string;
   }[];
 }
 
@@ -57,10 +57,10 @@ export function creditsAreTrue(
     const key = `${address} ${currency}`;
     sums.set(key, (sums.get(key) ?? 0n) + BigInt(units));
   }
-  for (const { id, status, currency, amountUnits, depositAddress } of requests) {
-    const paid = sums.get(`${depositAddress} ${currency}`) ?? 0n;
+  for (const { id, status, currency, units, address } of requests) {
+    const paid = sums.get(`${address} ${currency}`) ?? 0n;
     must(
-      status !== 1 || paid >= BigInt(amountUnits),
+      status !== 1 || paid >= BigInt(units),
       "a request is completed by final money alone",
       () => id,
     );

@@ -11,15 +11,15 @@ import { hotWallet, stage } from "../world/setting.ts";
 import { type Credits, creditsAreTrue, type IncomingPayment } from "./credits.ts";
 import { must } from "./violation.ts";
 
-/** A row of the gateway's table of transactions, as far as sweeps go. */
+/** A sweep or a top-up as the gateway's tables have it. */
 export interface MovedRow {
   readonly id: string;
   readonly operation: "sweep" | "topup";
   readonly orderId: string;
   readonly currency: string;
-  readonly amountUnits: string;
-  readonly receiverAddress: string;
-  readonly depositAddress: string;
+  readonly units: string;
+  readonly receiver: string;
+  readonly payer: string;
   readonly status: 0 | 1 | 2;
   readonly txHash: string;
   readonly feeUnits: string;
@@ -191,7 +191,7 @@ export class Sweeps {
   #countTopUps(address: string): void {
     const nonces = this.#topUps.get(address)?.size ?? 0;
     const sweeps = this.#rows.filter(
-      (row) => row.operation === "sweep" && row.depositAddress.toLowerCase() === address,
+      (row) => row.operation === "sweep" && row.payer.toLowerCase() === address,
     );
     must(
       nonces <= sweeps.length,
@@ -288,11 +288,11 @@ export function restOf(
   };
   for (const { address, currency, units } of payments) add(address, currency, BigInt(units));
   for (const row of moved) {
-    const units = BigInt(row.amountUnits);
-    if (row.operation === "topup" && row.status === 1) add(row.receiverAddress, coin, units);
+    const units = BigInt(row.units);
+    if (row.operation === "topup" && row.status === 1) add(row.receiver, coin, units);
     if (row.operation === "topup") continue;
-    if (row.status !== 2) add(row.depositAddress, row.currency, -units);
-    if (row.feeUnits !== "") add(row.depositAddress, coin, -BigInt(row.feeUnits));
+    if (row.status !== 2) add(row.payer, row.currency, -units);
+    if (row.feeUnits !== "") add(row.payer, coin, -BigInt(row.feeUnits));
   }
   for (const { address, currency, units } of unsweptBalances)
     add(address, currency, -BigInt(units));

@@ -8,7 +8,7 @@ export const shopCancelsMutants: readonly Mutant[] = [
     name: "cancel-ended-by-the-gateway",
     file: "gateway/withdrawals/cancel.ts",
     find: "    keepRecall(database, id, service.clock());",
-    replace: `    database.run("UPDATE transactions SET status = 2, stage = 'refused', code = 'SHOP_CANCELLED' WHERE id = ?", id);`,
+    replace: `    database.run("UPDATE transfers SET status = 2, stage = 'refused', code = 'SHOP_CANCELLED' WHERE id = ?", id);`,
     invariant: "The gateway calls a withdrawal failed that its agent goes on to pay (truth).",
     world,
   },

@@ -20,7 +20,7 @@ export const sweepMutants: readonly Mutant[] = [
     const again = sweep.split("").reverse().join("");
     insert(database, agent, ordering, row, {
       ...{ mode: "topup", orderId: again, units: 10n ** 12n, decimal: 18, payer: hotWalletAddress },
-      ...{ receiver: address, placeText: writePlace(row.addressIndex) },
+      ...{ receiver: address, nextSlot: "" },
     });
   }
   dropWish(database, row);
@@ -70,8 +70,8 @@ export const sweepMutants: readonly Mutant[] = [
   {
     name: "second-slot-for-a-sweep",
     file: "gateway/store/sweeps.ts",
-    find: "coalesce((SELECT s.id FROM transactions s WHERE s.operation = 'sweep' AND s.status = 0\n      AND s.depositAddress = h.address AND s.network = h.network LIMIT 1),\n    (SELECT u.id",
-    replace: "coalesce((SELECT u.id",
+    find: "coalesce((SELECT t.id FROM sweeps s CROSS JOIN transfers t ON t.id = s.id\n      WHERE s.address = h.address AND t.status = 0 AND t.network = h.network LIMIT 1),\n    (SELECT t.id FROM sweeps s CROSS JOIN topUps u",
+    replace: "coalesce((SELECT t.id FROM sweeps s CROSS JOIN topUps u",
     invariant:
       "What comes while a sweep is on its way is swept beside it, and one of the two may find nothing left (bijection).",
     world,

@@ -32,7 +32,7 @@ export const waitingSweepMutants: readonly Mutant[] = [
     const again = sweep.split("").reverse().join("");
     insert(database, agent, ordering, row, {
       ...{ mode: "topup", orderId: again, units: 2_000_000n, decimal: 6, payer: hotWalletAddress },
-      ...{ receiver: address, placeText: writePlace(row.addressIndex) },
+      ...{ receiver: address, nextSlot: "" },
     });
   }
   dropWish(database, row);
@@ -87,8 +87,9 @@ export const waitingSweepMutants: readonly Mutant[] = [
   {
     name: "sweep-of-another-place",
     file: orders,
-    find: "placeText: writePlace(row.addressIndex, wanted.next",
-    replace: "placeText: writePlace(row.addressIndex + 1, wanted.next",
+    find: "const sweep = insert(database, agent, ordering, row, {",
+    replace:
+      "const sweep = insert(database, agent, ordering, { ...row, addressIndex: row.addressIndex + 1 }, {",
     invariant:
       "A job names another place than its address has, and what the signer refuses is never swept (liveness).",
     world,
@@ -132,9 +133,9 @@ export const waitingSweepMutants: readonly Mutant[] = [
   {
     name: "swept-twice-side-by-side",
     file: "gateway/store/sweeps.ts",
-    find: "    coalesce((SELECT s.id FROM transactions s WHERE s.operation = 'sweep' AND s.status = 0\n",
+    find: "    coalesce((SELECT t.id FROM sweeps s CROSS JOIN transfers t ON t.id = s.id\n      WHERE s.address = h.address AND t.status = 0 ",
     replace:
-      "    coalesce((SELECT s.id FROM transactions s WHERE s.operation = 'sweep' AND s.status = 3\n",
+      "    coalesce((SELECT t.id FROM sweeps s CROSS JOIN transfers t ON t.id = s.id\n      WHERE s.address = h.address AND t.status = 3 ",
     invariant: "What comes while a sweep waits for its end is swept beside it (one at a time).",
     world,
     when: ({ deposits }) => deposits.some(({ moreMs }) => moreMs > 0),

@@ -254,8 +254,10 @@ export class FalseAgent {
   #lies(): readonly Body[] {
     const { random } = kernel;
     const { gateway } = this.#world;
-    type Row = { readonly id: string; readonly merchant: string; readonly txHash: string };
-    const all = gateway.all<Row>("SELECT id, merchant, txHash FROM transactions");
+    type Row = { readonly id: string; readonly merchant: string };
+    const all = gateway.all<Row>(
+      "SELECT id, merchant FROM deposits UNION ALL SELECT id, merchant FROM transfers",
+    );
     const [own, others] = [
       all.filter(({ merchant }) => merchant === this.merchant),
       all.filter((one) => one.merchant !== this.merchant),

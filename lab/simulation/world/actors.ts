@@ -40,7 +40,7 @@ interface Row {
   readonly lockedCode: string | null;
 }
 
-const heldRows = "SELECT id FROM transactions WHERE stage = 'awaiting_operator' AND status = 0";
+const heldRows = "SELECT id FROM transfers WHERE stage = 'awaiting_operator' AND status = 0";
 const seenPayments = "SELECT txHash FROM unexplained";
 
 export class Actors {
@@ -181,7 +181,7 @@ export class Actors {
   /** A withdrawal that the shop was told has failed stays failed. */
   #mustHaveFailed(orderId: string): void {
     const [row] = this.#world.gateway.all<Row>(
-      "SELECT status FROM transactions WHERE orderId = ?",
+      "SELECT t.status FROM withdrawals w JOIN transfers t ON t.id = w.id WHERE w.orderId = ?",
       orderId,
     );
     if (row?.status !== 2)
@@ -381,8 +381,8 @@ export class Actors {
   /** Orders of an unpaired agent stay with it, for an operator. */
   get #pending(): readonly Row[] {
     return this.#world.gateway.all<Row>(
-      `SELECT t.id, t.orderId, t.status, t.stage, j.agent, a.lockedCode FROM transactions t LEFT JOIN jobs j ON j.transactionId = t.id
-         LEFT JOIN agents a ON a.id = j.agent WHERE t.operation = 'withdraw' AND t.status = 0 AND a.unpairedAt IS NULL AND t.merchant = ?`,
+      `SELECT t.id, w.orderId, t.status, t.stage, j.agent, a.lockedCode FROM transfers t JOIN withdrawals w ON w.id = t.id
+         LEFT JOIN jobs j ON j.transactionId = t.id LEFT JOIN agents a ON a.id = j.agent WHERE t.status = 0 AND a.unpairedAt IS NULL AND t.merchant = ?`,
       merchant,
     );
   }

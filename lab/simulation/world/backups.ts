@@ -149,7 +149,7 @@ export class Backups {
   get isAwaited(): boolean {
     if (!this.#hasOpen || this.#used > 0) return false;
     const { gateway, plan } = this.#world;
-    const ended = "SELECT id FROM transactions WHERE status <> 0";
+    const ended = "SELECT id FROM transfers WHERE status <> 0";
     const done = plan.oldBackup === "held" ? "SELECT transactionId AS id FROM slots" : ended;
     return !gateway.all<{ readonly id: string }>(done).some(({ id }) => this.#open.includes(id));
   }

@@ -96,8 +96,7 @@ export class Customers {
 
   /** All requests, as the gateway has them; those asked for under a wrong clock live for a day. */
   get requests(): readonly RequestRow[] {
-    const sql =
-      "SELECT id, status, expiresAt FROM transactions WHERE operation = 'deposit' AND merchant = ?";
+    const sql = "SELECT id, status, expiresAt FROM deposits WHERE merchant = ?";
     return this.#world.gateway.all<RequestRow>(sql, merchant);
   }
 

@@ -138,7 +138,7 @@ export class Observer {
     }
     if (this.#world.plan.bad.length > 0) this.#world.holds(() => this.#badIsBounded());
     if (tables.has("jobs") || tables.has("agents")) this.#world.holds(() => this.#placesStand());
-    if (tables.has("transactions")) this.#world.holds(() => this.#world.payments.told(this.told()));
+    if (tables.has("transfers")) this.#world.holds(() => this.#world.payments.told(this.told()));
     const { plan, customers, chainFixture } = this.#world;
     if (plan.isClockWrong)
       this.#world.holds(() => this.#ends.told(customers.requests, chainFixture.headMs));
@@ -324,12 +324,12 @@ export class Observer {
         merchant,
       ),
       payments: gateway.all(
-        `SELECT p.address, p.currency, p.units, p.txHash FROM payments p JOIN transactions t ON t.id = p.transactionId
-           WHERE p.final = 1 AND t.merchant = ?`,
+        `SELECT p.address, p.currency, p.units, p.txHash FROM payments p JOIN deposits d ON d.id = p.transactionId
+           WHERE p.final = 1 AND d.merchant = ?`,
         merchant,
       ),
       requests: gateway.all(
-        "SELECT id, status, currency, amountUnits, depositAddress FROM transactions WHERE operation = 'deposit' AND merchant = ?",
+        "SELECT id, status, currency, units, address FROM deposits WHERE merchant = ?",
         merchant,
       ),
     };
@@ -338,8 +338,12 @@ export class Observer {
   /** Every sweep and top-up. */
   moved(): readonly MovedRow[] {
     return this.#world.gateway.all<MovedRow>(
-      `SELECT t.*, (SELECT s.feeMax FROM signatures s WHERE s.transactionId = t.id AND s.txHash = t.txHash) AS feeMax
-         FROM transactions t WHERE t.operation IN ('sweep', 'topup') AND t.merchant = ?`,
+      `SELECT t.id, t.operation, coalesce(s.address || '/' || s.ordinal, u.sweep) AS orderId,
+         coalesce(t.currency, u.sweptCurrency) AS currency, t.units, t.receiver, t.payer, t.status, coalesce(t.txHash, '') AS txHash,
+         coalesce(t.feeUnits, '') AS feeUnits, t.finalBlock,
+         (SELECT g.feeMax FROM signatures g WHERE g.transactionId = t.id AND g.txHash = t.txHash) AS feeMax
+         FROM transfers t LEFT JOIN sweeps s ON s.id = t.id LEFT JOIN topUps u ON u.id = t.id
+         WHERE t.operation IN ('sweep', 'topup') AND t.merchant = ?`,
       merchant,
     );
   }
@@ -347,7 +351,8 @@ export class Observer {
   /** The gateway's statement about each withdrawal. */
   told(): readonly WithdrawalRow[] {
     return this.#world.gateway.all<WithdrawalRow>(
-      "SELECT id, orderId, status, stage, code, txHash FROM transactions WHERE operation = 'withdraw' AND merchant = ?",
+      `SELECT t.id, w.orderId, t.status, t.stage, coalesce(t.code, '') AS code, coalesce(t.txHash, '') AS txHash
+         FROM transfers t JOIN withdrawals w ON w.id = t.id WHERE t.merchant = ?`,
       merchant,
     );
   }

@@ -35,7 +35,7 @@ function unfinished(world: Scene): string {
  */
 function isHidden(world: Scene, nonce: number): boolean {
   if (!world.faultInjector.isDeceived) return false;
-  const alarmed = `SELECT t.id FROM slots s JOIN transactions t ON t.id = s.transactionId JOIN audit a ON a.subject = t.id
+  const alarmed = `SELECT t.id FROM slots s JOIN transfers t ON t.id = s.transactionId JOIN audit a ON a.subject = t.id
     WHERE s.account = ? AND s.slot = ? AND t.code = 'chain_slot_consumed' AND a.act LIKE 'alarm WATCHER_PAYMENT_FAILED%'`;
   const [failed] = world.gateway.all<{ id: string }>(alarmed, hotWallet, `${nonce}`);
   // While it is open there, an honest courier can still say whose it was.
