@@ -185,7 +185,7 @@ export const gatewayCodes = {
   GATEWAY_DISK_FULL: ["fault", "none", "operator", "the disk of the gateway's database is full", "free space on that disk; nothing is damaged, and no backup is needed", "disk"],
   GATEWAY_DISK_FAILED: ["fault", "none", "operator", "the disk of the gateway's database fails, or takes no writes", "look at the disk and how it is mounted; the database itself is not known to be damaged", "disk"],
   GATEWAY_STORE_ACCESS: ["fault", "none", "operator", "the gateway's user may not open the database, or too many files are open", "run as the gateway's user and give it the file and its folder; nothing is damaged"],
-  GATEWAY_STORE_WAL: ["fault", "none", "operator", "beside the database file lies the write-ahead file of another database", "move the two files that the message names to another folder and keep them, then start again: docs/operations.md section 4"],
+  GATEWAY_STORE_WAL: ["fault", "none", "operator", "beside the database file lies the write-ahead file or the journal of another database", "move the files that the message names to another folder and keep them, then start again: docs/operations.md section 4"],
   GATEWAY_STORE_OWNED: ["fault", "none", "operator", "another gateway runs on the same database", "stop it first, or give this one its own folder", "owner"],
   GATEWAY_STORE_BUSY: ["fault", "none", "log", "another process holds the database", "wait; look for a backup or a second gateway", "held"],
   GATEWAY_STORE_POISONED: ["fault", "unknown", "operator", "the disk failed while committing", "check the disk, then restart", "disk"],

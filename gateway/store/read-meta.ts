@@ -1,8 +1,10 @@
 /**
  * Reads the facts that a database states about itself, without opening it for work: not a byte of
- * the file changes, and the file is not held afterwards.
+ * the file changes, but for a change of SQLite's mode that a killed process had begun, and the file
+ * is not held afterwards.
  */
 import { DatabaseSync } from "@photostructure/sqlite";
+import { needsRollback, takeSwitchBack } from "./begun-switch.ts";
 import { refuseOthersWal } from "./stray-wal.ts";
 
 /** A gateway that was killed holds its file for a moment more, while the kernel ends it. */
@@ -14,6 +16,16 @@ const waitMs = 1_000;
  */
 export function readMeta(path: string): ReadonlyMap<string, string> {
   refuseOthersWal(path);
+  try {
+    return readValues(path);
+  } catch (error) {
+    if (!needsRollback(error)) throw error;
+    takeSwitchBack(path, waitMs);
+    return readValues(path);
+  }
+}
+
+function readValues(path: string): ReadonlyMap<string, string> {
   const raw = new DatabaseSync(path, { readOnly: true, timeout: waitMs });
   const found = new Map<string, string>();
   try {
