@@ -45,14 +45,14 @@ type CausedCode = keyof typeof causes;
 /** The causes of one code. */
 export type CauseOf<C extends CausedCode> = keyof (typeof causes)[C] & string;
 /** A code that has one cause. */
-export type PlainCode = Exclude<Code, CausedCode>;
+export type SingleCauseCode = Exclude<Code, CausedCode>;
 /** A code with its cause, or a code that has one cause. */
 export type CodeWithCause =
   | { [C in CausedCode]: { readonly code: C; readonly cause: CauseOf<C> } }[CausedCode]
-  | { readonly code: PlainCode; readonly cause?: undefined };
+  | { readonly code: SingleCauseCode; readonly cause?: undefined };
 
 /** True for a code that has one cause. */
-export function isPlainCode(code: string): code is PlainCode {
+export function isSingleCauseCode(code: string): code is SingleCauseCode {
   return Object.hasOwn(codes, code) && !Object.hasOwn(causes, code);
 }
 

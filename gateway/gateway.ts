@@ -32,10 +32,15 @@ import { rightClock } from "./own-clock.ts";
 import { startPrices } from "./prices/prices.ts";
 import { fiatValueOf } from "./prices/value.ts";
 import { probesOf } from "./reporting/probes.ts";
-import { startReporting } from "./reporting/reporting.ts";
-import type { ProcessFigures, Service } from "./service.ts";
+import { startOperatorReports } from "./reporting/reporting.ts";
+import type { GatewayFigures, Service } from "./service.ts";
 import { createSightings } from "./sightings/sightings.ts";
-import { type AddressMarks, marksPathOf, openMarks, readMarks } from "./store/address-marks.ts";
+import {
+  type IssuedAddressMarks,
+  marksPathOf,
+  openMarks,
+  readMarks,
+} from "./store/address-marks.ts";
 import { listPairedAgents } from "./store/agents.ts";
 import { readCursor } from "./store/cursors.ts";
 import { inspectStore } from "./store/inspect.ts";
@@ -78,7 +83,7 @@ function warnOfCertificate(certificate: ServedCertificate, { log, clock }: Gatew
 }
 
 /** The numbers that only this process knows, for `status`. */
-function figuresOf({ startedAt, store, hub, watcher }: RunningParts): ProcessFigures {
+function figuresOf({ startedAt, store, hub, watcher }: RunningParts): GatewayFigures {
   const connected = listPairedAgents(store.database).filter(({ id }) => hub?.online(id) === true);
   const chains = (watcher?.chainStatus() ?? []).map(
     ({ chain, network, head, final, headAgeMs, finalAgeMs }) => {
@@ -133,7 +138,7 @@ function takeMarks(
   store: Store,
   config: GatewayConfig,
   { log, clock, onPoisoned }: GatewayDeps,
-): AddressMarks {
+): IssuedAddressMarks {
   const path = marksPathOf(config.database);
   const known = readMarks(path);
   const { reason, skipped } = store.write((database) => compareMarks(database, known, clock()));
@@ -178,7 +183,7 @@ function setRepeatedAside(
 interface OpenedStore {
   readonly store: Store;
   readonly times: TimedStore["times"];
-  readonly marks: AddressMarks;
+  readonly marks: IssuedAddressMarks;
   readonly run: string;
   close(): void;
 }
@@ -311,7 +316,7 @@ export async function startGateway(config: GatewayConfig, deps: GatewayDeps): Pr
       watcher: () => watcher,
       databaseTimes: times,
     };
-    besides.push(startReporting({ ...told, store, hub, config, log, clock, run }));
+    besides.push(startOperatorReports({ ...told, store, hub, config, log, clock, run }));
     const port = await listen(server, config);
     const sweeps = createSweeps({ ...common, prices: board });
     const networks = Object.values(config.chains).map(({ network }) => network);

@@ -7,7 +7,7 @@ import type { GatewayKey } from "./auth/gateway-key.ts";
 import type { GatewayConfig, GatewayCurrency } from "./config/config.ts";
 import type { Fiat } from "./config/fiat.ts";
 import type { ClockState } from "./own-clock.ts";
-import type { AddressMarks } from "./store/address-marks.ts";
+import type { IssuedAddressMarks } from "./store/address-marks.ts";
 import type { AddressLook, Signals } from "./store/signals.ts";
 import type { Database, Store } from "./store/store.ts";
 
@@ -52,7 +52,7 @@ export interface Waiters {
   close(): void;
 }
 
-export interface Price {
+export interface FiatPrice {
   readonly price: bigint; // price of one unit, in 10^-18 (prices/decimal.ts)
   readonly atMs: number; // when it was last right
   readonly isStale: boolean;
@@ -61,7 +61,7 @@ export interface Price {
 
 export interface Prices {
   /** The last good price; null if there never was one. */
-  of(currency: GatewayCurrency, fiat: Fiat): Price | null;
+  of(currency: GatewayCurrency, fiat: Fiat): FiatPrice | null;
   /** True if a price is possible: an operator typed one, or at least two markets are asked. */
   canHave(currency: GatewayCurrency, fiat: Fiat): boolean;
 }
@@ -80,7 +80,7 @@ export interface Service {
   /** The number of blocks on a payment that is not final yet; null if unknown. */
   readonly confirmations: (transactionId: string) => number | null;
   /** The marks of deposit addresses next to the database. */
-  readonly addressMarks: AddressMarks;
+  readonly addressMarks: IssuedAddressMarks;
   /**
    * When the newest pass that read a network's blocks to the newest began; null before the first of
    * this run.
@@ -105,7 +105,7 @@ export interface Service {
 }
 
 /** Numbers of the running process, for the operator on this machine alone. */
-export interface ProcessFigures {
+export interface GatewayFigures {
   readonly version: string;
   readonly startedAt: string; // ISO 8601, UTC
   readonly agentsConnected: number;

@@ -75,7 +75,7 @@ export interface RecoveryAttempt {
  * A final transaction of the account that no withdrawal of the database explains, as the gateway's
  * watcher read it. It may be a payment that both sides have forgotten.
  */
-export interface RecoveryOutgoing {
+export interface UnexplainedRecoveryTransaction {
   readonly network: string;
   readonly account: string;
   readonly slot: string; // its slot; "" if the chain has none
@@ -113,7 +113,7 @@ export interface Recovery {
    * restored from a backup may not know the hash that used the slot.
    */
   readonly ended: readonly RecoveryWithdrawal[];
-  readonly outgoing: readonly RecoveryOutgoing[]; // newest first
+  readonly outgoing: readonly UnexplainedRecoveryTransaction[]; // newest first
   readonly at: number;
 }
 
@@ -131,7 +131,7 @@ const withdrawal: Reader<RecoveryWithdrawal> = object({
   attempts: list(attempt, attemptsMax),
 });
 
-const outgoingTx: Reader<RecoveryOutgoing> = object(
+const outgoingTx: Reader<UnexplainedRecoveryTransaction> = object(
   {
     network: fields.network,
     account: fields.account,

@@ -16,7 +16,7 @@ import type { ChainAccess } from "./nodes/chain.ts";
 import type { ReadBack } from "./nodes/read-back.ts";
 import type { Questions } from "./questions.ts";
 import type {
-  GuardEffect,
+  BlockCheckEffect,
   NodeQuestion,
   SchedulerEffect,
   SchedulerEvent,
@@ -81,8 +81,8 @@ export function createHands(options: HandsOptions): (effect: SchedulerEffect) =>
         return done;
       case "send":
         return withAccess(effect, (access) => send(options, access, effect));
-      case "guard":
-        return withAccess(effect, (access) => guard(options, access, effect));
+      case "checkBlock":
+        return withAccess(effect, (access) => checkBlock(options, access, effect));
       default:
         return withAccess(effect, async (access) => feed(await answerOf(access, effect)));
     }
@@ -401,14 +401,14 @@ async function send(
   feed({ kind: "sent", transactionId, attempt, answers: byNode });
 }
 
-async function guard(
+async function checkBlock(
   { feed }: HandsOptions,
   access: ChainAccess,
-  effect: GuardEffect,
+  effect: BlockCheckEffect,
 ): Promise<void> {
   try {
     feed({
-      kind: "guarded",
+      kind: "blockChecked",
       ...accountIn(effect),
       holds: await access.nodes.holds(effect.block, effect.blockHash),
     });

@@ -23,10 +23,10 @@ import {
 } from "./run-state.ts";
 import { accountKey, isIdle, lostControl, openSlots } from "./scheduler/accounts.ts";
 import {
+  applySchedulerEvent,
   createScheduler,
   type SchedulerEvent,
   type SchedulerNo,
-  stepScheduler,
 } from "./scheduler/scheduler.ts";
 import { listUnbegunAccounts, listWaitingItems } from "./scheduler/waiting.ts";
 import { asking, nodesDetail, snapshotOf, statusOf } from "./status.ts";
@@ -496,7 +496,7 @@ export function beginRun(options: RunOptions, signer: SignerSocket, hello: Hello
   const state = newState(hello);
   const feed = (event: SchedulerEvent): void => {
     if (state.isEnded) return;
-    for (const effect of stepScheduler(scheduler, event, monotonic())) carry(effect);
+    for (const effect of applySchedulerEvent(scheduler, event, monotonic())) carry(effect);
     if (deposits.size > 0 || scheduler.book.accounts.size > hotWalletCount) watchDeposits();
   };
   const hotWalletCount = new Set(

@@ -372,7 +372,7 @@ export interface LineSeal {
  * Returns the closing fields of a line (without newline), null if it has none in their place.
  * Checks neither hash nor MAC.
  */
-export function closingIn(line: Uint8Array): LineSeal | null {
+export function readLineSeal(line: Uint8Array): LineSeal | null {
   const end = line.length - hexDigits - 2;
   if (end <= hashStart.length + lineStart.length || line.length >= lineBytesMax) return null;
   const text = Buffer.from(line.buffer, line.byteOffset, line.length);
@@ -390,7 +390,7 @@ export function closingIn(line: Uint8Array): LineSeal | null {
  * any others. That proves neither their place in the ledger nor their author.
  */
 export function closingOf(line: Uint8Array): LineSeal | null {
-  const closing = closingIn(line);
+  const closing = readLineSeal(line);
   if (closing === null) return null;
   const covered = line.subarray(0, line.length - closingBytes[closing.mac === "" ? 0 : 1]);
   return createHash("sha256").update(domain).update(covered).digest("hex") === closing.hash

@@ -8,7 +8,6 @@ import { AgentError } from "../../base/fault.ts";
 import { zeroHash } from "../../protocol/identity.ts";
 import {
   closingBytes,
-  closingIn,
   closingOf,
   damagedFault,
   decodeRecord,
@@ -20,6 +19,7 @@ import {
   linePlaceIn,
   lineStart,
   macBytes,
+  readLineSeal,
 } from "./codec.ts";
 import type { LedgerDisk } from "./folder.ts";
 import { type FirstRecord, isBeginning, type LedgerRecord } from "./records.ts";
@@ -295,7 +295,7 @@ export function mapSegment(disk: LedgerDisk, segment: number): SegmentMap {
   for (let start = 0, line = 1; start < bytes.length; line++) {
     const end = bytes.indexOf(newline, start);
     const where = { file, line };
-    const closing = end < 0 ? null : closingIn(bytes.subarray(start, end));
+    const closing = end < 0 ? null : readLineSeal(bytes.subarray(start, end));
     if (closing === null || seqAt(bytes, start, where) !== map.seqLast + 1)
       throw damagedFault("not a record", where);
     map.add(closing.hash, end + 1 - start);

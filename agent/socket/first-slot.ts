@@ -9,7 +9,7 @@
  * transaction count; a count above the ledger's own raises an alarm, then a lock, unless the
  * account began there.
  */
-export interface CountRequest {
+export interface SlotCountClaim {
   readonly chain: string;
   readonly slot: string;
   readonly quorum: number; // nodes that agreed

@@ -17,7 +17,7 @@ export const stopKey = ({ network, currency }: StopPlace): string =>
   currency === undefined ? network : `${network}/${currency}`;
 
 /** The place of a name that `stopKey` made. No network and no currency has a slash. */
-export function placeOfStop(key: string): StopPlace {
+export function parseStopKey(key: string): StopPlace {
   const at = key.indexOf("/");
   return at < 0 ? { network: key } : { network: key.slice(0, at), currency: key.slice(at + 1) };
 }

@@ -12,7 +12,7 @@ import type { Sightings } from "../../protocol/sightings.ts";
 import type { ConfigRead } from "./config-read.ts";
 import type { CourierStatus, WaitView } from "./courier-status.ts";
 import type { EachAnswers, EachRequest, EachVerb } from "./each.ts";
-import type { CountRequest, FirstSlotView } from "./first-slot.ts";
+import type { FirstSlotView, SlotCountClaim } from "./first-slot.ts";
 import { evidenceFramesMax, type FramedOffer } from "./offered.ts";
 import type { OutgoingView, RecoveryPlan } from "./recovery-plan.ts";
 import type { WithdrawalState } from "./states.ts";
@@ -23,7 +23,7 @@ import type {
   ManualReplaceView,
   NoRoomView,
   StuckView,
-  UnreachableView,
+  UnreachableWithdrawalView,
 } from "./stuck.ts";
 import type { SignerSummary } from "./summary.ts";
 
@@ -104,7 +104,7 @@ export type {
   ManualReplaceView,
   NoRoomView,
   StuckView,
-  UnreachableView,
+  UnreachableWithdrawalView,
 } from "./stuck.ts";
 
 /** One signed attempt of a withdrawal. `raw` is present only after its release. */
@@ -234,8 +234,8 @@ export interface CourierRequests {
     readonly quorum?: number; // only with void: the number of nodes that agreed
   };
   each: EachRequest<CourierRequests[EachVerb]>;
-  adopt: CountRequest;
-  account: CountRequest;
+  adopt: SlotCountClaim;
+  account: SlotCountClaim;
   /** Statements for everything after this seq that the gateway has not acknowledged. */
   report: { readonly after: number };
   foreign: ForeignSpend;
@@ -336,7 +336,7 @@ export interface SignerStatus {
   /** Absent if no other attempt waits for a limit of the hour or the day. */
   readonly noRoom?: NoRoomView;
   /** Absent if the gateway names no sweep that the chain cannot reach. */
-  readonly unreachable?: UnreachableView;
+  readonly unreachable?: UnreachableWithdrawalView;
   readonly ledgerWritable: boolean;
   readonly ledgerReadOnly?: true; // its file system is read-only
   readonly isolation: string; // level 0 to 3 with the reason, e.g. "level 0: one user"

@@ -10,7 +10,7 @@ import { isReservedAddress } from "../curve/reserved.ts";
 import type { Family, Slots } from "../family.ts";
 import type { PaymentLink } from "../payment-link.ts";
 import { addressBytes, addressOfPublicKey, depositAddressOf, parseAddress } from "./address.ts";
-import { feeModels } from "./fee-model.ts";
+import { dataFeeModels } from "./fee-model.ts";
 import { fees } from "./fees.ts";
 import { namespace, networkOf } from "./network.ts";
 
@@ -59,7 +59,7 @@ export const evm: Family = {
   title: "EVM chains",
   slots,
   fees,
-  feeModels,
+  feeModels: dataFeeModels,
   exclusion: { kind: "slot" },
   blockTimes: "rising",
   finalDepth: null,

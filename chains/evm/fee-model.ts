@@ -11,9 +11,9 @@ import type { ConfiguredChain } from "../family.ts";
  * and the agent asks for the gas of each payment. op-stack bills data in addition to the gas, and
  * no field of a transaction bounds this fee.
  */
-export const feeModels = ["ethereum", "arbitrum", "op-stack"] as const;
+export const dataFeeModels = ["ethereum", "arbitrum", "op-stack"] as const;
 
-export type FeeModel = (typeof feeModels)[number];
+export type FeeModel = (typeof dataFeeModels)[number];
 
 /**
  * The models of known rollups by chain id, for a configuration that names no model. Without this
@@ -29,11 +29,11 @@ const known: ReadonlyMap<number, FeeModel> = new Map<number, FeeModel>([
 
 /**
  * The model of the configuration, or else the one of the chain's id. The reader of the
- * configuration has already checked the name against `feeModels`.
+ * configuration has already checked the name against `dataFeeModels`.
  */
 export function feeModelOf({ chainId, feeModel }: ConfiguredChain): FeeModel {
   if (feeModel === undefined) return known.get(Number(chainId)) ?? "ethereum";
-  const found = feeModels.find((model) => model === feeModel);
+  const found = dataFeeModels.find((model) => model === feeModel);
   invariant(found !== undefined, "a configured model of fees is one of the family's");
   return found;
 }

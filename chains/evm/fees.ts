@@ -80,7 +80,7 @@ export const fees: Fees = {
   typed,
   most: (txParams) =>
     BigInt(evm(txParams).gasLimit) * BigInt(evm(txParams).maxFeePerGas) +
-    feesBeside(txParams).dataFeeWei,
+    separateUnsignedFees(txParams).dataFeeWei,
   tipOf: (txParams) => BigInt(evm(txParams).maxPriorityFeePerGas),
   computeLimitOf: (txParams) => BigInt(evm(txParams).gasLimit),
   first: firstOffer,
@@ -109,7 +109,7 @@ function known({ txParams }: PricedAttempt): EvmTxParams {
 }
 
 /** The parameters that stand in no byte of the transaction, separated from the others. */
-export function feesBeside(txParams: TxParams): {
+export function separateUnsignedFees(txParams: TxParams): {
   readonly txParams: TxParams;
   readonly dataFeeWei: bigint;
 } {

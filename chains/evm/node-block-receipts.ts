@@ -6,7 +6,7 @@
  */
 import { AgentError } from "../../base/fault.ts";
 import { createByTurn, type TurnWaiter } from "../providers/by-turn.ts";
-import { canonicalText } from "../providers/canonical-text.ts";
+import { requireCanonicalText } from "../providers/canonical-text.ts";
 import { type Receipt, readReceipt } from "./answers.ts";
 import type { NodePool, PoolNode, Question } from "./node-wire.ts";
 
@@ -86,7 +86,7 @@ function nullIfFault(fault: unknown): null {
 export function receiptQuestion(txHash: string): Question<Receipt | null> {
   return {
     method: "eth_getTransactionReceipt",
-    params: [canonicalText(txHash.toLowerCase(), /^0x[0-9a-f]{64}$/, "hash")],
+    params: [requireCanonicalText(txHash.toLowerCase(), /^0x[0-9a-f]{64}$/, "hash")],
     answerBytesMax: receiptBytesMax,
     read: (result) => {
       if (result === null) return null;

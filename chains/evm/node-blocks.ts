@@ -19,7 +19,10 @@ export interface AgreedBlock extends Block {
 const fieldBytes = 500;
 
 /** @throws AgentError NODE_DISAGREE, or a node's fault when too few answered */
-export async function agreedBlock(each: readonly EvmNodes[], number: number): Promise<AgreedBlock> {
+export async function fetchAgreedBlock(
+  each: readonly EvmNodes[],
+  number: number,
+): Promise<AgreedBlock> {
   const asked = new Map<EvmNodes, Promise<Block>>();
   const ask = (nodes: EvmNodes): Promise<Block> => {
     const block = asked.get(nodes) ?? nodes.block(number, { full: true });

@@ -40,10 +40,10 @@ import {
 import { createEvmNodes, type EvmNodes } from "./node.ts";
 import {
   type AgreedBlock,
-  agreedBlock,
   alikeBlocks,
   asPayout,
   bytesOf,
+  fetchAgreedBlock,
   outgoingFields,
   paymentFields,
 } from "./node-blocks.ts";
@@ -450,7 +450,7 @@ export function watcherOf(reader: Reader, clock = () => performance.now()): Watc
   const kept = new KeptBlocks<AgreedBlock>(bytesOf);
   const block = async (number: number, isAgreed: boolean): Promise<AgreedBlock> =>
     isAgreed
-      ? kept.ask(number, () => agreedBlock(each, number))
+      ? kept.ask(number, () => fetchAgreedBlock(each, number))
       : together.block(number, { full: true });
   const indexOf = createIndexes((address) => address.toLowerCase());
   const manyBalances = createAgreedBalances(each);

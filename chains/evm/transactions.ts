@@ -3,7 +3,7 @@
  * family's bytes.
  */
 import type { Description, DescriptionResult, Payment, Transactions, TxParams } from "../family.ts";
-import { feesBeside } from "./fees.ts";
+import { separateUnsignedFees } from "./fees.ts";
 import { namespace, networkOf } from "./network.ts";
 import * as transactions from "./transaction.ts";
 
@@ -58,7 +58,7 @@ function described(
   const { chainId, nonce, contract, destination, amountUnits, feeMaxWei, ...numbers } =
     read.description;
   const { gasLimit, maxFeePerGas, maxPriorityFeePerGas } = numbers;
-  const beside = feesBeside(txParams);
+  const beside = separateUnsignedFees(txParams);
   const inBytes = {
     gasLimit: `${gasLimit}`,
     maxFeePerGas: `${maxFeePerGas}`,

@@ -7,14 +7,14 @@ import { AgentError } from "../../base/fault.ts";
 
 declare const sealed: unique symbol;
 
-/** Text in the only spelling of its form. Only `canonicalText` and `pathOf` make one. */
+/** Text in the only spelling of its form. Only `requireCanonicalText` and `pathOf` make one. */
 export type CanonicalText = string & { readonly [sealed]: true };
 
 /** The value of a field of a question. */
 export type QuestionScalar = CanonicalText | number | boolean;
 
 /** @throws NODE_QUESTION for a text of another form */
-export function canonicalText(text: string, form: RegExp, what: string): CanonicalText {
+export function requireCanonicalText(text: string, form: RegExp, what: string): CanonicalText {
   if (!form.test(text))
     throw new AgentError(
       "NODE_QUESTION",

@@ -3,7 +3,7 @@
  * node, or to several that must agree.
  */
 import { AgentError } from "../../base/fault.ts";
-import { type CanonicalText, canonicalText } from "../providers/canonical-text.ts";
+import { type CanonicalText, requireCanonicalText } from "../providers/canonical-text.ts";
 import { addressBytes } from "./address.ts";
 import {
   type Account,
@@ -20,7 +20,7 @@ import type { Question } from "./node-wire.ts";
 const balanceSelector = "70a08231";
 const decimalsSelector = "313ce567";
 /** The caller of a trial that only reads; the chain takes any address. */
-const nobody = canonicalText("41".padEnd(42, "0"), /^41[0-9a-f]{40}$/, "address");
+const nobody = requireCanonicalText("41".padEnd(42, "0"), /^41[0-9a-f]{40}$/, "address");
 
 /** Prices of the chain in sun, read from its parameters. */
 export interface FeeSchedule {
@@ -34,7 +34,7 @@ export function accountQuestion(side: Side, address: string): Question<Account> 
 }
 
 const dataOf = (text: string): CanonicalText =>
-  canonicalText(text, /^(?:[0-9a-f]{2})*$/, "data of a call");
+  requireCanonicalText(text, /^(?:[0-9a-f]{2})*$/, "data of a call");
 
 /** A call of a contract that changes nothing on chain. */
 export function trialQuestion(
@@ -117,6 +117,8 @@ function wordOf({ isReverted, returned, text }: Trial, contract: string): bigint
 }
 
 export function hexOf(address: string): CanonicalText {
-  const bytes = addressBytes(canonicalText(address, /^T[1-9A-HJ-NP-Za-km-z]{33}$/, "address"));
-  return canonicalText(Buffer.from(bytes).toString("hex"), /^41[0-9a-f]{40}$/, "address");
+  const bytes = addressBytes(
+    requireCanonicalText(address, /^T[1-9A-HJ-NP-Za-km-z]{33}$/, "address"),
+  );
+  return requireCanonicalText(Buffer.from(bytes).toString("hex"), /^41[0-9a-f]{40}$/, "address");
 }

@@ -5,7 +5,7 @@
  */
 import { AgentError } from "../../base/fault.ts";
 import { createByTurn, type TurnWaiter } from "../providers/by-turn.ts";
-import { type CanonicalText, canonicalText } from "../providers/canonical-text.ts";
+import { type CanonicalText, requireCanonicalText } from "../providers/canonical-text.ts";
 import { type Block, type Receipt, readReceipt, readReceipts } from "./answers.ts";
 import type { NodePool, PoolNode, Question } from "./node-wire.ts";
 
@@ -95,7 +95,8 @@ export function createReceipts(
   return createByTurn(answer);
 }
 
-const idOfText = (text: string): CanonicalText => canonicalText(text, /^[0-9a-f]{64}$/, "hash");
+const idOfText = (text: string): CanonicalText =>
+  requireCanonicalText(text, /^[0-9a-f]{64}$/, "hash");
 
 export function receiptQuestion(side: Side, txHash: string): Question<Receipt | null> {
   const read = (value: unknown): Receipt | null => {

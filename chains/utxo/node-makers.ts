@@ -11,7 +11,7 @@ import { transactionQuestion } from "./node-questions.ts";
 import type { NodePool } from "./node-wire.ts";
 
 /** `coin`: txHash:output. @throws NODE_* if no node shows it and too few answer */
-export async function isMakerShown(pool: NodePool, coin: string): Promise<boolean> {
+export async function isCoinTransactionShown(pool: NodePool, coin: string): Promise<boolean> {
   const [txHash = ""] = coin.split(":");
   const settled = await pool.all((node) => pool.ask(node, transactionQuestion(txHash)), graceMs);
   const answers = settled.flatMap((one) => (one.ok ? [one.value] : []));

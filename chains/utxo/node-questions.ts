@@ -1,6 +1,6 @@
 /** The questions to one node, with readers of their answers. */
 
-import { type CanonicalText, canonicalText, pathOf } from "../providers/canonical-text.ts";
+import { type CanonicalText, pathOf, requireCanonicalText } from "../providers/canonical-text.ts";
 import {
   type AddressSums,
   type AddressTotals,
@@ -42,9 +42,9 @@ const transactionBytesMax = 2 * 4_000_000 + 1024;
 const outputForm = /^(?:0|[1-9][0-9]{0,9})$/;
 
 /** The id of a block or a transaction. */
-const idOf = (text: string): CanonicalText => canonicalText(text, /^[0-9a-f]{64}$/, "hash");
+const idOf = (text: string): CanonicalText => requireCanonicalText(text, /^[0-9a-f]{64}$/, "hash");
 const addressOf = (text: string): CanonicalText =>
-  canonicalText(text, /^[0-9A-Za-z]{14,90}$/, "address");
+  requireCanonicalText(text, /^[0-9A-Za-z]{14,90}$/, "address");
 
 export const tipHash: Question<string> = { path: pathOf`/blocks/tip/hash`, read: readHash };
 
@@ -84,7 +84,7 @@ export function transactionQuestion(txHash: string): Question<Buffer | null> {
 export const outspendQuestions = {
   usual: (id: string): Question<SpendingTransaction | null> => {
     const [txHash = "", output = ""] = id.split(":");
-    const number = canonicalText(output, outputForm, "number of an output");
+    const number = requireCanonicalText(output, outputForm, "number of an output");
     return {
       path: pathOf`/tx/${idOf(txHash)}/outspend/${number}`,
       read: readOutspend,
@@ -93,7 +93,7 @@ export const outspendQuestions = {
   },
   other: (id: string): Question<SpendingTransaction | null> => {
     const [txHash = "", output = ""] = id.split(":");
-    const number = Number(canonicalText(output, outputForm, "number of an output"));
+    const number = Number(requireCanonicalText(output, outputForm, "number of an output"));
     const read = (bytes: Buffer): SpendingTransaction | null => readOutspendOf(bytes, number);
     return {
       path: pathOf`/tx/${idOf(txHash)}/outspends`,

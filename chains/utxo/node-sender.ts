@@ -41,7 +41,7 @@ import { type Blocks, createBlocks, depthOf } from "./node-blocks.ts";
 import { type CoinQuestion, finalCoins, type MadeCoin } from "./node-coins.ts";
 import { createHistories } from "./node-history.ts";
 import { agreedSpender, outpointOf } from "./node-judge.ts";
-import { isMakerShown } from "./node-makers.ts";
+import { isCoinTransactionShown } from "./node-makers.ts";
 import { createFeeMarket } from "./node-market.ts";
 import { hashQuestion } from "./node-questions.ts";
 import { createTransactions, isEvidence, unusableOf } from "./node-transactions.ts";
@@ -180,7 +180,7 @@ export function createUtxoSender(options: SenderOptions): UtxoSender {
       const final = await blocks.finalHead();
       const { timestampMs: chainMs } = await blocks.headAt(final.number);
       const look = async (coin: string): Promise<CoinSeen> => ({
-        isShown: await isMakerShown(pool, coin),
+        isShown: await isCoinTransactionShown(pool, coin),
         chainMs,
       });
       return inWaves(coins, questionsAtOnce, (coin) => look(coin).catch(unanswered));

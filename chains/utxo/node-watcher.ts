@@ -53,7 +53,7 @@ import {
 } from "./node-coins.ts";
 import { createHistories, historyLimits } from "./node-history.ts";
 import { createJudge } from "./node-judge.ts";
-import { isMakerShown } from "./node-makers.ts";
+import { isCoinTransactionShown } from "./node-makers.ts";
 import { createFeeMarket } from "./node-market.ts";
 import {
   poolQuestion,
@@ -367,7 +367,7 @@ export function createUtxoWatcher(options: WatcherOptions): UtxoWatcher {
     hasFailed: async () => false,
     cost: (account, payment) => costOf(tools, account, payment),
     unusableCoins: unusable.of,
-    isCoinShown: (coin) => isMakerShown(pool, coin),
+    isCoinShown: (coin) => isCoinTransactionShown(pool, coin),
     sightedCoins: async (account, coins) => {
       const { number: final } = await blocks.finalHead();
       return areSighted(tools, account, coins, { final, head: final + confirmations - 1 });

@@ -1,6 +1,6 @@
 /** The questions to one node, with readers of their answers. */
 import { AgentError } from "../../base/fault.ts";
-import { type CanonicalText, canonicalText } from "../providers/canonical-text.ts";
+import { type CanonicalText, requireCanonicalText } from "../providers/canonical-text.ts";
 import {
   type Account,
   type FeeAnswer,
@@ -28,7 +28,7 @@ export const pageSize = 200;
 const otherLedger = "the node answered another ledger";
 
 const addressOf = (text: string): CanonicalText =>
-  canonicalText(text, /^r[1-9A-HJ-NP-Za-km-z]{23,35}$/, "address");
+  requireCanonicalText(text, /^r[1-9A-HJ-NP-Za-km-z]{23,35}$/, "address");
 
 /** Figures of the node itself. */
 export const serverQuestion: Question<Server> = {
@@ -101,7 +101,7 @@ export function transactionQuestion(txHash: string): Question<LedgerTransaction 
   const absent = { error: "txnNotFound", read: () => null };
   return {
     method: "tx",
-    params: { transaction: canonicalText(txHash, /^[0-9A-F]{64}$/, "hash"), binary: false },
+    params: { transaction: requireCanonicalText(txHash, /^[0-9A-F]{64}$/, "hash"), binary: false },
     read,
     absent,
     answerBytesMax: transactionBytesMax,

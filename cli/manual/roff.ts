@@ -112,11 +112,11 @@ function argumentLines(argument: Argument): readonly string[] {
 function optionLines(command: Command): readonly string[] {
   return command.options
     .filter((option) => !option.hidden)
-    .flatMap((option) => [".TP", `.B ${inRoff(option.flags)}`, inRoff(wordsOf(option))]);
+    .flatMap((option) => [".TP", `.B ${inRoff(option.flags)}`, inRoff(describeOption(option))]);
 }
 
 /** The description of an option with its choices and its default. */
-export function wordsOf(option: Option): string {
+export function describeOption(option: Option): string {
   const choices =
     option.argChoices === undefined ? "" : ` (one of ${option.argChoices.join(", ")})`;
   const value =

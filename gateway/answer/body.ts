@@ -246,7 +246,7 @@ export const ordersMax = 100;
 export const ordersBytesMax = 262_144;
 
 /** One of many orders. `orderId` is the text that was sent, if it was a text. */
-export interface OneOrder {
+export interface OrderInBatch {
   readonly orderId: string;
   readonly order: Order | Answer;
 }
@@ -255,7 +255,7 @@ export interface OneOrder {
  * Reads `{"orders": […]}`. Returns an Answer (400) if the body has another form. Otherwise each
  * order is read alone, so that an invalid order does not affect the others.
  */
-export function readOrders(body: Uint8Array, shape: OrderShape): readonly OneOrder[] | Answer {
+export function readOrders(body: Uint8Array, shape: OrderShape): readonly OrderInBatch[] | Answer {
   const parsed = parseObject(body, { bytesMax: ordersBytesMax });
   if ("answer" in parsed) return parsed.answer;
   const { orders, ...others } = parsed.object;

@@ -5,7 +5,7 @@ import { problem } from "../answer/answer.ts";
 import { isOperatorProof, operatorHeader } from "../auth/operator-view.ts";
 import { addressBlock, createBuckets } from "../auth/rate.ts";
 import { pairAgent } from "../pairing/pairing.ts";
-import type { Probe, ProcessFigures, Service } from "../service.ts";
+import type { GatewayFigures, Probe, Service } from "../service.ts";
 import { sendAnswer } from "./server.ts";
 
 const minuteSeconds = 60;
@@ -15,7 +15,7 @@ export function addStation(
   server: FastifyInstance,
   service: Service,
   probes: readonly Probe[],
-  figures: (() => ProcessFigures) | null = null,
+  figures: (() => GatewayFigures) | null = null,
 ): void {
   const { pairingsPerMinute } = service.config.limits;
   const pairings = createBuckets(pairingsPerMinute / minuteSeconds, pairingsPerMinute);

@@ -6,7 +6,7 @@
  * token is on disk, so a restart forgets no token. Source: docs/api.md, The token.
  */
 import { invariant } from "../../base/fault.ts";
-import { forgetExpiredTokens, isTokenKept, keepToken, type SeenToken } from "../store/jtis.ts";
+import { forgetExpiredTokens, markTokenSeen, type SeenToken, wasTokenSeen } from "../store/jtis.ts";
 import { markKeyUsed } from "../store/keys.ts";
 import type { Database, Store } from "../store/store.ts";
 
@@ -48,7 +48,7 @@ export function createSeen(store: Store): SeenTokens {
   function note(database: Database, token: SeenToken, nowMs: number): void {
     if (isDue(forgottenAtMs, nowMs)) forgetExpiredTokens(database, nowMs);
     if (isDue(markedAtMs.get(token.keyId), nowMs)) markKeyUsed(database, token.keyId, nowMs);
-    keepToken(database, token);
+    markTokenSeen(database, token);
   }
 
   /**
@@ -69,7 +69,7 @@ export function createSeen(store: Store): SeenTokens {
     return value;
   }
 
-  const isKept = (token: SeenToken): boolean => isTokenKept(store.database, token);
+  const isKept = (token: SeenToken): boolean => wasTokenSeen(store.database, token);
   const has = (token: SeenToken): boolean => held.has(nameOf(token)) || isKept(token);
 
   return {

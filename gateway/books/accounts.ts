@@ -6,7 +6,11 @@ import { addressSpaceOf } from "../../chains/network-names.ts";
 import { hasTags } from "../../chains/payees.ts";
 import { hotWalletAddressOn } from "../store/agent-accounts.ts";
 import { listPairedWallets } from "../store/agents.ts";
-import { listDepositMoves, listHotWalletMoves, listTaggedMoves } from "../store/book-moves.ts";
+import {
+  listDepositAddressMoves,
+  listHotWalletMoves,
+  listTaggedMoves,
+} from "../store/book-moves.ts";
 import {
   type BookAddress,
   type BookEntryRow,
@@ -118,7 +122,9 @@ export async function sheetsOf(
     [...entries].map(([address, own]) => [address, new Sheet(own, hearer(address))]),
   );
   const deposits = accounts.filter(({ kind }) => kind === "deposit").map(({ address }) => address);
-  for (const row of deposits.length === 0 ? [] : listDepositMoves(database, network, deposits))
+  for (const row of deposits.length === 0
+    ? []
+    : listDepositAddressMoves(database, network, deposits))
     for (const move of movesOf(row, coin)) sheets.get(row.address)?.add(move);
   const summed = accounts
     .filter(({ kind }) => kind === "deposit" || hasTags(network))

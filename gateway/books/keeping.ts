@@ -11,10 +11,10 @@ import {
   type BookEntryRow,
   type DifferenceRow,
   dropDifference,
-  keepClosing,
   keepDifference,
   listBookEntries,
   readClosing,
+  replaceClosing,
 } from "../store/books.ts";
 import type { Database } from "../store/store.ts";
 import type { BookCurrency, ClosingOptions, UncomparedBalances } from "./compare.ts";
@@ -67,7 +67,7 @@ export function keepClosed(
     if (options.isWhole) {
       const { firstBlock, lastBlock, addresses, hotWallets, compared } = closed;
       const left = closed.left.reduce((sum, { balances }) => sum + balances, 0);
-      keepClosing(database, {
+      replaceClosing(database, {
         network,
         closedAt: closed.at,
         firstBlock,
@@ -110,7 +110,7 @@ export function keepFailed(database: Database, network: string, code: string, no
     compared: 0,
     left: 0,
   };
-  keepClosing(database, {
+  replaceClosing(database, {
     ...none,
     ...readClosing(database, network),
     network,

@@ -120,7 +120,7 @@ const perTargetMax: Readonly<Record<Health, number>> = { untried: 1, slow: 1, go
 const slowMs = 2_000;
 
 /** A target with a waiting delivery. */
-export interface DeliveryTarget {
+export interface PermitTarget {
   readonly target: string;
   readonly merchant: string;
 }
@@ -151,7 +151,7 @@ export class DeliveryConcurrency {
    * Takes a permit for the next target of `waiting` in fair order.
    * @returns null if none of them may have a permit now
    */
-  take<W extends DeliveryTarget>(waiting: readonly W[]): W | null {
+  take<W extends PermitTarget>(waiting: readonly W[]): W | null {
     if (this.#taken >= permitsMax) return null;
     let next: W | null = null;
     for (const one of waiting)
@@ -186,7 +186,7 @@ export class DeliveryConcurrency {
       if (share.taken === 0 && !targets.has(target)) this.#shares.delete(target);
   }
 
-  #mayHave(one: DeliveryTarget): boolean {
+  #mayHave(one: PermitTarget): boolean {
     const { taken, health } = this.#share(one);
     const hasRoom =
       this.#ofHealth[health] < permitsOf[health] &&
@@ -194,13 +194,13 @@ export class DeliveryConcurrency {
     return hasRoom && taken < perTargetMax[health];
   }
 
-  #isBefore(one: DeliveryTarget, other: DeliveryTarget): boolean {
+  #isBefore(one: PermitTarget, other: PermitTarget): boolean {
     const fewer =
       (this.#ofMerchant.get(one.merchant) ?? 0) - (this.#ofMerchant.get(other.merchant) ?? 0);
     return fewer === 0 ? this.#share(one).turn < this.#share(other).turn : fewer < 0;
   }
 
-  #share({ target, merchant }: DeliveryTarget): Share {
+  #share({ target, merchant }: PermitTarget): Share {
     const known = this.#shares.get(target);
     if (known !== undefined) return known;
     const made: Share = { merchant, taken: 0, turn: 0, health: "untried" };

@@ -5,7 +5,7 @@
  * is unknown here is watched as forgotten. Sources: docs/protocol.md section 6.5;
  * docs/recovering.md, section 2.
  */
-import type { AddressMark, AddressMarks } from "../store/address-marks.ts";
+import type { AddressMark, IssuedAddressMarks } from "../store/address-marks.ts";
 import { accountsOf } from "../store/agent-accounts.ts";
 import { isAnyAgentBehind } from "../store/agent-state.ts";
 import {
@@ -314,7 +314,7 @@ export function settleAgent(
     marks,
     run,
     nowMs,
-  }: { readonly marks: AddressMarks; readonly run: string; readonly nowMs: number },
+  }: { readonly marks: IssuedAddressMarks; readonly run: string; readonly nowMs: number },
 ): number {
   const agent = awaitsCeiling(database, agentId) ? readAgent(database, agentId) : undefined;
   const skipped =
@@ -325,7 +325,7 @@ export function settleAgent(
   return skipped;
 }
 
-function knownEnd(agent: AgentRow, marks: AddressMarks): number {
+function knownEnd(agent: AgentRow, marks: IssuedAddressMarks): number {
   const holder = holderOfAgent(agent);
   const ends = [agent.depositCeiling, markOf(holder, (account) => marks.of(account))?.ceiling ?? 0];
   const end = Math.max(...ends);
@@ -360,7 +360,7 @@ export type Place =
   | { readonly ok: false; readonly reason: "catching_up" | "server_away" };
 
 interface CeilingQuestion {
-  readonly marks: AddressMarks;
+  readonly marks: IssuedAddressMarks;
   readonly firstAddress: string; // first address of the account
   readonly isRead: (wait: number) => boolean; // true if the chain was read since that wait began
   readonly nowMs: number;

@@ -17,7 +17,7 @@ import { isAllowedOrigin } from "../config/origin.ts";
 import { currencyItemId } from "../faults/fault.ts";
 import { quoteAmount } from "../prices/quote.ts";
 import type { Service } from "../service.ts";
-import type { AddressMarks } from "../store/address-marks.ts";
+import type { IssuedAddressMarks } from "../store/address-marks.ts";
 import {
   issueAddress,
   issuedAddress,
@@ -60,7 +60,7 @@ interface DepositAddress {
 
 /** Sources outside the database that are checked before an address leaves. */
 interface AddressSources {
-  readonly marks: AddressMarks;
+  readonly marks: IssuedAddressMarks;
   readonly readAt: (network: string) => number | null; // service.ts
   readonly waitsRead: (network: string) => number | null; // service.ts
   readonly nowMs: number;

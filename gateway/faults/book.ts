@@ -7,7 +7,13 @@
 import type { AgentError } from "../../base/fault.ts";
 import type { Result } from "../../base/result.ts";
 import { isOfItem } from "./blame.ts";
-import { type Domain, faultDomains, isRestOver, restMsOf, waitedRestMaxMs } from "./domains.ts";
+import {
+  type Domain,
+  faultDomains,
+  isRestOver,
+  restMsAfterTries,
+  waitedRestMaxMs,
+} from "./domains.ts";
 import { type Fault, type FaultKey, keyText, parentOf } from "./fault.ts";
 
 /*
@@ -229,7 +235,7 @@ export class FaultBook {
       faultDomains[key.domain].restMaxMs,
       isWaited ? waitedRestMaxMs : Number.POSITIVE_INFINITY,
     );
-    const restMs = restMsOf(tries, restMaxMs);
+    const restMs = restMsAfterTries(tries, restMaxMs);
     const sinceMs = begunBy(before?.sinceMs ?? nowMs, nowMs);
     const times = { sinceMs, retryAtMs: nowMs + restMs };
     this.#faults.set(text, { ...key, ...worded, ...times, tries, count: 1 });

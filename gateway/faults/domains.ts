@@ -153,7 +153,7 @@ export function isRestOver(retryAtMs: number, restMaxMs: number, nowMs: number):
 }
 
 /** The rest after so many tries in a row: none, 15 s, then twice the time up to the longest. */
-export function restMsOf(tries: number, restMaxMs: number): number {
+export function restMsAfterTries(tries: number, restMaxMs: number): number {
   return tries <= 1 ? 0 : Math.min(restMaxMs, restFirstMs * 2 ** Math.min(tries - 2, 20));
 }
 

@@ -6,7 +6,7 @@
  * truth).
  */
 
-import type { PlainCode } from "../../base/causes.ts";
+import type { SingleCauseCode } from "../../base/causes.ts";
 import { firstOf, type Guard } from "../../base/guard.ts";
 import { momentOf } from "../../base/timestamp.ts";
 import { beginsLate, expiryExclusionOf, findFamily } from "../../chains/families.ts";
@@ -20,7 +20,7 @@ import type {
 import { attemptsMax } from "../../protocol/payloads.ts";
 import { ceilingAheadMax } from "../deposits/ceiling-steps.ts";
 import { hotWalletAddressOn } from "../store/agent-accounts.ts";
-import type { AssignedPayment } from "../store/assigned-payments.ts";
+import type { PaymentAssignedToWithdrawal } from "../store/assigned-payments.ts";
 import { belowCode, belowEndedCode } from "../store/below-beginning.ts";
 import type { AskedRow } from "../store/jobs.ts";
 import type { AgentRow, SignatureRow } from "../store/rows.ts";
@@ -43,7 +43,7 @@ export interface EntryContext {
   readonly pin: string; // the coin that the withdrawal's attempts spend; "" before the first
   readonly slotOwner: string | null; // the withdrawal that holds a signed entry's slot
   readonly hashOwner: string | null; // the other withdrawal of the same account that has a signed entry's txHash
-  readonly assigned: AssignedPayment | null; // the transaction that paid it, as an operator says
+  readonly assigned: PaymentAssignedToWithdrawal | null; // the transaction that paid it, as an operator says
   readonly isCoinGone: boolean; // no node has shown its pin for a day of chain time; read for an end
   readonly isVoid: boolean; // it was signed, and every attempt except the named one is void
   readonly nowMs: number; // this gateway's clock
@@ -78,7 +78,7 @@ export type Effect =
    * The agent will sign nothing for the withdrawal, and an operator has said which transaction paid
    * it: it is Completed by that transaction.
    */
-  | { readonly kind: "paid"; readonly by: AssignedPayment }
+  | { readonly kind: "paid"; readonly by: PaymentAssignedToWithdrawal }
   /**
    * The agent reports the end. The end counts after this database holds that all attempts are void,
    * that the chain cannot reach the slot, that no node shows the pin, or that the account began
@@ -112,7 +112,7 @@ export type Effect =
    */
   | { readonly kind: "behind"; readonly detail: string }
   /** Agent and database cannot both be right. */
-  | { readonly kind: "contradiction"; readonly code: PlainCode; readonly detail: string };
+  | { readonly kind: "contradiction"; readonly code: SingleCauseCode; readonly detail: string };
 
 const unsignedStages: ReadonlySet<string> = new Set([
   "",

@@ -23,7 +23,7 @@ import type { GatewayConfig } from "../config/config.ts";
 import { doubtDatabase, settleAgent } from "../deposits/ceilings.ts";
 import { acceptsHandshake, keepCaughtUp, keepNotCaughtUp } from "../recovery/catch-up.ts";
 import type { IsOwnJob } from "../recovery/job-restore.ts";
-import type { AddressMarks } from "../store/address-marks.ts";
+import type { IssuedAddressMarks } from "../store/address-marks.ts";
 import {
   isLinkBlock,
   keepHello,
@@ -69,7 +69,7 @@ interface IntakeRooms {
   readonly clock: () => number;
   readonly run: string; // names this process (store/owner.ts)
   readonly gatewayKey: KeyObject; // Ed25519 private key
-  readonly marks: AddressMarks;
+  readonly marks: IssuedAddressMarks;
 }
 
 interface Arrival {
@@ -414,7 +414,7 @@ export interface HubOptions {
   readonly clock: () => number;
   readonly limits?: Partial<LinkLimits>; // default: docs/protocol.md section 4
   readonly run: string; // names this process (store/owner.ts)
-  readonly marks: AddressMarks; // use of deposit addresses, kept outside the database
+  readonly marks: IssuedAddressMarks; // use of deposit addresses, kept outside the database
   /** Answers what this gateway's nodes show; null for silence. Rejects only for bugs. */
   readonly answerQuestion: (
     agentId: string,

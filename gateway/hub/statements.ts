@@ -4,7 +4,7 @@
  * transaction, which the caller rolls back on a refusal. Sources: docs/protocol.md section 6;
  * docs/architecture.md section 2 (bijection, monotone).
  */
-import { isPlainCode, type PlainCode } from "../../base/causes.ts";
+import { isSingleCauseCode, type SingleCauseCode } from "../../base/causes.ts";
 import { invariant } from "../../base/fault.ts";
 import { expiryExclusionOf } from "../../chains/families.ts";
 import { zeroHash } from "../../protocol/identity.ts";
@@ -23,10 +23,10 @@ import { keepPause, keepPolicyDigest, lockAgent, moveHead } from "../store/agent
 import { readAgent } from "../store/agents.ts";
 import { recordAlarm } from "../store/alarm.ts";
 import {
-  type AssignedPayment,
   assignedOf,
   assignedTo,
   hasAssigned,
+  type PaymentAssignedToWithdrawal,
 } from "../store/assigned-payments.ts";
 import { recordAct } from "../store/audit.ts";
 import { forgetCurrencyStops, keepCurrencyStop } from "../store/currency-holds.ts";
@@ -150,7 +150,7 @@ export type RefusedStatements =
 
 /** `lock`: the agent's statement contradicts the database, and an operator must look. */
 export interface Halt {
-  readonly code: PlainCode;
+  readonly code: SingleCauseCode;
   readonly lock: boolean;
   readonly detail: string;
 }
@@ -424,7 +424,7 @@ function noteChanged({ changed }: Progress, transactionId: string, isOpen: boole
  */
 function keepAlarm(progress: Progress, said: string, locked: boolean): void {
   const { database, agent, nowMs, alarms } = progress;
-  const code: PlainCode = isPlainCode(said) ? said : "ALARM_UNKNOWN";
+  const code: SingleCauseCode = isSingleCauseCode(said) ? said : "ALARM_UNKNOWN";
   if (!alarms.has(code))
     recordAlarm(
       database,
@@ -511,7 +511,7 @@ function otherAssigned(database: Database, entry: SignedEntry): string | null {
 /** Records that a signature ends what an operator had assigned to its withdrawal. */
 function tellUnassigned(
   { database, agent, nowMs }: Progress,
-  { transactionId, txHash }: AssignedPayment,
+  { transactionId, txHash }: PaymentAssignedToWithdrawal,
 ): void {
   const detail = `agent ${agent.id} had signed it; ${txHash} is nobody's payment again`;
   recordAct(database, {
@@ -559,7 +559,7 @@ const outdated = (reason: "ledgerEpoch" | "refused"): RefusedStatements => ({
   reason,
 });
 
-const halt = (code: PlainCode, detail: string): RefusedStatements => ({
+const halt = (code: SingleCauseCode, detail: string): RefusedStatements => ({
   ok: false,
   kind: "halt",
   code,

@@ -25,7 +25,7 @@ import type { AgentRow } from "../store/rows.ts";
 import type { Database, Store } from "../store/store.ts";
 import type { ReceivingAccount } from "./xpub.ts";
 
-export interface Operator {
+export interface OperatorContext {
   readonly store: Store;
   readonly gatewayKey: GatewayKey;
   readonly random: (bytes: number) => Uint8Array;
@@ -54,7 +54,7 @@ export interface MadeMerchant {
  * Makes a merchant and two keys: `apiKey` can only pair a server, `shopKey` can order and read but
  * not pair.
  */
-export function createMerchant(by: Operator, merchant: NewMerchant): MadeMerchant {
+export function createMerchant(by: OperatorContext, merchant: NewMerchant): MadeMerchant {
   return by.store.write((database) => makeMerchant(database, by, merchant));
 }
 
@@ -63,7 +63,7 @@ export function createMerchant(by: Operator, merchant: NewMerchant): MadeMerchan
  * agent; also makes the two keys. Refuses GATEWAY_ACCOUNT_TAKEN.
  */
 export function createReceiver(
-  by: Operator,
+  by: OperatorContext,
   merchant: NewMerchant,
   ...accounts: readonly ReceivingAccount[]
 ): (MadeMerchant & { readonly ok: true }) | Refusal {
@@ -86,7 +86,11 @@ export function createReceiver(
   });
 }
 
-function makeMerchant(database: Database, by: Operator, merchant: NewMerchant): MadeMerchant {
+function makeMerchant(
+  database: Database,
+  by: OperatorContext,
+  merchant: NewMerchant,
+): MadeMerchant {
   const merchantId = `m_${Buffer.from(by.random(merchantIdBytes)).toString("hex")}`;
   const { name, language, profile = "compatible" } = merchant;
   insertMerchant(database, { id: merchantId, name, language, createdAt: by.nowMs });
@@ -116,7 +120,7 @@ function makeMerchant(database: Database, by: Operator, merchant: NewMerchant): 
  * if none is given. Refuses GATEWAY_UNKNOWN_MERCHANT.
  */
 export function addKey(
-  by: Operator,
+  by: OperatorContext,
   key: NewKey,
   addresses: readonly string[] = [],
 ): { readonly ok: true; readonly keyId: string; readonly apiKey: string } | Refusal {
@@ -139,7 +143,10 @@ export function addKey(
 }
 
 /** Revokes a key. Refuses GATEWAY_UNKNOWN_KEY, also for a revoked key. */
-export function revokeMerchantKey(by: Operator, keyId: string): { readonly ok: true } | Refusal {
+export function revokeMerchantKey(
+  by: OperatorContext,
+  keyId: string,
+): { readonly ok: true } | Refusal {
   return by.store.write((database) => {
     if (!revokeKey(database, keyId, by.nowMs)) return refuse("GATEWAY_UNKNOWN_KEY");
     recordAct(database, {
@@ -180,7 +187,10 @@ export interface AgentLine {
 export const dateOf = (atMs: number | null): string => (atMs === null ? "" : momentOf(atMs));
 
 /** All agents; paired agents come first. */
-export function listAgents({ store, run }: Pick<Operator, "store" | "run">): readonly AgentLine[] {
+export function listAgents({
+  store,
+  run,
+}: Pick<OperatorContext, "store" | "run">): readonly AgentLine[] {
   return listAgentRows(store.database).map((row) => ({
     agentId: row.id,
     merchantId: row.merchant,
@@ -214,7 +224,7 @@ export function listAgents({ store, run }: Pick<Operator, "store" | "run">): rea
  * recovery, until the unpaired agent has caught up.
  */
 export function unpairAgent(
-  by: Operator,
+  by: OperatorContext,
   agentId: string,
   passing?: "open" | "notCaughtUp",
 ): { readonly ok: true; readonly openWithdrawals: number } | Refusal {
@@ -254,7 +264,7 @@ function openWords(count: number): string {
  * GATEWAY_UNKNOWN_AGENT, also for an unpaired agent.
  */
 export function recoverAgent(
-  by: Operator,
+  by: OperatorContext,
   agentId: string,
   above: number,
 ): BegunRecovery | Refusal {
@@ -277,7 +287,7 @@ interface BegunRecovery {
 }
 
 function isReadOn(
-  { store: { database }, run }: Operator,
+  { store: { database }, run }: OperatorContext,
   agent: AgentRow,
   network: string,
 ): boolean {

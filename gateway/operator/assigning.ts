@@ -24,7 +24,7 @@ import { isAllVoid } from "../store/void-attempts.ts";
 import { completeAssigned } from "../store/withdrawals.ts";
 import { nodeLog } from "../watcher/node-log.ts";
 import { heldStage } from "../withdrawals/holds.ts";
-import type { Operator } from "./accounts.ts";
+import type { OperatorContext } from "./accounts.ts";
 import { makeLog } from "./command.ts";
 
 export interface PaymentAssignment {
@@ -33,7 +33,7 @@ export interface PaymentAssignment {
 }
 
 /** Asks the chain's nodes whether a final transaction made exactly this payment. */
-export type Judge = (payment: Payment, txHash: string) => Promise<Judgement>;
+export type OutgoingPaymentJudge = (payment: Payment, txHash: string) => Promise<Judgement>;
 
 interface Candidate {
   readonly ok: true;
@@ -57,11 +57,11 @@ type AssignmentResult = { readonly ok: true; readonly row: WithdrawalWithMerchan
  * @throws AgentError NODE_* if the nodes do not answer, or do not agree
  */
 export async function assignPayment(
-  by: Operator,
+  by: OperatorContext,
   config: GatewayConfig,
   id: string,
   { txHash, reason }: PaymentAssignment,
-  judge: Judge = askChain(config),
+  judge: OutgoingPaymentJudge = askChain(config),
 ): Promise<AssignmentResult> {
   const read = by.store.database;
   const found = candidateOf(by, read, config, id, txHash);
@@ -88,7 +88,7 @@ const no = (words: string): Refusal => refuse("GATEWAY_NOT_ASSIGNED", words);
 
 function keep(
   database: Database,
-  { nowMs }: Operator,
+  { nowMs }: OperatorContext,
   { row, outgoing }: Candidate,
   { feeUnits }: EndingTransaction,
 ): void {
@@ -112,7 +112,7 @@ function keep(
 
 /** The withdrawal and the transaction if they fit, or the withdrawal alone if this is done. */
 function candidateOf(
-  { run }: Operator,
+  { run }: OperatorContext,
   database: Database,
   config: GatewayConfig,
   id: string,
@@ -203,7 +203,7 @@ function contractOf(
   return known === undefined || known.network !== network ? null : known.contract;
 }
 
-function askChain(config: GatewayConfig): Judge {
+function askChain(config: GatewayConfig): OutgoingPaymentJudge {
   return async (payment, txHash) => {
     const named = Object.entries(config.chains).find(
       ([, chain]) => chain.network === payment.network,

@@ -38,13 +38,13 @@ import {
   switchTargetOn,
 } from "../store/callback-targets.ts";
 import { readMerchant } from "../store/merchants.ts";
-import { dateOf, type Operator } from "./accounts.ts";
+import { dateOf, type OperatorContext } from "./accounts.ts";
 
 /** Both secrets sign for this long after a rotation. */
 export const oldSecretHours = 24;
 const oldSecretMs = oldSecretHours * 3_600_000;
 
-const asActor = (by: Operator): Actor => by;
+const asActor = (by: OperatorContext): Actor => by;
 
 /**
  * Adds a target; `secret` is the only copy. Refuses GATEWAY_UNKNOWN_MERCHANT. Refuses
@@ -52,7 +52,7 @@ const asActor = (by: Operator): Actor => by;
  * a target above the limit.
  */
 export function addCallback(
-  by: Operator,
+  by: OperatorContext,
   wanted: NewTarget,
   settings: GuardSettings,
 ): { readonly ok: true; readonly callbackId: string; readonly secret: string } | Refusal {
@@ -71,7 +71,7 @@ function wordsOf(refused: NotAdded): string {
     : `a merchant has at most ${targetsMax} callback targets`;
 }
 
-function audit(by: Operator, act: string, subject: string, detail: string): void {
+function audit(by: OperatorContext, act: string, subject: string, detail: string): void {
   recordAct(by.store.database, { at: by.nowMs, actor: by.actor, act, subject, detail });
 }
 
@@ -92,7 +92,10 @@ export interface CallbackLine {
 }
 
 /** The targets of all merchants, or of one. */
-export function listCallbacks(by: Operator, merchant: string | undefined): readonly CallbackLine[] {
+export function listCallbacks(
+  by: OperatorContext,
+  merchant: string | undefined,
+): readonly CallbackLine[] {
   return listTargets(by.store.database, merchant ?? null).map((row) => ({
     callbackId: row.id,
     merchantId: row.merchant,
@@ -117,7 +120,7 @@ export function listCallbacks(by: Operator, merchant: string | undefined): reado
  * Refuses GATEWAY_UNKNOWN_CALLBACK.
  */
 export async function testCallback(
-  by: Operator,
+  by: OperatorContext,
   id: string,
   callbackSender: CallbackSender,
 ): Promise<
@@ -165,7 +168,7 @@ export async function testCallback(
  * GATEWAY_UNKNOWN_CALLBACK.
  */
 export function rotateCallback(
-  by: Operator,
+  by: OperatorContext,
   id: string,
 ): { readonly ok: true; readonly secret: string; readonly oldValidUntil: string } | Refusal {
   return by.store.write((database) => {
@@ -200,7 +203,7 @@ export interface DeliveryView {
 
 /** Deliveries of the last 60 days with every try, newest first. */
 export function callbackDeliveries(
-  { store: { database } }: Pick<Operator, "store">,
+  { store: { database } }: Pick<OperatorContext, "store">,
   of: { readonly merchant?: string; readonly target?: string },
   most: number,
 ): readonly DeliveryView[] {
@@ -223,7 +226,10 @@ export function callbackDeliveries(
  * Sends a delivery again, with the same bytes and id, and with all its tries. Refuses
  * GATEWAY_UNKNOWN_CALLBACK, also if its target is off or removed.
  */
-export function redeliverCallback(by: Operator, delivery: number): { readonly ok: true } | Refusal {
+export function redeliverCallback(
+  by: OperatorContext,
+  delivery: number,
+): { readonly ok: true } | Refusal {
   return by.store.write((database) => {
     const known = findDelivery(database, delivery);
     const target = known === undefined ? undefined : findTarget(database, known.target);
@@ -243,7 +249,7 @@ export function redeliverCallback(by: Operator, delivery: number): { readonly ok
  * GATEWAY_UNKNOWN_CALLBACK for an unknown target and for one that is off.
  */
 export function redeliverAll(
-  by: Operator,
+  by: OperatorContext,
   target: string,
   sinceMs: number,
 ): { readonly ok: true; readonly again: number; readonly left: number } | Refusal {
@@ -262,7 +268,7 @@ export function redeliverAll(
  * GATEWAY_UNKNOWN_CALLBACK.
  */
 export function removeCallback(
-  by: Operator,
+  by: OperatorContext,
   id: string,
 ): { readonly ok: true; readonly givenUp: number } | Refusal {
   return by.store.write((database) => {

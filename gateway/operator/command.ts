@@ -29,7 +29,7 @@ import { readInForce } from "../config/in-force.ts";
 import { checkCopy, copyStore, type StoreCopy } from "../store/copy.ts";
 import { checkKey, owningRun } from "../store/owner.ts";
 import { openStore, type Store } from "../store/store.ts";
-import { listAgents, type Operator, recoverAgent, unpairAgent } from "./accounts.ts";
+import { listAgents, type OperatorContext, recoverAgent, unpairAgent } from "./accounts.ts";
 import { checkGateway } from "./check.ts";
 import { initFolder } from "./folder.ts";
 import { askHealth, failedChecks, warnedChecks } from "./health.ts";
@@ -286,7 +286,7 @@ function isRun({ database }: GatewayConfig): boolean {
  */
 export function asOperator<T>(
   options: ConfigOption & ActOption,
-  work: (by: Operator, config: GatewayConfig) => T,
+  work: (by: OperatorContext, config: GatewayConfig) => T,
 ): T {
   const config = configInForce(options.config);
   const gatewayKey = readGatewayKey(config.keyFile);

@@ -7,8 +7,8 @@ import { type Refusal, refuse } from "../../base/fault.ts";
 import { hasTags } from "../../chains/payees.ts";
 import { recordAct } from "../store/audit.ts";
 import {
+  creditRemainder,
   findUnattributed,
-  keepCredit,
   type LeftPayment,
   listCreditedWith,
 } from "../store/credits.ts";
@@ -19,7 +19,7 @@ import type { Database } from "../store/store.ts";
 import { type DepositWithMerchant, namedTransaction } from "../store/transaction-lists.ts";
 import { readDeposit, refundedUnits } from "../store/transactions.ts";
 import { isPaidBy, judgementOf } from "../watcher/payments.ts";
-import type { Operator } from "./accounts.ts";
+import type { OperatorContext } from "./accounts.ts";
 
 /** A payment's name on its network, as lists show it and commands accept it. */
 export const paymentName = ({
@@ -44,7 +44,7 @@ export interface CreditOrder {
  * After a refusal nothing is written.
  */
 export function creditPayments(
-  by: Operator,
+  by: OperatorContext,
   id: string,
   { payments, reason, isShortFine }: CreditOrder,
 ): { readonly ok: true; readonly row: DepositWithMerchant } | Refusal {
@@ -59,7 +59,7 @@ export function creditPayments(
     }
     if (fresh.length === 0) return { ok: true, row };
     if (row.status === 1) return refuse("GATEWAY_NOT_CREDITED", "the deposit is Completed already");
-    for (const payment of fresh) keepCredit(database, payment, id, by.nowMs);
+    for (const payment of fresh) creditRemainder(database, payment, id, by.nowMs);
     const done = count(database, row, isShortFine, by.nowMs);
     if (done !== null) return done;
     const names = fresh.map(paymentName).join(" ");
@@ -93,7 +93,7 @@ export function creditPayments(
  * is open, and make an expired one Completed as `creditDeposit` does.
  */
 export function creditNamed(
-  by: Operator,
+  by: OperatorContext,
   id: string,
   { payments, reason, isShortFine }: CreditOrder,
 ): { readonly ok: true; readonly row: DepositWithMerchant } | Refusal {
@@ -122,7 +122,7 @@ export function creditNamed(
  * nothing but what refunds pay back, or less than its amount unless `isShortFine`, is refused too.
  */
 export function creditDeposit(
-  by: Operator,
+  by: OperatorContext,
   id: string,
   how: { readonly reason: string; readonly isShortFine: boolean },
 ): { readonly ok: true; readonly row: DepositWithMerchant } | Refusal {

@@ -12,7 +12,7 @@ import { boardOf } from "../prices/prices.ts";
 import type { Prices } from "../service.ts";
 import { recordAct } from "../store/audit.ts";
 import { type CurrencyHold, listCurrencyHolds, resumeCurrency } from "../store/currency-holds.ts";
-import { dateOf, type Operator } from "./accounts.ts";
+import { dateOf, type OperatorContext } from "./accounts.ts";
 import {
   type ActOption,
   asOperator,
@@ -147,7 +147,7 @@ async function list(options: JsonOption): Promise<void> {
  * GATEWAY_UNKNOWN_CURRENCY for one that is neither configured nor held.
  */
 export function endHolds(
-  by: Operator,
+  by: OperatorContext,
   { currencies }: Pick<GatewayConfig, "currencies">,
   id: string,
   reason: string,

@@ -40,7 +40,7 @@ import { askReread, type UnreadRow } from "../store/unread-transactions.ts";
 import { currenciesOf, type WatchedChain } from "../watcher/chain.ts";
 import { nodeLog } from "../watcher/node-log.ts";
 import { proveByHash } from "../watcher/proven.ts";
-import { dateOf, type Operator } from "./accounts.ts";
+import { dateOf, type OperatorContext } from "./accounts.ts";
 import {
   asOperator,
   type JsonOption,
@@ -89,7 +89,7 @@ const openNodes: OpenNodes = (name, chain) =>
  * nodes do not prove.
  */
 export async function provePayments(
-  by: Operator,
+  by: OperatorContext,
   {
     config,
     open,
@@ -135,7 +135,7 @@ export async function provePayments(
 }
 
 function chainOf(
-  { store, run }: Operator,
+  { store, run }: OperatorContext,
   currencies: GatewayConfig["currencies"],
   [name, chain]: readonly [name: string, chain: GatewayChain],
   reader: WatcherNodes,
@@ -177,7 +177,7 @@ function chainOf(
  * call.
  */
 export function releaseDeposit(
-  by: Operator,
+  by: OperatorContext,
   id: string,
   reason: string,
 ): { readonly ok: true } | Refusal {
@@ -197,7 +197,10 @@ export function releaseDeposit(
 }
 
 /** Lines about a request that a gap holds, with the lines to type. */
-function heldLines({ store }: Operator, { id, network }: DepositWithMerchant): readonly string[] {
+function heldLines(
+  { store }: OperatorContext,
+  { id, network }: DepositWithMerchant,
+): readonly string[] {
   if (!isHeldByGap(store.database, id)) return [];
   const held = "  held: it lived in blocks that were given up, and may have been paid in them";
   if (!hasTags(network)) return [`${held}; it goes on once its balance was compared`];
@@ -234,7 +237,7 @@ function addRelease(deposits: Command): void {
 }
 
 export function listDeposits(
-  { store }: Operator,
+  { store }: OperatorContext,
   query: TransactionQuery<"deposit">,
 ): readonly DepositWithMerchant[] {
   return listedTransactions(store.database, query);
@@ -255,7 +258,10 @@ export interface ShownDeposit {
  * A deposit, by its id or its order, with all payments to its address. Refuses
  * GATEWAY_UNKNOWN_RECORD.
  */
-export function showDeposit({ store: { database } }: Operator, id: string): ShownDeposit | Refusal {
+export function showDeposit(
+  { store: { database } }: OperatorContext,
+  id: string,
+): ShownDeposit | Refusal {
   const row = namedTransaction(database, "deposit", id) ?? onlyDepositOfOrder(database, id);
   if (row === undefined) return refuse("GATEWAY_UNKNOWN_RECORD");
   return shownDeposit(database, row);
@@ -293,7 +299,7 @@ function shownDeposit(database: Database, row: DepositWithMerchant): ShownDeposi
  * GATEWAY_NOT_UNREAD.
  */
 export function rereadTransaction(
-  by: Operator,
+  by: OperatorContext,
   txHash: string,
 ): { readonly ok: true; readonly rows: readonly UnreadRow[] } | Refusal {
   return by.store.write((database) => {
@@ -318,8 +324,8 @@ function otherName(typed: string): readonly string[] {
 }
 
 /** Adds a note to a deposit, for later readers. Refuses GATEWAY_UNKNOWN_RECORD. */
-export function noteDeposit(
-  by: Operator,
+export function addDepositNote(
+  by: OperatorContext,
   id: string,
   text: string,
 ): { readonly ok: true } | Refusal {
@@ -422,7 +428,7 @@ function show(id: string, options: JsonOption): void {
 }
 
 /** Money on the deposit's address that no sweep will ever take. */
-function unsweptNotes({ store }: Operator, { network, address }: DepositRow) {
+function unsweptNotes({ store }: OperatorContext, { network, address }: DepositRow) {
   const notes = listSweepNotes(store.database, network).filter((one) => {
     return one.address === address && one.reason === "coin_too_large";
   });
@@ -592,7 +598,7 @@ function reread(txHash: string, options: JsonOption): void {
 
 function note(id: string, text: string, options: JsonOption): void {
   asOperator(options, (by) => {
-    if (!requireAllowed(noteDeposit(by, id, text))) return;
+    if (!requireAllowed(addDepositNote(by, id, text))) return;
     if (options.json === true) printJson({ transactionId: id, note: text });
     else printText(`Noted on ${id}.`);
   });

@@ -13,7 +13,7 @@ import { askRetry, type FaultRow, listFaults } from "../store/faults.ts";
 import { countHeld, giveUp } from "../store/gap-holds.ts";
 import { askGap, type GapKey, readGap } from "../store/gaps.ts";
 import { askRereadIn } from "../store/unread-transactions.ts";
-import { dateOf, type Operator } from "./accounts.ts";
+import { dateOf, type OperatorContext } from "./accounts.ts";
 import {
   asOperator,
   exit,
@@ -43,7 +43,7 @@ const everybody = "*";
  * Has an item tried again by the running gateway. Harmless to call twice. Refuses
  * GATEWAY_UNKNOWN_FAULT, and GATEWAY_GAP_GIVEN_UP for a gap whose blocks are asked for no more.
  */
-export function retryFault(by: Operator, name: string): { readonly ok: true } | Refusal {
+export function retryFault(by: OperatorContext, name: string): { readonly ok: true } | Refusal {
   return by.store.write((database) => {
     const row = listFaults(database).find((one) => nameOf(one) === name);
     if (row === undefined) return refuse("GATEWAY_UNKNOWN_FAULT");
@@ -69,7 +69,10 @@ function gapIn({ network, id }: Pick<FaultRow, "network" | "id">): GapKey {
   return { network, account: account === everybody ? "" : account, fromBlock: Number(fromBlock) };
 }
 
-function isGivenUp({ store }: Operator, row: Pick<FaultRow, "domain" | "network" | "id">): boolean {
+function isGivenUp(
+  { store }: OperatorContext,
+  row: Pick<FaultRow, "domain" | "network" | "id">,
+): boolean {
   return (
     row.domain === "history" && (readGap(store.database, gapIn(row))?.givenUpAt ?? null) !== null
   );
@@ -90,7 +93,7 @@ interface GivenUp {
  * no balance is of one tag, so an operator credits or releases each request that is held.
  */
 export function giveUpGap(
-  by: Operator,
+  by: OperatorContext,
   name: string,
   reason: string,
   isByHand = false,
@@ -117,7 +120,7 @@ export function giveUpGap(
   });
 }
 
-const listed = (by: Operator, row: FaultRow) => ({
+const listed = (by: OperatorContext, row: FaultRow) => ({
   fault: nameOf(row),
   domain: row.domain,
   network: row.network,
@@ -134,7 +137,7 @@ function costsOf({ domain }: FaultRow): string {
 }
 
 /** The end of a fault, with its names in the line to type. */
-function endsOf(by: Operator, row: FaultRow): string {
+function endsOf(by: OperatorContext, row: FaultRow): string {
   const { domain, network, id } = row;
   const isTagged = hasTags(network);
   if (isGivenUp(by, row))
@@ -187,20 +190,24 @@ function faults(options: FaultsOptions): void {
   });
 }
 
-function retry(by: Operator, name: string, { json }: JsonOption): void {
+function retry(by: OperatorContext, name: string, { json }: JsonOption): void {
   if (!requireAllowed(retryFault(by, name))) return;
   if (json === true) printJson({ fault: name });
   else printText(`Tried again ${nextLook(by.run)}: ${name}.`);
 }
 
-function end(by: Operator, name: string, { json, reason = "", byHand }: FaultsOptions): void {
+function end(
+  by: OperatorContext,
+  name: string,
+  { json, reason = "", byHand }: FaultsOptions,
+): void {
   const given = giveUpGap(by, name, reason, byHand === true);
   if (!requireAllowed(given)) return;
   if (json === true) printJson({ fault: name, held: given.held });
   else printText(`Given up: ${name}. ${givenUpWords(given)}`);
 }
 
-function list(by: Operator, { json, merchant }: FaultsOptions): void {
+function list(by: OperatorContext, { json, merchant }: FaultsOptions): void {
   if (!requireAllowed(areKnown(by, { merchant }))) return;
   const rows = listFaults(by.store.database)
     .filter((row) => (merchant ?? row.merchant) === row.merchant)

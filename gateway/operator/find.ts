@@ -29,7 +29,7 @@ import {
 } from "../store/search.ts";
 import type { Database } from "../store/store.ts";
 import { namedTransactions, type TransactionWithMerchant } from "../store/transaction-lists.ts";
-import type { Operator } from "./accounts.ts";
+import type { OperatorContext } from "./accounts.ts";
 import { asOperator, exit, type JsonOption, printJson, printText } from "./command.ts";
 import { describeRecord, listedRecord, receivedText } from "./records.ts";
 import { rowCount, withBoth } from "./words.ts";
@@ -192,7 +192,7 @@ function describe({ records, others, foreign }: SearchHits, config: GatewayConfi
 }
 
 function listed(
-  by: Operator,
+  by: OperatorContext,
   { records, others, foreign }: SearchHits,
   config: GatewayConfig,
 ): object {

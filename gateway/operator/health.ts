@@ -7,7 +7,7 @@ import { createOutgoingClient } from "../../base/outgoing/exchange.ts";
 import { readGatewayKey } from "../auth/gateway-key.ts";
 import { operatorHeader, operatorProof } from "../auth/operator-view.ts";
 import type { GatewayConfig } from "../config/config.ts";
-import type { ProcessFigures } from "../service.ts";
+import type { GatewayFigures } from "../service.ts";
 import { owningRun } from "../store/owner.ts";
 
 const timeoutMs = 5_000;
@@ -130,7 +130,7 @@ export interface Check {
 export interface ReadyAnswer {
   readonly status: string;
   readonly checks: readonly Check[];
-  readonly figures?: ProcessFigures;
+  readonly figures?: GatewayFigures;
 }
 
 /** The gateway's own answer; null for an answer of another form. */

@@ -2,7 +2,7 @@
 import type { Refusal } from "../../base/fault.ts";
 import { listKeyRows } from "../store/keys.ts";
 import type { KeyProfile } from "../store/rows.ts";
-import { dateOf, type Operator } from "./accounts.ts";
+import { dateOf, type OperatorContext } from "./accounts.ts";
 import { areKnown } from "./named.ts";
 
 export interface KeyLine {
@@ -25,7 +25,7 @@ export interface KeyLine {
  * GATEWAY_UNKNOWN_MERCHANT.
  */
 export function listKeys(
-  by: Pick<Operator, "store">,
+  by: Pick<OperatorContext, "store">,
   merchant: string | undefined,
 ): { readonly ok: true; readonly keys: readonly KeyLine[] } | Refusal {
   const known = areKnown(by, { merchant });

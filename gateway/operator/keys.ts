@@ -11,7 +11,7 @@ import { recordAct } from "../store/audit.ts";
 import { readKey, setKeyAddresses, setKeyExpiry, takeKeyRights } from "../store/keys.ts";
 import type { KeyProfile, KeyRow } from "../store/rows.ts";
 import type { Database } from "../store/store.ts";
-import { addKey, dateOf, type Operator, revokeMerchantKey } from "./accounts.ts";
+import { addKey, dateOf, type OperatorContext, revokeMerchantKey } from "./accounts.ts";
 import {
   asOperator,
   exit,
@@ -48,7 +48,7 @@ export interface RotatedKey {
  * twice, because each call makes a key.
  */
 export function rotateKey(
-  by: Operator,
+  by: OperatorContext,
   keyId: string,
   endsAt: number,
   publicKey?: string,
@@ -89,7 +89,7 @@ export function rotateKey(
  * Harmless to call twice.
  */
 export function expireKey(
-  by: Operator,
+  by: OperatorContext,
   keyId: string,
   at: number | null,
 ): { readonly ok: true } | Refusal {
@@ -108,7 +108,7 @@ export function expireKey(
  * Harmless to call twice.
  */
 export function allowAddresses(
-  by: Operator,
+  by: OperatorContext,
   keyId: string,
   added: readonly string[] | "anywhere",
 ): { readonly ok: true; readonly addresses: readonly string[] } | Refusal {

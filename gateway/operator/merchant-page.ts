@@ -9,7 +9,7 @@ import { type Refusal, refuse } from "../../base/fault.ts";
 import { originOf } from "../config/origin.ts";
 import { recordAct } from "../store/audit.ts";
 import { type MerchantPage, readMerchant, setMerchantPage } from "../store/merchants.ts";
-import type { Operator } from "./accounts.ts";
+import type { OperatorContext } from "./accounts.ts";
 import { asOperator, type JsonOption, printJson, printText, requireAllowed } from "./command.ts";
 import { withAct } from "./words.ts";
 
@@ -32,7 +32,7 @@ export type PageChange = Partial<MerchantPageLine>;
 
 /** Changes the settings. Harmless to call twice. Refuses GATEWAY_UNKNOWN_MERCHANT. */
 export function changePage(
-  by: Operator,
+  by: OperatorContext,
   id: string,
   change: PageChange,
 ): { readonly ok: true; readonly page: MerchantPageLine } | Refusal {

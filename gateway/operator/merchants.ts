@@ -20,7 +20,7 @@ import {
   createReceiver,
   dateOf,
   type NewMerchant,
-  type Operator,
+  type OperatorContext,
 } from "./accounts.ts";
 import { agentConfigText } from "./agent-config.ts";
 import {
@@ -79,13 +79,13 @@ const linesOf = (row: MerchantSummary, receives: MerchantLine["receives"]): Merc
 });
 
 /** Every merchant, by name. */
-export function listMerchants({ store, nowMs }: Operator): readonly MerchantLine[] {
+export function listMerchants({ store, nowMs }: OperatorContext): readonly MerchantLine[] {
   return merchantSummaries(store.database, nowMs).map(lineOf);
 }
 
 /** One merchant with its keys. Refuses GATEWAY_UNKNOWN_MERCHANT. */
 export function showMerchant(
-  by: Operator,
+  by: OperatorContext,
   id: string,
 ):
   | { readonly ok: true; readonly merchant: MerchantLine & { readonly keys: readonly KeyLine[] } }
@@ -98,7 +98,7 @@ export function showMerchant(
 
 /** Disables or enables a merchant. Harmless to call twice. Refuses GATEWAY_UNKNOWN_MERCHANT. */
 export function switchMerchant(
-  by: Operator,
+  by: OperatorContext,
   id: string,
   isOn: boolean,
 ): { readonly ok: true; readonly open: number } | Refusal {

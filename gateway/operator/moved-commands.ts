@@ -12,7 +12,7 @@ import { readSecretFile } from "../config/secret-file.ts";
 import { currencyHoldOf } from "../store/currency-holds.ts";
 import type { TransferRow } from "../store/rows.ts";
 import { nodeLog } from "../watcher/node-log.ts";
-import type { Operator } from "./accounts.ts";
+import type { OperatorContext } from "./accounts.ts";
 import {
   type ActOption,
   asOperator,
@@ -97,7 +97,7 @@ function moved(
 }
 
 const endedFields = (
-  by: Operator,
+  by: OperatorContext,
   { id, status, stage, code, receivedUnits, txHash, ...row }: TransferRow,
 ): object => {
   const isHeld = currencyHoldOf(by.store.database, row.currency, row.merchant) !== undefined;
@@ -123,7 +123,7 @@ function endWords(config: GatewayConfig, row: TransferRow): string {
   return `${id} is Failed (${code}): ${amountText(config, assetOf(config, row), receivedUnits)} were received. Its agent hears the end.`;
 }
 
-function holdWords({ store }: Operator, { currency, merchant }: TransferRow): string {
+function holdWords({ store }: OperatorContext, { currency, merchant }: TransferRow): string {
   if (currencyHoldOf(store.database, currency, merchant) === undefined)
     return `${currency} is not held here.`;
   return `${currency} stays held: ${lineOf(gatewayEnds.agents.currencyHeld, { ID: currency })}, once it is clear why.`;
@@ -135,7 +135,7 @@ interface OutputForm {
 }
 
 function show(
-  by: Operator,
+  by: OperatorContext,
   config: GatewayConfig,
   { row, final, seen }: Evidence,
   { name, isJson }: OutputForm,

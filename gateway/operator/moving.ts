@@ -18,7 +18,7 @@ import { readTransfer } from "../store/transactions.ts";
 import { isAllVoid } from "../store/void-attempts.ts";
 import { endWithdrawal } from "../store/withdrawals.ts";
 import { contractOf } from "../watcher/chain.ts";
-import type { Operator } from "./accounts.ts";
+import type { OperatorContext } from "./accounts.ts";
 
 /** The operator's statement, in base units. */
 export interface MovedAmounts {
@@ -80,7 +80,7 @@ interface Candidate {
  * @throws AgentError NODE_* if the nodes do not answer, or do not agree
  */
 export async function evidenceOf(
-  by: Pick<Operator, "store">,
+  by: Pick<OperatorContext, "store">,
   config: GatewayConfig,
   { operation, id }: { readonly operation: MovedOperation; readonly id: string },
   look: MovedLook,
@@ -100,7 +100,7 @@ export async function evidenceOf(
  * @throws AgentError NODE_* if the nodes do not answer, or do not agree
  */
 export async function endMoved(
-  by: Operator,
+  by: OperatorContext,
   config: GatewayConfig,
   about: { readonly operation: MovedOperation; readonly id: string },
   moving: MovedAmounts,
@@ -124,7 +124,7 @@ export async function endMoved(
 
 function keep(
   database: Database,
-  by: Operator,
+  by: OperatorContext,
   row: TransferRow,
   final: EndingTransaction,
   moving: MovedAmounts,

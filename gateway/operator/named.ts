@@ -5,7 +5,7 @@
 import { type Refusal, refuse } from "../../base/fault.ts";
 import { wasTarget } from "../store/callback-targets.ts";
 import { readMerchant } from "../store/merchants.ts";
-import type { Operator } from "./accounts.ts";
+import type { OperatorContext } from "./accounts.ts";
 
 export interface RecordFilter {
   readonly merchant?: string | undefined;
@@ -14,7 +14,7 @@ export interface RecordFilter {
 
 /** True if both ids exist. Refuses GATEWAY_UNKNOWN_MERCHANT, GATEWAY_UNKNOWN_CALLBACK. */
 export function areKnown(
-  { store: { database } }: Pick<Operator, "store">,
+  { store: { database } }: Pick<OperatorContext, "store">,
   { merchant, callback }: RecordFilter,
 ): { readonly ok: true } | Refusal {
   if (merchant !== undefined && readMerchant(database, merchant) === undefined)

@@ -17,7 +17,7 @@ import type {
   TransactionQuery,
   TransactionWithMerchant,
 } from "../store/transaction-lists.ts";
-import { dateOf, type Operator } from "./accounts.ts";
+import { dateOf, type OperatorContext } from "./accounts.ts";
 import { type JsonOption, printCsv } from "./command.ts";
 import { type CsvOptions, readMomentOption, rowCount, withBoth, withCsv } from "./words.ts";
 
@@ -78,7 +78,7 @@ export const queryOf = <T extends Operation>(
 
 /** Prints records as CSV: the merchant, and the columns of the shop's own table. */
 export function printRecords(
-  by: Operator,
+  by: OperatorContext,
   table: CsvTable,
   rows: readonly RecordWithMerchant[],
   config: GatewayConfig,
@@ -91,7 +91,7 @@ export function printRecords(
 
 /** The record as GET transaction answers it, with its merchant. */
 export function listedRecord(
-  { store, nowMs }: Pick<Operator, "store" | "nowMs">,
+  { store, nowMs }: Pick<OperatorContext, "store" | "nowMs">,
   row: TransactionWithMerchant,
   config: GatewayConfig,
 ): object {
@@ -130,7 +130,7 @@ export function describeRecord(row: TransactionWithMerchant, amount: string): st
 
 /** The line of a record in a list, by `write`; a record of which none can be made is set aside. */
 export function listedLine(
-  { store, nowMs }: Pick<Operator, "store" | "nowMs">,
+  { store, nowMs }: Pick<OperatorContext, "store" | "nowMs">,
   row: TransactionWithMerchant,
   write: () => string,
 ): string {

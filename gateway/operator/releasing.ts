@@ -17,7 +17,7 @@ import { isSigned } from "../store/signatures.ts";
 import type { Database } from "../store/store.ts";
 import { namedTransaction, type WithdrawalWithMerchant } from "../store/transaction-lists.ts";
 import { heldStage, holdersOf } from "../withdrawals/holds.ts";
-import type { Operator } from "./accounts.ts";
+import type { OperatorContext } from "./accounts.ts";
 
 export interface PaymentRelease {
   readonly txHash: string;
@@ -53,7 +53,7 @@ export function holdersOfOrder(
  * a refusal nothing is written.
  */
 export function releaseOrder(
-  by: Operator,
+  by: OperatorContext,
   id: string,
   { txHash, reason, isNoOrders }: PaymentRelease,
 ): ReleaseResult {

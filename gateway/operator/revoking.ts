@@ -15,7 +15,7 @@ import type { Database } from "../store/store.ts";
 import { type DepositWithMerchant, namedTransaction } from "../store/transaction-lists.ts";
 import { refundedUnits } from "../store/transactions.ts";
 import { isPaidBy, judgementOf } from "../watcher/payments.ts";
-import type { Operator } from "./accounts.ts";
+import type { OperatorContext } from "./accounts.ts";
 import { asOperator, type JsonOption, printJson, printText, requireAllowed } from "./command.ts";
 import { amountText, listedRecord, receivedText, statusNames } from "./records.ts";
 import { gatewayEnds } from "./state-ends.ts";
@@ -36,7 +36,7 @@ export interface RevocationResult {
  * for a deposit none of whose payments left the chain.
  */
 export function revokeReorged(
-  by: Operator,
+  by: OperatorContext,
   id: string,
   reason: string,
 ): RevocationResult | Refusal {
@@ -47,12 +47,16 @@ export function revokeReorged(
  * Leaves a deposit as it is, although its payment left the chain: the merchant bears the loss.
  * Harmless to call twice. Refuses as `revokeReorged` does, and a deposit that was revoked.
  */
-export function keepReorged(by: Operator, id: string, reason: string): RevocationResult | Refusal {
+export function keepReorged(
+  by: OperatorContext,
+  id: string,
+  reason: string,
+): RevocationResult | Refusal {
   return decide(by, id, reason, "kept");
 }
 
 function decide(
-  by: Operator,
+  by: OperatorContext,
   id: string,
   reason: string,
   to: "kept" | "revoked",

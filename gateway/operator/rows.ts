@@ -9,7 +9,7 @@ import { recordAct } from "../store/audit.ts";
 import { keepUnjudged } from "../store/meta.ts";
 import { type AsideRow, forgetAside, listAside } from "../store/set-aside.ts";
 import { readTransaction } from "../store/transactions.ts";
-import { dateOf, type Operator } from "./accounts.ts";
+import { dateOf, type OperatorContext } from "./accounts.ts";
 import {
   asOperator,
   type JsonOption,
@@ -26,7 +26,7 @@ import { withAct, withBoth } from "./words.ts";
  * Refuses GATEWAY_UNKNOWN_ROW.
  */
 export function retryRows(
-  by: Operator,
+  by: OperatorContext,
   name: string,
 ): { readonly ok: true; readonly rows: readonly AsideRow[] } | Refusal {
   return by.store.write((database) => {

@@ -21,7 +21,7 @@ import {
 import { unattributedIdOf } from "../store/forgotten-addresses.ts";
 import { isKnownAddress } from "../store/found-addresses.ts";
 import { nodeLog } from "../watcher/node-log.ts";
-import type { Operator } from "./accounts.ts";
+import type { OperatorContext } from "./accounts.ts";
 import {
   asOperator,
   exit,
@@ -97,7 +97,7 @@ const asNamed = (account: DepositAccount): NamedAccount => ({
 });
 
 function accountsOf(
-  { store: { database } }: Operator,
+  { store: { database } }: OperatorContext,
   { merchant, xpub }: ScanOptions,
 ):
   | {
@@ -122,7 +122,7 @@ function accountsOf(
 }
 
 async function scanChain(
-  { store: { database } }: Operator,
+  { store: { database } }: OperatorContext,
   config: GatewayConfig,
   name: string,
   accounts: readonly NamedAccount[],
@@ -204,7 +204,7 @@ function scan(options: ScanOptions): Promise<void> | void {
 }
 
 function problemOf(
-  by: Operator,
+  by: OperatorContext,
   config: GatewayConfig,
   options: ScanOptions,
 ): { readonly ok: true } | Refusal {
@@ -220,7 +220,7 @@ function problemOf(
 }
 
 function takeIn(
-  by: Operator,
+  by: OperatorContext,
   config: GatewayConfig,
   own: readonly DepositAccount[],
   chains: readonly ChainScan[],

@@ -8,7 +8,7 @@ import { AgentError } from "../../base/fault.ts";
 import { version } from "../../base/version.ts";
 import { booksState } from "../books/state.ts";
 import type { GatewayConfig } from "../config/config.ts";
-import type { ProcessFigures } from "../service.ts";
+import type { GatewayFigures } from "../service.ts";
 import { type Counts, countsOf, type StageCount } from "../store/counts.ts";
 import { fileBytesOf, freeBytesOf } from "../store/disk.ts";
 import { restoredOf } from "../store/restored-database.ts";
@@ -100,7 +100,7 @@ function stagesText(stages: readonly StageCount[], nowMs: number): string {
     .join(", ");
 }
 
-function chainRows(figures: ProcessFigures | undefined): readonly (readonly [string, string])[] {
+function chainRows(figures: GatewayFigures | undefined): readonly (readonly [string, string])[] {
   return (figures?.chains ?? []).map(
     ({ chain, head, final, headAgeSeconds, finalAgeSeconds, read }) => {
       if (head === null) return [`chain ${chain}`, "not read yet"];
@@ -115,7 +115,7 @@ function chainRows(figures: ProcessFigures | undefined): readonly (readonly [str
   );
 }
 
-function agentsText({ agents }: Counts, figures: ProcessFigures | undefined): string {
+function agentsText({ agents }: Counts, figures: GatewayFigures | undefined): string {
   const connected = figures === undefined ? [] : [`${figures.agentsConnected} connected`];
   const more = [...connected, `${agents.locked} locked`, `${agents.paused} paused`];
   return `${agents.paired} paired: ${more.join(", ")}`;
@@ -156,7 +156,7 @@ function rowsOf(state: GatewayState, config: GatewayConfig): string {
 
 function countRows(
   counts: Counts,
-  figures: ProcessFigures | undefined,
+  figures: GatewayFigures | undefined,
   nowMs: number,
 ): readonly (readonly [string, string])[] {
   const { withdrawals, deposits, sweeps, callbacks, alarms, jobsUnanswered } = counts;

@@ -17,7 +17,7 @@ import { listSweepNotes, type SweepNoteRow, topUpOf } from "../store/sweeps.ts";
 import { listedTransactions } from "../store/transaction-lists.ts";
 import { readTransfer } from "../store/transactions.ts";
 import { orderSweeps } from "../sweeps/sweep-requests.ts";
-import { dateOf, type Operator } from "./accounts.ts";
+import { dateOf, type OperatorContext } from "./accounts.ts";
 import {
   asOperator,
   type JsonOption,
@@ -144,7 +144,10 @@ export interface ShownSweep {
 }
 
 /** A sweep or a top-up. Refuses GATEWAY_UNKNOWN_RECORD. */
-export function showSweep({ store: { database } }: Operator, id: string): ShownSweep | Refusal {
+export function showSweep(
+  { store: { database } }: OperatorContext,
+  id: string,
+): ShownSweep | Refusal {
   const row = readTransfer(database, id);
   if (row === undefined || row.operation === "withdraw") return refuse("GATEWAY_UNKNOWN_RECORD");
   const topUp = row.operation === "sweep" ? topUpOf(database, row) : undefined;
@@ -191,7 +194,7 @@ function show(id: string, options: JsonOption): void {
  * `orderSweeps` refuses.
  */
 export function orderSweep(
-  by: Operator,
+  by: OperatorContext,
   { chains, currencies }: Pick<GatewayConfig, "chains" | "currencies">,
   address: string,
   currency: string | undefined,

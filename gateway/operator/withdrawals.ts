@@ -9,7 +9,7 @@ import { type Refusal, refuse } from "../../base/fault.ts";
 import { lineOf } from "../../base/state-end.ts";
 import { familyOf } from "../../chains/families.ts";
 import { formatAmount } from "../../protocol/amount.ts";
-import { type AssignedPayment, assignedOf } from "../store/assigned-payments.ts";
+import { assignedOf, type PaymentAssignedToWithdrawal } from "../store/assigned-payments.ts";
 import { type AuditAct, listActsOn } from "../store/audit.ts";
 import { type CurrencyHold, currencyHoldOf } from "../store/currency-holds.ts";
 import { agentOfJob, isUnplaced, jobOf } from "../store/jobs.ts";
@@ -24,7 +24,7 @@ import {
   namedTransaction,
   type WithdrawalWithMerchant,
 } from "../store/transaction-lists.ts";
-import { dateOf, type Operator } from "./accounts.ts";
+import { dateOf, type OperatorContext } from "./accounts.ts";
 import { assignPayment } from "./assigning.ts";
 import {
   asOperator,
@@ -57,7 +57,7 @@ export interface ShownWithdrawal {
   readonly job: JobRow | undefined;
   readonly signatures: readonly SignatureRow[];
   readonly recalledAt: number | null; // when its shop asked for its end; null if it did not, or it has ended or is signed
-  readonly assigned: AssignedPayment | undefined; // what paid it, as an operator says
+  readonly assigned: PaymentAssignedToWithdrawal | undefined; // what paid it, as an operator says
   readonly holders: readonly UnexplainedRow[]; // that may have paid it, so that it waits
   readonly unread: string; // why it waits for the reader of its chain; "" if it does not
   readonly hold: CurrencyHold | undefined; // the hold of its currency, while it waits for that
@@ -67,7 +67,7 @@ export interface ShownWithdrawal {
 
 /** A withdrawal with its job and its signed attempts. Refuses GATEWAY_UNKNOWN_RECORD. */
 export function showWithdrawal(
-  by: Pick<Operator, "store" | "run">,
+  by: Pick<OperatorContext, "store" | "run">,
   id: string,
 ): ShownWithdrawal | Refusal {
   const { database } = by.store;
@@ -95,7 +95,7 @@ export function showWithdrawal(
 
 /** Why an order waits for the reader of its chain in this run; "" if it does not. */
 function unreadWords(
-  { store: { database }, run }: Pick<Operator, "store" | "run">,
+  { store: { database }, run }: Pick<OperatorContext, "store" | "run">,
   { id, network, payer }: WithdrawalWithMerchant,
 ): string {
   const wallet = { network, account: payer };

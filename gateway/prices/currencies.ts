@@ -6,10 +6,11 @@
 import { type Answer, dataAnswer } from "../answer/answer.ts";
 import type { GatewayConfig, GatewayCurrency } from "../config/config.ts";
 import { fiats } from "../config/fiat.ts";
-import type { Price, Prices } from "../service.ts";
+import type { FiatPrice, Prices } from "../service.ts";
 import { priceText } from "./decimal.ts";
 
-const textOf = (price: Price | null | undefined): string => (price ? priceText(price.price) : "");
+const textOf = (price: FiatPrice | null | undefined): string =>
+  price ? priceText(price.price) : "";
 
 function row(currency: GatewayCurrency, prices: Prices): object | null {
   const found = fiats.map((fiat) => prices.of(currency, fiat));

@@ -5,7 +5,7 @@
  */
 import type { GatewayConfig, GatewayCurrency } from "../config/config.ts";
 import type { Fiat } from "../config/fiat.ts";
-import type { Price, Prices } from "../service.ts";
+import type { FiatPrice, Prices } from "../service.ts";
 import { readPrice } from "./decimal.ts";
 import { markets, type Pair } from "./markets.ts";
 import { isOlder } from "./price-median.ts";
@@ -42,7 +42,7 @@ export function createBoard(
   const unlisted = new Set<string>();
   const byPair = new Map(earlier.map((one) => [nameOf(one), one]));
 
-  function typedOf(id: string, fiat: Fiat): Price | null {
+  function typedOf(id: string, fiat: Fiat): FiatPrice | null {
     const typed = Object.hasOwn(settings.manual, id) ? settings.manual[id] : undefined;
     const price = typed === undefined ? null : readPrice(typed[typedNames[fiat]]);
     if (typed === undefined || price === null) return null;
@@ -55,7 +55,7 @@ export function createBoard(
     };
   }
 
-  function agreedOn({ market: asset }: GatewayCurrency, fiat: Fiat): Price | null {
+  function agreedOn({ market: asset }: GatewayCurrency, fiat: Fiat): FiatPrice | null {
     const one = asset === "" ? undefined : byPair.get(nameOf({ asset, fiat }));
     if (one === undefined) return null;
     return {

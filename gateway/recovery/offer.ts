@@ -13,12 +13,12 @@ import {
   type Recovery,
   type RecoveryAccount,
   type RecoveryAttempt,
-  type RecoveryOutgoing,
   type RecoverySpent,
   type RecoveryWithdrawal,
   recoveryNameOf,
   recoveryOutgoingMax,
   recoveryWithdrawalsMax,
+  type UnexplainedRecoveryTransaction,
 } from "../../protocol/recovery.ts";
 import { hotWalletAddresses } from "../store/agent-accounts.ts";
 import { jobHashAtSeq } from "../store/jobs.ts";
@@ -175,7 +175,10 @@ export function jobHashAt(database: Database, agent: AgentRow, sequence: number)
 }
 
 /** The newest unexplained transactions of all accounts. */
-function unexplainedOutgoing(database: Database, agent: AgentRow): readonly RecoveryOutgoing[] {
+function unexplainedOutgoing(
+  database: Database,
+  agent: AgentRow,
+): readonly UnexplainedRecoveryTransaction[] {
   const all = hotWalletAddresses(agent).flatMap((account) =>
     listUnexplainedOutgoing(database, account, recoveryOutgoingMax),
   );

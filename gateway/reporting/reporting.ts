@@ -56,7 +56,7 @@ function keepTold(store: Store, subjects: ReadonlySet<string>, nowMs: number): v
   }
 }
 
-export function startReporting(options: ReportingOptions): { close(): void } {
+export function startOperatorReports(options: ReportingOptions): { close(): void } {
   const { server, store, hub, watcher, config, log, clock } = options;
   const { database } = store;
   const freeBytes = (): number | null => freeBytesOf(config.database);

@@ -27,7 +27,7 @@ export interface AddressMark {
 }
 
 /** `account` is the account's address at index 0, which is the same for every text of its key. */
-export interface AddressMarks {
+export interface IssuedAddressMarks {
   /** Undefined if no address of the account ever left. */
   of(account: string): AddressMark | undefined;
   /**
@@ -105,7 +105,7 @@ export function marksOver(
   known: ReadonlyMap<string, AddressMark>,
   place: Place,
   onBroken: (fault: AgentError) => void = () => {},
-): AddressMarks {
+): IssuedAddressMarks {
   const marks = new Map(known);
   const owed = new Map<string, number>(); // noted, not on disk yet
   let waiting: ((error: Error | null) => void)[] = [];
@@ -190,7 +190,7 @@ export function openMarks(
   path: string,
   marks: ReadonlyMap<string, AddressMark>,
   onBroken?: (fault: AgentError) => void,
-): AddressMarks {
+): IssuedAddressMarks {
   try {
     writeAgain(
       path,

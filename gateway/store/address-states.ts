@@ -42,8 +42,8 @@ export interface AddressStateRow {
  */
 export const lookMs = 15 * 60_000;
 
-export const issuedColumns = "d.rowid AS place, d.address, d.transactionId, d.agent, r.merchant";
-const issued = `SELECT ${issuedColumns} FROM depositAddresses d CROSS JOIN deposits r ON r.id = d.transactionId`;
+export const issuedColumnsSql = "d.rowid AS place, d.address, d.transactionId, d.agent, r.merchant";
+const issued = `SELECT ${issuedColumnsSql} FROM depositAddresses d CROSS JOIN deposits r ON r.id = d.transactionId`;
 
 export function readAddressState(
   database: Database,
@@ -224,7 +224,7 @@ export function listNeverCompared(
 ): readonly IssuedAddress[] {
   return database.all<IssuedAddress>(
     `SELECT place, address, transactionId, agent, merchant FROM (
-       SELECT ${issuedColumns}, row_number() OVER (PARTITION BY r.merchant ORDER BY d.rowid) AS turn
+       SELECT ${issuedColumnsSql}, row_number() OVER (PARTITION BY r.merchant ORDER BY d.rowid) AS turn
        FROM depositAddresses d CROSS JOIN deposits r ON r.id = d.transactionId
        WHERE d.rowid > ? AND d.rowid <= ? AND substr(r.network, 1, ?) = ?
          AND NOT EXISTS (SELECT 1 FROM addressStates s WHERE s.network = ? AND s.address = d.address AND s.run = ''))
@@ -252,7 +252,7 @@ export function listClaimed(
 ): readonly IssuedAddress[] {
   return database.all<IssuedAddress>(
     `SELECT place, address, transactionId, agent, merchant FROM (
-       SELECT ${issuedColumns}, p.block, row_number() OVER (PARTITION BY r.merchant ORDER BY p.block) AS turn
+       SELECT ${issuedColumnsSql}, p.block, row_number() OVER (PARTITION BY r.merchant ORDER BY p.block) AS turn
        FROM payments p CROSS JOIN depositAddresses d ON d.address = p.address CROSS JOIN deposits r ON r.id = d.transactionId
        WHERE p.network = ? AND p.final = 0 AND p.logIndex < -1 AND p.block <= ?)
      WHERE turn <= ? ORDER BY block`,
@@ -268,7 +268,7 @@ export function listComparedBefore(
   most: number,
 ): readonly IssuedAddress[] {
   return database.all<IssuedAddress>(
-    `SELECT ${issuedColumns} FROM addressStates s
+    `SELECT ${issuedColumnsSql} FROM addressStates s
      CROSS JOIN depositAddresses d ON d.address = s.address CROSS JOIN deposits r ON r.id = d.transactionId
      WHERE s.network = ? AND s.run = '' AND s.comparedAt < ? ORDER BY s.comparedAt LIMIT ?`,
     ...[network, before, most],
@@ -284,7 +284,7 @@ export function listComparedBeforeIn(
 ): readonly IssuedAddress[] {
   return database.all<IssuedAddress>(
     `SELECT place, address, transactionId, agent, merchant FROM (
-       SELECT ${issuedColumns}, s.comparedAt, row_number() OVER (PARTITION BY r.merchant ORDER BY s.comparedAt) AS turn
+       SELECT ${issuedColumnsSql}, s.comparedAt, row_number() OVER (PARTITION BY r.merchant ORDER BY s.comparedAt) AS turn
        FROM depositAddresses d CROSS JOIN deposits r ON r.id = d.transactionId
        CROSS JOIN addressStates s ON s.network = ? AND s.address = d.address AND s.run = ''
        WHERE d.rowid > ? AND d.rowid <= ? AND s.comparedAt < ?)
@@ -307,7 +307,7 @@ export function listDueByAge(
   return database.all<IssuedAddress>(
     // The window of addresses comes first, so that one pass does not look at each address.
     `SELECT place, address, transactionId, agent, merchant FROM (
-       SELECT ${issuedColumns}, s.comparedAt, row_number() OVER (PARTITION BY r.merchant ORDER BY s.comparedAt) AS turn
+       SELECT ${issuedColumnsSql}, s.comparedAt, row_number() OVER (PARTITION BY r.merchant ORDER BY s.comparedAt) AS turn
        FROM depositAddresses d CROSS JOIN deposits r ON r.id = d.transactionId
        CROSS JOIN addressStates s ON s.network = ? AND s.address = d.address AND s.run = ''
        WHERE d.rowid > ? AND d.rowid <= ? AND abs(? - s.comparedAt) >= max(?, (s.comparedAt - r.createdAt) / 2))

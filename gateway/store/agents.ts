@@ -158,12 +158,12 @@ function hotWalletsOn(rows: readonly Sender[], network: string): readonly string
 }
 
 /** Hot wallets that pay or paid on a network, including those of unpaired agents. */
-export function listAccountsEver(database: Database, network: string): readonly string[] {
+export function listHotWalletsEver(database: Database, network: string): readonly string[] {
   return hotWalletsOn(database.all<Sender>("SELECT accounts, networks FROM agents"), network);
 }
 
 /** Hot wallets of the paired agents that pay on a network. */
-export function listAccountsNow(database: Database, network: string): readonly string[] {
+export function listPayingHotWallets(database: Database, network: string): readonly string[] {
   const sql = "SELECT accounts, networks FROM agents WHERE unpairedAt IS NULL ORDER BY id";
   return hotWalletsOn(database.all<Sender>(sql), network);
 }

@@ -7,7 +7,7 @@
 import type { OutgoingRow } from "./rows.ts";
 import type { Database } from "./store.ts";
 
-export interface AssignedPayment
+export interface PaymentAssignedToWithdrawal
   extends Pick<OutgoingRow, "network" | "account" | "txHash" | "block"> {
   readonly transactionId: string;
   readonly feeUnits: string; // what it cost, in the coin that pays fees
@@ -15,7 +15,7 @@ export interface AssignedPayment
 }
 
 /** The table's constraints also check: one payment per withdrawal, one withdrawal per payment. */
-export function insertAssigned(database: Database, row: AssignedPayment): void {
+export function insertAssigned(database: Database, row: PaymentAssignedToWithdrawal): void {
   const { transactionId, network, account, txHash, block, feeUnits, at } = row;
   database.run(
     "INSERT INTO assignedPayments (transactionId, network, account, txHash, block, feeUnits, at) VALUES (?, ?, ?, ?, ?, ?, ?)",
@@ -29,8 +29,11 @@ export function hasAssigned(database: Database): boolean {
 }
 
 /** The payment that was assigned to a withdrawal. */
-export function assignedOf(database: Database, transactionId: string): AssignedPayment | undefined {
-  return database.get<AssignedPayment>(
+export function assignedOf(
+  database: Database,
+  transactionId: string,
+): PaymentAssignedToWithdrawal | undefined {
+  return database.get<PaymentAssignedToWithdrawal>(
     "SELECT * FROM assignedPayments WHERE transactionId = ?",
     transactionId,
   );
@@ -39,7 +42,7 @@ export function assignedOf(database: Database, transactionId: string): AssignedP
 /** The withdrawal to which a transaction of an account was assigned. */
 export function assignedTo(
   database: Database,
-  { account, txHash }: Pick<AssignedPayment, "account" | "txHash">,
+  { account, txHash }: Pick<PaymentAssignedToWithdrawal, "account" | "txHash">,
 ): string | undefined {
   const sql = "SELECT transactionId FROM assignedPayments WHERE txHash = ? AND account = ?";
   return database.get<{ transactionId: string }>(sql, txHash, account)?.transactionId;

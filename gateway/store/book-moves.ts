@@ -7,7 +7,7 @@ import { isFeeInside } from "../../chains/families.ts";
 import { unattributedOrderOf } from "./forgotten-addresses.ts";
 import type { TransferRow } from "./rows.ts";
 import type { Database } from "./store.ts";
-import { currencyOfTransfer } from "./transaction-rows.ts";
+import { currencyOfTransferSql } from "./transaction-rows.ts";
 
 /**
  * One movement. `side` is the side of the account that was asked for; a payment always comes in.
@@ -47,7 +47,7 @@ function withoutFee<T extends MoveRow>(network: string, row: T): T {
 }
 
 /** Every final movement into or out of these deposit addresses on a network. */
-export function listDepositMoves(
+export function listDepositAddressMoves(
   database: Database,
   network: string,
   addresses: readonly string[],
@@ -138,7 +138,7 @@ export function listHotWalletMoves(
 ): readonly (MoveRow & { readonly row: number })[] {
   const column = side === "out" ? "payer" : "receiver";
   const rows = database.all<MoveRow & { readonly row: number }>(
-    `SELECT t.operation AS kind, '${side}' AS side, t.${column} AS address, ${currencyOfTransfer} AS currency,
+    `SELECT t.operation AS kind, '${side}' AS side, t.${column} AS address, ${currencyOfTransferSql} AS currency,
        ${movedColumns(side)}, coalesce(t.feeUnits, '') AS feeUnits, t.finalBlock AS block, t.number AS row
      FROM transfers t LEFT JOIN topUps u ON u.id = t.id ${moved}
      WHERE t.${column} = ? AND t.network = ? AND t.status <> 0 AND t.finalBlock IS NOT NULL

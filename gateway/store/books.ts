@@ -3,7 +3,7 @@
  * from outside, an operator's notes), the newest closing of each network, and the open differences.
  */
 
-import { explainingSignature } from "./outgoing-transactions.ts";
+import { explainingSignatureSql } from "./outgoing-transactions.ts";
 import type { OutgoingRow } from "./rows.ts";
 import type { Database } from "./store.ts";
 
@@ -154,7 +154,7 @@ export function listNewestEntries(
 }
 
 /** Finds the ended withdrawal or sweep that explains an outgoing transaction. */
-export const endedTransferOfOutgoing = `SELECT 1 FROM transfers t WHERE t.payer = outgoing.account AND t.finalBlock = outgoing.block
+export const endedTransferOfOutgoingSql = `SELECT 1 FROM transfers t WHERE t.payer = outgoing.account AND t.finalBlock = outgoing.block
          AND t.txHash = outgoing.txHash`;
 
 /**
@@ -168,8 +168,8 @@ export function listForeignOutgoing(
 ): readonly OutgoingRow[] {
   return database.all<OutgoingRow>(
     `SELECT * FROM outgoing WHERE network = ? AND account = ? AND block > ? AND block <= ?
-       AND NOT EXISTS (${explainingSignature})
-       AND NOT EXISTS (${endedTransferOfOutgoing})
+       AND NOT EXISTS (${explainingSignatureSql})
+       AND NOT EXISTS (${endedTransferOfOutgoingSql})
      ORDER BY block, txHash LIMIT ?`,
     ...[network, account, after, last, most],
   );
@@ -246,7 +246,7 @@ export function readClosing(database: Database, network: string): ClosingRow | u
 }
 
 /** Replaces the earlier closing. */
-export function keepClosing(database: Database, closing: ClosingRow): void {
+export function replaceClosing(database: Database, closing: ClosingRow): void {
   const {
     network,
     closedAt,

@@ -4,7 +4,12 @@
  */
 import type { RecordRow, TransactionRow } from "./rows.ts";
 import type { Database } from "./store.ts";
-import { depositFields, rowOf, transferFields, transferParts } from "./transaction-rows.ts";
+import {
+  depositFieldsSql,
+  rowOf,
+  transferFieldsSql,
+  transferPartsSql,
+} from "./transaction-rows.ts";
 
 /** The fields that decide the events of a record, as they were before a change. */
 export type RecordState = Pick<RecordRow, "status" | "stage" | "receivedUnits">;
@@ -40,8 +45,8 @@ export function readChanges(database: Database, most: number): readonly RecordCh
   };
   const change = "c.id AS change, c.before, c.after, c.payment";
   const rows = database.all<Row>(
-    `SELECT ${depositFields}, ${change} FROM callbackChanges c CROSS JOIN deposits d ON d.id = c.transactionId WHERE ${isNotAside}
-     UNION ALL SELECT ${transferFields}, ${change} FROM callbackChanges c CROSS JOIN transfers t ON t.id = c.transactionId ${transferParts}
+    `SELECT ${depositFieldsSql}, ${change} FROM callbackChanges c CROSS JOIN deposits d ON d.id = c.transactionId WHERE ${isNotAside}
+     UNION ALL SELECT ${transferFieldsSql}, ${change} FROM callbackChanges c CROSS JOIN transfers t ON t.id = c.transactionId ${transferPartsSql}
      WHERE ${isNotAside} ORDER BY change LIMIT ?`,
     most,
   );

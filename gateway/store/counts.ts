@@ -5,7 +5,7 @@
  */
 import { listSendersFrom } from "./agents.ts";
 import { actOfAlarm } from "./audit.ts";
-import { type DifferenceRow, endedTransferOfOutgoing, listDifferences } from "./books.ts";
+import { type DifferenceRow, endedTransferOfOutgoingSql, listDifferences } from "./books.ts";
 import {
   type CurrencyHold,
   type CurrencyStop,
@@ -18,7 +18,7 @@ import { listNetworkStops, type NetworkStop } from "./foreign.ts";
 import { listUndecided, type UndecidedDeposit } from "./gone-payments.ts";
 import { countUnanswered } from "./jobs.ts";
 import { listWaitingForReader, type WaitingForReader } from "./levels.ts";
-import { explainingSignature } from "./outgoing-transactions.ts";
+import { explainingSignatureSql } from "./outgoing-transactions.ts";
 import type { Database } from "./store.ts";
 import { listOpenSweepsByStage } from "./sweeps.ts";
 import { listUnusable, type UnusableRow } from "./unusable-coins.ts";
@@ -117,7 +117,7 @@ function listForeignPayments(database: Database, sinceMs: number): readonly Fore
   const rows = database.all<Omit<ForeignPayment, "merchant"> & { readonly network: string }>(
     `SELECT DISTINCT outgoing.network, outgoing.account, outgoing.txHash, outgoing.block
      FROM audit JOIN outgoing ON outgoing.txHash = audit.subject
-     WHERE audit.act = ? AND NOT EXISTS (${explainingSignature}) AND NOT EXISTS (${endedTransferOfOutgoing})
+     WHERE audit.act = ? AND NOT EXISTS (${explainingSignatureSql}) AND NOT EXISTS (${endedTransferOfOutgoingSql})
        AND NOT EXISTS (SELECT 1 FROM bookEntries e WHERE e.address = outgoing.account AND e.network = outgoing.network
          AND e.block >= outgoing.block AND (e.kind = 'note' OR (e.kind = 'opening' AND audit.at < ?)))
      ORDER BY outgoing.block, outgoing.txHash`,

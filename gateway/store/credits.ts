@@ -5,11 +5,11 @@
  * a row holds all that was left of a payment.
  */
 import { listArriving } from "./arriving.ts";
-import { stillCounted } from "./gone-payments.ts";
+import { countedGonePaymentsSql } from "./gone-payments.ts";
 import type { DepositRow, PaymentRow } from "./rows.ts";
 import type { Statements as Database } from "./statements.ts";
 import { listSumsOf } from "./stray-sums.ts";
-import { ownTopUp } from "./top-ups.ts";
+import { ownTopUpSql } from "./top-ups.ts";
 
 /** Names a payment on its network. */
 export type PaymentPlace = Pick<PaymentRow, "network" | "txHash" | "logIndex">;
@@ -45,7 +45,7 @@ function leftOf({ units, credited }: WithCredits): bigint {
 }
 
 /** Rows of `payments`, and those that still count although their block left the chain. */
-const counting = `(SELECT * FROM payments UNION ALL ${stillCounted})`;
+const counting = `(SELECT * FROM payments UNION ALL ${countedGonePaymentsSql})`;
 
 /**
  * Payments that count for a request in its own currency, rows in the order of the chain and then
@@ -115,7 +115,7 @@ export function listCreditedWith(
  * another currency than the request. The wallet's own top-ups are excluded.
  */
 const nobodys = `p.final = 1
-  AND (d.origin = 'unattributed' OR d.currency <> p.currency OR d.network <> p.network) AND NOT EXISTS (${ownTopUp})`;
+  AND (d.origin = 'unattributed' OR d.currency <> p.currency OR d.network <> p.network) AND NOT EXISTS (${ownTopUpSql})`;
 const named = `SELECT p.*, d.merchant, m.name AS merchantName, d.orderId, ${creditsOf}
   FROM payments p JOIN deposits d ON d.id = p.transactionId JOIN merchants m ON m.id = d.merchant`;
 
@@ -167,7 +167,7 @@ export function findUnattributed(
  * Credits all that is left of a payment to a request, inside the caller's transaction. A second
  * call changes nothing, because nothing is left.
  */
-export function keepCredit(
+export function creditRemainder(
   database: Database,
   payment: PaymentPlace & Pick<LeftPayment, "leftUnits" | "units">,
   transactionId: string,

@@ -4,7 +4,7 @@
  * apart, by an operator's word. The gap's row goes with its last hold. Source: docs/architecture.md
  * section 8.
  */
-import { type IssuedAddress, issuedColumns } from "./address-states.ts";
+import { type IssuedAddress, issuedColumnsSql } from "./address-states.ts";
 import { atGap, type GapKey, type GapRow, keyOf } from "./gaps.ts";
 import type { Statements as Database } from "./statements.ts";
 
@@ -68,7 +68,7 @@ export function listHeldAddresses(
 ): readonly IssuedAddress[] {
   return database.all<IssuedAddress>(
     `SELECT place, address, transactionId, agent, merchant FROM (
-       SELECT ${issuedColumns}, row_number() OVER (PARTITION BY r.merchant ORDER BY d.rowid) AS turn
+       SELECT ${issuedColumnsSql}, row_number() OVER (PARTITION BY r.merchant ORDER BY d.rowid) AS turn
        FROM (SELECT DISTINCT transactionId FROM gapHolds WHERE network = ?) h
        CROSS JOIN deposits r ON r.id = h.transactionId CROSS JOIN depositAddresses d ON d.address = r.address)
      WHERE turn <= ? ORDER BY place`,

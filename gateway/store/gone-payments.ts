@@ -21,7 +21,7 @@ export interface GonePayment extends Omit<PaymentRow, "final"> {
 }
 
 /** Payments that count although no block has them, as rows of a payment. */
-export const stillCounted = `SELECT network, txHash, logIndex, address, currency, units, block, blockHash, 1 AS final, transactionId
+export const countedGonePaymentsSql = `SELECT network, txHash, logIndex, address, currency, units, block, blockHash, 1 AS final, transactionId
   FROM gonePayments WHERE state <> 'revoked'`;
 
 /** The deposits that counted a payment: those to which it was credited, or else its own. */
@@ -230,7 +230,7 @@ export function decideGone(
 }
 
 /** Deposits that counted a payment on which an operator must decide. */
-export const undecidedDeposits = `SELECT coalesce(c.transactionId, g.transactionId) AS id FROM gonePayments g
+export const undecidedDepositsSql = `SELECT coalesce(c.transactionId, g.transactionId) AS id FROM gonePayments g
   LEFT JOIN depositCredits c ON c.network = g.network AND c.txHash = g.txHash AND c.logIndex = g.logIndex WHERE g.state = 'open'`;
 
 /** A deposit with a payment on which an operator must decide. */

@@ -4,7 +4,7 @@
  */
 import type { AgentRow, DepositRow, JobRow, TransactionRow, TransferRow } from "./rows.ts";
 import type { Database } from "./store.ts";
-import { rowOf, transferFields, transferParts } from "./transaction-rows.ts";
+import { rowOf, transferFieldsSql, transferPartsSql } from "./transaction-rows.ts";
 
 /** The table's constraints also check: one job per withdrawal, one job per position. */
 export function insertJob(database: Database, job: JobRow): void {
@@ -137,7 +137,7 @@ export function markAnswered(database: Database, transactionId: string, nowMs: n
 /** Pending withdrawals whose jobs wait for a position, oldest first. */
 export function listWaiting(database: Database, agentId: string): readonly TransferRow[] {
   const rows = database.all<TransactionRow>(
-    `SELECT ${transferFields} FROM jobs JOIN transfers t ON t.id = jobs.transactionId ${transferParts}
+    `SELECT ${transferFieldsSql} FROM jobs JOIN transfers t ON t.id = jobs.transactionId ${transferPartsSql}
      WHERE jobs.agent = ? AND jobs.sequence < 0 AND jobs.answeredAt IS NULL AND t.status = 0 ORDER BY jobs.sequence DESC`,
     agentId,
   );

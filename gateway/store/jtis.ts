@@ -7,12 +7,12 @@ export interface SeenToken {
   readonly expiresAtMs: number;
 }
 
-export function isTokenKept(database: Database, { keyId, jti }: SeenToken): boolean {
+export function wasTokenSeen(database: Database, { keyId, jti }: SeenToken): boolean {
   return database.get("SELECT 1 FROM jtis WHERE key = ? AND jti = ?", keyId, jti) !== undefined;
 }
 
 /** Keeps a token. Harmless to call twice. */
-export function keepToken(database: Database, { keyId, jti, expiresAtMs }: SeenToken): void {
+export function markTokenSeen(database: Database, { keyId, jti, expiresAtMs }: SeenToken): void {
   database.run(
     "INSERT OR IGNORE INTO jtis (key, jti, expiresAt) VALUES (?, ?, ?)",
     keyId,

@@ -7,7 +7,7 @@ import type { Slot } from "./slots.ts";
 import type { Database } from "./store.ts";
 
 /** Finds the signature that explains an outgoing transaction: a signature of the same account. */
-export const explainingSignature =
+export const explainingSignatureSql =
   "SELECT 1 FROM signatures WHERE signatures.txHash = outgoing.txHash AND signatures.account = outgoing.account";
 
 /**
@@ -61,7 +61,7 @@ export function listUnexplainedOutgoing(
 ): readonly OutgoingRow[] {
   return database.all<OutgoingRow>(
     `SELECT * FROM outgoing
-     WHERE account = ? AND NOT EXISTS (${explainingSignature})
+     WHERE account = ? AND NOT EXISTS (${explainingSignatureSql})
      ORDER BY block DESC, length(slot) DESC, slot DESC, txHash LIMIT ?`,
     ...[account, most],
   );
@@ -76,7 +76,7 @@ export function listUntoldOutgoing(
   network: string,
 ): readonly (OutgoingRow & { readonly isExplained: 0 | 1 })[] {
   return database.all(
-    `SELECT outgoing.*, EXISTS (${explainingSignature}) AS isExplained
+    `SELECT outgoing.*, EXISTS (${explainingSignatureSql}) AS isExplained
      FROM outgoing WHERE network = ? AND untold = 1 ORDER BY block, txHash`,
     network,
   );

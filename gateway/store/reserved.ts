@@ -7,7 +7,7 @@ import { invariant } from "../../base/fault.ts";
 import { limitGroupOf } from "../../protocol/job-mode.ts";
 import type { ReservedRow, TransferRow } from "./rows.ts";
 import type { Statements as Database } from "./statements.ts";
-import { currencyOfTransfer } from "./transaction-rows.ts";
+import { currencyOfTransferSql } from "./transaction-rows.ts";
 
 type PendingAmount = Pick<TransferRow, "operation" | "currency" | "network" | "units" | "payer">;
 
@@ -155,7 +155,7 @@ const nameOf = ({ account, network, currency }: Sum): string => `${account} ${ne
 function countedFromRows(database: Database): ReadonlyMap<string, ReservedRow> {
   const rows = database
     .all<PendingAmount>(
-      `SELECT t.operation, t.payer, t.network, ${currencyOfTransfer} AS currency, t.units
+      `SELECT t.operation, t.payer, t.network, ${currencyOfTransferSql} AS currency, t.units
        FROM transfers t LEFT JOIN topUps u ON u.id = t.id WHERE t.operation IN ('withdraw', 'topup') AND t.status = 0`,
     )
     .map((row) => ({ ...row, account: row.payer, currency: promiseName(row) }));

@@ -20,18 +20,18 @@ export function restoredOf(database: Database): RestoreMark | null {
   const row = database.get<{ value: string }>("SELECT value FROM meta WHERE name = 'restored'");
   if (row === undefined) return null;
   const { reason } = JSON.parse(row.value) as Pick<RestoreMark, "reason">;
-  return { wait: countChainWaits(database), reason };
+  return { wait: readChainWaitNumber(database), reason };
 }
 
 /** The waits for the chains that ever began here; each ends the ones before. */
-export function countChainWaits(database: Database): number {
+export function readChainWaitNumber(database: Database): number {
   const sql = "SELECT value FROM meta WHERE name = 'chainWaits'";
   return Number(database.get<{ value: string }>(sql)?.value ?? "0");
 }
 
 function beginChainWait(database: Database): void {
   const sql = "INSERT OR REPLACE INTO meta (name, value) VALUES ('chainWaits', ?)";
-  database.run(sql, `${countChainWaits(database) + 1}`);
+  database.run(sql, `${readChainWaitNumber(database) + 1}`);
 }
 
 /**

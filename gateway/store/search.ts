@@ -7,7 +7,7 @@ import type { Payee } from "../../chains/accounts.ts";
 import { unattributedOrderOf } from "./forgotten-addresses.ts";
 import type { OutgoingRow } from "./rows.ts";
 import type { Database } from "./store.ts";
-import { currencyOfTransfer } from "./transaction-rows.ts";
+import { currencyOfTransferSql } from "./transaction-rows.ts";
 
 /** A record, and the field by which it was found. */
 export interface FoundRecord {
@@ -165,9 +165,9 @@ export function recordsOfAmount(
       SELECT id, createdAt FROM deposits WHERE status = 0 AND units = ?1 AND currency = ?2
       UNION SELECT id, createdAt FROM deposits WHERE status <> 0 AND units = ?1 AND currency = ?2
       UNION SELECT t.id, t.createdAt FROM transfers t LEFT JOIN topUps u ON u.id = t.id
-        WHERE ${openTransfer} AND t.units = ?1 AND ${currencyOfTransfer} = ?2
+        WHERE ${openTransfer} AND t.units = ?1 AND ${currencyOfTransferSql} = ?2
       UNION SELECT t.id, t.createdAt FROM transfers t LEFT JOIN topUps u ON u.id = t.id
-        WHERE t.status <> 0 AND t.units = ?1 AND ${currencyOfTransfer} = ?2
+        WHERE t.status <> 0 AND t.units = ?1 AND ${currencyOfTransferSql} = ?2
       UNION SELECT d.id, d.createdAt FROM payments p JOIN deposits d ON d.id = p.transactionId
         WHERE p.units = ?1 AND p.currency = ?2)
     ORDER BY createdAt DESC, id LIMIT ?3`;

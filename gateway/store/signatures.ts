@@ -1,7 +1,7 @@
 /** Signed attempts of withdrawals, as their signers reported them. */
 import type { SignatureRow, TransferRow } from "./rows.ts";
 import type { Database } from "./store.ts";
-import { currencyOfTransfer, orderOfTransfer } from "./transaction-rows.ts";
+import { currencyOfTransferSql, orderOfTransferSql } from "./transaction-rows.ts";
 
 /**
  * The table's constraints also stand behind the caller's checks: a hash that is already known for
@@ -106,8 +106,8 @@ export function listPendingAttempts(
   attemptsMax: number,
 ): readonly SignedWithdrawal[] {
   return database.all<SignedWithdrawal>(
-    `SELECT t.id, t.merchant, t.operation, ${orderOfTransfer} AS orderId,
-       ${currencyOfTransfer} AS currency, t.receiver, t.tag, t.units, t.stage, t.createdAt,
+    `SELECT t.id, t.merchant, t.operation, ${orderOfTransferSql} AS orderId,
+       ${currencyOfTransferSql} AS currency, t.receiver, t.tag, t.units, t.stage, t.createdAt,
        g.attempt, g.account, g.slot, g.pin, g.txHash AS attemptTxHash
      FROM transfers t JOIN signatures g ON g.transactionId = t.id LEFT JOIN withdrawals w ON w.id = t.id
        LEFT JOIN sweeps s ON s.id = t.id LEFT JOIN topUps u ON u.id = t.id
@@ -130,7 +130,7 @@ export function listEndedAttempts(
   sinceMs: number,
 ): readonly EndedAttempt[] {
   return database.all<EndedAttempt>(
-    `SELECT t.id, t.operation, ${currencyOfTransfer} AS currency, t.units, s.feeMax
+    `SELECT t.id, t.operation, ${currencyOfTransferSql} AS currency, t.units, s.feeMax
      FROM signatures s JOIN transfers t ON t.id = s.transactionId LEFT JOIN topUps u ON u.id = t.id
      WHERE t.status <> 0 AND t.changedAt > ?
        AND (s.account = ? OR (t.operation = 'sweep' AND t.receiver = ?))`,

@@ -1,7 +1,7 @@
 /** Exclusion slots of accounts. Each slot belongs to one withdrawal permanently. */
 import type { JobRow, TransactionRow, TransferRow } from "./rows.ts";
 import type { Database } from "./store.ts";
-import { rowOf, rowOrNone, transferFields, transferParts } from "./transaction-rows.ts";
+import { rowOf, rowOrNone, transferFieldsSql, transferPartsSql } from "./transaction-rows.ts";
 
 /** The code of a sweep that is stuck, or was ended, because the chain cannot reach its slot. */
 export const unreachableCode = "SWEEP_UNREACHABLE";
@@ -72,7 +72,7 @@ export function pendingSlotOwner(
   { network, account, slot }: Slot,
 ): TransferRow | undefined {
   const row = database.get<TransactionRow>(
-    `SELECT ${transferFields} FROM slots k JOIN transfers t ON t.id = k.transactionId ${transferParts}
+    `SELECT ${transferFieldsSql} FROM slots k JOIN transfers t ON t.id = k.transactionId ${transferPartsSql}
        WHERE k.network = ? AND k.account = ? AND k.slot = ? AND t.status = 0`,
     ...[network, account, slot],
   );
@@ -93,9 +93,9 @@ export function listForeignSlotOwners(
 ): readonly ForeignSlotOwner[] {
   if (used.length === 0) return [];
   const rows = database.all<TransactionRow & { readonly place: number }>(
-    `SELECT one.key AS place, ${transferFields} FROM json_each(?) one
+    `SELECT one.key AS place, ${transferFieldsSql} FROM json_each(?) one
        CROSS JOIN slots k ON k.network = ? AND k.account = one.value ->> 'account' AND k.slot = one.value ->> 'slot'
-       CROSS JOIN transfers t ON t.id = k.transactionId ${transferParts}
+       CROSS JOIN transfers t ON t.id = k.transactionId ${transferPartsSql}
      WHERE t.status = 0 AND NOT EXISTS (SELECT 1 FROM signatures g
        WHERE g.txHash = one.value ->> 'txHash' AND g.account = k.account AND g.transactionId = k.transactionId)
      ORDER BY one.key`,

@@ -9,9 +9,9 @@ import type { Database } from "./store.ts";
 import {
   rowOf,
   rowOrNone,
-  selectTransfers,
-  transferFields,
-  transferParts,
+  transferFieldsSql,
+  transferPartsSql,
+  transfersSql,
 } from "./transaction-rows.ts";
 import type { UnsweptBalanceRow } from "./unswept-balances.ts";
 
@@ -52,9 +52,9 @@ export interface SweepPlaces {
 }
 
 /** Changed balances of one look at most. */
-export const changedAtOnce = 512;
+export const changedBalancesMax = 512;
 /** Balances of one look at most whose turn it is. */
-export const turnAtOnce = 64;
+export const turnBalancesMax = 64;
 
 /**
  * Balances on a network that could be swept: those with an operator's order, the next that changed
@@ -69,8 +69,8 @@ export function listSweepable(
   const sql = `${sweepable} WHERE h.rowid IN (
       SELECT b.rowid FROM sweepWishes x CROSS JOIN unsweptBalances b
         ON b.address = x.address AND b.network = x.network AND b.currency = x.currency WHERE x.network = ?1
-      UNION SELECT place FROM (${nextPlaces(changedAtOnce)})
-      UNION SELECT place FROM (${nextPlaces(turnAtOnce, 3)}))
+      UNION SELECT place FROM (${nextPlaces(changedBalancesMax)})
+      UNION SELECT place FROM (${nextPlaces(turnBalancesMax, 3)}))
     ORDER BY w.at IS NULL, w.at, r.createdAt, h.address, h.currency`;
   return database.all<SweepableRow>(sql, network, changedAfter, turnAfter);
 }
@@ -114,7 +114,7 @@ export function newestSweepFrom(
   { address, network, currency }: Pick<UnsweptBalanceRow, "address" | "network" | "currency">,
 ): SweepRow | undefined {
   const row = database.get<TransactionRow>(
-    `SELECT ${transferFields} FROM sweeps o CROSS JOIN transfers t ON t.id = o.id ${transferParts}
+    `SELECT ${transferFieldsSql} FROM sweeps o CROSS JOIN transfers t ON t.id = o.id ${transferPartsSql}
      WHERE o.address = ? AND t.network = ? AND t.currency = ? ORDER BY t.createdAt DESC, t.number DESC LIMIT 1`,
     ...[address, network, currency],
   );
@@ -179,9 +179,9 @@ interface TopUpState {
 /** Open sweeps on a network without a job, because their top-up comes first. */
 export function listToppingUp(database: Database, network: string): readonly ToppingUp[] {
   const rows = database.all<TransactionRow & TopUpState>(
-    `SELECT ${transferFields}, paid.status AS topUpStatus, coalesce(paid.code, '') AS topUpCode
+    `SELECT ${transferFieldsSql}, paid.status AS topUpStatus, coalesce(paid.code, '') AS topUpCode
      FROM transfers t INDEXED BY transfersOpen CROSS JOIN topUps p ON p.sweep = t.id CROSS JOIN transfers paid ON paid.id = p.id
-       ${transferParts}
+       ${transferPartsSql}
      WHERE t.operation = 'sweep' AND t.status = 0 AND t.network = ?
        AND NOT EXISTS (SELECT 1 FROM jobs WHERE jobs.transactionId = t.id) ORDER BY t.createdAt, t.id`,
     network,
@@ -194,7 +194,7 @@ export function listToppingUp(database: Database, network: string): readonly Top
 
 /** The top-up of a sweep. */
 export function topUpOf(database: Database, sweep: Pick<SweepRow, "id">): TopUpRow | undefined {
-  const sql = `${selectTransfers} WHERE t.id = (SELECT id FROM topUps WHERE sweep = ?)`;
+  const sql = `${transfersSql} WHERE t.id = (SELECT id FROM topUps WHERE sweep = ?)`;
   return rowOrNone(database.get<TransactionRow>(sql, sweep.id)) as TopUpRow | undefined;
 }
 
@@ -291,7 +291,7 @@ export function dropSweepNote(database: Database, { address, network, currency }
 }
 
 /** Reasons of one look in turn. */
-export const notesAtOnce = 64;
+export const sweepNotesMax = 64;
 
 /** The next reasons on a network after a place, and whether the balance could be swept. */
 export function listSweepNotesAfter(
@@ -301,7 +301,7 @@ export function listSweepNotesAfter(
 ): readonly (SweepNoteRow & { readonly place: number; readonly isHeld: 0 | 1 })[] {
   const own = "h.address = n.address AND h.network = n.network AND h.currency = n.currency";
   const sql = `SELECT n.rowid AS place, n.*, EXISTS (${sweepable} WHERE ${own}) AS isHeld
-    FROM sweepNotes n WHERE n.network = ? AND n.rowid > ? ORDER BY n.rowid LIMIT ${notesAtOnce}`;
+    FROM sweepNotes n WHERE n.network = ? AND n.rowid > ? ORDER BY n.rowid LIMIT ${sweepNotesMax}`;
   return database.all(sql, network, after);
 }
 

@@ -10,7 +10,7 @@ import type { Statements as Database } from "./statements.ts";
  * Finds the top-up that a payment `p` is: same merchant, same address and same amount of the native
  * coin, in a transaction of its own (logIndex -1).
  */
-export const ownTopUp = `SELECT 1 FROM signatures s JOIN transfers t ON t.id = s.transactionId
+export const ownTopUpSql = `SELECT 1 FROM signatures s JOIN transfers t ON t.id = s.transactionId
     JOIN deposits r ON r.id = p.transactionId
   WHERE s.txHash = p.txHash AND s.network = p.network AND p.logIndex = -1 AND t.operation = 'topup'
     AND t.merchant = r.merchant AND t.receiver = p.address AND t.units = p.units`;
@@ -26,6 +26,6 @@ export function isOwnTopUp(
   const { network, txHash, logIndex, address, units, transactionId } = payment;
   const asked =
     "SELECT ? AS network, ? AS txHash, ? AS logIndex, ? AS address, ? AS units, ? AS transactionId";
-  const sql = `SELECT 1 FROM (${asked}) p WHERE EXISTS (${ownTopUp})`;
+  const sql = `SELECT 1 FROM (${asked}) p WHERE EXISTS (${ownTopUpSql})`;
   return database.get(sql, network, txHash, logIndex, address, units, transactionId) !== undefined;
 }

@@ -2,10 +2,15 @@
  * Records of all merchants, each with its merchant's name, for the operator's lists and search.
  */
 import type { Operation } from "../../protocol/identity.ts";
-import { undecidedDeposits } from "./gone-payments.ts";
+import { undecidedDepositsSql } from "./gone-payments.ts";
 import type { PaymentRow, RowsByOperation, TransactionRow } from "./rows.ts";
 import type { Database, SqlScalar } from "./store.ts";
-import { depositFields, rowOf, transferFields, transferParts } from "./transaction-rows.ts";
+import {
+  depositFieldsSql,
+  rowOf,
+  transferFieldsSql,
+  transferPartsSql,
+} from "./transaction-rows.ts";
 
 /** A missing field lets every record through. */
 export interface TransactionQuery<T extends Operation = Operation> {
@@ -43,13 +48,13 @@ interface NamedSource {
 }
 
 const namedDeposits: NamedSource = {
-  select: `SELECT ${depositFields}, merchants.name AS merchantName FROM deposits d CROSS JOIN merchants ON merchants.id = d.merchant`,
+  select: `SELECT ${depositFieldsSql}, merchants.name AS merchantName FROM deposits d CROSS JOIN merchants ON merchants.id = d.merchant`,
   row: "d",
   order: "d.orderId = ?",
 };
 const namedTransfers: NamedSource = {
-  select: `SELECT ${transferFields}, merchants.name AS merchantName
-    FROM transfers t CROSS JOIN merchants ON merchants.id = t.merchant ${transferParts}`,
+  select: `SELECT ${transferFieldsSql}, merchants.name AS merchantName
+    FROM transfers t CROSS JOIN merchants ON merchants.id = t.merchant ${transferPartsSql}`,
   row: "t",
   order:
     "t.id IN (SELECT id FROM withdrawals WHERE merchant IN (SELECT id FROM merchants) AND orderId = ?)",
@@ -86,7 +91,7 @@ function conditionsOf(
     [`${row}.createdAt >= ?`, sinceMs],
     [`${row}.createdAt < ?`, untilMs],
     [row === "d" ? "d.late = ?" : "0 = ?", flag(isLate)],
-    [`? = 1 AND ${row}.id IN (${undecidedDeposits})`, flag(isReorged)],
+    [`? = 1 AND ${row}.id IN (${undecidedDepositsSql})`, flag(isReorged)],
     [`? = 1 AND ${row}.id IN (SELECT transactionId FROM gapHolds)`, flag(isHeld)],
     [order, orderId],
     // The index of orders begins with the merchant.

@@ -25,10 +25,10 @@ export type NewTransfer =
   | Omit<SweepRow, Unset | "feeUnits">
   | Omit<TopUpRow, Unset | "feeUnits">;
 
-/** The order of a transfer `t` with `transferParts`. */
-export const orderOfTransfer = "coalesce(w.orderId, s.address || '/' || s.ordinal, u.sweep)";
+/** The order of a transfer `t` with `transferPartsSql`. */
+export const orderOfTransferSql = "coalesce(w.orderId, s.address || '/' || s.ordinal, u.sweep)";
 /** The currency of a transfer `t` with its row `u` of topUps, if it has one. */
-export const currencyOfTransfer = "coalesce(t.currency, u.sweptCurrency)";
+export const currencyOfTransferSql = "coalesce(t.currency, u.sweptCurrency)";
 
 type Fields = Readonly<Record<string, readonly [ofDeposit: string, ofTransfer: string]>>;
 
@@ -38,11 +38,11 @@ const fields: Fields = {
   merchant: ["d.merchant", "t.merchant"],
   operation: ["'deposit'", "t.operation"],
   origin: ["d.origin", "NULL"],
-  orderId: ["d.orderId", orderOfTransfer],
+  orderId: ["d.orderId", orderOfTransferSql],
   renews: ["d.renews", "w.renews"],
   contentHash: ["d.contentHash", "t.contentHash"],
   network: ["d.network", "t.network"],
-  currency: ["d.currency", currencyOfTransfer],
+  currency: ["d.currency", currencyOfTransferSql],
   amount: ["d.amount", "t.amount"],
   units: ["d.units", "t.units"],
   address: ["d.address", "NULL"],
@@ -80,16 +80,16 @@ const namedFields = (place: 0 | 1): string =>
     .join(", ");
 
 /** The fields of a deposit `d`, for `rowOf`. */
-export const depositFields = namedFields(0);
-/** The fields of a transfer `t` with `transferParts`, for `rowOf`. */
-export const transferFields = namedFields(1);
+export const depositFieldsSql = namedFields(0);
+/** The fields of a transfer `t` with `transferPartsSql`, for `rowOf`. */
+export const transferFieldsSql = namedFields(1);
 /** The tables with the columns that one kind of a transfer `t` alone has. */
-export const transferParts = `LEFT JOIN withdrawals w ON w.id = t.id LEFT JOIN sweeps s ON s.id = t.id
+export const transferPartsSql = `LEFT JOIN withdrawals w ON w.id = t.id LEFT JOIN sweeps s ON s.id = t.id
   LEFT JOIN topUps u ON u.id = t.id LEFT JOIN movedPayments m ON m.transactionId = t.id`;
 
 /** Every deposit, and every transfer. */
-export const selectDeposits = `SELECT ${depositFields} FROM deposits d`;
-export const selectTransfers = `SELECT ${transferFields} FROM transfers t ${transferParts}`;
+export const depositsSql = `SELECT ${depositFieldsSql} FROM deposits d`;
+export const transfersSql = `SELECT ${transferFieldsSql} FROM transfers t ${transferPartsSql}`;
 
 /** The fields of a transaction of any kind. */
 function sharedOf(row: TransactionRow) {

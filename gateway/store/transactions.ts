@@ -14,22 +14,22 @@ import type {
 } from "./rows.ts";
 import type { Database, SqlScalar } from "./store.ts";
 import {
-  depositFields,
+  depositFieldsSql,
+  depositsSql,
   type NewDeposit,
   type NewTransfer,
   rowOf,
   rowOrNone,
-  selectDeposits,
-  selectTransfers,
-  transferFields,
-  transferParts,
+  transferFieldsSql,
+  transferPartsSql,
+  transfersSql,
 } from "./transaction-rows.ts";
 
 /** The operations whose rows are records that a shop sees. */
 export type RecordOperation = "deposit" | "withdraw";
 
 export function readTransaction(database: Database, id: string): TransactionRow | undefined {
-  const sql = `${selectTransfers} WHERE t.id = ?1 UNION ALL ${selectDeposits} WHERE d.id = ?1`;
+  const sql = `${transfersSql} WHERE t.id = ?1 UNION ALL ${depositsSql} WHERE d.id = ?1`;
   return rowOrNone(database.get<TransactionRow>(sql, id));
 }
 
@@ -48,7 +48,7 @@ function oneDeposit(
   condition: string,
   ...values: readonly SqlScalar[]
 ): DepositRow | undefined {
-  const sql = `${selectDeposits} WHERE ${condition}`;
+  const sql = `${depositsSql} WHERE ${condition}`;
   return rowOrNone(database.get<TransactionRow>(sql, ...values)) as DepositRow | undefined;
 }
 
@@ -57,7 +57,7 @@ function oneTransfer(
   condition: string,
   ...values: readonly SqlScalar[]
 ): TransferRow | undefined {
-  const sql = `${selectTransfers} WHERE ${condition}`;
+  const sql = `${transfersSql} WHERE ${condition}`;
   return rowOrNone(database.get<TransactionRow>(sql, ...values)) as TransferRow | undefined;
 }
 
@@ -236,7 +236,7 @@ function wayOf(
   conditions: readonly Condition[],
 ): ListWay {
   if (operation === "deposit") {
-    const select = `SELECT ${depositFields} FROM deposits d INDEXED BY deposits${index}`;
+    const select = `SELECT ${depositFieldsSql} FROM deposits d INDEXED BY deposits${index}`;
     return { select, row: "d", conditions };
   }
   const isOfOrder = index === "ByOrder" || index === "ByRefund";
@@ -245,7 +245,7 @@ function wayOf(
     : `transfers t INDEXED BY transfers${index}`;
   const own = { text: "t.operation = 'withdraw'", values: [] };
   return {
-    select: `SELECT ${transferFields} FROM ${from} ${transferParts}`,
+    select: `SELECT ${transferFieldsSql} FROM ${from} ${transferPartsSql}`,
     row: "t",
     conditions: isOfOrder ? conditions : [own, ...conditions],
   };

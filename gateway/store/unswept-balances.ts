@@ -10,8 +10,8 @@ import { hasTags } from "../../chains/payees.ts";
 import type { PaymentRow, TransferRow } from "./rows.ts";
 import type { Statements as Database } from "./statements.ts";
 import type { StraySumRow } from "./stray-sums.ts";
-import { ownTopUp } from "./top-ups.ts";
-import { currencyOfTransfer } from "./transaction-rows.ts";
+import { ownTopUpSql } from "./top-ups.ts";
+import { currencyOfTransferSql } from "./transaction-rows.ts";
 
 /** An address's unswept balance in one currency. */
 export interface UnsweptBalanceRow {
@@ -83,10 +83,10 @@ export type Movement = Pick<
   readonly receivedUnits?: string | null;
 };
 
-/** The fields of a `Movement` as a transfer `t` with `movementParts` gives them. */
-export const movementFields = `t.operation, t.merchant, t.network, ${currencyOfTransfer} AS currency, t.units, t.payer,
+/** The fields of a `Movement` as a transfer `t` with `movementPartsSql` gives them. */
+export const movementFieldsSql = `t.operation, t.merchant, t.network, ${currencyOfTransferSql} AS currency, t.units, t.payer,
   t.receiver, t.status, coalesce(t.feeUnits, '') AS feeUnits, m.sentUnits, m.receivedUnits`;
-export const movementParts =
+export const movementPartsSql =
   "LEFT JOIN topUps u ON u.id = t.id LEFT JOIN movedPayments m ON m.transactionId = t.id";
 
 /** The units that this row adds to an address's balance as the row stands, by currency. */
@@ -160,7 +160,7 @@ function countedFromRows(database: Database): ReadonlyMap<string, UnsweptBalance
   };
   const payments = database.all<PaymentRow & { readonly merchant: string }>(
     `SELECT p.*, d.merchant FROM payments p JOIN deposits d ON d.id = p.transactionId
-     WHERE p.final = 1 AND NOT EXISTS (${ownTopUp})`,
+     WHERE p.final = 1 AND NOT EXISTS (${ownTopUpSql})`,
   );
   for (const { address, network, currency, merchant, units } of payments.filter(
     (one) => !hasTags(one.network),
@@ -169,7 +169,7 @@ function countedFromRows(database: Database): ReadonlyMap<string, UnsweptBalance
   for (const { account: address, network, currency, merchant, units } of listHeldSums(database))
     count({ address, network, currency, merchant }, BigInt(units));
   const moved = database.all<Movement>(
-    `SELECT ${movementFields} FROM transfers t ${movementParts} WHERE t.operation IN ('sweep', 'topup')`,
+    `SELECT ${movementFieldsSql} FROM transfers t ${movementPartsSql} WHERE t.operation IN ('sweep', 'topup')`,
   );
   for (const row of moved)
     for (const [place, units] of broughtBy(database, row)) count(place, units);

@@ -4,19 +4,19 @@
  * unswept balances.
  */
 
-import type { AssignedPayment } from "./assigned-payments.ts";
+import type { PaymentAssignedToWithdrawal } from "./assigned-payments.ts";
 import { keepUnrefunded } from "./meta.ts";
 import type { MovedUnits } from "./moved-payments.ts";
 import { type ReservedChanges, reserveAmount, unreserveAmount } from "./reserved.ts";
 import type { DepositRow, ReservedRow, TransferRow, WithdrawalRow } from "./rows.ts";
 import type { Database } from "./store.ts";
-import { currencyOfTransfer, type NewTransfer, type NewWithdrawal } from "./transaction-rows.ts";
+import { currencyOfTransferSql, type NewTransfer, type NewWithdrawal } from "./transaction-rows.ts";
 import { insertTransfer } from "./transactions.ts";
 import {
   changeUnsweptBalances,
   type Movement,
-  movementFields,
-  movementParts,
+  movementFieldsSql,
+  movementPartsSql,
 } from "./unswept-balances.ts";
 
 /**
@@ -59,7 +59,7 @@ function changed(
 /** The columns of a row that decide sums; undefined if there is no such row. */
 function readMoved(database: Database, id: string): Movement | undefined {
   return database.get<Movement>(
-    `SELECT ${movementFields} FROM transfers t ${movementParts} WHERE t.id = ?`,
+    `SELECT ${movementFieldsSql} FROM transfers t ${movementPartsSql} WHERE t.id = ?`,
     id,
   );
 }
@@ -198,7 +198,7 @@ export function endWithdrawal(
  */
 export function completeAssigned(
   database: Database,
-  { transactionId, ...paid }: AssignedPayment,
+  { transactionId, ...paid }: PaymentAssignedToWithdrawal,
   nowMs: number,
 ): boolean {
   const before = readMoved(database, transactionId);
@@ -225,7 +225,7 @@ export function listEndedAfter(
   block: number,
 ): readonly PromisedAmount[] {
   return database.all<PromisedAmount>(
-    `SELECT t.operation, ${currencyOfTransfer} AS currency, t.units, t.status, m.sentUnits
+    `SELECT t.operation, ${currencyOfTransferSql} AS currency, t.units, t.status, m.sentUnits
      FROM transfers t LEFT JOIN topUps u ON u.id = t.id LEFT JOIN movedPayments m ON m.transactionId = t.id
      WHERE t.operation IN ('withdraw', 'topup') AND t.status <> 0 AND t.payer = ? AND t.network = ? AND t.finalBlock > ?`,
     ...[account, network, block],

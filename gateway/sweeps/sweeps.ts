@@ -27,18 +27,18 @@ import type { Signals } from "../store/signals.ts";
 import { highestUsed, pendingSlotOwner, unreachableCode } from "../store/slots.ts";
 import type { Database, Store } from "../store/store.ts";
 import {
-  changedAtOnce,
+  changedBalancesMax,
   countOpenSweeps,
   dropSweepNote,
   keepSweepNote,
   listSweepable,
   listSweepNotesAfter,
   newestSweepFrom,
-  notesAtOnce,
   type SweepableRow,
   type SweepPlaces,
+  sweepNotesMax,
   sweepPlacesFrom,
-  turnAtOnce,
+  turnBalancesMax,
 } from "../store/sweeps.ts";
 import {
   type AssignedSweep,
@@ -350,12 +350,12 @@ function moveOn(
   const { places, had } = memory;
   if (!rows.every((row) => had.has(placeOf(row)))) return;
   const { database } = options.store;
-  const changed = sweepPlacesFrom(database, network, places.changedAfter, changedAtOnce);
-  const turn = sweepPlacesFrom(database, network, places.turnAfter, turnAtOnce);
-  const isEnd = changed.count < changedAtOnce;
+  const changed = sweepPlacesFrom(database, network, places.changedAfter, changedBalancesMax);
+  const turn = sweepPlacesFrom(database, network, places.turnAfter, turnBalancesMax);
+  const isEnd = changed.count < changedBalancesMax;
   memory.places = {
     changedAfter: isEnd ? Math.max(0, changed.end - changedAgain) : changed.end,
-    turnAfter: turn.count < turnAtOnce ? 0 : turn.end,
+    turnAfter: turn.count < turnBalancesMax ? 0 : turn.end,
   };
   had.clear();
 }
@@ -680,7 +680,7 @@ function forgetNotes(
   memory: LookMemory,
 ): void {
   const notes = listSweepNotesAfter(store.database, network, memory.notes);
-  memory.notes = notes.length < notesAtOnce ? 0 : (notes.at(-1)?.place ?? 0);
+  memory.notes = notes.length < sweepNotesMax ? 0 : (notes.at(-1)?.place ?? 0);
   const free = notes.filter(({ isHeld }) => isHeld === 0);
   if (free.length === 0) return;
   const stuck = new Set<string>();

@@ -19,7 +19,7 @@ export interface Payment {
   readonly isHeld?: boolean;
 }
 
-export interface Request {
+export interface JudgedRequest {
   readonly status: 0 | 1 | 2;
   readonly stage: string;
   readonly amountUnits: bigint;
@@ -53,7 +53,7 @@ export interface Credit {
 
 /** `scannedAt`: milliseconds; every block before this time has been read. */
 export function judgeDeposit(
-  request: Request,
+  request: JudgedRequest,
   payments: readonly Payment[],
   scannedAt: number,
 ): Credit {
@@ -117,7 +117,7 @@ export function isPaid(
     amountUnits,
     toleranceUnits,
     refundedUnits = 0n,
-  }: Pick<Request, "amountUnits" | "toleranceUnits" | "refundedUnits">,
+  }: Pick<JudgedRequest, "amountUnits" | "toleranceUnits" | "refundedUnits">,
   units: bigint,
 ): boolean {
   const keptUnits = units - refundedUnits;
@@ -125,7 +125,7 @@ export function isPaid(
 }
 
 function openStage(
-  request: Request,
+  request: JudgedRequest,
   payments: readonly Payment[],
   receivedUnits: bigint,
   isSettled: boolean,
@@ -135,7 +135,7 @@ function openStage(
   return receivedUnits > 0n ? "partial" : "seen";
 }
 
-function endCode({ status, stage }: Request): string {
+function endCode({ status, stage }: JudgedRequest): string {
   if (status !== 2) return "";
   return stage === revokedStage ? "deposit_reorged" : "deposit_expired";
 }

@@ -3,7 +3,7 @@
 import { familyOf } from "../../chains/families.ts";
 import type { BlockId } from "../../chains/nodes.ts";
 import { MerchantTurns } from "../faults/turns.ts";
-import { agentsVersion, listAccountsEver } from "../store/agents.ts";
+import { agentsVersion, listHotWalletsEver } from "../store/agents.ts";
 import { listSendingAccounts, listSlotsAfter, newestSlotPlace } from "../store/slots.ts";
 import type { Database } from "../store/store.ts";
 import type { Tip } from "./chain.ts";
@@ -40,7 +40,7 @@ export class SenderList {
     const version = agentsVersion(database);
     if (version === this.#version) return;
     this.#version = version;
-    for (const account of listAccountsEver(database, this.#network)) {
+    for (const account of listHotWalletsEver(database, this.#network)) {
       this.#payers.add(account);
       this.#hotWallets.add(account);
     }

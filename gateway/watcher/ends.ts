@@ -13,7 +13,7 @@ import {
   depositEnd,
   dropDepositEnd,
   keepDepositEnd,
-  listOverdueDeposits,
+  listExpiredRequestIds,
   listProvisionalEnds,
 } from "../store/deposits.ts";
 import { isHeldByGap } from "../store/gap-holds.ts";
@@ -124,7 +124,9 @@ async function listOver(
   const { database } = chain.store;
   // A clock that every chain contradicts ends nothing.
   const ids =
-    chain.ownClock().kind === "right" ? listOverdueDeposits(database, chain.network, askedAt) : [];
+    chain.ownClock().kind === "right"
+      ? listExpiredRequestIds(database, chain.network, askedAt)
+      : [];
   const known = new Set(ids);
   for (const kept of [memory.ends, memory.floors])
     for (const id of kept.keys()) if (!known.has(id)) kept.delete(id);

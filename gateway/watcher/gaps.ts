@@ -10,7 +10,7 @@ import type { AgentError } from "../../base/fault.ts";
 import type { MissingHistory } from "../../chains/nodes.ts";
 import { hasTags } from "../../chains/payees.ts";
 import { isOfItem } from "../faults/blame.ts";
-import { faultDomains, isRestOver, restMsOf } from "../faults/domains.ts";
+import { faultDomains, isRestOver, restMsAfterTries } from "../faults/domains.ts";
 import type { Fault } from "../faults/fault.ts";
 import type { MerchantTurns } from "../faults/turns.ts";
 import { accountOwner } from "../store/forgotten-addresses.ts";
@@ -85,7 +85,7 @@ export function keepUnfilled(
   { code, message }: AgentError,
 ): void {
   const tries = gap.tries + 1;
-  const retryAt = clock() + restMsOf(tries, faultDomains.history.restMaxMs);
+  const retryAt = clock() + restMsAfterTries(tries, faultDomains.history.restMaxMs);
   store.write((database) =>
     restGap(database, gap, { code, words: message.slice(0, wordsMax), tries, retryAt }),
   );

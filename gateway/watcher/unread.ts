@@ -7,7 +7,7 @@ import type { Code } from "../../base/codes.ts";
 import { AgentError } from "../../base/fault.ts";
 import { failed, goodResult } from "../../base/result.ts";
 import type { UnreadTransaction } from "../../chains/nodes.ts";
-import { faultDomains, restMsOf } from "../faults/domains.ts";
+import { faultDomains, restMsAfterTries } from "../faults/domains.ts";
 import type { Fault, FaultKey } from "../faults/fault.ts";
 import type { MerchantTurns } from "../faults/turns.ts";
 import {
@@ -77,7 +77,7 @@ export function noteUnread(
       restUnread(
         database,
         kept,
-        clock() + restMsOf(kept.tries, faultDomains.transaction.restMaxMs),
+        clock() + restMsAfterTries(kept.tries, faultDomains.transaction.restMaxMs),
       );
       if (kept.tries === 1) tell(chain, database, kept);
       return kept;
@@ -155,6 +155,10 @@ const nameOf = ({ txHash, address }: UnreadRow): string => `${txHash} ${address}
 export function restUnreadIn({ store, clock }: WatchedChain, before: readonly UnreadRow[]): void {
   store.write((database) => {
     for (const row of before)
-      restUnread(database, row, clock() + restMsOf(row.tries + 1, faultDomains.history.restMaxMs));
+      restUnread(
+        database,
+        row,
+        clock() + restMsAfterTries(row.tries + 1, faultDomains.history.restMaxMs),
+      );
   });
 }

@@ -28,12 +28,12 @@ import {
   noteHead,
   unseenClock,
 } from "../own-clock.ts";
-import { agentsVersion, listAccountsNow } from "../store/agents.ts";
+import { agentsVersion, listPayingHotWallets } from "../store/agents.ts";
 import { readCursor } from "../store/cursors.ts";
 import { gapOver } from "../store/gaps.ts";
 import { isLevel, keepLevel, keepLevelTrouble, levelTrouble } from "../store/levels.ts";
 import { newestDetectedBlock } from "../store/payments.ts";
-import { countChainWaits } from "../store/restored-database.ts";
+import { readChainWaitNumber } from "../store/restored-database.ts";
 import type { Signals } from "../store/signals.ts";
 import type { Store } from "../store/store.ts";
 import { isUnread } from "../store/unread-transactions.ts";
@@ -146,7 +146,7 @@ export async function keepLevels(
   const { store, network, run, reader } = chain;
   const version = agentsVersion(store.database);
   if (memory.allAt === version) return false;
-  const open = listAccountsNow(store.database, network).filter(
+  const open = listPayingHotWallets(store.database, network).filter(
     (account) => !isLevel(store.database, { network, account }, run),
   );
   memory.allAt = open.length === 0 ? version : null;
@@ -537,7 +537,7 @@ export class ChainWatch {
     const chain = this.#chain;
     const waits = await tryJob(troubles, async () => {
       beginPass(chain, this.#faults);
-      return countChainWaits(chain.store.database);
+      return readChainWaitNumber(chain.store.database);
     });
     const tip = await this.#settled("head", troubles, () => this.#readTip());
     let isAllRead = true;

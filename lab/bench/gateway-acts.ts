@@ -15,7 +15,7 @@ import { once } from "node:events";
 import { familyOf } from "../../chains/families.ts";
 import { advanceLastJob } from "../../gateway/store/agent-state.ts";
 import { insertJob } from "../../gateway/store/jobs.ts";
-import { keepToken } from "../../gateway/store/jtis.ts";
+import { markTokenSeen } from "../../gateway/store/jtis.ts";
 import { keepOutgoing } from "../../gateway/store/outgoing-transactions.ts";
 import { insertSignature } from "../../gateway/store/signatures.ts";
 import { insertSlot } from "../../gateway/store/slots.ts";
@@ -102,7 +102,7 @@ class Rows {
     const times = { createdAt: now, changedAt: now, expiresAt: now + 3_600_000 };
     const money = { currency: "eth", network, amount: "0.000001", units: "1000000000000" };
     const { hotWalletAddress: payer, id: agent } = this.#keys;
-    keepToken(this.#database, {
+    markTokenSeen(this.#database, {
       keyId: "k_bench",
       jti: `acts-${number}`,
       expiresAtMs: now + 60_000,

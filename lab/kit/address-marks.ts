@@ -1,12 +1,14 @@
 /** The file of deposit addresses beside a gateway's database, in memory. */
 import {
   type AddressMark,
-  type AddressMarks,
+  type IssuedAddressMarks,
   marksOver,
 } from "../../gateway/store/address-marks.ts";
 
 /** Each line is durable at once, and `kept` has what a later start reads. */
-export function memoryMarks(known: ReadonlyMap<string, AddressMark> = new Map()): AddressMarks & {
+export function memoryMarks(
+  known: ReadonlyMap<string, AddressMark> = new Map(),
+): IssuedAddressMarks & {
   readonly kept: ReadonlyMap<string, AddressMark>;
 } {
   const kept = new Map(known);

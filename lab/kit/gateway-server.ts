@@ -31,7 +31,7 @@ import { createGatewayKey } from "../../gateway/auth/gateway-key.ts";
 import type { NewKey } from "../../gateway/auth/keys.ts";
 import { parseConfig } from "../../gateway/config/config.ts";
 import { addDescription } from "../../gateway/openapi/openapi.ts";
-import { addKey, createMerchant, type Operator } from "../../gateway/operator/accounts.ts";
+import { addKey, createMerchant, type OperatorContext } from "../../gateway/operator/accounts.ts";
 import { type ClockState, rightClock } from "../../gateway/own-clock.ts";
 import { createBoard } from "../../gateway/prices/price-cache.ts";
 import type { Service } from "../../gateway/service.ts";
@@ -140,7 +140,7 @@ export interface TestGateway {
   readonly dir: string;
   readonly service: Service;
   readonly server: FastifyInstance;
-  readonly operator: Operator;
+  readonly operator: OperatorContext;
   /** `judged` is the judgement of the chains on it; right without one. */
   readonly clock: { nowMs: number; judged?: ClockState };
   /** For programs that sign by the machine's clock, however long they take. */

@@ -11,7 +11,7 @@ import { createLedger, openLedger } from "../../agent/ledger/ledger.ts";
 import type { LedgerRecord } from "../../agent/ledger/records.ts";
 import { SignerRun } from "../../agent/signer/handlers/context.ts";
 import { readRules } from "../../agent/signer/policy/rules.ts";
-import { Signer, type SignerOptions } from "../../agent/signer/runtime/signer.ts";
+import { Signer, type SignerParts } from "../../agent/signer/runtime/signer.ts";
 import { StopMark } from "../../agent/signer/runtime/stop-mark.ts";
 import { courierVerbs } from "../../agent/signer/sockets/courier.ts";
 import { readRequest } from "../../agent/signer/sockets/line-server.ts";
@@ -118,7 +118,7 @@ export interface KitOptions {
   /** Others than those of `vault`. */
   readonly keys?: Keys;
   /** When what is put off happens; at once unless told. */
-  readonly turns?: Partial<Pick<SignerOptions, "soon" | "later" | "next">>;
+  readonly turns?: Partial<Pick<SignerParts, "soon" | "later" | "next">>;
   /** A folder with a ledger in it, to be opened instead of beginning one. */
   readonly found?: MemoryDisk;
 }

@@ -1388,8 +1388,8 @@ export const repairs: readonly Repair[] = [
     name: "faulty-item-rests",
     fault: "An item that cannot be read was asked for in each pass, in the place of others.",
     file: "gateway/faults/book.ts",
-    find: "const restMs = restMsOf(tries, restMaxMs);",
-    replace: "const restMs = restMsOf(1, restMaxMs);",
+    find: "const restMs = restMsAfterTries(tries, restMaxMs);",
+    replace: "const restMs = restMsAfterTries(1, restMaxMs);",
     test: "test/gateway/faults-book.test.ts",
     title: "is asked for again at once, then after 15 s",
   },
@@ -2010,9 +2010,9 @@ export const repairs: readonly Repair[] = [
     fault:
       "A restart read all unread transactions again at once, and forgot those beyond the faults that are kept.",
     file: "gateway/watcher/unread.ts",
-    find: "restUnread(database, kept, clock() + restMsOf(kept.tries, faultDomains.transaction.restMaxMs));",
+    find: "restUnread(database, kept, clock() + restMsAfterTries(kept.tries, faultDomains.transaction.restMaxMs));",
     replace:
-      "restUnread(database, kept, 0 * restMsOf(kept.tries, faultDomains.transaction.restMaxMs));",
+      "restUnread(database, kept, 0 * restMsAfterTries(kept.tries, faultDomains.transaction.restMaxMs));",
     test: "test/watcher/watcher-unread.test.ts",
     title: "are read again with rests, by another process too",
   },

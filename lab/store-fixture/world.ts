@@ -27,14 +27,14 @@ import { compareMarks, endIfCaughtUp, marksOf } from "../../gateway/deposits/cei
 import { watchSkipped } from "../../gateway/deposits/skipped-addresses.ts";
 import { FaultBook } from "../../gateway/faults/book.ts";
 import { type Hub, startHub } from "../../gateway/hub/hub.ts";
-import type { Operator } from "../../gateway/operator/accounts.ts";
-import type { Judge } from "../../gateway/operator/assigning.ts";
+import type { OperatorContext } from "../../gateway/operator/accounts.ts";
+import type { OutgoingPaymentJudge } from "../../gateway/operator/assigning.ts";
 import { rightClock } from "../../gateway/own-clock.ts";
 import { createBoard } from "../../gateway/prices/price-cache.ts";
 import { fiatValueOf } from "../../gateway/prices/value.ts";
 import type { Service } from "../../gateway/service.ts";
 import {
-  type AddressMarks,
+  type IssuedAddressMarks,
   marksPathOf,
   openMarks,
   readMarks,
@@ -43,7 +43,7 @@ import { waitingTargets } from "../../gateway/store/callback-deliveries.ts";
 import { hasChanges } from "../../gateway/store/callback-outbox.ts";
 import { firstForgottenRange } from "../../gateway/store/forgotten-ranges.ts";
 import { ownStore } from "../../gateway/store/owner.ts";
-import { countChainWaits } from "../../gateway/store/restored-database.ts";
+import { readChainWaitNumber } from "../../gateway/store/restored-database.ts";
 import { createSignals, type Signals } from "../../gateway/store/signals.ts";
 import { createStore, openStore, type Store } from "../../gateway/store/store.ts";
 import { hasCompletions } from "../../gateway/store/transactions.ts";
@@ -91,7 +91,7 @@ interface Watch {
 interface GatewayRun {
   readonly service: Service;
   readonly store: Store;
-  readonly marks: AddressMarks;
+  readonly marks: IssuedAddressMarks;
   readonly server: FastifyInstance;
   readonly httpServer: Server;
   readonly hub: Hub;
@@ -161,7 +161,7 @@ export class World {
     return createPublicKey(this.service.key.privateKey);
   }
 
-  operator(actor = "operator Nora"): Operator {
+  operator(actor = "operator Nora"): OperatorContext {
     const { store, service } = this.running;
     return {
       store,
@@ -313,7 +313,7 @@ export class World {
 
   /** The order of the watcher's own pass. */
   async #passOn({ chain, ahead, balances, deposits, voids, withdrawals }: Watch): Promise<boolean> {
-    const waits = countChainWaits(this.store.database);
+    const waits = readChainWaitNumber(this.store.database);
     const tip: Tip = {
       head: await chain.reader.tip(),
       final: await chain.reader.finalTip(),
@@ -342,7 +342,7 @@ export class World {
   }
 
   /** The judge of a transaction that an operator names. */
-  judgeOf(name: ChainName): Judge {
+  judgeOf(name: ChainName): OutgoingPaymentJudge {
     const reader = this.chains[name].reader();
     return async (payment, txHash) =>
       reader.pass(await reader.finalTip()).judge(payment, [txHash], "");

@@ -5,8 +5,8 @@
 import { describe, expect, it } from "vitest";
 import {
   DeliveryConcurrency,
-  type DeliveryTarget,
   nextTry,
+  type PermitTarget,
   permitsMax,
   retryAfterOf,
 } from "../../gateway/callbacks/callbacks.ts";
@@ -217,10 +217,10 @@ describe("the schedule", () => {
 });
 
 describe("permits of callbacks", () => {
-  const of = (merchant: string, target = merchant): DeliveryTarget => ({ merchant, target });
+  const of = (merchant: string, target = merchant): PermitTarget => ({ merchant, target });
   const takeAll = (
     permits: DeliveryConcurrency,
-    waiting: readonly DeliveryTarget[],
+    waiting: readonly PermitTarget[],
   ): readonly string[] => {
     const taken: string[] = [];
     for (let next = permits.take(waiting); next !== null; next = permits.take(waiting))

@@ -6,7 +6,7 @@ import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterEach, describe, expect, it } from "vitest";
 import { receiptQuestion } from "../../chains/evm/node-block-receipts.ts";
-import { canonicalText, pathOf } from "../../chains/providers/canonical-text.ts";
+import { pathOf, requireCanonicalText } from "../../chains/providers/canonical-text.ts";
 import * as tronQuestions from "../../chains/tron/node-questions.ts";
 import type { Question as TronQuestion } from "../../chains/tron/node-wire.ts";
 import type { EsploraQuestion } from "../../chains/utxo/esplora.ts";
@@ -120,7 +120,7 @@ describe("a question to a node", () => {
     const part = pathOf`/tx/${path}`;
     expect([asks, question, onXrp, onTron, part]).toHaveLength(5);
     const twin: UtxoQuestion<string> = {
-      path: pathOf`/tx/${canonicalText(hash, /^[0-9a-f]{64}$/, "hash")}/status`,
+      path: pathOf`/tx/${requireCanonicalText(hash, /^[0-9a-f]{64}$/, "hash")}/status`,
       read,
     };
     expect(twin.path).toBe(path);

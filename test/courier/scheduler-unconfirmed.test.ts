@@ -3,7 +3,7 @@
  * sends and watches it as if nothing had been reported.
  */
 import { describe, expect, it } from "vitest";
-import { stepScheduler } from "../../agent/courier/scheduler/scheduler.ts";
+import { applySchedulerEvent } from "../../agent/courier/scheduler/scheduler.ts";
 import { confirm, look, observedBody } from "../support/scheduler-answers.ts";
 import { attemptOf, drive, helloOf, idOf, only, sentView } from "../support/scheduler-views.ts";
 
@@ -37,7 +37,7 @@ describe("an end that was told and not confirmed", () => {
     } as const;
     driver.feed(hello);
     expect(driver.scheduler.book.items.size).toBe(0);
-    stepScheduler(driver.scheduler, hello, driver.nowMs + 700_000);
+    applySchedulerEvent(driver.scheduler, hello, driver.nowMs + 700_000);
     expect(driver.scheduler.book.items.size).toBe(1);
   });
 

@@ -1,6 +1,6 @@
 /** The scheduler and a token whose contract has other decimals than config.json. */
 import { describe, expect, it } from "vitest";
-import { createScheduler, stepScheduler } from "../../agent/courier/scheduler/scheduler.ts";
+import { applySchedulerEvent, createScheduler } from "../../agent/courier/scheduler/scheduler.ts";
 import { chainStateOf, helloOf, token, viewOf } from "../support/scheduler-views.ts";
 
 describe("a token that counts otherwise than configured", () => {
@@ -12,7 +12,7 @@ describe("a token that counts otherwise than configured", () => {
       balances: ReadonlyMap<string, bigint>,
     ) => {
       const scheduler = createScheduler();
-      stepScheduler(
+      applySchedulerEvent(
         scheduler,
         { kind: "hello", hello: helloOf([coin, paid]), isFresh: true, askedAtMs: 0 },
         0,
@@ -25,8 +25,8 @@ describe("a token that counts otherwise than configured", () => {
         quorum: 1,
         isSame: true,
       } as const;
-      stepScheduler(scheduler, { kind: "slotCounts", chain: "local", answer: counted }, 0);
-      const out = stepScheduler(
+      applySchedulerEvent(scheduler, { kind: "slotCounts", chain: "local", answer: counted }, 0);
+      const out = applySchedulerEvent(
         scheduler,
         { kind: "block", chain: "local", chainState: chainStateOf(100, { unfit, balances }) },
         0,

@@ -116,11 +116,13 @@ describe("watching", () => {
       transactionId: idOf(1),
       answer: { ok: true, withdrawal: sentView(1, "included") },
     });
-    const [guard] = only(driver.block(11), "guard");
-    expect(guard).toMatchObject({ block: 9, blockHash: "0x9" });
-    expect(only(driver.feed({ kind: "guarded", chain: "local", holds: true }), "look")).toEqual([]);
+    const [check] = only(driver.block(11), "checkBlock");
+    expect(check).toMatchObject({ block: 9, blockHash: "0x9" });
     expect(
-      only(driver.feed({ kind: "guarded", chain: "local", holds: false }), "look"),
+      only(driver.feed({ kind: "blockChecked", chain: "local", holds: true }), "look"),
+    ).toEqual([]);
+    expect(
+      only(driver.feed({ kind: "blockChecked", chain: "local", holds: false }), "look"),
     ).toHaveLength(1);
     expect(only(look(driver, 1, null), "send")).toEqual([]);
     expect(only(look(driver, 1, null), "send")).toHaveLength(1);

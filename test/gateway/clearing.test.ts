@@ -4,7 +4,7 @@
  * payment that looks like them.
  */
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import type { Operator } from "../../gateway/operator/accounts.ts";
+import type { OperatorContext } from "../../gateway/operator/accounts.ts";
 import { releaseOrder } from "../../gateway/operator/releasing.ts";
 import { keepLevel } from "../../gateway/store/levels.ts";
 import { keepUnexplained } from "../../gateway/store/outgoing-holds.ts";
@@ -109,8 +109,8 @@ function foreign(name: Name, change: object = {}): void {
 const row = (id: string) => readTransaction(db.store, id);
 const alarms = (): number =>
   db.store.database.all("SELECT 1 FROM audit WHERE act = 'alarm ORDER_PAID_BEFORE'").length;
-const operator = (): Operator =>
-  ({ store: db.store, run, actor: "operator", nowMs: 9 }) as unknown as Operator;
+const operator = (): OperatorContext =>
+  ({ store: db.store, run, actor: "operator", nowMs: 9 }) as unknown as OperatorContext;
 
 describe.each(Object.keys(uncounted) as (keyof typeof uncounted)[])(
   "a withdrawal on %s",

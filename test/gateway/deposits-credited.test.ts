@@ -10,7 +10,7 @@ import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { openWatcher } from "../../chains/connect.ts";
 import { closeBooks } from "../../gateway/books/closing.ts";
 import { eventsOf } from "../../gateway/callbacks/events.ts";
-import type { Operator } from "../../gateway/operator/accounts.ts";
+import type { OperatorContext } from "../../gateway/operator/accounts.ts";
 import { creditDeposit, creditPayments, paymentName } from "../../gateway/operator/crediting.ts";
 import { listActsOn } from "../../gateway/store/audit.ts";
 import { readChanges } from "../../gateway/store/callback-outbox.ts";
@@ -56,7 +56,7 @@ const deposit = (orderId: string): DepositRow => {
 const waiting = () => listUnattributed(kit.store.database, null, 10);
 const credit = (orderId: string, payments: readonly string[], isShortFine = false) =>
   creditPayments(
-    { store: kit.store, nowMs: kit.nowMs, actor: "operator" } as unknown as Operator,
+    { store: kit.store, nowMs: kit.nowMs, actor: "operator" } as unknown as OperatorContext,
     deposit(orderId).id,
     {
       ...{ payments, reason: "the customer's hash", isShortFine },
@@ -246,8 +246,8 @@ describe("a payment that counts for no request", () => {
 
 describe("money that was paid back", () => {
   const own = (): string => deposit("anna").address;
-  const by = (): Operator =>
-    ({ store: kit.store, nowMs: kit.nowMs, actor: "operator" }) as unknown as Operator;
+  const by = (): OperatorContext =>
+    ({ store: kit.store, nowMs: kit.nowMs, actor: "operator" }) as unknown as OperatorContext;
   const refund = (units: bigint): void =>
     void insertTransaction(kit.store, {
       ...{

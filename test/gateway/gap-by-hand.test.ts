@@ -5,7 +5,7 @@
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { AgentError } from "../../base/fault.ts";
 import type { DetectedPayment } from "../../chains/nodes.ts";
-import type { Operator } from "../../gateway/operator/accounts.ts";
+import type { OperatorContext } from "../../gateway/operator/accounts.ts";
 import { creditNamed } from "../../gateway/operator/crediting.ts";
 import { provePayments, releaseDeposit } from "../../gateway/operator/deposits.ts";
 import { giveUpGap, retryFault } from "../../gateway/operator/faults.ts";
@@ -42,8 +42,13 @@ beforeEach(() => {
 });
 afterEach(() => world.close());
 
-const by = (): Operator =>
-  ({ store: world.store, actor: "ayse", nowMs: world.nowMs, run: null }) as unknown as Operator;
+const by = (): OperatorContext =>
+  ({
+    store: world.store,
+    actor: "ayse",
+    nowMs: world.nowMs,
+    run: null,
+  }) as unknown as OperatorContext;
 const rowOf = ({ id }: MerchantTransfer) =>
   world.database.get<{ status: number; stage: string; receivedUnits: string }>(
     "SELECT status, stage, receivedUnits FROM deposits WHERE id = ?",

@@ -2,7 +2,7 @@
 import { afterEach, beforeEach, expect, it } from "vitest";
 import { AgentError } from "../../base/fault.ts";
 import { isOfItem } from "../../gateway/faults/blame.ts";
-import type { Operator } from "../../gateway/operator/accounts.ts";
+import type { OperatorContext } from "../../gateway/operator/accounts.ts";
 import { giveUpGap } from "../../gateway/operator/faults.ts";
 import { keepFault } from "../../gateway/store/faults.ts";
 import { endGivenUp } from "../../gateway/store/gap-holds.ts";
@@ -61,7 +61,7 @@ it("a list that leaves payments out is its account's fault, and no chain's", () 
 
 it("a gap is given up, by hand alone where tags tell requests apart", () => {
   const { database } = db.store;
-  const by = { store: db.store, actor: "ayse", nowMs: 9 } as unknown as Operator;
+  const by = { store: db.store, actor: "ayse", nowMs: 9 } as unknown as OperatorContext;
   const gap = {
     account: "",
     fromBlock: 7,

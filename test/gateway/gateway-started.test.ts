@@ -12,7 +12,7 @@ import { createGatewayKey } from "../../gateway/auth/gateway-key.ts";
 import { operatorProof } from "../../gateway/auth/operator-view.ts";
 import { type GatewayConfig, parseConfig } from "../../gateway/config/config.ts";
 import { type Gateway, startGateway } from "../../gateway/gateway.ts";
-import type { Operator } from "../../gateway/operator/accounts.ts";
+import type { OperatorContext } from "../../gateway/operator/accounts.ts";
 import { retryFault } from "../../gateway/operator/faults.ts";
 import { operatorHeaders } from "../../gateway/operator/health.ts";
 import { listFaults } from "../../gateway/store/faults.ts";
@@ -171,7 +171,12 @@ it("a token whose contract breaks while the gateway runs goes out by itself, an 
   expect(listFaults(served.database)[0]?.words).toContain("execution reverted");
   expect((await chainSays(/^$/)).status).toBe(200);
   node.lie = decimals;
-  const by = { store: served, actor: "ayse", nowMs: 1, clock: () => 1 } as unknown as Operator;
+  const by = {
+    store: served,
+    actor: "ayse",
+    nowMs: 1,
+    clock: () => 1,
+  } as unknown as OperatorContext;
   expect(retryFault(by, "currency/eip155:31337/usdc")).toMatchObject({
     ok: false,
     code: "GATEWAY_UNKNOWN_FAULT",

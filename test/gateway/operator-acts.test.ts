@@ -10,7 +10,7 @@ import { familyOf } from "../../chains/families.ts";
 import { addKey, createReceiver } from "../../gateway/operator/accounts.ts";
 import { creditDeposit } from "../../gateway/operator/crediting.ts";
 import { describeService } from "../../gateway/operator/currencies.ts";
-import { listDeposits, noteDeposit, showDeposit } from "../../gateway/operator/deposits.ts";
+import { addDepositNote, listDeposits, showDeposit } from "../../gateway/operator/deposits.ts";
 import { allowAddresses, expireKey, rotateKey } from "../../gateway/operator/keys.ts";
 import { listMerchants, showMerchant, switchMerchant } from "../../gateway/operator/merchants.ts";
 import { readAccount } from "../../gateway/operator/xpub.ts";
@@ -392,7 +392,7 @@ describe("a deposit that was paid late", () => {
     await ready();
     const id = await expired();
     expect((await deposit()).body).toMatchObject({ status: 2, stage: "expired", late: true });
-    expect(noteDeposit(gateway.operator, id, "called the customer")).toEqual({ ok: true });
+    expect(addDepositNote(gateway.operator, id, "called the customer")).toEqual({ ok: true });
     const credited = creditDeposit(gateway.operator, id, how);
     expect(credited.ok).toBe(true);
     expect((await deposit()).body).toMatchObject({ status: 1, stage: "completed", late: true });

@@ -32,7 +32,7 @@ import { rightClock } from "../../gateway/own-clock.ts";
 import { probesOf } from "../../gateway/reporting/probes.ts";
 import type { Service } from "../../gateway/service.ts";
 import { openMarks, readMarks } from "../../gateway/store/address-marks.ts";
-import { keepToken } from "../../gateway/store/jtis.ts";
+import { markTokenSeen } from "../../gateway/store/jtis.ts";
 import { ownStore } from "../../gateway/store/owner.ts";
 import { type Database, openStore, storeOver } from "../../gateway/store/store.ts";
 import { silentLog } from "../../lab/kit/gateway-database.ts";
@@ -81,7 +81,7 @@ async function starts(config: GatewayConfig): Promise<void> {
 }
 
 const token = (jti: string) => (inside: Database) =>
-  keepToken(inside, { keyId: "k", jti, expiresAtMs: 1 });
+  markTokenSeen(inside, { keyId: "k", jti, expiresAtMs: 1 });
 const kept = (inside: Database): number =>
   inside.get<{ n: number }>("SELECT count(*) AS n FROM jtis")?.n ?? -1;
 const large = (inside: Database): void => {

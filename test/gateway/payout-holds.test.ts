@@ -5,7 +5,7 @@
  */
 import { describe, expect, it } from "vitest";
 import { adviceOf, dangerOf } from "../../base/causes.ts";
-import { assignPayment, type Judge } from "../../gateway/operator/assigning.ts";
+import { assignPayment, type OutgoingPaymentJudge } from "../../gateway/operator/assigning.ts";
 import { releaseOrder } from "../../gateway/operator/releasing.ts";
 import { problemsOf } from "../../gateway/operator/status-problems.ts";
 import { showWithdrawal } from "../../gateway/operator/withdrawals.ts";
@@ -192,7 +192,7 @@ describe("an order", () => {
     const paid = { receiver, tag: "", contract: "", units: `${ether}` };
     gateway.service.store.write((database) => keepOutgoing(database, { ...outgoing, ...paid }));
     const final = { txHash: hashOf(1), block: 9, feeUnits: 21_000n };
-    const judge: Judge = async () => ({ kind: "completed", final });
+    const judge: OutgoingPaymentJudge = async () => ({ kind: "completed", final });
     const assigned = await assignPayment(
       operator(),
       gateway.service.config,
@@ -235,7 +235,7 @@ describe("an order", () => {
       gateway.service.store.write((database) => keepOutgoing(database, { ...outgoing, ...paid }));
       const final = { txHash: hashOf(1), block: 9, feeUnits: 21_000n };
       const named = { txHash: hashOf(1), reason: "paid" };
-      const judge: Judge = async () => ({ kind: "completed", final });
+      const judge: OutgoingPaymentJudge = async () => ({ kind: "completed", final });
       await assignPayment(operator(), gateway.service.config, id, named, judge);
       expect(row(id)).toMatchObject({ status: 1, txHash: hashOf(1) });
       expect(await ask("w-3", order)).toEqual(refused);

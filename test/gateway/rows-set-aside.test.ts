@@ -18,7 +18,7 @@ import { listTransactions } from "../../gateway/api/transactions.ts";
 import { type Callbacks, startCallbacks } from "../../gateway/callbacks/callbacks.ts";
 import { tellChanges } from "../../gateway/callbacks/outbox.ts";
 import type { DeliveryRequest } from "../../gateway/callbacks/send.ts";
-import type { Operator } from "../../gateway/operator/accounts.ts";
+import type { OperatorContext } from "../../gateway/operator/accounts.ts";
 import { addCallback } from "../../gateway/operator/callbacks.ts";
 import { listedLine, listedRecord } from "../../gateway/operator/records.ts";
 import { retryRows } from "../../gateway/operator/rows.ts";
@@ -74,7 +74,7 @@ const poison = { id: bad, orderId: "bad", metadata: "{" };
 
 let db: GatewayDatabase;
 let service: Service;
-let by: Operator;
+let by: OperatorContext;
 beforeEach(() => {
   db = gatewayDatabase();
   serve({ eth: currency("eth", "") });
@@ -116,7 +116,7 @@ function serve(currencies: Record<string, unknown>): void {
     nowMs,
     run: null,
     actor: "operator",
-  } as unknown as Operator;
+  } as unknown as OperatorContext;
 }
 
 const outbox = () => ({
@@ -374,7 +374,7 @@ describe("callbacks with a row that none takes", () => {
         ...by,
         store: kit.store,
         gatewayKey: { sealingKey },
-      } as unknown as Operator;
+      } as unknown as OperatorContext;
       const url = "https://shop.example/told";
       expect(
         addCallback(operator, { merchant: "m1", url, events: [] }, service.config.callbacks).ok,

@@ -12,7 +12,7 @@ import {
   listDueByAge,
   listNeverCompared,
 } from "../../gateway/store/address-states.ts";
-import { listDepositMoves, listTaggedMoves } from "../../gateway/store/book-moves.ts";
+import { listDepositAddressMoves, listTaggedMoves } from "../../gateway/store/book-moves.ts";
 import { insertStray } from "../../gateway/store/forgotten-addresses.ts";
 import { markOutgoingTold } from "../../gateway/store/outgoing-transactions.ts";
 import { depositsOfPayee } from "../../gateway/store/search.ts";
@@ -88,7 +88,8 @@ const asks: Readonly<Record<string, (database: Database) => unknown>> = {
     listEndedUnreached(database, network, account),
   "units on their way by sweeps": (database) => sweepingUnits(database, merchant, "usdt", 5),
   "units on their way by top-ups": (database) => toppedUnitsAfter(database, merchant, network, 5),
-  "movements of deposit addresses": (database) => listDepositMoves(database, network, [account]),
+  "movements of deposit addresses": (database) =>
+    listDepositAddressMoves(database, network, [account]),
   "payments with a tag": (database) =>
     listTaggedMoves(database, { network, account }, { block: 7, row: 3 }, 5),
   "the owner of an account that got a wrong tag": (database) =>

@@ -9,7 +9,7 @@ import { DatabaseSync } from "@photostructure/sqlite";
 import { pino } from "pino";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { createSeen } from "../../gateway/auth/replay-guard.ts";
-import { keepToken } from "../../gateway/store/jtis.ts";
+import { markTokenSeen } from "../../gateway/store/jtis.ts";
 import { createStore, type Database, type Store, storeOver } from "../../gateway/store/store.ts";
 
 type Raw = InstanceType<typeof DatabaseSync>;
@@ -60,7 +60,7 @@ afterEach(() => {
 });
 
 const token = (jti: string) => (database: Database) => {
-  keepToken(database, { keyId: "k", jti, expiresAtMs: 1 });
+  markTokenSeen(database, { keyId: "k", jti, expiresAtMs: 1 });
   return jti;
 };
 const kept = (): readonly string[] =>

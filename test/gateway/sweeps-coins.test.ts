@@ -6,7 +6,7 @@ import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { familyOf } from "../../chains/families.ts";
 import { movesOf } from "../../gateway/books/sheet.ts";
 import { explainedUnits } from "../../gateway/store/address-states.ts";
-import { listDepositMoves, listHotWalletMoves } from "../../gateway/store/book-moves.ts";
+import { listDepositAddressMoves, listHotWalletMoves } from "../../gateway/store/book-moves.ts";
 import { insertDepositAddress } from "../../gateway/store/deposit-addresses.ts";
 import { keepFinalPayment } from "../../gateway/store/payments.ts";
 import {
@@ -91,7 +91,7 @@ const booked = (rows: Parameters<typeof movesOf>[0][]): bigint =>
 /** What lies at the address by each of the three sums, and what came to the hot wallet. */
 function sums(network: string) {
   const { database } = db.store;
-  const deposit = booked([...listDepositMoves(database, network, [address])]);
+  const deposit = booked([...listDepositAddressMoves(database, network, [address])]);
   const place = { network, address, currency: "coin" };
   return {
     unswept: unsweptBalanceOf(database, address, network, "coin"),

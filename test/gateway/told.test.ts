@@ -17,7 +17,7 @@ import { type ClockState, rightClock } from "../../gateway/own-clock.ts";
 import { startAlerts } from "../../gateway/reporting/alerts.ts";
 import { groupName } from "../../gateway/reporting/fault-alerts.ts";
 import { probesOf } from "../../gateway/reporting/probes.ts";
-import type { Price } from "../../gateway/service.ts";
+import type { FiatPrice } from "../../gateway/service.ts";
 import { readAgent } from "../../gateway/store/agents.ts";
 import { recordAlarm } from "../../gateway/store/alarm.ts";
 import { fileBytesOf, walBytesMax } from "../../gateway/store/disk.ts";
@@ -52,7 +52,7 @@ const well: ChainStatus = {
   delays: [],
   nodes: [{ url: "http://one", ok: true, detail: "", since: null, plain: "", lagBlocks: 0 }],
 };
-const fresh: Price = { price: 1n, atMs: 0, isStale: false, origin: "markets" };
+const fresh: FiatPrice = { price: 1n, atMs: 0, isStale: false, origin: "markets" };
 
 interface World {
   chain: ChainStatus;
@@ -60,7 +60,7 @@ interface World {
   certificateEndsAtMs: number | null;
   outOfService: string;
   ownClock?: ClockState;
-  price: Price | null;
+  price: FiatPrice | null;
   faults: readonly Fault[];
   readonly online: Set<string>;
   toldAt: number;

@@ -6,7 +6,7 @@
  */
 import { describe, expect, it } from "vitest";
 import type { Judgement } from "../../chains/nodes.ts";
-import { assignPayment, type Judge } from "../../gateway/operator/assigning.ts";
+import { assignPayment, type OutgoingPaymentJudge } from "../../gateway/operator/assigning.ts";
 import { showWithdrawal } from "../../gateway/operator/withdrawals.ts";
 import { assignedOf } from "../../gateway/store/assigned-payments.ts";
 import { listForeignOutgoing } from "../../gateway/store/books.ts";
@@ -40,7 +40,7 @@ eachTestItsGateway();
 const network = "eip155:31337";
 const txHash = `0x${"ab".repeat(32)}`;
 const final = { txHash, block: 9, feeUnits: 21_000n };
-const completes: Judge = async () => ({ kind: "completed", final });
+const completes: OutgoingPaymentJudge = async () => ({ kind: "completed", final });
 const reason = "seen on the chain, in no ledger";
 
 async function made(change: object = {}): Promise<string> {

@@ -10,7 +10,7 @@ import { DatabaseSync } from "@photostructure/sqlite";
 import { describe, expect, it } from "vitest";
 import {
   listAgents,
-  type Operator,
+  type OperatorContext,
   recoverAgent,
   unpairAgent,
 } from "../../gateway/operator/accounts.ts";
@@ -43,7 +43,7 @@ describe("an agent counts as caught up", () => {
   type Agent = Awaited<ReturnType<typeof link.handshake>>;
   const fast = { heartbeatMs: 20, deadMs: 5_000 };
   const release = (run: string | null, notCaughtUpToo?: "notCaughtUp"): object => {
-    const by = { store: link.db.store, nowMs: 9_000, run, actor: "operator" } as Operator;
+    const by = { store: link.db.store, nowMs: 9_000, run, actor: "operator" } as OperatorContext;
     return unpairAgent(by, link.keys.id, notCaughtUpToo);
   };
   const caughtUpIs = (): string | undefined =>
@@ -184,7 +184,7 @@ describe("an agent counts as caught up", () => {
   it("an agent does not count as caught up while its recovery is awaited", () => {
     const { store } = link.db;
     recoverAgent(
-      { store, nowMs: 9_000, actor: "operator", run: null } as unknown as Operator,
+      { store, nowMs: 9_000, actor: "operator", run: null } as unknown as OperatorContext,
       link.keys.id,
       0,
     );

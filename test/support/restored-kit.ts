@@ -14,7 +14,7 @@ import { watchSkipped } from "../../gateway/deposits/skipped-addresses.ts";
 import { rightClock } from "../../gateway/own-clock.ts";
 import type { Service } from "../../gateway/service.ts";
 import {
-  type AddressMarks,
+  type IssuedAddressMarks,
   marksPathOf,
   openMarks,
   readMarks,
@@ -24,7 +24,7 @@ import { addReceivingKey } from "../../gateway/store/receiving-keys.ts";
 import type { DepositRow, PaymentRow, TransactionRow } from "../../gateway/store/rows.ts";
 import { createSignals } from "../../gateway/store/signals.ts";
 import { createStore, openStore, type Store } from "../../gateway/store/store.ts";
-import { rowOf, selectDeposits } from "../../gateway/store/transaction-rows.ts";
+import { depositsSql, rowOf } from "../../gateway/store/transaction-rows.ts";
 import { startWatcher, type Watcher } from "../../gateway/watcher/watcher.ts";
 import { createWaiters } from "../../gateway/withdrawals/waiters.ts";
 import { type ChainNode, FakeChain, hashOf, serveChain } from "../../lab/kit/fake-chain.ts";
@@ -50,7 +50,7 @@ export class RestoredKit {
   readonly left = new Map<string, Set<string>>();
   nowMs = 5_000;
   store!: Store;
-  marks!: AddressMarks;
+  marks!: IssuedAddressMarks;
   service!: Service;
   reason = ""; // why the newest start took the database for one that was restored
   run = "";
@@ -233,7 +233,7 @@ export class RestoredKit {
 
   /** The deposits, in the order of their orders' ids. */
   rows(): readonly DepositRow[] {
-    const sql = `${selectDeposits} ORDER BY d.orderId`;
+    const sql = `${depositsSql} ORDER BY d.orderId`;
     return this.store.database.all<TransactionRow>(sql).map(rowOf) as readonly DepositRow[];
   }
 

@@ -3,12 +3,12 @@
  * would say, in short.
  */
 import {
+  applySchedulerEvent,
   type ChainState,
   createScheduler,
   type SchedulerEffect,
   type SchedulerEvent,
   type SchedulerState,
-  stepScheduler,
 } from "../../agent/courier/scheduler/scheduler.ts";
 import type {
   AttemptView,
@@ -149,7 +149,7 @@ export function drive(
   const driver: Driver = {
     scheduler,
     nowMs: 1000,
-    feed: (event) => stepScheduler(scheduler, event, driver.nowMs),
+    feed: (event) => applySchedulerEvent(scheduler, event, driver.nowMs),
     block: (number, txParams = {}) =>
       driver.feed({ kind: "block", chain: "local", chainState: chainStateOf(number, txParams) }),
     tick(ms) {

@@ -7,7 +7,7 @@ import { copyFileSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { openSlots } from "../../agent/courier/scheduler/accounts.ts";
-import { createScheduler, stepScheduler } from "../../agent/courier/scheduler/scheduler.ts";
+import { applySchedulerEvent, createScheduler } from "../../agent/courier/scheduler/scheduler.ts";
 import type { RecoveryPlan } from "../../agent/socket/recovery-plan.ts";
 import type { CourierAnswers } from "../../agent/socket/verbs.ts";
 import { answeredSequence, fillEnvelope, jobsAfter } from "../../gateway/hub/outbox.ts";
@@ -65,7 +65,7 @@ const insertAgent = `INSERT INTO agents (id, merchant, wallet, ledgerEpoch, sign
 /** The open slots in a courier's hello. */
 function openSlotsOf(hello: AnyAnswer): readonly OpenSlots[] {
   const scheduler = createScheduler();
-  stepScheduler(
+  applySchedulerEvent(
     scheduler,
     {
       kind: "hello",

@@ -6,7 +6,7 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { AgentError } from "../../base/fault.ts";
 import { failed, goodResult } from "../../base/result.ts";
-import { listAccountsEver } from "../../gateway/store/agents.ts";
+import { listHotWalletsEver } from "../../gateway/store/agents.ts";
 import { unreserveAmount } from "../../gateway/store/reserved.ts";
 import { newBalanceMemory, readBalances } from "../../gateway/watcher/balances.ts";
 import { SenderList } from "../../gateway/watcher/deposit-memory.ts";
@@ -80,7 +80,7 @@ describe("an idle pass", () => {
       for (const account of this.all()) this.mark(account, 0);
     });
     vi.spyOn(SenderList.prototype, "refresh").mockImplementation(
-      (database) => void listAccountsEver(database, network),
+      (database) => void listHotWalletsEver(database, network),
     );
     const { questions, rows } = await ratios();
     expect([questions > 3, rows > 1.5]).toEqual([true, true]);

@@ -16,7 +16,7 @@ import type {
   WatcherNodes,
 } from "../../chains/nodes.ts";
 import { eventsOf } from "../../gateway/callbacks/events.ts";
-import type { Operator } from "../../gateway/operator/accounts.ts";
+import type { OperatorContext } from "../../gateway/operator/accounts.ts";
 import { keepReorged, revokeReorged } from "../../gateway/operator/revoking.ts";
 import { keepCompared } from "../../gateway/store/address-states.ts";
 import { readChanges } from "../../gateway/store/callback-outbox.ts";
@@ -193,7 +193,11 @@ class Blocks {
   }
 
   end(how: "revoke" | "keep") {
-    const by = { store: this.db.store, nowMs: 9_000, actor: "operator" } as unknown as Operator;
+    const by = {
+      store: this.db.store,
+      nowMs: 9_000,
+      actor: "operator",
+    } as unknown as OperatorContext;
     return (how === "revoke" ? revokeReorged : keepReorged)(by, this.id, "looked it up");
   }
 }

@@ -162,7 +162,7 @@ async function askVoid(
     return { ok: true, ...(await nodes.findVoid(account, attempts)) };
   } catch (error) {
     if (!(error instanceof AgentError)) throw error;
-    return { ok: false, code: troubleOf(error), effect: error.effect };
+    return { ok: false, code: describeNodeFault(error), effect: error.effect };
   }
 }
 
@@ -187,7 +187,7 @@ async function answerGas(
     return { ok: false, code: answer.code, effect: "none", wouldRevert: true };
   } catch (error) {
     if (!(error instanceof AgentError)) throw error;
-    return { ok: false, code: troubleOf(error), effect: error.effect, wouldRevert: false };
+    return { ok: false, code: describeNodeFault(error), effect: error.effect, wouldRevert: false };
   }
 }
 
@@ -196,7 +196,7 @@ function keyOf({ contract, address, tag, amountUnits }: Payment): string {
 }
 
 /** A fault of the nodes for the operator: its code, and for a disagreement also its subject. */
-export function troubleOf({ code, context }: AgentError): string {
+export function describeNodeFault({ code, context }: AgentError): string {
   return code === "NODE_DISAGREE" && context?.what !== undefined
     ? `${code}: ${context.what}`
     : code;

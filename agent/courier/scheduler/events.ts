@@ -159,9 +159,9 @@ export type SchedulerEvent =
       readonly next: readonly AskedAccount[];
       readonly orders: readonly string[];
     }
-  /** The answer to `guard`; missing if the block could not be read. */
+  /** The answer to `checkBlock`; missing if the block could not be read. */
   | {
-      readonly kind: "guarded";
+      readonly kind: "blockChecked";
       readonly chain: string;
       readonly account?: string;
       readonly holds: boolean;
@@ -265,8 +265,8 @@ export interface SendEffect {
   readonly attempt: number;
 }
 
-export interface GuardEffect {
-  readonly kind: "guard";
+export interface BlockCheckEffect {
+  readonly kind: "checkBlock";
   readonly chain: string;
   readonly account?: string;
   readonly block: number;
@@ -292,7 +292,7 @@ export type SchedulerEffect =
   | ({ readonly kind: "question" } & Pick<Question, "coins" | "accounts" | "orders">)
   | NodeQuestion
   | SendEffect
-  | GuardEffect
+  | BlockCheckEffect
   | {
       readonly kind: "alarm";
       readonly code: "COURIER_READ_BACK" | "COURIER_TOKEN_MOVED" | "COURIER_VOID_INCLUDED";

@@ -61,8 +61,8 @@ export interface ScheduledWithdrawal {
   offer: Offer | null; // of the newest attempt that was handed to nodes in this run
   location: Location | null;
   locatedAtMs: number; // when it was first found there
-  looked: LastQuestion; // when it was last looked for
-  confirmed: LastQuestion; // last question for its finality; the block is the final one
+  looked: LastNodeQuestion; // when it was last looked for
+  confirmed: LastNodeQuestion; // last question for its finality; the block is the final one
   isDoubtful: boolean; // some node shows a receipt, but too few nodes show the same one
   misses: number; // number of look-ups in a row without its last inclusion
   chainOutcome: FinalOutcome | null;
@@ -85,7 +85,7 @@ export interface FinalOutcome {
 }
 
 /** The last question to the nodes: an answer holds for that block, and for a while. */
-export interface LastQuestion {
+export interface LastNodeQuestion {
   readonly block: number;
   readonly atMs: number;
   readonly isOpen: boolean; // its answer is still to come

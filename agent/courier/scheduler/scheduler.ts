@@ -160,7 +160,7 @@ function besidePin({
 
 export type { ChainOutcome, ChainState, Location } from "../../../chains/nodes.ts";
 export type {
-  GuardEffect,
+  BlockCheckEffect,
   InclusionAnswer,
   InclusionQuestion,
   NodeQuestion,
@@ -202,7 +202,7 @@ export function createScheduler(options: { readonly inFlightMax?: number } = {})
  * Makes one step. Changes `state` in place and returns the effects in order. `nowMs` never goes
  * back.
  */
-export function stepScheduler(
+export function applySchedulerEvent(
   state: SchedulerState,
   event: SchedulerEvent,
   nowMs: number,
@@ -284,7 +284,7 @@ function takeEvent(
       return withAccount(book, event, (account) =>
         steerAll(takeVoid(book, account, event.found), nowMs, out),
       );
-    case "guarded":
+    case "blockChecked":
       return withAccount(book, event, (account) => {
         if (!event.holds) recheckInclusion(account, out);
       });

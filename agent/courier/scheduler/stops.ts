@@ -1,5 +1,5 @@
 /** The stops of the signer that are no lock, as its hello and its pushes tell them. Pure. */
-import { placeOfStop, stopKey } from "../../socket/stops.ts";
+import { parseStopKey, stopKey } from "../../socket/stops.ts";
 import type { CourierAnswers, CourierView } from "../../socket/verbs.ts";
 import type { SchedulerEvent } from "./events.ts";
 import type { Account, Book } from "./item.ts";
@@ -39,6 +39,6 @@ export function heldWords(
 
 /** The currencies of a network in which no first attempt is signed. */
 export function heldCurrenciesOn({ stopped }: Book, network: string): readonly string[] {
-  const places = [...stopped.keys()].map(placeOfStop).filter((place) => place.network === network);
+  const places = [...stopped.keys()].map(parseStopKey).filter((place) => place.network === network);
   return places.flatMap(({ currency }) => (currency === undefined ? [] : [currency]));
 }

@@ -8,7 +8,7 @@ import type { BeginningProof, ChainOutcome, Location, SlotCounts } from "../../.
 import { namesOfAccount } from "./accounts.ts";
 import type { SchedulerEffect, SchedulerEvent } from "./events.ts";
 import { byPatience, dropExpiryClaim, voidReport } from "./expiry-exclusion.ts";
-import type { Account, Book, LastQuestion, ScheduledWithdrawal } from "./item.ts";
+import type { Account, Book, LastNodeQuestion, ScheduledWithdrawal } from "./item.ts";
 import { standingOf } from "./offers.ts";
 import { attemptsToLookFor } from "./sending.ts";
 import {
@@ -124,7 +124,7 @@ export function detectReorg(account: Account, out: SchedulerEffect[]): void {
   }
   if (youngest === null) return;
   out.push({
-    kind: "guard",
+    kind: "checkBlock",
     ...namesOfAccount(account),
     block: youngest.block,
     blockHash: youngest.blockHash,
@@ -134,7 +134,7 @@ export function detectReorg(account: Account, out: SchedulerEffect[]): void {
 /** Nodes that are slower than the blocks are not asked again while they are at it. */
 function isDue(
   { pinExclusion }: Account,
-  asked: LastQuestion,
+  asked: LastNodeQuestion,
   block: number,
   nowMs: number,
 ): boolean {

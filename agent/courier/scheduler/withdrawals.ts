@@ -17,7 +17,7 @@ import type { SchedulerVerb } from "./events.ts";
 import type {
   Account,
   Book,
-  LastQuestion,
+  LastNodeQuestion,
   PendingRequest,
   Reserve,
   ScheduledWithdrawal,
@@ -45,7 +45,7 @@ const finalStates: ReadonlySet<WithdrawalState> = new Set([
   ...chainEnds,
   ...(["refused", "expired"] as const),
 ]);
-const never: LastQuestion = { block: -1, atMs: 0, isOpen: false };
+const never: LastNodeQuestion = { block: -1, atMs: 0, isOpen: false };
 const nothing: Reserve = { native: 0n, token: 0n };
 const assignedStates: ReadonlySet<WithdrawalState> = new Set([
   ...(["intent", "signed", "released", "broadcast", "included", "quarantined"] as const),

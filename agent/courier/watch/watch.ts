@@ -8,7 +8,7 @@
 import { AgentError } from "../../../base/fault.ts";
 import { lookPauseMs } from "../../../chains/look-pause.ts";
 import type { ChainState } from "../../../chains/nodes.ts";
-import { type ChainAccess, headKey, troubleOf, troubleWords } from "../nodes/chain.ts";
+import { type ChainAccess, describeNodeFault, headKey, troubleWords } from "../nodes/chain.ts";
 
 export interface WatchOptions {
   readonly access: ChainAccess;
@@ -105,7 +105,7 @@ export function createWatch(options: WatchOptions): Watch {
       options.onChainState(chainState);
     } catch (error) {
       if (!(error instanceof AgentError)) throw error;
-      const trouble = troubleOf(error);
+      const trouble = describeNodeFault(error);
       if (isClosed || awayCode === trouble) return;
       awayCode = trouble;
       options.onAway(trouble, troubleWords(error));

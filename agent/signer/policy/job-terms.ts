@@ -27,7 +27,7 @@ type PaymentField =
 export type Question = Pick<Job, PaymentField | "depositIndex" | "depositAddress">;
 
 /** A job in the agent's own terms. */
-export interface JobTerms {
+export interface AmountTerms {
   readonly ok: true;
   readonly limitGroup: string;
   readonly asset: Asset;
@@ -50,7 +50,7 @@ export function assetOf({ assets }: Pick<Rules, "assets">, limitGroup: string): 
 }
 
 /** Translates a job into the agent's own terms, or refuses it. */
-export function readQuestion(rules: Rules, question: Question): JobTerms | Refusal {
+export function readQuestion(rules: Rules, question: Question): AmountTerms | Refusal {
   const limitGroup = limitGroupOf(question);
   const asset = assetOf(rules, limitGroup);
   if (asset === undefined) return refuse("POLICY_CURRENCY_UNKNOWN", question.currency);

@@ -6,7 +6,7 @@ import { type Refusal, refuse } from "../../../base/fault.ts";
 import { familyOf, networkOf } from "../../../chains/families.ts";
 import type { ConfiguredChain } from "../../../chains/family.ts";
 import type { CourierOffer, FramedOffer } from "../../socket/offered.ts";
-import { placeOfStop, stopKey } from "../../socket/stops.ts";
+import { parseStopKey, stopKey } from "../../socket/stops.ts";
 import type {
   CourierAnswers,
   CourierRequests,
@@ -150,7 +150,7 @@ function hello(signer: Signer, reply: Reply<Hello>): void {
     paused: core.paused !== null,
     stopped: core.stops
       .networks()
-      .map((one) => ({ ...placeOfStop(stopKey(one)), code: stopCode(one) })),
+      .map((one) => ({ ...parseStopKey(stopKey(one)), code: stopCode(one) })),
   };
   signer.whenDurable(() => reply(answer));
 }

@@ -208,7 +208,7 @@ function isApprovals({ entries }: Batch): boolean {
  * of its messages.
  */
 
-export interface SignerOptions {
+export interface SignerParts {
   readonly core: Core; // with the complete ledger replayed
   readonly ledger: Ledger;
   readonly vault: Vault;
@@ -245,7 +245,7 @@ export class Signer {
   readonly core: Core;
   readonly run: SignerRun;
   readonly ledger: Ledger;
-  readonly #options: SignerOptions;
+  readonly #options: SignerParts;
   readonly #signatures: Signatures;
   readonly statements: Statements;
   #isLockTold = false;
@@ -253,7 +253,7 @@ export class Signer {
   /** Called with the next sync, whichever request asks for it. */
   #late: (() => void)[] = [];
 
-  constructor(options: SignerOptions) {
+  constructor(options: SignerParts) {
     this.#options = options;
     this.core = options.core;
     this.ledger = options.ledger;

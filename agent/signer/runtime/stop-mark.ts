@@ -9,7 +9,7 @@ import { AgentError } from "../../../base/fault.ts";
 import { parseJson } from "../../../base/json.ts";
 import { type LedgerDisk, writeOrFault } from "../../ledger/folder.ts";
 import type { RecordBody } from "../../ledger/records.ts";
-import { placeOfStop, stopKey } from "../../socket/stops.ts";
+import { parseStopKey, stopKey } from "../../socket/stops.ts";
 import type { Core } from "../state/core.ts";
 
 /** The file's name in the state folder. */
@@ -51,7 +51,7 @@ export class StopMark {
         : []),
       ...lostNetworks.map(
         (key) =>
-          ({ kind: "PAUSED", paused: true, approver: unnamed, ...placeOfStop(key) }) as const,
+          ({ kind: "PAUSED", paused: true, approver: unnamed, ...parseStopKey(key) }) as const,
       ),
       ...(isLocked && core.locked === null
         ? [{ kind: "LOCKED", code: lockCode, detail } as const]

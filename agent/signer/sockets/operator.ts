@@ -21,7 +21,7 @@ import {
   string,
 } from "../../../protocol/shape.ts";
 import { txParamLengthMax, txParamName, txParamsMax } from "../../socket/limits.ts";
-import { placeOfStop, stopKey } from "../../socket/stops.ts";
+import { parseStopKey, stopKey } from "../../socket/stops.ts";
 import {
   type Answer,
   approverMax,
@@ -54,7 +54,7 @@ import { limitsInForce, nodesOfGateway, regardConfig } from "../state/in-force.t
 import { aheadOfBlocksMs } from "../state/ledger-time.ts";
 import { allStates, isFinal } from "../state/machine.ts";
 import { outOfReachCode } from "../state/out-of-reach.ts";
-import { outgoingLike, outgoingWithoutOrder } from "../state/outgoing-transactions.ts";
+import { listUnorderedOutgoing, outgoingLike } from "../state/outgoing-transactions.ts";
 import { courierViewOf, unitsOf } from "../state/view.ts";
 import { isOver, type Withdrawal } from "../state/withdrawal.ts";
 import { carryOut, type Outcome, type Verb, verbOf } from "./answers.ts";
@@ -97,7 +97,7 @@ function resumeCurrency(
     return refuse("POLICY_CURRENCY_UNKNOWN", currency);
   if (paused) return refuse("SOCKET_VERB", "an operator only resumes a currency");
   if (stop === undefined) return { ok: true, paused, currency };
-  const done = signer.pause(false, approver, placeOfStop(stopKey(stop)));
+  const done = signer.pause(false, approver, parseStopKey(stopKey(stop)));
   return done.ok ? { ...done, currency } : done;
 }
 
@@ -302,7 +302,7 @@ export function operatorVerbs(
     ),
     finish: verbOf("finish", object({}, { isLook: boolean() }), (body, reply) => {
       // The end of the hold forgets these transactions.
-      const outgoing = outgoingWithoutOrder(signer.core);
+      const outgoing = listUnorderedOutgoing(signer.core);
       const done =
         body.isLook === true ? ({ ok: true } as const) : finishRecovery(signer.context());
       const { book } = signer.core;

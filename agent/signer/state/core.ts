@@ -11,7 +11,7 @@ import { zeroHash } from "../../../protocol/identity.ts";
 import { isInternal, limitGroupOf } from "../../../protocol/job-mode.ts";
 import type { Head, Job } from "../../../protocol/messages.ts";
 import { parseJob } from "../../../protocol/payloads.ts";
-import type { RecoveryOutgoing } from "../../../protocol/recovery.ts";
+import type { UnexplainedRecoveryTransaction } from "../../../protocol/recovery.ts";
 import type { ArchivedRows, ArchiveLookup } from "../../ledger/archive.ts";
 import type { LedgerRecord, RecordBody } from "../../ledger/records.ts";
 import { Policy, type PolicySnapshot } from "../policy/policy.ts";
@@ -281,7 +281,7 @@ export interface RecoveredLedger {
   readonly resyncFrom: number; // a resync sends what was recorded after this and has closed
   readonly isHolding: boolean; // both sides were restored and no operator has ended the hold: everything new is held
   // the account's final transactions without an explanation
-  readonly outgoing: readonly RecoveryOutgoing[];
+  readonly outgoing: readonly UnexplainedRecoveryTransaction[];
 }
 
 /** The signer's state. */

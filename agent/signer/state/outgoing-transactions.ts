@@ -3,7 +3,7 @@
  * this ledger. If both sides were restored, each may be a payment that both have forgotten. Pure.
  * Source: docs/protocol.md section 8.
  */
-import type { RecoveryOutgoing } from "../../../protocol/recovery.ts";
+import type { UnexplainedRecoveryTransaction } from "../../../protocol/recovery.ts";
 import { canonicalAddress } from "./content.ts";
 import type { Core } from "./core.ts";
 import { unitsOf } from "./view.ts";
@@ -17,7 +17,7 @@ export function outgoingLike(
   core: Core,
   withdrawal: Withdrawal,
   given = "",
-): readonly RecoveryOutgoing[] {
+): readonly UnexplainedRecoveryTransaction[] {
   const { job } = withdrawal;
   const address = withdrawal.address || canonicalAddress(job.network, given);
   return (core.recovered?.outgoing ?? []).filter(
@@ -33,7 +33,7 @@ export function outgoingLike(
  * explains one transaction with its asset, amount, receiver and tag. An order that an operator
  * approved explains none, because it is paid once more. Empty after the hold.
  */
-export function outgoingWithoutOrder(core: Core): readonly RecoveryOutgoing[] {
+export function listUnorderedOutgoing(core: Core): readonly UnexplainedRecoveryTransaction[] {
   const { recovered, book } = core;
   if (recovered === null || recovered.outgoing.length === 0) return [];
   const known = [...book.open(), ...book.recent()];
@@ -42,7 +42,7 @@ export function outgoingWithoutOrder(core: Core): readonly RecoveryOutgoing[] {
   const unpaid = ["requested", "held", "refused"];
   const waiting = new Set(known.filter((one) => isSince(one) && unpaid.includes(one.state)));
   // An order without an address takes what the orders with an address have left.
-  const take = (outgoingTx: RecoveryOutgoing, receiver: string): boolean => {
+  const take = (outgoingTx: UnexplainedRecoveryTransaction, receiver: string): boolean => {
     const isPaidBy = (one: Withdrawal): boolean =>
       one.job.network === outgoingTx.network &&
       one.address === receiver &&
@@ -56,14 +56,18 @@ export function outgoingWithoutOrder(core: Core): readonly RecoveryOutgoing[] {
     .filter((outgoingTx) => !take(outgoingTx, ""));
 }
 
-function isSame(core: Core, withdrawal: Withdrawal, outgoingTx: RecoveryOutgoing): boolean {
+function isSame(
+  core: Core,
+  withdrawal: Withdrawal,
+  outgoingTx: UnexplainedRecoveryTransaction,
+): boolean {
   return (outgoingTx.tag ?? "") === withdrawal.job.tag && isAmountOf(core, withdrawal, outgoingTx);
 }
 
 function isAmountOf(
   core: Core,
   withdrawal: Withdrawal,
-  { contract, units }: RecoveryOutgoing,
+  { contract, units }: UnexplainedRecoveryTransaction,
 ): boolean {
   return (
     contract === core.policy.asset(withdrawal.job.currency)?.contract &&

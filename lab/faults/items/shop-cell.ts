@@ -6,7 +6,7 @@ import { createHash } from "node:crypto";
 import { type Callbacks, startCallbacks } from "../../../gateway/callbacks/callbacks.ts";
 import type { DeliveryRequest, DeliveryResult } from "../../../gateway/callbacks/send.ts";
 import type { GatewayConfig } from "../../../gateway/config/config.ts";
-import type { Operator } from "../../../gateway/operator/accounts.ts";
+import type { OperatorContext } from "../../../gateway/operator/accounts.ts";
 import { addCallback } from "../../../gateway/operator/callbacks.ts";
 import { retryRows } from "../../../gateway/operator/rows.ts";
 import type { PriceAnswer, PriceRequest } from "../../../gateway/prices/ask.ts";
@@ -101,7 +101,11 @@ function runRowCell(family: FamilyKey, plant: RowPlant, extent: Extent): Promise
       for (const [id, values] of kept) {
         if (isPlanted) set(id, values);
         retryRows(
-          { store: world.store, nowMs: world.nowMs, actor: "operator" } as unknown as Operator,
+          {
+            store: world.store,
+            nowMs: world.nowMs,
+            actor: "operator",
+          } as unknown as OperatorContext,
           id,
         );
       }
@@ -175,7 +179,7 @@ function runTargetCell(
     for (const [merchant, names] of [["m1", targetsOf.A] as const, ["m-b", targetsOf.B] as const])
       for (const name of names)
         addCallback(
-          by as unknown as Operator,
+          by as unknown as OperatorContext,
           { merchant, url: addressOf(name), events: [] },
           config.callbacks,
         );

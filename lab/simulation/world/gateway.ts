@@ -11,12 +11,12 @@ import { compareMarks, marksOf } from "../../../gateway/deposits/ceilings.ts";
 import { requestDeposit } from "../../../gateway/deposits/deposits.ts";
 import { watchSkipped } from "../../../gateway/deposits/skipped-addresses.ts";
 import { startHub } from "../../../gateway/hub/hub.ts";
-import type { Operator } from "../../../gateway/operator/accounts.ts";
+import type { OperatorContext } from "../../../gateway/operator/accounts.ts";
 import { pairAgent } from "../../../gateway/pairing/pairing.ts";
 import { createBoard } from "../../../gateway/prices/price-cache.ts";
 import type { Service } from "../../../gateway/service.ts";
 import { createSightings } from "../../../gateway/sightings/sightings.ts";
-import type { AddressMark, AddressMarks } from "../../../gateway/store/address-marks.ts";
+import type { AddressMark, IssuedAddressMarks } from "../../../gateway/store/address-marks.ts";
 import { createSignals } from "../../../gateway/store/signals.ts";
 import { type SqlScalar, type Store, storeOver } from "../../../gateway/store/store.ts";
 import { keepNativeCoins } from "../../../gateway/store/unswept-balances.ts";
@@ -194,7 +194,7 @@ export class Gateway {
    * null when the database did not take it, or when it died before it could say; what it wrote may
    * be there.
    */
-  command<T>(act: (by: Operator) => T, answered: (said: T | null) => void): void {
+  command<T>(act: (by: OperatorContext) => T, answered: (said: T | null) => void): void {
     const owner: Owner = { name: "operator", isAlive: true, hasPromises: false };
     kernel.scheduler.after(1, owner, () => {
       const random = (count: number): Uint8Array => kernel.random.bytes("operator's random", count);
@@ -312,7 +312,7 @@ export class Gateway {
   }
 
   /** The file beside the database: nothing here loses it. */
-  #openMarks(store: Store): AddressMarks {
+  #openMarks(store: Store): IssuedAddressMarks {
     const known = this.#marks;
     store.write((database) => compareMarks(database, known, this.clock()));
     while (store.write((database) => watchSkipped(database, 100)) > 0);

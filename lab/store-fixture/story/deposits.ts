@@ -1,6 +1,6 @@
 /** Deposits of the shop with an agent: every way in which one ends, on four chains. */
 import { creditDeposit, creditPayments } from "../../../gateway/operator/crediting.ts";
-import { noteDeposit } from "../../../gateway/operator/deposits.ts";
+import { addDepositNote } from "../../../gateway/operator/deposits.ts";
 import { changePage } from "../../../gateway/operator/merchant-page.ts";
 import type { FixtureAgent } from "../agent.ts";
 import { goneCurrency, networks } from "../setting.ts";
@@ -105,7 +105,7 @@ async function playEnded(story: Story, shop: Shop): Promise<void> {
   await world.settle();
   const by = world.operator();
   fine(creditDeposit(by, credited.id, { reason: "agreed by phone", isShortFine: true }));
-  fine(noteDeposit(by, partly.id, "the customer wants it back"));
+  fine(addDepositNote(by, partly.id, "the customer wants it back"));
   fine(
     creditPayments(by, wanted.id, {
       payments: [stray],
