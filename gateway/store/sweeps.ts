@@ -139,7 +139,7 @@ export function countOpenSweeps(
   const counts = database.get<{ n: number; stuck: number }>(
     `SELECT count(*) AS n, coalesce(sum(t.stage = 'stuck' OR EXISTS (
        SELECT 1 FROM topUps u CROSS JOIN transfers o ON o.id = u.id WHERE u.sweep = t.id AND o.status = 0 AND o.stage = 'stuck')), 0) AS stuck
-     FROM transfers t WHERE t.operation = 'sweep' AND t.status = 0 AND t.merchant = ?`,
+     FROM transfers t INDEXED BY transfersOpen WHERE t.operation = 'sweep' AND t.status = 0 AND t.merchant = ?`,
     merchant,
   );
   const { n, stuck } = counts ?? { n: 0, stuck: 0 };

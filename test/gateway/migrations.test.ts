@@ -407,6 +407,48 @@ describe("the step to owners of accounts", () => {
   });
 });
 
+describe("the step to tables by kind", () => {
+  it("takes rows that no gateway wrote, and what waited to be told, and leaves no row behind", () => {
+    const columns = `id, merchant, operation, mode, orderId, contentHash, currency, network, amount, amountUnits,
+      receiverAddress, depositAddress, status, stage, createdAt, changedAt, expiresAt, metadata`;
+    const row = (id: string, ...texts: readonly string[]): string => {
+      const values = texts.map((text) => `'${text}'`).join(", ");
+      return `INSERT INTO transactions (${columns}) VALUES ('${id}', 'm1', ${values}, 0, 's', 1, 1, 1, '${id === "4" ? "{" : ""}');`;
+    };
+    const asked = JSON.stringify({ status: 0, stage: "s", code: "", amountReceivedUnits: "7" });
+    databaseOfVersion(
+      at("a.db"),
+      19,
+      [
+        fill,
+        row("1", "deposit", "", "o1", "00", "eth", "n", "0", "0", "A", "A"),
+        row("2", "deposit", "", "o2", "00", "eth", "n", "1", "10", "B", "B"),
+        row("3", "withdraw", "", "o3", "00", "eth", "n", "1", "10", "", "P"),
+        row("4", "sweep", "", "B/1", "00", "eth", "n", "1", "10", "P", "B"),
+        `INSERT INTO callbackChanges (transactionId, before, after) VALUES ('2', '{', '${asked}');`,
+      ].join("\n"),
+    );
+    expect(migrateStore(at("a.db"), options).to).toBe(schemaVersion);
+    const rows = (sql: string) => seenIn(at("a.db"), (raw) => raw.prepare(sql).all());
+    expect(rows("SELECT id, origin, units, amount FROM deposits ORDER BY number")).toEqual([
+      { id: "1", origin: "unattributed", units: null, amount: null },
+      { id: "2", origin: "ordered", units: "10", amount: "1" },
+    ]);
+    expect(
+      rows("SELECT w.mode, t.receiver FROM withdrawals w JOIN transfers t USING (id)"),
+    ).toEqual([{ mode: "manual", receiver: null }]);
+    expect(rows("SELECT address, ordinal, addressIndex, nextSlot FROM sweeps")).toEqual([
+      { address: "B", ordinal: 1, addressIndex: 0, nextSlot: null },
+    ]);
+    const [change] = rows("SELECT before, after FROM callbackChanges") as {
+      before: string;
+      after: string;
+    }[];
+    expect(change?.before).toBe("{");
+    expect(JSON.parse(change?.after ?? "")).toMatchObject({ stage: "s", receivedUnits: "7" });
+  });
+});
+
 describe("an interrupted migration", () => {
   const statements = made
     .slice(1)

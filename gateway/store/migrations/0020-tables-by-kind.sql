@@ -1,6 +1,8 @@
 -- One table had deposit requests, withdrawals, sweeps and top-ups, and columns meant another thing by
 -- row: the address that pays stood in the same column as the address that is paid, and what a kind
--- lacks was a blank or a zero. Each kind has its own columns now, and what is absent is NULL.
+-- lacks was a blank or a zero. Each kind has its own columns now, and what is absent is NULL. A row
+-- that no gateway wrote stops no upgrade: a request for nothing counts as one that nobody asked for,
+-- a payout without a mode waits for a person, and what cannot be read is as if it were not there.
 DROP TRIGGER transactionCompleted;
 DROP TRIGGER recallEnded;
 DROP TRIGGER callbackMade;
@@ -48,13 +50,15 @@ CREATE TABLE topUps (
 INSERT INTO deposits (number, id, merchant, origin, orderId, renews, contentHash, address, payTo, tag, network, currency, amount,
     units, toleranceUnits, quote, payToken, returnUrl, metadata, status, stage, code, receivedUnits, late, txHash, finalBlock,
     endBlock, value, callbackStatus, createdAt, changedAt, expiresAt)
-  SELECT rowid, id, merchant, CASE contentHash WHEN '' THEN 'unattributed' ELSE 'ordered' END, orderId, renews,
-    nullif(contentHash, ''), depositAddress, receiverAddress, tag, network, currency, CASE WHEN contentHash <> '' THEN amount END,
-    CASE WHEN contentHash <> '' THEN amountUnits END, CASE WHEN contentHash <> '' THEN toleranceUnits END, nullif(quote, ''),
-    nullif(payToken, ''), nullif(returnUrl, ''), nullif(metadata, ''), status, stage, nullif(code, ''), amountReceivedUnits, late,
-    nullif(txHash, ''), finalBlock, (SELECT block FROM depositEnds WHERE transactionId = transactions.id), nullif(value, ''),
+  SELECT rowid, id, merchant, CASE WHEN asked THEN 'ordered' ELSE 'unattributed' END, orderId, renews,
+    CASE WHEN asked THEN contentHash END, depositAddress, receiverAddress, tag, network, currency, CASE WHEN asked THEN amount END,
+    CASE WHEN asked THEN amountUnits END, CASE WHEN asked THEN toleranceUnits END, CASE WHEN asked THEN nullif(quote, '') END,
+    CASE WHEN asked THEN nullif(payToken, '') END, CASE WHEN asked THEN nullif(returnUrl, '') END,
+    CASE WHEN asked THEN nullif(metadata, '') END, status, stage, nullif(code, ''), amountReceivedUnits, late,
+    nullif(txHash, ''), finalBlock, (SELECT block FROM depositEnds WHERE transactionId = o.id), nullif(value, ''),
     callbackStatus, createdAt, changedAt, expiresAt
-  FROM transactions WHERE operation = 'deposit' ORDER BY rowid;
+  FROM (SELECT rowid, *, contentHash <> '' AND amount <> '' AND amountUnits NOT IN ('', '0') AND toleranceUnits <> '' AS asked
+    FROM transactions WHERE operation = 'deposit') o ORDER BY rowid;
 INSERT INTO transfers (number, id, operation, merchant, contentHash, network, currency, amount, units, payer, receiver, tag, status,
     stage, code, txHash, feeUnits, finalBlock, createdAt, changedAt, expiresAt)
   SELECT rowid, id, operation, merchant, contentHash, network, CASE WHEN operation <> 'topup' THEN currency END, amount, amountUnits,
@@ -62,31 +66,34 @@ INSERT INTO transfers (number, id, operation, merchant, contentHash, network, cu
     finalBlock, createdAt, changedAt, expiresAt
   FROM transactions WHERE operation <> 'deposit' ORDER BY rowid;
 INSERT INTO withdrawals (id, merchant, orderId, renews, mode, refundOf, metadata, value, callbackStatus)
-  SELECT id, merchant, orderId, renews, mode, nullif(refundOf, ''), nullif(metadata, ''), nullif(value, ''), callbackStatus
+  SELECT id, merchant, orderId, renews, CASE mode WHEN 'auto' THEN 'auto' ELSE 'manual' END, nullif(refundOf, ''), nullif(metadata, ''), nullif(value, ''), callbackStatus
   FROM transactions WHERE operation = 'withdraw' ORDER BY rowid;
 INSERT INTO sweeps (id, address, ordinal, addressIndex, nextSlot)
-  SELECT id, depositAddress, CAST(substr(orderId, length(depositAddress) + 2) AS INTEGER), metadata ->> 'depositIndex',
-    metadata ->> 'depositNext'
+  SELECT id, depositAddress, CAST(substr(orderId, length(depositAddress) + 2) AS INTEGER), coalesce(CASE WHEN json_valid(metadata) THEN metadata ->> 'depositIndex' END,
+      (SELECT addressIndex FROM depositAddresses WHERE address = depositAddress), 0),
+    CASE WHEN json_valid(metadata) THEN nullif(metadata ->> 'depositNext', '') END
   FROM transactions WHERE operation = 'sweep' ORDER BY rowid;
 INSERT INTO topUps (id, sweep, sweptCurrency, addressIndex)
-  SELECT id, orderId, currency, metadata ->> 'depositIndex' FROM transactions WHERE operation = 'topup' ORDER BY rowid;
+  SELECT id, orderId, currency, coalesce(CASE WHEN json_valid(metadata) THEN metadata ->> 'depositIndex' END,
+      (SELECT addressIndex FROM depositAddresses WHERE address = receiverAddress), 0)
+  FROM transactions WHERE operation = 'topup' ORDER BY rowid;
 UPDATE callbackChanges SET
-  before = CASE WHEN before IS NOT NULL THEN json_object('status', before ->> 'status', 'stage', before ->> 'stage', 'code', before ->> 'code',
+  before = CASE WHEN json_valid(before) THEN json_object('status', before ->> 'status', 'stage', before ->> 'stage', 'code', before ->> 'code',
     'txHash', before ->> 'txHash', 'finalBlock', before ->> 'finalBlock', 'changedAt', before ->> 'changedAt',
-    'receivedUnits', before ->> 'amountReceivedUnits', 'late', before ->> 'late') END,
-  after = CASE WHEN after IS NOT NULL THEN json_object('status', after ->> 'status', 'stage', after ->> 'stage', 'code', after ->> 'code',
+    'receivedUnits', before ->> 'amountReceivedUnits', 'late', before ->> 'late') ELSE before END,
+  after = CASE WHEN json_valid(after) THEN json_object('status', after ->> 'status', 'stage', after ->> 'stage', 'code', after ->> 'code',
     'txHash', after ->> 'txHash', 'finalBlock', after ->> 'finalBlock', 'changedAt', after ->> 'changedAt',
-    'receivedUnits', after ->> 'amountReceivedUnits', 'late', after ->> 'late') END
+    'receivedUnits', after ->> 'amountReceivedUnits', 'late', after ->> 'late') ELSE after END
   WHERE transactionId IN (SELECT id FROM deposits);
 UPDATE callbackChanges SET
-  before = CASE WHEN before IS NOT NULL THEN json_object('status', before ->> 'status', 'stage', before ->> 'stage', 'code', before ->> 'code',
+  before = CASE WHEN json_valid(before) THEN json_object('status', before ->> 'status', 'stage', before ->> 'stage', 'code', before ->> 'code',
     'txHash', before ->> 'txHash', 'finalBlock', before ->> 'finalBlock', 'changedAt', before ->> 'changedAt',
     'receivedUnits', before ->> 'amountReceivedUnits',
-    'feeUnits', before ->> 'feeUnits', 'receiver', nullif(before ->> 'receiverAddress', '')) END,
-  after = CASE WHEN after IS NOT NULL THEN json_object('status', after ->> 'status', 'stage', after ->> 'stage', 'code', after ->> 'code',
+    'feeUnits', before ->> 'feeUnits', 'receiver', nullif(before ->> 'receiverAddress', '')) ELSE before END,
+  after = CASE WHEN json_valid(after) THEN json_object('status', after ->> 'status', 'stage', after ->> 'stage', 'code', after ->> 'code',
     'txHash', after ->> 'txHash', 'finalBlock', after ->> 'finalBlock', 'changedAt', after ->> 'changedAt',
     'receivedUnits', after ->> 'amountReceivedUnits',
-    'feeUnits', after ->> 'feeUnits', 'receiver', nullif(after ->> 'receiverAddress', '')) END
+    'feeUnits', after ->> 'feeUnits', 'receiver', nullif(after ->> 'receiverAddress', '')) ELSE after END
   WHERE transactionId IN (SELECT id FROM transfers);
 CREATE TABLE isSame (answer INTEGER NOT NULL CHECK (answer = 1)) STRICT;
 INSERT INTO isSame SELECT (SELECT count(*) FROM transactions) = (SELECT count(*) FROM deposits) + (SELECT count(*) FROM transfers);

@@ -116,7 +116,7 @@ export class Tables {
       .all();
     for (const { name, sql } of triggers as { name: string; sql: string }[])
       for (const [, into = ""] of sql.matchAll(
-        /(?:INSERT(?: OR \w+)? INTO|UPDATE|DELETE FROM) (\w+)/g,
+        /(?:INSERT(?: OR \w+)? INTO|UPDATE(?: OR \w+)?|DELETE FROM) (\w+)/g,
       ))
         this.#triggered.push({ name, into });
   }
@@ -126,7 +126,9 @@ export class Tables {
     if (known !== undefined) return known;
     const named = this.#tables.filter(({ name }) => new RegExp(`\\b${name}\\b`).test(sql));
     const isRead = /^\s*SELECT\b/.test(sql);
-    const written = /^\s*(?:INSERT(?: OR \w+)? INTO|UPDATE|DELETE FROM)\s+(\w+)/.exec(sql)?.[1];
+    const written = /^\s*(?:INSERT(?: OR \w+)? INTO|UPDATE(?: OR \w+)?|DELETE FROM)\s+(\w+)/.exec(
+      sql,
+    )?.[1];
     const takesBack = /^\s*ROLLBACK\b/.test(sql);
     // A trigger writes into another table than the statement names.
     const also = this.#triggered.flatMap(({ name, into }) => (name === written ? into : []));
