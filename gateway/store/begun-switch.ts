@@ -3,9 +3,9 @@
  * at its start and off at its end, and SQLite changes the file's header for that under a rollback
  * journal. A process that is killed in this moment leaves the journal, and a reader that may not
  * write cannot open the file then. Only a journal that holds nothing but the first page as it is
- * now, apart from its mode and its counters, is such a beginning. Any other one may be of another
- * database, which it would destroy this one with. Source: sqlite.org/fileformat2.html, sections 1.3
- * and 3.
+ * now, apart from its mode and its counters, is such a beginning. Any other journal may be another
+ * database's, and SQLite would destroy this database with it. Source: sqlite.org/fileformat2.html,
+ * sections 1.3 and 3.
  */
 import { closeSync, fstatSync, openSync, readSync, realpathSync } from "node:fs";
 import { DatabaseSync } from "@photostructure/sqlite";

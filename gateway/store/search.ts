@@ -47,7 +47,7 @@ const anyWhere = (condition: string): string =>
 export function recordsOfId(database: Database, text: string): readonly FoundRecord[] {
   const one = (sql: string): Ids => database.all<{ id: string }>(sql, text);
   return [
-    ...named("transactionId", one(`${anyWhere("id = ?1")}`)),
+    ...named("transactionId", one(anyWhere("id = ?1"))),
     ...named("payment page", one("SELECT id FROM deposits WHERE payToken = ?")),
     ...named(
       "event",

@@ -179,7 +179,7 @@ export function insertTransaction(
   return readTransaction(store, row.id);
 }
 
-/** What a row has not. */
+/** The fields of a row that lacks all that it may lack. */
 const absent = {
   mode: "auto",
   origin: "ordered",
@@ -217,7 +217,7 @@ type Columns = Readonly<Record<string, string | number | null>>;
 
 function insertColumns({ database }: Store, table: string, columns: Columns): void {
   const names = Object.keys(columns);
-  // What is absent is NULL in the table; these are texts in each row.
+  // A blank is NULL in the table, but for these columns, which each row has.
   const isText = (name: string): boolean =>
     ["address", "payTo", "payer", "tag", "renews", "orderId", "stage"].includes(name);
   database.run(
