@@ -2444,6 +2444,46 @@ export const repairs: readonly Repair[] = [
     title: "its renewal spends one of them in each attempt",
   },
   {
+    name: "spent-coin-shown-again",
+    fault:
+      "A node that was behind showed a spent coin once more, to the gateway too: the next payment of the same amount to the same address had the bytes of the one before, and the gateway stopped the agent.",
+    file: "agent/signer/handlers/intent.ts",
+    find: '  if (spent !== undefined) return refuse("ACCOUNT_COIN_SPENT", spent);\n',
+    replace: "  if (spent === slot) return null;\n",
+    test: "test/signer/pins.test.ts",
+    title: "a coin with which a payment closed as",
+  },
+  {
+    name: "spent-coin-offered-again",
+    fault:
+      "The courier offered a spent coin again and again while a node showed it, and no other coin paid.",
+    file: "agent/courier/scheduler/coins.ts",
+    find: "      (coin) => !held.counts.has(textOf(coin)) && !held.spent.has(textOf(coin)),\n",
+    replace: "      (coin) => !held.counts.has(textOf(coin)),\n",
+    test: "test/courier/scheduler-coins.test.ts",
+    title: "a coin that the signer knows as spent is offered to no payment again",
+  },
+  {
+    name: "renewal-with-the-ended-bytes",
+    fault:
+      "The renewal of an ended payment whose coin came back had its bytes, and the gateway stopped the agent.",
+    file: "agent/signer/handlers/intent.ts",
+    find: "  if (pinExclusionOf(network) === null) return null;\n  const other",
+    replace: '  if (transactionId !== "") return null;\n  const other',
+    test: "test/signer/coin-end.test.ts",
+    title: "its renewal never has its bytes",
+  },
+  {
+    name: "lowered-offer-below-the-market",
+    fault:
+      "After a refusal because of an earlier attempt's dear fee, XRP was offered below the market, and no ledger took it.",
+    file: "agent/courier/scheduler/signing.ts",
+    find: "  return usual !== null && most(usual) < item.lowered.refusedUnits\n",
+    replace: "  return usual !== null && most(usual) < 0n\n",
+    test: "test/courier/scheduler-sending.test.ts",
+    title: "is at the market as soon as an earlier one's dear fee counts no more",
+  },
+  {
     name: "renewal-of-a-renewal-owes-no-coin",
     fault: "A renewal that ran out would have freed the next one of the coin that it owed.",
     file: "agent/signer/state/core.ts",

@@ -94,7 +94,8 @@ function refusalOf(
   const job = { network: network.id };
   const withdrawal = { job, account, attempts } as unknown as Offer["withdrawal"];
   const run = { sightings: { names: () => true } };
-  const core = { book: { open: () => [withdrawal] }, owed: { of: () => [] } };
+  const book = { open: () => [withdrawal], spenderOf: () => undefined };
+  const core = { book, owed: { of: () => [] } };
   const context = { core, run } as unknown as Parameters<typeof coinRefusal>[0];
   const held = {
     network: network.id,

@@ -128,6 +128,26 @@ describe("an account with coins", () => {
     expect(coinsAsked(sight(driver, [only1]))).toHaveLength(1);
   });
 
+  it("a coin that the signer knows as spent is offered to no payment again, and others are offered at once", () => {
+    const [spent, other] = [coin(1, 900_000n), coin(2, 200_000n)];
+    const driver = driven([order(1, "approved"), order(2, "approved")]);
+    const { id, units } = spent;
+    const refused = (detail: string) => {
+      const answer = { ok: false, code: "ACCOUNT_COIN_SPENT", effect: "none", detail } as const;
+      return driver.feed({ kind: "answered", verb: "sign", transactionId: idOf(1), answer });
+    };
+    driver.block(10, chainState([spent, other]));
+    expect(coinsAsked(gasFor(driver, 1))).toEqual([[spent.id.slice(60, 66)]]);
+    expect(coinsAsked(refused(`${id}:${units}`))).toEqual([[other.id.slice(60, 66)]]);
+    // Without a coin that was offered, a refusal is as any other.
+    expect(coinsAsked(refused(`${id}:${units}`))).toEqual([]);
+    expect(whyOf(driver, 1)).toContain("ACCOUNT_COIN_SPENT");
+    expect(coinsAsked(driver.block(11, chainState([spent])))).toEqual([]);
+    const third = coin(3, 800_000n);
+    driver.block(12, chainState([spent, third]));
+    expect(coinsAsked(driver.tick(5_000))).toEqual([[third.id.slice(60, 66)]]);
+  });
+
   it("a coin that another withdrawal may spend is not offered, and the withdrawal waits for the change", () => {
     const held = coin(1, 900_000n);
     const driver = driven([sentOn(1, held), order(2, "approved")]);

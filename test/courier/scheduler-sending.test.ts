@@ -18,7 +18,9 @@ import {
   asked,
   attemptOf,
   drive,
+  feeMarket,
   feeOf,
+  gwei,
   hashOf,
   idOf,
   only,
@@ -360,6 +362,43 @@ describe("a replacement with a higher fee", () => {
     // Each block tries a lower offer, and after the lowest one the usual one.
     expect(offers.slice(1, 4).every((offer, at) => offer <= (offers[at] ?? 0n))).toBe(true);
     expect(offers.at(-1)).toBeGreaterThanOrEqual(offers[0] ?? 0n);
+  });
+
+  it("is at the market again once that costs less than what was refused, never below it", () => {
+    const market = (gweiOf: bigint) => ({
+      feeMarket: { ...feeMarket, baseFeePerGas: gweiOf * gwei },
+    });
+    const driver = waited();
+    const dear = feeOf(blockLater(driver, 16, market(100n)));
+    for (const block of [17, 18]) {
+      driver.feed(refused("replace", 1, "POLICY_FEE_ABOVE_WITHDRAWAL"));
+      expect(feeOf(driver.block(block, market(100n)))).toBeLessThan(dear);
+    }
+    driver.feed(refused("replace", 1, "POLICY_FEE_ABOVE_WITHDRAWAL"));
+    expect(feeOf(driver.block(19, market(50n)))).toBe(feeOf(blockLater(waited(), 16, market(50n))));
+  });
+
+  it("is at the market as soon as an earlier one's dear fee counts no more, on a ledger whose attempts end", () => {
+    const network = "xrpl:0";
+    const begun = { accounts: [{ chain: "local", network, address: "r1", nextSlot: "6" }] };
+    const at = (ledger: bigint) => ({ feeMarket: { feeDrops: 60n, ledger } });
+    const txParams = { feeDrops: "499", lastLedger: "30" };
+    const attempts = [attemptOf(1, { txParams, feeMax: "499", txHash: hashOf(1, 1), raw: "1200" })];
+    const sender = { network, currency: "xrp", sender: "r1", account: "r1", slot: "5" };
+    const driver = drive([{ ...sentView(1, "broadcast"), ...sender, attempts }], begun);
+    counted(driver, 5n);
+    driver.block(10, at(10n));
+    sent(driver, 1);
+    const dropsOf = (effects: ReturnType<typeof driver.tick>) =>
+      only(effects, "ask").map(({ body }) => "txParams" in body && body.txParams.feeDrops);
+    // While the queue may hold it, another one has to cost a quarter more, whatever the market.
+    expect(dropsOf(blockLater(driver, 16, at(16n), 1n))).toEqual(["624"]);
+    for (const ledger of [17, 18, 19]) {
+      driver.feed(refused("replace", 1, "POLICY_FEE_ABOVE_WITHDRAWAL"));
+      expect(dropsOf(driver.block(ledger, at(BigInt(ledger))))).toEqual(["624"]);
+    }
+    driver.feed(refused("replace", 1, "POLICY_FEE_ABOVE_WITHDRAWAL"));
+    expect(dropsOf(driver.block(31, at(31n)))).toEqual(["60"]);
   });
 
   it("begins at the usual offer, also after the first attempt was signed for less", () => {

@@ -5,6 +5,7 @@
 import { describe, expect, it } from "vitest";
 import { unseenMs } from "../../agent/signer/handlers/coin-looks.ts";
 import { families } from "../../chains/families.ts";
+import { figuresOf, txParamsOf } from "../../chains/utxo/tx-params.ts";
 import { type AnyAnswer, merchant } from "../../lab/kit/signer-kit.ts";
 import { transactionIdOf } from "../../protocol/identity.ts";
 import type { Job } from "../../protocol/messages.ts";
@@ -426,6 +427,24 @@ describe("an ended payment that spends real coins beside the missing one", () =>
     expect(kit.sign(kit.order(), [made(900_000n)]).ok).toBe(true);
     const id2 = renewed(kit, id, { network: "eip155:1" });
     expect(kit.show(id2)).toMatchObject({ state: "refused", code: "JOB_RENEWAL" });
+  });
+
+  it("its renewal never has its bytes, which stay good: one payment would count for both", () => {
+    const { kit, id, pin } = gone();
+    expect(end(kit, id).ok).toBe(true);
+    kit.acknowledge();
+    const next = renewed(kit, id);
+    kit.sight({ coins: [word(pin)] });
+    expect(kit.sign(next, [pin])).toMatchObject({ ok: false, code: "ACCOUNT_BYTES_TAKEN" });
+    const { txParams } = kit.show(id).attempts[0]!;
+    const figures = figuresOf(txParams!);
+    const other = txParamsOf({
+      ...figures,
+      changeSat: [figures.changeSat[0]! - 1n, ...figures.changeSat.slice(1)],
+      feeSat: figures.feeSat + 1n,
+    });
+    const body = { transactionId: next, txParams: other, evidence: [pin.made] };
+    expect(kit.ask("sign", body).ok).toBe(true);
   });
 
   it("a renewal of the renewal owes the same, over a crash and a recovery", () => {

@@ -175,6 +175,31 @@ describe("exclusion by the pin", () => {
     expect(kit.sign(two, coins).ok).toBe(true);
   });
 
+  it.each(["paid", "cancelled", "conflicted"])(
+    "a coin with which a payment closed as %s pays no other, even if nodes still show it, over a crash too",
+    (outcome) => {
+      const kit = coinKit();
+      const pin = made(500_000n);
+      const one = kit.released([pin]);
+      if (outcome === "cancelled") cancelled(kit, one);
+      const { attempts } = kit.show(one);
+      const { txHash } = attempts.at(-1)!;
+      kit.ask("observed", { transactionId: one, stage: "final", outcome, txHash, block: 9 });
+      kit.gateway.ended.add(one);
+      kit.acknowledge();
+      expect([...kit.core.book.open()]).toEqual([]);
+      const two = kit.order();
+      const spent = { code: "ACCOUNT_COIN_SPENT", detail: `${pin.id}:${pin.units}` };
+      expect(kit.sign(two, [pin])).toMatchObject(spent);
+      kit.crash();
+      kit.handshake();
+      expect(kit.sign(two, [pin])).toMatchObject(spent);
+      // A text with another amount is of the same coin.
+      expect(kit.sign(two, [{ ...pin, units: 400_000n }]).code).toBe("ACCOUNT_COIN_SPENT");
+      expect(kit.sign(two, [made(600_000n)]).ok).toBe(true);
+    },
+  );
+
   it("each later attempt spends the pin, needs no evidence for it, and evidence for a coin that it adds", () => {
     const kit = coinKit();
     const [pin, more, other] = [made(101_000n), made(300_000n), made(900_000n)];
@@ -325,7 +350,7 @@ describe("exclusion by the pin", () => {
     const refusalBeside = (pin: string): string => {
       const held = withdrawalOf([{ attempt: 1, txParams: null, pin, txHash: "00".repeat(32) }]);
       const context = {
-        core: { book: { open: () => [held] }, owed: new OwedCoins() },
+        core: { book: { open: () => [held], spenderOf: () => undefined }, owed: new OwedCoins() },
         run: { sightings: { names: () => true } },
       } as unknown as Parameters<typeof coinRefusal>[0];
       const offer = {

@@ -7,6 +7,9 @@ import { isFeeInside } from "../../../chains/families.ts";
 import type { Coin, FeeMarket, Market, PaymentTerms, TxParams } from "../../../chains/family.ts";
 import type { Account, HeldCoins, OwnCoins, ScheduledWithdrawal } from "./item.ts";
 
+/** Spent coins that are kept at the same time; the oldest leaves, and may be offered again. */
+const spentMax = 4_096;
+
 /** Before the first list of an account's coins. */
 export const newOwnCoins = (): OwnCoins => ({ listed: new Set(), gone: new Map() });
 
@@ -14,6 +17,7 @@ export const newOwnCoins = (): OwnCoins => ({ listed: new Set(), gone: new Map()
 export const newHeldCoins = (): HeldCoins => ({
   byItem: new Map(),
   counts: new Map(),
+  spent: new Set(),
   version: 0,
   free: null,
 });
@@ -63,10 +67,14 @@ function freeCoins(item: ScheduledWithdrawal): readonly Coin[] {
   const own = held.byItem.get(item);
   if (own !== undefined)
     return listed.filter(
-      (coin) => (held.counts.get(textOf(coin)) ?? 0) <= Number(own.has(textOf(coin))),
+      (coin) =>
+        !held.spent.has(textOf(coin)) &&
+        (held.counts.get(textOf(coin)) ?? 0) <= Number(own.has(textOf(coin))),
     );
   if (held.free === null || held.free.listed !== listed || held.free.version !== held.version) {
-    const coins = listed.filter((coin) => !held.counts.has(textOf(coin)));
+    const coins = listed.filter(
+      (coin) => !held.counts.has(textOf(coin)) && !held.spent.has(textOf(coin)),
+    );
     held.free = { listed, version: held.version, coins };
   }
   return held.free.coins;
@@ -98,6 +106,21 @@ export function holdCoins(item: ScheduledWithdrawal): void {
   if (now === undefined) held.byItem.delete(item);
   else held.byItem.set(item, now);
   held.version += 1;
+}
+
+/**
+ * Offers a coin no more that the signer knows as spent. @returns false if the withdrawal did not
+ * offer it, or if it was known already
+ */
+export function leaveSpent({ account, asked }: ScheduledWithdrawal, coin: string): boolean {
+  const { held, pinExclusion } = account;
+  const offered: readonly string[] = asked === null ? [] : (pinExclusion?.coins(asked) ?? []);
+  if (!offered.includes(coin) || held.spent.has(coin)) return false;
+  held.spent.add(coin);
+  held.version += 1;
+  const [oldest = ""] = held.spent;
+  if (held.spent.size > spentMax) held.spent.delete(oldest);
+  return true;
 }
 
 /** The coins of all attempts, and of the request under way. */

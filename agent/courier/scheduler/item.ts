@@ -49,8 +49,11 @@ export interface ScheduledWithdrawal {
   gas: { readonly limit: bigint; readonly atMs: number } | null;
   gasAskedAtMs: number | null;
   isTipLow: boolean; // the signer refused the higher tip of the nodes
-  /** Steps below the usual offer, for the attempt after so many; the signer refused those above. */
-  lowered: { readonly attempts: number; readonly steps: number };
+  /**
+   * Steps below the usual offer, for the attempt after so many; the signer refused those above,
+   * the last one at this cost.
+   */
+  lowered: { readonly attempts: number; readonly steps: number; readonly refusedUnits: bigint };
   reverts: { count: number; firstAtMs: number };
   reserved: Reserve;
   asked: TxParams | null; // offer of the last `sign` or `replace`, until the view shows it
@@ -154,8 +157,10 @@ export interface HeldCoins {
   readonly byItem: Map<ScheduledWithdrawal, ReadonlySet<string>>;
   /** The number of withdrawals by coin. */
   readonly counts: Map<string, number>;
+  /** Coins that the signer knows as spent, newest last; nodes that are behind still show them. */
+  readonly spent: Set<string>;
   version: number; // rises with each change
-  /** The coins of a list that no withdrawal held at a version. */
+  /** The coins of a list that no withdrawal held at a version, and that are not spent. */
   free: {
     readonly listed: readonly Coin[];
     readonly version: number;

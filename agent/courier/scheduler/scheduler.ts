@@ -16,6 +16,7 @@ import {
   wakeAccount,
   withAccount,
 } from "./accounts.ts";
+import { leaveSpent } from "./coins.ts";
 import type { SchedulerEffect, SchedulerEvent, SchedulerNo, SchedulerVerb } from "./events.ts";
 import { askVoid, isRecorded, requestNewAttempts, takeVoid } from "./expiry-exclusion.ts";
 import type { Account, Book, PendingRequest, ScheduledWithdrawal } from "./item.ts";
@@ -444,10 +445,13 @@ function handleRefusal(
   }
   item.asking = null;
   if (answer.code === unnamedCode) forgetNamed(item);
+  const isLeft = answer.code === "ACCOUNT_COIN_SPENT" && leaveSpent(item, answer.detail ?? "");
   if (answer.code === "ACCOUNT_NOT_ADOPTED") beginAgain(item.account, nowMs);
+  const refusedUnits = item.feeAskedWei;
   if (verb === "sign" || verb === "replace") Object.assign(item, { asked: null, feeAskedWei: 0n });
+  if (isLeft) return;
   if (answer.code === unclearedCode) askCleared(item, nowMs, out);
-  else if (takeRefusal(item, answer.code, nowMs)) requestRefresh(book, nowMs, out);
+  else if (takeRefusal(item, answer.code, refusedUnits, nowMs)) requestRefresh(book, nowMs, out);
 }
 
 function requestRefresh(book: Book, nowMs: number, out: SchedulerEffect[]): void {

@@ -316,12 +316,12 @@ function replacementParams(
   const { bidding } = feesOf(account);
   if (account.chainState === null || account.chainState.feeMarket === null || bidding === null)
     return null;
-  const feeMarket = marketForNextOffer(
-    item,
-    marketWithNamed(item, newest, account.chainState.feeMarket),
-  );
-  const market = marketOf(item, feeMarket, computeLimit);
-  return bidding.replacementAt(market, wantedOf(item), view.attempts, newest.attempt, isTipLow);
+  const offerAt = (feeMarket: FeeMarket): TxParams | null => {
+    const market = marketOf(item, feeMarket, computeLimit);
+    return bidding.replacementAt(market, wantedOf(item), view.attempts, newest.attempt, isTipLow);
+  };
+  const named = marketWithNamed(item, newest, account.chainState.feeMarket);
+  return offerAt(marketForNextOffer(item, named, offerAt));
 }
 
 /**

@@ -133,13 +133,9 @@ function advanceQueue(
       return;
     }
     const gas = gasOf(item, 0, nowMs);
-    const txParams = namedOffer(
-      item,
-      marketForNextOffer(item, feeMarket),
-      gas ?? fees.computeLimitMin,
-      nowMs,
-      out,
-    );
+    const computeLimit = gas ?? fees.computeLimitMin;
+    const market = marketForFirstOffer(item, feeMarket, computeLimit);
+    const txParams = namedOffer(item, market, computeLimit, nowMs, out);
     if (txParams === "owed") {
       // Only this one needs that coin.
       item.waiting = owedWords;
@@ -166,11 +162,33 @@ function advanceQueue(
 
 /**
  * The fee market for the next offer: lower than the nodes' one where the signer refused the offers
- * above.
+ * above. The usual offer is made again as soon as it costs less than the refused one, which an
+ * earlier attempt or a busy market may have raised: no block takes bytes below the market.
  */
-export function marketForNextOffer(item: ScheduledWithdrawal, feeMarket: FeeMarket): FeeMarket {
-  const { bidding } = feesOf(item.account);
-  return bidding?.lowered(feeMarket, stepsBelow(item)) ?? feeMarket;
+export function marketForNextOffer(
+  item: ScheduledWithdrawal,
+  feeMarket: FeeMarket,
+  offerAt: (feeMarket: FeeMarket) => TxParams | null,
+): FeeMarket {
+  const { bidding, most } = feesOf(item.account);
+  const steps = stepsBelow(item);
+  if (steps === 0) return feeMarket;
+  const usual = offerAt(feeMarket);
+  return usual !== null && most(usual) < item.lowered.refusedUnits
+    ? feeMarket
+    : (bidding?.lowered(feeMarket, steps) ?? feeMarket);
+}
+
+/** As `marketForNextOffer`, for a first attempt. */
+function marketForFirstOffer(
+  item: ScheduledWithdrawal,
+  feeMarket: FeeMarket,
+  computeLimit: bigint,
+): FeeMarket {
+  const { first } = feesOf(item.account);
+  return marketForNextOffer(item, feeMarket, (at) =>
+    first(marketOf(item, at, computeLimit), wantedOf(item)),
+  );
 }
 
 function stepsBelow({ lowered, view: { attempts } }: ScheduledWithdrawal): number {
@@ -178,11 +196,15 @@ function stepsBelow({ lowered, view: { attempts } }: ScheduledWithdrawal): numbe
 }
 
 /** Whether a lower offer is left to try; after the lowest one the next try begins at the top. */
-function lowerOffer(item: ScheduledWithdrawal, feeMarket: FeeMarket | null): boolean {
+function lowerOffer(
+  item: ScheduledWithdrawal,
+  feeMarket: FeeMarket | null,
+  refusedUnits: bigint,
+): boolean {
   if (feeMarket === null) return false;
   const steps = stepsBelow(item) + 1;
   const isLeft = (feesOf(item.account).bidding?.lowered(feeMarket, steps) ?? null) !== null;
-  item.lowered = { attempts: item.view.attempts.length, steps: isLeft ? steps : 0 };
+  item.lowered = { attempts: item.view.attempts.length, steps: isLeft ? steps : 0, refusedUnits };
   return isLeft;
 }
 
@@ -285,7 +307,8 @@ export function finishIntent(
     askGas(item, nowMs, out);
     return;
   }
-  const txParams = namedOffer(item, marketForNextOffer(item, feeMarket), computeLimit, nowMs, out);
+  const market = marketForFirstOffer(item, feeMarket, computeLimit);
+  const txParams = namedOffer(item, market, computeLimit, nowMs, out);
   if (txParams === null) item.waiting = whyUncovered(item);
   else if (txParams === "owed") item.waiting = owedWords;
   else if (txParams === "unnamed") item.waiting = unnamedWords(item.account, nowMs);
@@ -439,10 +462,15 @@ export function askCleared(item: ScheduledWithdrawal, nowMs: number, out: Schedu
 }
 
 /**
- * Takes the signer's refusal of a request about this withdrawal. @returns whether its own view
- * should be asked for.
+ * Takes the signer's refusal of a request about this withdrawal, with the cost of the refused
+ * attempt, 0 for none. @returns whether its own view should be asked for.
  */
-export function takeRefusal(item: ScheduledWithdrawal, code: string, nowMs: number): boolean {
+export function takeRefusal(
+  item: ScheduledWithdrawal,
+  code: string,
+  refusedUnits: bigint,
+  nowMs: number,
+): boolean {
   // The estimate is asked for again, because the nodes' figure was too low for any such
   // transaction.
   if (code === "POLICY_FEE_BELOW_FLOOR") item.gas = null;
@@ -450,7 +478,8 @@ export function takeRefusal(item: ScheduledWithdrawal, code: string, nowMs: numb
   // from now on.
   if (code === "POLICY_TIP_ABOVE_MAX") item.isTipLow = true;
   const { chainState } = item.account;
-  if (code.startsWith("POLICY_FEE_ABOVE") && lowerOffer(item, chainState?.feeMarket ?? null)) {
+  const feeMarket = chainState?.feeMarket ?? null;
+  if (code.startsWith("POLICY_FEE_ABOVE") && lowerOffer(item, feeMarket, refusedUnits)) {
     item.waiting = `fee ${code}`;
     return false;
   }

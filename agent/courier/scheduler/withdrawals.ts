@@ -240,7 +240,7 @@ function createItem(view: CourierView, account: Account, openedAtMs: number): Sc
     gas: null,
     gasAskedAtMs: null,
     isTipLow: false,
-    lowered: { attempts: 0, steps: 0 },
+    lowered: { attempts: 0, steps: 0, refusedUnits: 0n },
     reverts: { count: 0, firstAtMs: 0 },
     reserved: nothing,
     feeAskedWei: 0n,

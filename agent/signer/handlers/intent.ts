@@ -81,6 +81,9 @@ export function coinRefusal({ core, run }: RequestContext, offer: Offer): Refusa
     if (taken !== undefined)
       return refuse("ACCOUNT_PIN_TAKEN", `${taken} is ${one.transactionId}'s`);
   }
+  // Nodes that are behind show it once more, to the gateway too.
+  const spent = coins.find((coin) => core.book.spenderOf(account.network, coin) !== undefined);
+  if (spent !== undefined) return refuse("ACCOUNT_COIN_SPENT", spent);
   if (isFirst && !run.sightings.names(account, coins[0]))
     return refuse("ACCOUNT_PIN_UNNAMED", coins[0]);
   const proven = withdrawal.attempts.flatMap(({ txParams: known }) =>
@@ -173,7 +176,25 @@ export function clearBytes(context: RequestContext, next: NextAttempt): ClearedB
     "approval" in built
       ? policy.clear(built, context.nowMs)
       : policy.clearCancel(built, context.nowMs);
-  return cleared.ok ? { ...cleared, unsigned } : cleared;
+  if (!cleared.ok) return cleared;
+  return (
+    sameBytesRefusal(context, next.account.network, cleared.clearance) ?? { ...cleared, unsigned }
+  );
+}
+
+/**
+ * Returns why an attempt must not have these bytes, or null. A coin that came back may give the
+ * renewal of an ended payment its bytes once more, and then one transaction would pay two
+ * withdrawals. The slot makes other families' bytes differ, on Tron the timestamp.
+ */
+function sameBytesRefusal(
+  { core }: RequestContext,
+  network: string,
+  { transactionId, digest }: Clearance,
+): Refusal | null {
+  if (pinExclusionOf(network) === null) return null;
+  const other = core.book.sameBytesOf(transactionId, network, digest);
+  return other === undefined ? null : refuse("ACCOUNT_BYTES_TAKEN", `${other} has them`);
 }
 
 type Bytes = Omit<BuiltTransaction, "approval" | "addressIndex" | "isFeeInside">;

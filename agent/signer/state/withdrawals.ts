@@ -16,6 +16,7 @@ import type { Row } from "../../ledger/sorted-file.ts";
 import { contentOf } from "./content.ts";
 import { Fifo } from "./fifo.ts";
 import { allStates, isFinal, type State } from "./machine.ts";
+import { outpointOf, spentWith } from "./owed-coins.ts";
 import {
   applyRecord,
   applyRelease,
@@ -102,6 +103,8 @@ export interface BookSnapshot {
 export class Book {
   readonly #open = new Map<string, Withdrawal>();
   readonly #recent = new Map<string, Withdrawal>();
+  /** By network and coin: the id of the withdrawal of `#recent` with which it was spent. */
+  readonly #spent = new Map<string, string>();
   readonly #past: ArchiveLookup;
   /** Closed since the newest checkpoint. */
   readonly #closed = new Map<string, EndedContent>();
@@ -115,8 +118,7 @@ export class Book {
     this.#past = past;
     for (const withdrawal of snapshot?.open ?? [])
       this.#open.set(withdrawal.transactionId, copy(withdrawal));
-    for (const withdrawal of snapshot?.recent ?? [])
-      this.#recent.set(withdrawal.transactionId, copy(withdrawal));
+    for (const withdrawal of snapshot?.recent ?? []) this.#remember(copy(withdrawal));
     for (const [id, state, content] of snapshot?.closed ?? [])
       this.#closed.set(id, { state, content });
     for (const withdrawal of this.#open.values()) this.#count(withdrawal.state, 1);
@@ -163,6 +165,30 @@ export class Book {
     for (const { job, attempts } of [...this.#open.values(), ...this.#recent.values()])
       if (job.network === network && attempts.some((one) => one.txHash === txHash)) return true;
     return false;
+  }
+
+  /**
+   * Returns the id of the lately closed withdrawal with which a final transaction spent a coin;
+   * undefined if none did. Nodes that are behind still show such a coin.
+   */
+  spenderOf(network: string, coin: string): string | undefined {
+    return this.#spent.get(coinKey(network, coin));
+  }
+
+  /**
+   * Returns the id of another withdrawal here with an attempt of these bytes, open or lately
+   * closed; undefined without one. A digest is that of a clearance.
+   */
+  sameBytesOf(transactionId: string, network: string, digest: string): string | undefined {
+    for (const known of [this.#open, this.#recent])
+      for (const one of known.values())
+        if (
+          one.transactionId !== transactionId &&
+          one.job.network === network &&
+          one.attempts.some((attempt) => attempt.digest === digest)
+        )
+          return one.transactionId;
+    return undefined;
   }
 
   /** True if an open withdrawal is paid from this account. */
@@ -379,11 +405,29 @@ export class Book {
       unsigned: "",
       raw: "",
     }));
+    this.#remember(withdrawal);
+    const [oldest] = this.#recent.values();
+    if (this.#recent.size > recentMax && oldest !== undefined) this.#forget(oldest);
+  }
+
+  #remember(withdrawal: Withdrawal): void {
+    const { transactionId, job } = withdrawal;
     this.#recent.set(transactionId, withdrawal);
-    const oldest = this.#recent.keys().next();
-    if (this.#recent.size > recentMax && !oldest.done) this.#recent.delete(oldest.value);
+    for (const coin of spentWith(withdrawal))
+      this.#spent.set(coinKey(job.network, coin), transactionId);
+  }
+
+  #forget(withdrawal: Withdrawal): void {
+    const { transactionId, job } = withdrawal;
+    this.#recent.delete(transactionId);
+    for (const coin of spentWith(withdrawal)) {
+      const key = coinKey(job.network, coin);
+      if (this.#spent.get(key) === transactionId) this.#spent.delete(key);
+    }
   }
 }
+
+const coinKey = (network: string, coin: string): string => `${network} ${outpointOf(coin)}`;
 
 /** Copies a withdrawal, because the objects of a snapshot must never change afterwards. */
 function copy(withdrawal: Withdrawal): Withdrawal {
