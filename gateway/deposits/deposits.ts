@@ -6,6 +6,7 @@
  */
 import { createHash } from "node:crypto";
 import { familyOf } from "../../chains/families.ts";
+import { addressSpaceOf } from "../../chains/network-names.ts";
 import { payeeOf } from "../../chains/payees.ts";
 import { parseAmount } from "../../protocol/amount.ts";
 import { transactionIdOf } from "../../protocol/identity.ts";
@@ -29,7 +30,7 @@ import {
 } from "../store/address-states.ts";
 import { type AgentAccount, depositsAccountOn } from "../store/agent-accounts.ts";
 import { agentOfMerchant, skipDepositIndexes } from "../store/agents.ts";
-import { insertDepositAddress } from "../store/deposit-addresses.ts";
+import { giveAddress } from "../store/deposit-addresses.ts";
 import { hasStoodSince } from "../store/faults.ts";
 import { hasLookGap } from "../store/look-gaps.ts";
 import { readMerchant } from "../store/merchants.ts";
@@ -344,7 +345,15 @@ function insert(
     renews: order.renew,
   });
   issueAddress(database, address, lookTimes(currency.network, { readAt: service.readAt, nowMs }));
-  insertDepositAddress(database, { address, agent, addressIndex, transactionId: id });
+  giveAddress(database, {
+    address,
+    addressSpace: addressSpaceOf(currency.network),
+    merchant,
+    agent,
+    addressIndex,
+    request: id,
+    at: nowMs,
+  });
   return readDeposit(database, id) as DepositRow;
 }
 

@@ -66,6 +66,7 @@ export function takeInFound(
         agent: account.agent,
         addressIndex,
         addressSpace,
+        origin: "found" as const,
         at: nowMs,
       };
       const [held] = one.balances;
@@ -126,6 +127,7 @@ function watchUpTo(store: Store, account: DepositAccount, end: number, nowMs: nu
       merchant,
       agent,
       addressSpace,
+      origin: "skipped" as const,
       at: nowMs,
     }));
     store.write((database) => {

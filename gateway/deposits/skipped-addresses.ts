@@ -37,7 +37,8 @@ export function watchSkipped(database: Database, indexesMax: number): number {
   for (let addressIndex = next; family !== undefined && addressIndex < end; addressIndex += 1) {
     const address = family.depositAddress(account, addressIndex);
     const addressSpace = family.addressSpace.networks;
-    insertForgotten(database, { address, merchant, agent, addressIndex, addressSpace, at });
+    const place = { address, addressSpace, merchant, agent, addressIndex };
+    insertForgotten(database, { ...place, origin: "skipped", at });
   }
   moveForgottenRange(database, id, end);
   const left = countForgottenIndexes(database);

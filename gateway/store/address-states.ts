@@ -42,8 +42,9 @@ export interface AddressStateRow {
  */
 export const lookMs = 15 * 60_000;
 
-export const issuedColumnsSql = "d.rowid AS place, d.address, d.transactionId, d.agent, r.merchant";
-const issued = `SELECT ${issuedColumnsSql} FROM depositAddresses d CROSS JOIN deposits r ON r.id = d.transactionId`;
+export const issuedColumnsSql =
+  "d.number AS place, d.address, d.request AS transactionId, d.agent, r.merchant";
+const issued = `SELECT ${issuedColumnsSql} FROM addresses d CROSS JOIN deposits r ON r.id = d.request`;
 
 export function readAddressState(
   database: Database,
@@ -224,9 +225,9 @@ export function listNeverCompared(
 ): readonly IssuedAddress[] {
   return database.all<IssuedAddress>(
     `SELECT place, address, transactionId, agent, merchant FROM (
-       SELECT ${issuedColumnsSql}, row_number() OVER (PARTITION BY r.merchant ORDER BY d.rowid) AS turn
-       FROM depositAddresses d CROSS JOIN deposits r ON r.id = d.transactionId
-       WHERE d.rowid > ? AND d.rowid <= ? AND substr(r.network, 1, ?) = ?
+       SELECT ${issuedColumnsSql}, row_number() OVER (PARTITION BY r.merchant ORDER BY d.number) AS turn
+       FROM addresses d CROSS JOIN deposits r ON r.id = d.request
+       WHERE d.number > ? AND d.number <= ? AND substr(r.network, 1, ?) = ?
          AND NOT EXISTS (SELECT 1 FROM addressStates s WHERE s.network = ? AND s.address = d.address AND s.run = ''))
      WHERE turn <= ? ORDER BY place`,
     ...[after, after + window, start.length, start, network, mostEach],
@@ -235,8 +236,7 @@ export function listNeverCompared(
 
 export function newestPlace(database: Database): number {
   return (
-    database.get<{ place: number | null }>("SELECT max(rowid) AS place FROM depositAddresses")
-      ?.place ?? 0
+    database.get<{ place: number | null }>("SELECT max(number) AS place FROM addresses")?.place ?? 0
   );
 }
 
@@ -253,7 +253,7 @@ export function listClaimed(
   return database.all<IssuedAddress>(
     `SELECT place, address, transactionId, agent, merchant FROM (
        SELECT ${issuedColumnsSql}, p.block, row_number() OVER (PARTITION BY r.merchant ORDER BY p.block) AS turn
-       FROM payments p CROSS JOIN depositAddresses d ON d.address = p.address CROSS JOIN deposits r ON r.id = d.transactionId
+       FROM payments p CROSS JOIN addresses d ON d.address = p.address CROSS JOIN deposits r ON r.id = d.request
        WHERE p.network = ? AND p.final = 0 AND p.logIndex < -1 AND p.block <= ?)
      WHERE turn <= ? ORDER BY block`,
     ...[network, block, mostEach],
@@ -269,7 +269,7 @@ export function listComparedBefore(
 ): readonly IssuedAddress[] {
   return database.all<IssuedAddress>(
     `SELECT ${issuedColumnsSql} FROM addressStates s
-     CROSS JOIN depositAddresses d ON d.address = s.address CROSS JOIN deposits r ON r.id = d.transactionId
+     CROSS JOIN addresses d ON d.address = s.address CROSS JOIN deposits r ON r.id = d.request
      WHERE s.network = ? AND s.run = '' AND s.comparedAt < ? ORDER BY s.comparedAt LIMIT ?`,
     ...[network, before, most],
   );
@@ -285,9 +285,9 @@ export function listComparedBeforeIn(
   return database.all<IssuedAddress>(
     `SELECT place, address, transactionId, agent, merchant FROM (
        SELECT ${issuedColumnsSql}, s.comparedAt, row_number() OVER (PARTITION BY r.merchant ORDER BY s.comparedAt) AS turn
-       FROM depositAddresses d CROSS JOIN deposits r ON r.id = d.transactionId
+       FROM addresses d CROSS JOIN deposits r ON r.id = d.request
        CROSS JOIN addressStates s ON s.network = ? AND s.address = d.address AND s.run = ''
-       WHERE d.rowid > ? AND d.rowid <= ? AND s.comparedAt < ?)
+       WHERE d.number > ? AND d.number <= ? AND s.comparedAt < ?)
      WHERE turn <= ? ORDER BY comparedAt`,
     ...[network, after, after + window, before, mostEach],
   );
@@ -308,9 +308,9 @@ export function listDueByAge(
     // The window of addresses comes first, so that one pass does not look at each address.
     `SELECT place, address, transactionId, agent, merchant FROM (
        SELECT ${issuedColumnsSql}, s.comparedAt, row_number() OVER (PARTITION BY r.merchant ORDER BY s.comparedAt) AS turn
-       FROM depositAddresses d CROSS JOIN deposits r ON r.id = d.transactionId
+       FROM addresses d CROSS JOIN deposits r ON r.id = d.request
        CROSS JOIN addressStates s ON s.network = ? AND s.address = d.address AND s.run = ''
-       WHERE d.rowid > ? AND d.rowid <= ? AND abs(? - s.comparedAt) >= max(?, (s.comparedAt - r.createdAt) / 2))
+       WHERE d.number > ? AND d.number <= ? AND abs(? - s.comparedAt) >= max(?, (s.comparedAt - r.createdAt) / 2))
      WHERE turn <= ? ORDER BY comparedAt`,
     ...[network, after, after + window, time.nowMs, time.leastMs, mostEach],
   );

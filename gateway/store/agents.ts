@@ -195,8 +195,9 @@ export function listSendersFrom(
   const hotWallet = live.filter((agent) => hotWalletsOn([agent], network).includes(account));
   if (hotWallet.length > 0) return hotWallet;
   return database.all(
-    `SELECT l.id, l.caughtUp FROM depositAddresses d JOIN agents a ON a.id = d.agent
-       JOIN agents l ON l.merchant = a.merchant AND l.unpairedAt IS NULL WHERE d.address = ?`,
+    `SELECT l.id, l.caughtUp FROM addresses d JOIN agents a ON a.id = d.agent
+       JOIN agents l ON l.merchant = a.merchant AND l.unpairedAt IS NULL
+     WHERE d.address = ? AND d.request IS NOT NULL`,
     account,
   );
 }

@@ -55,18 +55,17 @@ export function listDepositAddressMoves(
   const list = JSON.stringify(addresses);
   const payments = database.all<MoveRow>(
     `SELECT 'payment' AS kind, 'in' AS side, p.address, p.currency, p.units, '' AS feeUnits, 1 AS status, p.block
-     FROM json_each(?) AS a CROSS JOIN depositAddresses d ON d.address = a.value
-       CROSS JOIN payments p INDEXED BY paymentsByTransaction ON p.transactionId = d.transactionId
+     FROM json_each(?) AS a CROSS JOIN addresses d ON d.address = a.value
+       CROSS JOIN payments p INDEXED BY paymentsByTransaction ON p.transactionId = d.request
      WHERE p.address = d.address AND p.network = ? AND p.final = 1`,
     ...[list, network],
   );
   const unattributed = database.all<MoveRow>(
     `SELECT 'payment' AS kind, 'in' AS side, p.address, p.currency, p.units, '' AS feeUnits, 1 AS status, p.block
-     FROM json_each(?) AS a CROSS JOIN forgottenAddresses f ON f.address = a.value
+     FROM json_each(?) AS a CROSS JOIN addresses f ON f.address = a.value AND f.request IS NULL
        CROSS JOIN deposits r ON r.merchant = f.merchant AND r.orderId = ? || f.address
        CROSS JOIN payments p INDEXED BY paymentsByTransaction ON p.transactionId = r.id
-     WHERE p.address = f.address AND p.network = ? AND p.final = 1
-       AND NOT EXISTS (SELECT 1 FROM depositAddresses d WHERE d.address = f.address)`,
+     WHERE p.address = f.address AND p.network = ? AND p.final = 1`,
     ...[list, unattributedOrderOf(""), network],
   );
   const sweeps = database.all<MoveRow>(

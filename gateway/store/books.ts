@@ -61,8 +61,8 @@ export interface BookAddress {
   readonly agent: string | null; // null: no agent here has the key
 }
 
-const issued = `FROM depositAddresses d JOIN deposits t ON t.id = d.transactionId
-  WHERE d.rowid > ? AND substr(t.network, 1, ?) = ? AND (? IS NULL OR t.merchant = ?)`;
+const issued = `FROM addresses d JOIN deposits t ON t.id = d.request
+  WHERE d.number > ? AND substr(t.network, 1, ?) = ? AND (? IS NULL OR t.merchant = ?)`;
 
 /**
  * The next deposit addresses of a family that were ever given out, after `place`. The family's
@@ -74,7 +74,7 @@ export function listBookAddresses(
   place: number,
   most: number,
 ): readonly BookAddress[] {
-  const sql = `SELECT d.rowid AS place, d.address, t.merchant, d.agent ${issued} ORDER BY d.rowid LIMIT ?`;
+  const sql = `SELECT d.number AS place, d.address, t.merchant, d.agent ${issued} ORDER BY d.number LIMIT ?`;
   return database.all<BookAddress>(sql, place, start.length, start, merchant, merchant, most);
 }
 
@@ -87,8 +87,8 @@ export function countBookAddresses(
   return database.get<{ n: number }>(sql, 0, start.length, start, merchant, merchant)?.n ?? 0;
 }
 
-const forgotten = `FROM forgottenAddresses f WHERE f.rowid > ? AND f.addressSpace = ? AND (? IS NULL OR f.merchant = ?)
-  AND NOT EXISTS (SELECT 1 FROM depositAddresses d WHERE d.address = f.address)`;
+const forgotten = `FROM addresses f WHERE f.number > ? AND f.addressSpace = ? AND (? IS NULL OR f.merchant = ?)
+  AND f.request IS NULL`;
 
 /**
  * Like `listBookAddresses`, for addresses that may have left before the database was restored from
@@ -100,7 +100,7 @@ export function listForgottenBookAddresses(
   place: number,
   most: number,
 ): readonly BookAddress[] {
-  const sql = `SELECT f.rowid AS place, f.address, f.merchant, f.agent ${forgotten} ORDER BY f.rowid LIMIT ?`;
+  const sql = `SELECT f.number AS place, f.address, f.merchant, f.agent ${forgotten} ORDER BY f.number LIMIT ?`;
   return database.all<BookAddress>(sql, place, addressSpace, merchant, merchant, most);
 }
 

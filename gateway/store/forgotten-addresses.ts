@@ -7,13 +7,9 @@
 import { addressSpaceOf } from "../../chains/network-names.ts";
 import { payeeOf } from "../../chains/payees.ts";
 import { transactionIdOf } from "../../protocol/identity.ts";
-import { insertDepositAddress } from "./deposit-addresses.ts";
 import type { ForgottenAddressRow, PaymentRow } from "./rows.ts";
 import type { Statements as Database } from "./statements.ts";
 import { insertDeposit } from "./transactions.ts";
-
-/** The index of a deposit address that no request can have: its tag is missing or a payer's own. */
-export const noIndex = -1;
 
 /** The order that holds the payments to a forgotten address. */
 export const unattributedOrderOf = (address: string): string => `unattributed/${address}`;
@@ -25,20 +21,13 @@ export const unattributedIdOf = ({
 }: Pick<ForgottenAddressRow, "merchant" | "address">): string =>
   transactionIdOf({ merchant, operation: "deposit", orderId: unattributedOrderOf(address) });
 
-/** Harmless to call twice. An address that belongs to a request is never inserted. */
+/** Harmless to call twice. An address that is watched already stays as it is. */
 export function insertForgotten(database: Database, row: ForgottenAddressRow): void {
+  const { address, addressSpace, merchant, agent, addressIndex, origin, at } = row;
   database.run(
-    `INSERT OR IGNORE INTO forgottenAddresses (address, merchant, agent, addressIndex, addressSpace, at)
-       SELECT ?, ?, ?, ?, ?, ? WHERE NOT EXISTS (SELECT 1 FROM depositAddresses WHERE address = ?)`,
-    ...[
-      row.address,
-      row.merchant,
-      row.agent,
-      row.addressIndex,
-      row.addressSpace,
-      row.at,
-      row.address,
-    ],
+    `INSERT INTO addresses (address, addressSpace, merchant, agent, addressIndex, origin, at)
+     VALUES (?, ?, ?, ?, ?, ?, ?) ON CONFLICT (address) DO NOTHING`,
+    ...[address, addressSpace, merchant, agent, addressIndex, origin, at],
   );
 }
 
@@ -70,8 +59,9 @@ export function insertStray(
   insertForgotten(database, {
     ...owner,
     address,
-    addressIndex: noIndex,
+    addressIndex: null,
     addressSpace: addressSpaceOf(network),
+    origin: "stray",
     at,
   });
 }
@@ -81,36 +71,9 @@ export function readForgotten(
   address: string,
 ): ForgottenAddressRow | undefined {
   return database.get<ForgottenAddressRow>(
-    "SELECT * FROM forgottenAddresses WHERE address = ?",
+    `SELECT address, addressSpace, merchant, agent, addressIndex, origin, at FROM addresses
+     WHERE address = ? AND origin <> 'given'`,
     address,
-  );
-}
-
-/** Forgotten addresses after row `place`, in order, with the request id for their payments. */
-export function listForgottenAfter(
-  database: Database,
-  place: number,
-): readonly {
-  readonly place: number;
-  readonly address: string;
-  readonly addressSpace: string;
-  readonly transactionId: string;
-}[] {
-  const sql = "SELECT rowid AS place, * FROM forgottenAddresses WHERE rowid > ? ORDER BY rowid";
-  const rows = database.all<ForgottenAddressRow & { readonly place: number }>(sql, place);
-  return rows.map((row) => ({
-    place: row.place,
-    address: row.address,
-    addressSpace: row.addressSpace,
-    transactionId: unattributedIdOf(row),
-  }));
-}
-
-/** The newest row; 0 without rows. */
-export function newestForgotten(database: Database): number {
-  return (
-    database.get<{ place: number | null }>("SELECT max(rowid) AS place FROM forgottenAddresses")
-      ?.place ?? 0
   );
 }
 
@@ -135,7 +98,7 @@ export function nameFound(
   row: ForgottenAddressRow,
   of: Pick<PaymentRow, "currency" | "network">,
 ): boolean {
-  const isFree = isPlaceFree(database, row.agent, row.addressIndex);
+  const isFree = isPlaceFree(database, row);
   if (isFree) makeRequest(database, row, of);
   return isFree;
 }
@@ -145,7 +108,7 @@ function makeRequest(
   row: ForgottenAddressRow,
   { currency, network }: Pick<PaymentRow, "currency" | "network">,
 ): void {
-  const { merchant, agent, address, addressIndex, at } = row;
+  const { merchant, address, addressIndex, at } = row;
   const id = unattributedIdOf(row);
   const payee = payeeOf(network, address);
   insertDeposit(database, {
@@ -176,12 +139,21 @@ function makeRequest(
     id,
   );
   // At most one address has left at an index, however many families there are.
-  if (addressIndex !== noIndex && isPlaceFree(database, agent, addressIndex))
-    insertDepositAddress(database, { address, agent, addressIndex, transactionId: id });
+  if (addressIndex === null || !isPlaceFree(database, row)) return;
+  database.run(
+    `UPDATE addresses SET request = ?, number = (SELECT max(number) + 1 FROM addresses)
+     WHERE address = ? AND request IS NULL`,
+    id,
+    address,
+  );
 }
 
-function isPlaceFree(database: Database, agent: string | null, addressIndex: number): boolean {
+function isPlaceFree(
+  database: Database,
+  { agent, addressIndex }: Pick<ForgottenAddressRow, "agent" | "addressIndex">,
+): boolean {
   if (agent === null) return true;
-  const sql = "SELECT 1 FROM depositAddresses WHERE agent = ? AND addressIndex = ?";
+  const sql =
+    "SELECT 1 FROM addresses WHERE agent = ? AND addressIndex = ? AND request IS NOT NULL";
   return database.get(sql, agent, addressIndex) === undefined;
 }

@@ -68,9 +68,9 @@ export function listHeldAddresses(
 ): readonly IssuedAddress[] {
   return database.all<IssuedAddress>(
     `SELECT place, address, transactionId, agent, merchant FROM (
-       SELECT ${issuedColumnsSql}, row_number() OVER (PARTITION BY r.merchant ORDER BY d.rowid) AS turn
+       SELECT ${issuedColumnsSql}, row_number() OVER (PARTITION BY r.merchant ORDER BY d.number) AS turn
        FROM (SELECT DISTINCT transactionId FROM gapHolds WHERE network = ?) h
-       CROSS JOIN deposits r ON r.id = h.transactionId CROSS JOIN depositAddresses d ON d.address = r.address)
+       CROSS JOIN deposits r ON r.id = h.transactionId CROSS JOIN addresses d ON d.address = r.address AND d.request IS NOT NULL)
      WHERE turn <= ? ORDER BY place`,
     ...[network, mostEach],
   );

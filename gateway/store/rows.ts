@@ -245,24 +245,21 @@ export interface ReservedRow {
   readonly units: string; // their sum
 }
 
-export interface DepositAddressRow {
-  readonly address: string;
-  readonly agent: string | null; // null: under the merchant's receiving key
-  readonly addressIndex: number;
-  readonly transactionId: string;
-}
-
-/**
- * A deposit address that belongs to no request and may have left before the database was restored
- * from a backup.
- */
-export interface ForgottenAddressRow {
+/** A deposit address that a shop's request has. */
+export interface GivenAddress {
   readonly address: string;
   readonly merchant: string;
   readonly agent: string | null; // null: under the merchant's receiving key
   readonly addressIndex: number;
   readonly addressSpace: string; // the watched networks' addressSpace
-  readonly at: number; // when the restored database was noticed
+  readonly request: string; // transaction id of the deposit
+  readonly at: number;
+}
+
+/** A deposit address that is watched, though no shop asked for it in this database. */
+export interface ForgottenAddressRow extends Omit<GivenAddress, "addressIndex" | "request"> {
+  readonly addressIndex: number | null; // null: no request can have its tag
+  readonly origin: "skipped" | "found" | "stray"; // by a restored database, a scan, a payment
 }
 
 export interface ForgottenRangeRow {

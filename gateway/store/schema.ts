@@ -395,28 +395,42 @@ CREATE TABLE releasedOrders (
   PRIMARY KEY (account, txHash, transactionId)) STRICT;
 `;
 
+/** The owner of the account of a new address, where requests differ by their tags. */
+const keepOwner = `INSERT INTO accountOwners (network, account, merchant, agent)
+    SELECT network, payTo, merchant, NEW.agent FROM deposits WHERE id = NEW.request AND payTo <> address
+    ON CONFLICT (network, account) DO UPDATE SET merchant = excluded.merchant, agent = excluded.agent
+      WHERE merchant <> excluded.merchant OR agent IS NOT excluded.agent;`;
+
 /**
- * Deposit addresses; one of a merchant that only receives has no agent. The watcher reads the list
- * by rowid. `accountOwners` has the owner of each account whose requests differ by their tags: the
- * trigger writes it with each new address. `addressStates` and `baselines` have known balances
- * (address-states.ts), `arriving` payments to open requests that no block has. `depositCredits` has
- * payments that an operator credited to a request of another address, `foundAddresses` the first
- * block whose payments count at an address found by a scan. `forgottenAddresses`, `forgottenRanges`
- * and `vouched` are of a database restored from a backup: addresses it may have forgotten, skipped
- * indexes that are not watched yet, and the blocks from which to read the chains again.
+ * Deposit addresses; one of a merchant that only receives has no agent. `origin` says why an
+ * address is watched: it was given to a shop's request, a restored database skipped its index, a
+ * scan found it in use, or a payment named a tag that no request has. `request` is the deposit that
+ * has the address, and NULL as long as none has it, or where another address has its index; only
+ * an address with a request is compared and swept. The watcher reads the list by `number`; an
+ * address that was watched before a request had it gets a new one then. `accountOwners` has the
+ * owner of each account whose requests differ by their tags: triggers write it with each request's
+ * address. `addressStates` and `baselines` have known balances (address-states.ts), `arriving`
+ * payments to open requests that no block has. `depositCredits` has payments that an operator
+ * credited to a request of another address, `foundAddresses` the first block whose payments count
+ * at an address found by a scan. `forgottenRanges` and `vouched` are of a database restored from a
+ * backup: skipped indexes that are not watched yet, and the blocks from which to read the chains
+ * again.
  */
 const addresses = `
-CREATE TABLE depositAddresses (
-  address TEXT PRIMARY KEY, agent TEXT REFERENCES agents(id), addressIndex INTEGER NOT NULL,
-  transactionId TEXT NOT NULL UNIQUE REFERENCES deposits(id), UNIQUE (agent, addressIndex)) STRICT;
+CREATE TABLE addresses (
+  number INTEGER PRIMARY KEY, address TEXT NOT NULL UNIQUE, addressSpace TEXT NOT NULL, merchant TEXT NOT NULL REFERENCES merchants(id),
+  agent TEXT REFERENCES agents(id), addressIndex INTEGER,
+  origin TEXT NOT NULL CHECK (origin IN ('given','skipped','found','stray')), request TEXT REFERENCES deposits(id), at INTEGER NOT NULL,
+  CHECK (origin <> 'given' OR request IS NOT NULL), CHECK (request IS NULL OR addressIndex IS NOT NULL)) STRICT;
+CREATE UNIQUE INDEX addressesByIndex ON addresses (agent, addressIndex) WHERE request IS NOT NULL;
 CREATE TABLE accountOwners (
   network TEXT NOT NULL, account TEXT NOT NULL, merchant TEXT NOT NULL REFERENCES merchants(id), agent TEXT REFERENCES agents(id),
   PRIMARY KEY (network, account)) STRICT;
-CREATE TRIGGER accountOwned AFTER INSERT ON depositAddresses BEGIN
-  INSERT INTO accountOwners (network, account, merchant, agent)
-    SELECT network, payTo, merchant, NEW.agent FROM deposits WHERE id = NEW.transactionId AND payTo <> address
-    ON CONFLICT (network, account) DO UPDATE SET merchant = excluded.merchant, agent = excluded.agent
-      WHERE merchant <> excluded.merchant OR agent IS NOT excluded.agent;
+CREATE TRIGGER accountOwned AFTER INSERT ON addresses WHEN NEW.request IS NOT NULL BEGIN
+  ${keepOwner}
+END;
+CREATE TRIGGER accountOwnedLater AFTER UPDATE OF request ON addresses BEGIN
+  ${keepOwner}
 END;
 CREATE TABLE receivingKeys (
   merchant TEXT NOT NULL REFERENCES merchants(id), family TEXT NOT NULL, xpub TEXT NOT NULL,
@@ -442,9 +456,6 @@ CREATE TABLE depositCredits (
 CREATE INDEX depositCreditsByTransaction ON depositCredits (transactionId);
 CREATE TABLE foundAddresses (
   network TEXT NOT NULL, address TEXT NOT NULL, block INTEGER NOT NULL, PRIMARY KEY (address, network)) STRICT;
-CREATE TABLE forgottenAddresses (
-  address TEXT PRIMARY KEY, merchant TEXT NOT NULL REFERENCES merchants(id), agent TEXT REFERENCES agents(id),
-  addressIndex INTEGER NOT NULL, addressSpace TEXT NOT NULL, at INTEGER NOT NULL) STRICT;
 CREATE TABLE forgottenRanges (
   id INTEGER PRIMARY KEY, account TEXT NOT NULL, family TEXT NOT NULL, merchant TEXT NOT NULL REFERENCES merchants(id),
   agent TEXT REFERENCES agents(id), next INTEGER NOT NULL, indexesEnd INTEGER NOT NULL CHECK (indexesEnd > next), at INTEGER NOT NULL) STRICT;

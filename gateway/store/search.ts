@@ -111,11 +111,11 @@ export function recordsOfAddress(
   most: number,
 ): readonly FoundRecord[] {
   const sql = `SELECT id FROM (
-      SELECT d.id, d.createdAt FROM depositAddresses a JOIN deposits d ON d.id = a.transactionId WHERE a.address = ?2
+      SELECT d.id, d.createdAt FROM addresses a JOIN deposits d ON d.id = a.request WHERE a.address = ?2
       UNION SELECT id, createdAt FROM transfers WHERE ${openTransfer} AND receiver = ?2
       UNION SELECT id, createdAt FROM transfers WHERE status <> 0 AND receiver = ?2
       UNION SELECT t.id, t.createdAt FROM sweeps s JOIN transfers t ON t.id = s.id WHERE s.address = ?2
-      UNION SELECT d.id, d.createdAt FROM forgottenAddresses f JOIN deposits d ON d.merchant = f.merchant
+      UNION SELECT d.id, d.createdAt FROM addresses f JOIN deposits d ON d.merchant = f.merchant
         AND d.orderId = ?1 || f.address WHERE f.address = ?2)
     ORDER BY createdAt DESC, id LIMIT ?3`;
   return named("address", database.all(sql, unattributedOrderOf(""), address, most));

@@ -29,12 +29,12 @@ export interface SweepableRow extends UnsweptBalanceRow {
   readonly wishedAt: number | null;
 }
 
-const sweepable = `SELECT h.*, l.id AS agent, l.merchant, d.addressIndex, d.transactionId AS request, r.status AS requestStatus,
+const sweepable = `SELECT h.*, l.id AS agent, l.merchant, d.addressIndex, d.request, r.status AS requestStatus,
     coalesce((SELECT t.id FROM sweeps s CROSS JOIN transfers t ON t.id = s.id
       WHERE s.address = h.address AND t.status = 0 AND t.network = h.network LIMIT 1),
     (SELECT t.id FROM sweeps s CROSS JOIN topUps u ON u.sweep = s.id CROSS JOIN transfers t ON t.id = u.id
       WHERE s.address = h.address AND t.status = 0 AND t.network = h.network LIMIT 1), '') AS open, w.at AS wishedAt
-  FROM unsweptBalances h JOIN depositAddresses d ON d.address = h.address JOIN deposits r ON r.id = d.transactionId
+  FROM unsweptBalances h JOIN addresses d ON d.address = h.address JOIN deposits r ON r.id = d.request
     JOIN agents a ON a.id = d.agent
     JOIN agents l ON l.merchant = a.merchant AND l.unpairedAt IS NULL AND EXISTS (
       SELECT 1 FROM json_each(l.accounts) AS live JOIN json_each(a.accounts) AS old

@@ -16,13 +16,8 @@ import type {
   WatchedBlock,
 } from "../../chains/nodes.ts";
 import { payeeOf } from "../../chains/payees.ts";
-import { listDepositAddressesAfter } from "../store/deposit-addresses.ts";
-import {
-  accountOwner,
-  insertStray,
-  listForgottenAfter,
-  newestForgotten,
-} from "../store/forgotten-addresses.ts";
+import { hasForgottenAfter, listAddressesAfter } from "../store/deposit-addresses.ts";
+import { accountOwner, insertStray, unattributedIdOf } from "../store/forgotten-addresses.ts";
 import { isInFoundBalance } from "../store/found-addresses.ts";
 import { outgoingOfSlot } from "../store/outgoing-transactions.ts";
 import type { PaymentRow } from "../store/rows.ts";
@@ -44,7 +39,6 @@ export class WatchList implements AddressBook {
   readonly #requests = new Map<string, string>(); // transaction id by address
   readonly #addressSpace: string;
   #newest = 0;
-  #newestForgotten = 0;
 
   /**
    * The list is for the family of `network`, whose addresses are watched on each of its networks.
@@ -58,21 +52,16 @@ export class WatchList implements AddressBook {
    * the nodes have named the blocks that are read next.
    */
   refresh(database: Database): void {
-    for (const row of listDepositAddressesAfter(database, this.#newest)) {
-      if (row.network.startsWith(this.#addressSpace))
-        this.#requests.set(row.address, row.transactionId);
+    for (const row of listAddressesAfter(database, this.#newest)) {
+      if (row.addressSpace === this.#addressSpace)
+        this.#requests.set(row.address, row.request ?? unattributedIdOf(row));
       this.#newest = row.place;
-    }
-    for (const row of listForgottenAfter(database, this.#newestForgotten)) {
-      if (row.addressSpace === this.#addressSpace && !this.has(row.address))
-        this.#requests.set(row.address, row.transactionId);
-      this.#newestForgotten = row.place;
     }
   }
 
   /** True if a forgotten address is not in the list yet. */
   lacks(database: Database): boolean {
-    return newestForgotten(database) > this.#newestForgotten;
+    return hasForgottenAfter(database, this.#newest);
   }
 
   get size(): number {

@@ -7,11 +7,14 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { pino } from "pino";
+import { addressSpaceOf } from "../../chains/network-names.ts";
 import { hotWalletAddressOn } from "../../gateway/store/agent-accounts.ts";
+import { giveAddress as giveRow } from "../../gateway/store/deposit-addresses.ts";
 import { reserveAmount } from "../../gateway/store/reserved.ts";
 import type {
   AgentRow,
   DepositRow,
+  GivenAddress,
   RowsByOperation,
   SweepRow,
   TopUpRow,
@@ -20,7 +23,11 @@ import type {
   WithdrawalRow,
 } from "../../gateway/store/rows.ts";
 import { openStore, type Store } from "../../gateway/store/store.ts";
-import { ordinalOf, readTransaction as readStored } from "../../gateway/store/transactions.ts";
+import {
+  ordinalOf,
+  readDeposit,
+  readTransaction as readStored,
+} from "../../gateway/store/transactions.ts";
 import { appendJob } from "../../gateway/withdrawals/jobs.ts";
 import { publicKeyHex } from "../../protocol/envelope.ts";
 import { freshStore } from "./fresh-store.ts";
@@ -290,7 +297,22 @@ export function giveAddress(
     payTo: address,
     ...change,
   });
-  store.database.run("INSERT INTO depositAddresses VALUES (?, ?, ?, ?)", address, agent, place, id);
+  haveAddress(store, { address, agent, addressIndex: place, request: id });
+}
+
+/** A deposit that is there has the address. */
+export function haveAddress(
+  { database }: Pick<Store, "database">,
+  {
+    address,
+    agent,
+    addressIndex,
+    request,
+  }: Pick<GivenAddress, "address" | "agent" | "addressIndex" | "request">,
+): void {
+  const { merchant, network, createdAt: at } = readDeposit(database, request) as DepositRow;
+  const addressSpace = addressSpaceOf(network);
+  giveRow(database, { address, addressSpace, merchant, agent, addressIndex, request, at });
 }
 
 /** The row of an id, which has the fields of its kind. */

@@ -102,11 +102,11 @@ describe("books and the nodes", () => {
 
   it("an address that a restored database may have forgotten is compared, with what came to it", async () => {
     const insert =
-      "INSERT INTO forgottenAddresses (address, merchant, agent, addressIndex, addressSpace, at) VALUES (?, 'm1', ?, ?, 'eip155:', 0)";
+      "INSERT INTO addresses (address, merchant, agent, addressIndex, addressSpace, origin, at) VALUES (?, 'm1', ?, ?, 'eip155:', 'skipped', 0)";
     db.store.database.run(insert, "forgotten 1", agent.id, 71);
     db.store.database.run(insert, "forgotten 2", agent.id, 72);
     const [paid, lost] = [issue(), issue()].map(({ id }) => id);
-    db.store.database.run("DELETE FROM depositAddresses");
+    db.store.database.run("DELETE FROM addresses WHERE request IS NOT NULL");
     db.store.database.run(
       `UPDATE deposits SET origin = 'unattributed', orderId = 'unattributed/forgotten 1', contentHash = NULL, amount = NULL,
          units = NULL, toleranceUnits = NULL WHERE id = ?`,
@@ -190,7 +190,8 @@ describe("books and the nodes", () => {
         ...[count, network],
       );
       database.run(
-        `INSERT INTO depositAddresses ${numbers} SELECT 'many' || i, NULL, i, 'many' || i FROM n`,
+        `INSERT INTO addresses (address, addressSpace, merchant, addressIndex, origin, request, at)
+         ${numbers} SELECT 'many' || i, 'eip155:', 'm1', i, 'given', 'many' || i, 0 FROM n`,
         count,
       );
     });

@@ -76,7 +76,7 @@ describe("a deposit on a chain of another family than the paired server's", () =
     expect((await pay(made.shopKey, "trx", "in-4")).body.address).toBe(addressAt(1));
     expect((await pay(made.shopKey, "trx", "in-1")).body.address).toBe(addressAt(0));
     const both = db().all(
-      "SELECT agent IS NULL AS alone, addressIndex FROM depositAddresses ORDER BY rowid",
+      "SELECT agent IS NULL AS alone, addressIndex FROM addresses ORDER BY number",
     );
     expect(both).toEqual([
       { alone: 1, addressIndex: 0 },

@@ -449,6 +449,54 @@ describe("the step to tables by kind", () => {
   });
 });
 
+describe("the step to one table of addresses", () => {
+  const deposit = (id: string, address: string, network: string, isOrdered: boolean): string => {
+    const asked = isOrdered
+      ? "'ordered', '00', '1', '10', '0'"
+      : "'unattributed', NULL, NULL, NULL, NULL";
+    return `INSERT INTO deposits (id, merchant, origin, contentHash, amount, units, toleranceUnits, orderId, address, payTo, network,
+      currency, stage, createdAt, changedAt, expiresAt)
+      VALUES ('${id}', 'm1', ${asked}, '${id}', '${address}', '${address}', '${network}', 'coin', 'waiting', 5, 5, 5);`;
+  };
+  const given = (address: string, index: number, id: string): string =>
+    `INSERT INTO depositAddresses VALUES ('${address}', NULL, ${index}, '${id}');`;
+  const forgotten = (address: string, index: number, space: string): string =>
+    `INSERT INTO forgottenAddresses VALUES ('${address}', 'm2', NULL, ${index}, '${space}', 9);`;
+  const found = (address: string): string =>
+    `INSERT INTO foundAddresses VALUES ('eip155:1', '${address}', 3);`;
+
+  it("keeps each address once, with the order in which requests got theirs, and says why it is watched", () => {
+    databaseOfVersion(
+      at("a.db"),
+      20,
+      [
+        ...[fill, deposit("1", "0xB", "eip155:1", true), given("0xB", 4, "1")],
+        ...[deposit("2", "0xA", "bip122:0f", true), given("0xA", 2, "2")],
+        // Skipped and paid since, found with a balance, a payer's own tag, and one given out later.
+        ...[forgotten("0xC", 3, "eip155:"), deposit("3", "0xC", "eip155:1", false)],
+        ...[given("0xC", 3, "3"), forgotten("0xD", 5, "eip155:"), found("0xD")],
+        ...[forgotten("rA:7", -1, "xrpl:"), deposit("4", "rA:7", "xrpl:0", false)],
+        ...[forgotten("rA:8", -1, "xrpl:"), deposit("5", "rA:8", "xrpl:0", false)],
+        ...[deposit("6", "rA:8", "xrpl:0", true), given("rA:8", 8, "6")],
+        forgotten("0xE", 6, "eip155:"),
+      ].join("\n"),
+    );
+    const { to } = migrateStore(at("a.db"), options);
+    expect(to).toBe(schemaVersion);
+    const sql = `SELECT address, addressSpace, merchant, addressIndex, origin, request, at FROM addresses ORDER BY number`;
+    const rows = seenIn(at("a.db"), (raw) => raw.prepare(sql).all() as Record<string, unknown>[]);
+    expect(rows.map((row) => Object.values(row).join(" "))).toEqual([
+      "0xB eip155: m1 4 given 1 5",
+      "0xA bip122:0f m1 2 given 2 5",
+      "0xC eip155: m1 3 skipped 3 9",
+      "rA:8 xrpl: m1 8 given 6 5",
+      "0xD eip155: m2 5 found  9",
+      "rA:7 xrpl: m2  stray  9",
+      "0xE eip155: m2 6 skipped  9",
+    ]);
+  });
+});
+
 describe("an interrupted migration", () => {
   const statements = made
     .slice(1)

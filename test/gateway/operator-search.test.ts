@@ -17,6 +17,7 @@ import {
   askWithdrawal,
   type GatewayDatabase,
   gatewayDatabase,
+  haveAddress,
   insertTransaction,
   pairAgent,
 } from "../../lab/kit/gateway-database.ts";
@@ -39,7 +40,7 @@ describe("the operator's search", () => {
   it("finds a payment by each spelling of its address and hash, and by its amount alone", () => {
     const id = "1".repeat(32);
     insertTransaction(db.store, { id, orderId: "in-1", address, payTo: address });
-    db.store.database.run("INSERT INTO depositAddresses VALUES (?, NULL, 0, ?)", address, id);
+    haveAddress(db.store, { address, agent: null, addressIndex: 0, request: id });
     db.store.database.run(
       "INSERT INTO payments VALUES ('eip155:31337', ?, 0, ?, 'eth', '1230000000000000000', 7, '0x07', 1, ?)",
       ...[hash, address, id],
@@ -82,12 +83,12 @@ describe("the operator's search", () => {
         payTo: shared,
         tag,
       });
-      db.store.database.run(
-        "INSERT INTO depositAddresses VALUES (?, NULL, ?, ?)",
-        `${shared}:${tag}`,
-        Number(tag),
-        one,
-      );
+      haveAddress(db.store, {
+        address: `${shared}:${tag}`,
+        agent: null,
+        addressIndex: Number(tag),
+        request: one,
+      });
     };
     tagged(id, "77001");
     tagged(other, "77002");
@@ -102,7 +103,7 @@ describe("the operator's search", () => {
     const id = "1".repeat(32);
     const capitals = "AB".repeat(32);
     insertTransaction(db.store, { id, orderId: "in-1", address, payTo: address });
-    db.store.database.run("INSERT INTO depositAddresses VALUES (?, NULL, 0, ?)", address, id);
+    haveAddress(db.store, { address, agent: null, addressIndex: 0, request: id });
     db.store.database.run(
       "INSERT INTO payments VALUES ('xrpl:0', ?, 0, ?, 'xrp', '5', 7, '0x07', 1, ?)",
       capitals,
@@ -122,7 +123,7 @@ describe("the operator's search", () => {
   it("finds an address of a family whose chains are no longer configured", () => {
     const id = "1".repeat(32);
     insertTransaction(db.store, { id, orderId: "in-1", address, payTo: address });
-    db.store.database.run("INSERT INTO depositAddresses VALUES (?, NULL, 0, ?)", address, id);
+    haveAddress(db.store, { address, agent: null, addressIndex: 0, request: id });
     const found = searchRecords(
       db.store.database,
       { ...config, chains: {} },
@@ -200,7 +201,7 @@ describe("the operator's search", () => {
             });
     expect(plans.length).toBeGreaterThan(30);
     const isOfRecords = (plan: string): boolean =>
-      /^SCAN (?:deposits|transfers|withdrawals|sweeps|topUps|payments|signatures|outgoing|jobs|depositAddresses|depositCredits|callback(?:Deliveries|Events)|[a-z])\b/.test(
+      /^SCAN (?:deposits|transfers|withdrawals|sweeps|topUps|payments|signatures|outgoing|jobs|addresses|depositCredits|callback(?:Deliveries|Events)|[a-z])\b/.test(
         plan,
       );
     // By the number of the row, newest first, a list ends with its page.

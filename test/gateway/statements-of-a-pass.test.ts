@@ -203,13 +203,12 @@ group("a payment with a tag that nobody gave out", () => {
     const plan = stepsOf(ask).filter((step) => !step.startsWith("SCAN CONSTANT"));
     expect(plan).toEqual([
       "SEARCH accountOwners USING INDEX sqlite_autoindex_accountOwners_1 (network=? AND account=?)",
-      "SEARCH depositAddresses USING COVERING INDEX sqlite_autoindex_depositAddresses_1 (address=?)",
     ]);
     expect(
       db.store.database.all(
-        "SELECT merchant, agent, address, addressIndex FROM forgottenAddresses",
+        "SELECT merchant, agent, address, addressIndex FROM addresses WHERE origin <> 'given'",
       ),
-    ).toEqual([{ merchant: "m1", agent: null, address: stray.address, addressIndex: -1 }]);
+    ).toEqual([{ merchant: "m1", agent: null, address: stray.address, addressIndex: null }]);
     expect(askedBy(ask)).toHaveLength(2);
   });
 
@@ -217,7 +216,7 @@ group("a payment with a tag that nobody gave out", () => {
     const stray = (index: number): void =>
       insertStray(db.store.database, { network: onXrp, address: addressAt(index) }, 5);
     stray(3);
-    expect(db.store.database.all("SELECT 1 FROM forgottenAddresses")).toEqual([]);
+    expect(db.store.database.all("SELECT 1 FROM addresses WHERE origin <> 'given'")).toEqual([]);
     const { id: agent } = pairAgent(db.store, "a");
     const request = { network: onXrp, currency: "xrp", payTo: hotWallet };
     giveAddress(
@@ -228,7 +227,9 @@ group("a payment with a tag that nobody gave out", () => {
     giveAddress(db.store, { id: "2".repeat(32), address: addressAt(2), place: 2, agent }, request);
     giveAddress(db.store, { id: "3".repeat(32), address: account, place: 3, agent: null });
     stray(4);
-    expect(db.store.database.all("SELECT agent FROM forgottenAddresses")).toEqual([{ agent }]);
+    expect(db.store.database.all("SELECT agent FROM addresses WHERE origin <> 'given'")).toEqual([
+      { agent },
+    ]);
     expect(db.store.database.all("SELECT account FROM accountOwners")).toEqual([
       { account: hotWallet },
     ]);

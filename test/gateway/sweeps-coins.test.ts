@@ -7,7 +7,6 @@ import { familyOf } from "../../chains/families.ts";
 import { movesOf } from "../../gateway/books/sheet.ts";
 import { explainedUnits } from "../../gateway/store/address-states.ts";
 import { listDepositAddressMoves, listHotWalletMoves } from "../../gateway/store/book-moves.ts";
-import { insertDepositAddress } from "../../gateway/store/deposit-addresses.ts";
 import { keepFinalPayment } from "../../gateway/store/payments.ts";
 import {
   correctUnsweptBalances,
@@ -18,6 +17,7 @@ import { endWithdrawal, insertOutgoing } from "../../gateway/store/withdrawals.t
 import {
   type GatewayDatabase,
   gatewayDatabase,
+  haveAddress,
   insertTransaction,
   pairAgent,
 } from "../../lab/kit/gateway-database.ts";
@@ -42,7 +42,7 @@ function ended(network: string, units: bigint, status: 1 | 2): void {
   const agent = pairAgent(store).id;
   store.write((database) => {
     keepNativeCoins(database, new Map([[network, "coin"]]));
-    insertDepositAddress(database, { address, agent, addressIndex: 1, transactionId: request });
+    haveAddress(store, { address, agent, addressIndex: 1, request });
     const paid = {
       network,
       txHash: "01",

@@ -9,7 +9,6 @@ import type { SlotCounts } from "../../chains/nodes.ts";
 import type { GatewayCurrency } from "../../gateway/config/config.ts";
 import { FaultBook } from "../../gateway/faults/book.ts";
 import { recoveryOffer } from "../../gateway/recovery/offer.ts";
-import { insertDepositAddress } from "../../gateway/store/deposit-addresses.ts";
 import { keepFinalPayment } from "../../gateway/store/payments.ts";
 import type { RecoveryRow, SweepRow } from "../../gateway/store/rows.ts";
 import { createSignals } from "../../gateway/store/signals.ts";
@@ -26,6 +25,7 @@ import {
   type AgentKeys,
   type GatewayDatabase,
   gatewayDatabase,
+  haveAddress,
   insertTransaction,
   pairAgent,
   readAgent,
@@ -140,11 +140,11 @@ function paidTo(number: number, units = 5_000_000n): string {
     status: 1,
   });
   db.store.write((database) => {
-    insertDepositAddress(database, {
+    haveAddress(db.store, {
       address,
       agent: keys.id,
       addressIndex: number,
-      transactionId: id,
+      request: id,
     });
     keepFinalPayment(database, {
       ...{

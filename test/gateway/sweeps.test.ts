@@ -6,7 +6,6 @@
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import type { GatewayCurrency } from "../../gateway/config/config.ts";
 import { sweepOf } from "../../gateway/config/sweep-settings.ts";
-import { insertDepositAddress } from "../../gateway/store/deposit-addresses.ts";
 import { keepDetectedPayment, keepFinalPayment } from "../../gateway/store/payments.ts";
 import { mendReserved } from "../../gateway/store/reserved.ts";
 import type { SweepRow, TopUpRow } from "../../gateway/store/rows.ts";
@@ -29,6 +28,7 @@ import {
   type AgentKeys,
   type GatewayDatabase,
   gatewayDatabase,
+  haveAddress,
   insertTransaction,
   pairAgent,
   readAll,
@@ -67,14 +67,7 @@ function address(status: 0 | 1 = 1): string {
     payTo: own,
     status,
   });
-  db.store.write((database) =>
-    insertDepositAddress(database, {
-      address: own,
-      agent: keys.id,
-      addressIndex: requests,
-      transactionId: id,
-    }),
-  );
+  haveAddress(db.store, { address: own, agent: keys.id, addressIndex: requests, request: id });
   return own;
 }
 
@@ -337,7 +330,7 @@ describe("an order", () => {
     const to = address();
     pay(to, "usdt", 50n, "0x1");
     expect(rowOf(to, "usdt")).toBeDefined();
-    db.store.database.run("UPDATE depositAddresses SET agent = NULL");
+    db.store.database.run("UPDATE addresses SET agent = NULL");
     expect(rowOf(to, "usdt")).toBeUndefined();
   });
 });

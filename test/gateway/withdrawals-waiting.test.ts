@@ -262,9 +262,7 @@ describe("a deposit where the paired server has an account", () => {
   it("goes to it, and each family's address has its own index there", async () => {
     const first = await deposit({ currency: "trc20", amount: "10", orderId: "in-1" });
     const second = await deposit({ currency: "eth", amount: "1", orderId: "in-2" });
-    const rows = db().all(
-      "SELECT address, agent, addressIndex FROM depositAddresses ORDER BY rowid",
-    );
+    const rows = db().all("SELECT address, agent, addressIndex FROM addresses ORDER BY number");
     expect(rows).toEqual([
       { address: first.body.address, agent: agentRow().id, addressIndex: 0 },
       { address: second.body.address, agent: agentRow().id, addressIndex: 1 },

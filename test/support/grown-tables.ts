@@ -2,6 +2,7 @@
  * Rows of a gateway that has run for long, made inside the store's own schema by a statement for
  * each table: addresses of ended requests, and ended payouts with their jobs, signatures and slots.
  */
+import { addressSpaceOf } from "../../chains/network-names.ts";
 import type { Store } from "../../gateway/store/store.ts";
 
 const dayMs = 86_400_000;
@@ -38,9 +39,9 @@ export function fillAddresses(
       ...[count, agents, network, atMs - dayMs, atMs - dayMs, atMs - dayMs / 2],
     );
     database.run(
-      `${numbers} INSERT INTO depositAddresses (address, agent, addressIndex, transactionId)
-       SELECT ${address}, 'agent ' || (1 + n % ?), 1000000 + n, ${id} FROM numbers`,
-      ...[count, agents],
+      `${numbers} INSERT INTO addresses (address, addressSpace, merchant, agent, addressIndex, origin, request, at)
+       SELECT ${address}, ?, ${merchant}, 'agent ' || (1 + n % ?), 1000000 + n, 'given', ${id}, 0 FROM numbers`,
+      ...[count, addressSpaceOf(network), agents, agents],
     );
     database.run(
       `${numbers} INSERT INTO addressStates (network, address, block, isUsed, comparedAt, run)

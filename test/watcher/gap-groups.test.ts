@@ -91,6 +91,7 @@ it("an account's gap that a stop cut between two writes adds nothing twice", asy
         agent: null,
         addressIndex: 9_999,
         addressSpace: "xrpl:",
+        origin: "skipped",
         at: 0,
       };
       write((database) => insertForgotten(database, address as never));

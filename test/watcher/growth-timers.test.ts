@@ -265,7 +265,7 @@ async function costsOf(world: World, timer: Timer): Promise<Costs> {
 
 /** Tables with a row for each agent, address or record. */
 const growing =
-  /^(?:agents|merchants|keys|deposits|transfers|withdrawals|sweeps|topUps|depositAddresses|addressStates|payments|jobs|signatures|slots|outgoing|levels|balances|callbackTargets|callbackEvents|callbackDeliveries|receivingKeys|accountOwners)$/;
+  /^(?:agents|merchants|keys|deposits|transfers|withdrawals|sweeps|topUps|addresses|addressStates|payments|jobs|signatures|slots|outgoing|levels|balances|callbackTargets|callbackEvents|callbackDeliveries|receivingKeys|accountOwners)$/;
 /** Indexes with few rows, whatever exists. */
 const few =
   /USING (?:COVERING )?INDEX (?:depositsOpen|transfersOpen|sweepsUnreached|jobsWaiting|jobsUnanswered|agentsHalted|callbackTargetsFailing|coinsEnded|outgoingUntold|callbackDeliveriesWaiting) ?/;
@@ -312,7 +312,7 @@ const kinds = {
   addresses: {
     few: { agents: 10, addresses: 1_000 },
     many: { agents: 10, addresses: share(100_000, 4_000) },
-    table: "depositAddresses",
+    table: "addresses",
   },
   records: {
     few: { agents: 10, records: 1_000 },

@@ -336,7 +336,7 @@ describe("an old address", () => {
 
   it("coins that the owner of the key takes out hide nothing that comes later", async () => {
     const { id, address } = request(0, { status: 1, stage: "completed" });
-    db.store.database.run("UPDATE depositAddresses SET agent = NULL");
+    db.store.database.run("UPDATE addresses SET agent = NULL");
     await start();
     chain.mine({ hash: hashOf("in"), from: outsider, to: address, value: eth });
     chain.mineEmpty(3);
@@ -355,9 +355,8 @@ describe("an old address", () => {
 
 /** How many addresses that left were compared. */
 const compared = (): number =>
-  db.store.database.all(
-    "SELECT 1 FROM addressStates s JOIN depositAddresses d ON d.address = s.address",
-  ).length;
+  db.store.database.all("SELECT 1 FROM addressStates s JOIN addresses d ON d.address = s.address")
+    .length;
 
 describe("questions for balances", () => {
   it("grow neither with open requests nor with old addresses", async () => {

@@ -241,7 +241,7 @@ describe("deposits by tags", () => {
   });
 
   it("deposits by tags: money on an account that got no request here is nobody's", async () => {
-    db.store.database.run("DELETE FROM depositAddresses");
+    db.store.database.run("DELETE FROM addresses");
     db.store.database.run("DELETE FROM deposits");
     blocks.push([{ tag: "1", units: 5n }]);
     for (let more = 0; more <= lag; more += 1) blocks.push([]);

@@ -18,7 +18,6 @@ import { marksOver } from "../../../gateway/store/address-marks.ts";
 import { issueAddress } from "../../../gateway/store/address-states.ts";
 import { depositsIdOn } from "../../../gateway/store/agent-accounts.ts";
 import { readAgent } from "../../../gateway/store/agents.ts";
-import { insertDepositAddress } from "../../../gateway/store/deposit-addresses.ts";
 import type { AgentRow } from "../../../gateway/store/rows.ts";
 import { createSignals } from "../../../gateway/store/signals.ts";
 import { insertSignature } from "../../../gateway/store/signatures.ts";
@@ -30,6 +29,7 @@ import {
   askWithdrawal,
   type GatewayDatabase,
   gatewayDatabase,
+  haveAddress,
   insertTransaction,
   pairAgent,
   readTransaction,
@@ -289,11 +289,11 @@ export class ItemWorld {
           },
         });
         issueAddress(database, place.address, { since: 0, nowMs: this.nowMs });
-        insertDepositAddress(database, {
+        haveAddress(store, {
           address: place.address,
           agent: place.agent,
           addressIndex: place.addressIndex,
-          transactionId: id,
+          request: id,
         });
         this.requests.push({
           merchant: name,

@@ -159,7 +159,7 @@ export class Observer {
   /** Another agent's word has no place of a deposit address passed over. */
   #placesAreUsed(): void {
     const { gateway, machines } = this.#world;
-    const sql = `SELECT nextDepositIndex AS next, (SELECT count(*) FROM depositAddresses d WHERE d.agent = a.id) AS used
+    const sql = `SELECT nextDepositIndex AS next, (SELECT count(*) FROM addresses d WHERE d.agent = a.id AND d.request IS NOT NULL) AS used
         FROM agents a WHERE id = ?`;
     const [row] = gateway.all<{ readonly next: number; readonly used: number }>(
       sql,
