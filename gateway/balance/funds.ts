@@ -1,9 +1,9 @@
 /**
  * Computes the amount that an agent's hot wallet can still pay: the balance at the last final block
  * read, minus all promised amounts that are not paid at that block. A withdrawal promises its
- * amount, and the agent's maxFee in the native coin. Errors are on the low side: a payment counts
- * twice between its inclusion and our reading of its block. Source: docs/api.md, section on
- * balance.
+ * amount, and in the native coin the agent's maxFee, or its fee once that is known. Errors are on
+ * the low side: a payment counts twice between its inclusion and our reading of its block. Source:
+ * docs/api.md, section on balance.
  */
 import { familyOf } from "../../chains/families.ts";
 import { parseAmount } from "../../protocol/amount.ts";
@@ -61,14 +61,21 @@ export function maxFeeUnits(paired: readonly PairedCurrency[], currency: string)
 function promisedOf(
   currency: GatewayCurrency,
   paired: readonly PairedCurrency[],
-  rows: { readonly name: string; readonly amountUnits: bigint; readonly withdrawals: number },
+  rows: {
+    readonly name: string;
+    readonly amountUnits: bigint;
+    readonly withdrawals: number;
+    readonly feeUnits?: string; // the fees that they paid; "" or absent: not known yet
+  },
 ): bigint {
   const [id = "", kind] = rows.name.split(":");
   const isNative = currency.contract === "";
   // A top-up sends the native coin, for any currency's sweep.
   const isOfCurrency = kind === undefined ? id === currency.id : isNative;
-  const feeUnits = isNative ? BigInt(rows.withdrawals) * maxFeeUnits(paired, id) : 0n;
-  return (isOfCurrency ? rows.amountUnits : 0n) + feeUnits;
+  const feeUnits = rows.feeUnits
+    ? BigInt(rows.feeUnits)
+    : BigInt(rows.withdrawals) * maxFeeUnits(paired, id);
+  return (isOfCurrency ? rows.amountUnits : 0n) + (isNative ? feeUnits : 0n);
 }
 
 function reservedOf(
@@ -90,7 +97,9 @@ function reservedOf(
   for (const row of listEndedAfter(database, account, currency.network, block)) {
     // A withdrawal that failed on chain has spent only its fee, unless it moved another amount.
     const amountUnits = BigInt(row.sentUnits ?? (row.status === 2 ? 0 : row.units));
-    units += promisedOf(currency, paired, { name: promiseName(row), amountUnits, withdrawals: 1 });
+    const { feeUnits } = row;
+    const ended = { name: promiseName(row), amountUnits, withdrawals: 1, feeUnits };
+    units += promisedOf(currency, paired, ended);
   }
   return units;
 }

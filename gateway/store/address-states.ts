@@ -4,8 +4,10 @@
  * explains. Addresses that have not left yet are read ahead, so that a used address is skipped.
  */
 import { isFeeInside } from "../../chains/families.ts";
+import { notedUnits } from "./books.ts";
 import type { Statements as Database } from "./statements.ts";
 import { summedUnits } from "./stray-sums.ts";
+import { holdAdjustment } from "./unswept-balances.ts";
 
 /** A balance of one address. */
 export interface BalancePlace {
@@ -178,7 +180,8 @@ export function keepBaseline(
 ): void {
   const sql =
     "INSERT OR IGNORE INTO baselines (network, address, currency, units, block) VALUES (?, ?, ?, ?, ?)";
-  database.run(sql, network, address, currency, units.toString(), block);
+  const { changes } = database.run(sql, network, address, currency, units.toString(), block);
+  if (changes > 0) holdAdjustment(database, { network, address, currency }, units);
 }
 
 /** Adds an amount that the owner of the key took out. Must not be called twice. */
@@ -201,6 +204,7 @@ export function keepTaken(
     address,
     currency,
   );
+  holdAdjustment(database, { network, address, currency }, -units);
 }
 
 export function issuedAddress(database: Database, address: string): IssuedAddress | undefined {
@@ -317,8 +321,9 @@ export function listDueByAge(
 }
 
 /**
- * The balance of an address without its baseline at the end of a block: final payments and top-ups
- * in, sweeps and their fees out. `native`: the currency is the coin that pays fees.
+ * The balance of an address without its baseline at the end of a block: final payments, top-ups and
+ * operators' notes in, sweeps and their fees out. `native`: the currency is the coin that pays
+ * fees.
  */
 export function explainedUnits(
   database: Database,
@@ -355,6 +360,7 @@ export function explainedUnits(
   );
   let units = paid.reduce((sum, row) => sum + BigInt(row.units), 0n);
   units += summedUnits(database, { network, address, currency }, block, sumsBeyond);
+  units += notedUnits(database, { network, address, currency }, block);
   for (const row of swept) {
     if (row.currency === currency && row.status !== 2) units -= BigInt(row.units);
     const isFeeApart = row.feeUnits !== "" && !(row.status !== 2 && isFeeInside(network, "sweep"));

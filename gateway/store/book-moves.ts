@@ -126,7 +126,7 @@ export interface MovePlace {
 /**
  * The next movements of a hot wallet on a network in the order of blocks, at most `most`. Side
  * "out" lists withdrawals and top-ups. Side "in" lists sweeps and payments from other accounts of
- * this gateway.
+ * this gateway, but for those that are kept as payments to a deposit with a tag.
  */
 export function listHotWalletMoves(
   database: Database,
@@ -136,11 +136,16 @@ export function listHotWalletMoves(
   most: number,
 ): readonly (MoveRow & { readonly row: number })[] {
   const column = side === "out" ? "payer" : "receiver";
+  const isNoPayment =
+    side === "out"
+      ? ""
+      : ` AND NOT EXISTS (SELECT 1 FROM payments p CROSS JOIN deposits d ON d.id = p.transactionId
+         WHERE p.network = t.network AND p.txHash = t.txHash AND p.final = 1 AND d.payTo = t.receiver AND d.payTo <> d.address)`;
   const rows = database.all<MoveRow & { readonly row: number }>(
     `SELECT t.operation AS kind, '${side}' AS side, t.${column} AS address, ${currencyOfTransferSql} AS currency,
        ${movedColumns(side)}, coalesce(t.feeUnits, '') AS feeUnits, t.finalBlock AS block, t.number AS row
      FROM transfers t LEFT JOIN topUps u ON u.id = t.id ${moved}
-     WHERE t.${column} = ? AND t.network = ? AND t.status <> 0 AND t.finalBlock IS NOT NULL
+     WHERE t.${column} = ? AND t.network = ? AND t.status <> 0 AND t.finalBlock IS NOT NULL${isNoPayment}
        AND (t.finalBlock, t.number) > (?, ?) ORDER BY t.finalBlock, t.number LIMIT ?`,
     ...[account, network, after.block, after.row, most],
   );

@@ -5,7 +5,9 @@
 
 import { explainingSignatureSql } from "./outgoing-transactions.ts";
 import type { OutgoingRow } from "./rows.ts";
+import type { Statements } from "./statements.ts";
 import type { Database } from "./store.ts";
+import { holdAdjustment } from "./unswept-balances.ts";
 
 /** An account's balance in one currency. */
 export interface BookPlace {
@@ -120,7 +122,23 @@ export function countForgottenBookAddresses(
   );
 }
 
-/** Adds an entry, inside the caller's transaction. A second opening of an account is ignored. */
+/** The units of the notes on an account's balance at the end of a block. */
+export function notedUnits(
+  database: Statements,
+  { network, address, currency }: BookPlace,
+  block: number,
+): bigint {
+  const rows = database.all<{ units: string }>(
+    `SELECT units FROM bookEntries WHERE address = ? AND network = ? AND currency = ? AND block <= ? AND kind = 'note'`,
+    ...[address, network, currency, block],
+  );
+  return rows.reduce((sum, { units }) => sum + BigInt(units), 0n);
+}
+
+/**
+ * Adds an entry, inside the caller's transaction. A second opening of an account is ignored. A note
+ * on a deposit address changes its unswept balance.
+ */
 export function addBookEntry(database: Database, entry: BookEntryRow): void {
   const { network, address, currency, kind, units, block, at, operator, reason } = entry;
   database.run(
@@ -128,6 +146,7 @@ export function addBookEntry(database: Database, entry: BookEntryRow): void {
      VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)`,
     ...[network, address, currency, kind, units, block, at, operator, reason],
   );
+  if (kind === "note") holdAdjustment(database, entry, BigInt(units));
 }
 
 /** The entries of some accounts on a network, oldest first. */

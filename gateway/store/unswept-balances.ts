@@ -1,9 +1,9 @@
 /**
  * The unswept balance of each deposit address: final payments in, minus amounts and fees of sweeps,
- * plus top-ups. There is one row for each address, network and currency with a balance. The
- * transactions that change payments, sweeps and top-ups also change these rows. The payments,
- * sweeps and top-ups stay the truth, and each start compares both. A network's native coin
- * (`nativeCoins`) pays the fees.
+ * plus top-ups, what lay there before, and notes of operators, minus what the owner of the key took
+ * out. There is one row for each address, network and currency with a balance. The transactions
+ * that change one of these also change the rows. The others stay the truth, and each start compares
+ * both. A network's native coin (`nativeCoins`) pays the fees.
  */
 import { isFeeInside, pinExclusionOf } from "../../chains/families.ts";
 import { hasTags } from "../../chains/payees.ts";
@@ -70,6 +70,23 @@ export function holdPayment(database: Database, payment: PaymentRow, merchant: s
   const { address, network, currency, units } = payment;
   if (hasTags(network)) return;
   add(database, { address, network, currency, merchant }, BigInt(units));
+}
+
+/**
+ * Adds units that no payment, sweep or top-up explains: what lay there before (`baselines`), an
+ * operator's note, and with a minus what the owner of the key took out. An account that is no
+ * deposit address has no such balance. Must not be called twice.
+ */
+export function holdAdjustment(
+  database: Database,
+  { address, network, currency }: Omit<Place, "merchant">,
+  units: bigint,
+): void {
+  if (hasTags(network)) return;
+  const sql = "SELECT merchant FROM addresses WHERE address = ?";
+  const owner = database.get<{ merchant: string }>(sql, address);
+  if (owner !== undefined)
+    add(database, { address, network, currency, merchant: owner.merchant }, units);
 }
 
 /** The fields that decide how a sweep or a top-up changes balances; a withdrawal changes none. */
@@ -150,7 +167,10 @@ export function heldUnitsOf(database: Database, merchant: string, currency: stri
     .reduce((sum, units) => sum + (units > 0n ? units : 0n), 0n);
 }
 
-/** Counts all sweeps and top-ups, and the final payments except our own top-ups. */
+/**
+ * Counts all sweeps and top-ups, the final payments except our own top-ups, and what none of these
+ * explains.
+ */
 function countedFromRows(database: Database): ReadonlyMap<string, UnsweptBalanceRow> {
   const sums = new Map<string, Place & { units: bigint }>();
   const count = (place: Place, units: bigint): void => {
@@ -173,6 +193,15 @@ function countedFromRows(database: Database): ReadonlyMap<string, UnsweptBalance
   );
   for (const row of moved)
     for (const [place, units] of broughtBy(database, row)) count(place, units);
+  const adjusted = database.all<UnsweptBalanceRow>(
+    `SELECT b.address, b.network, b.currency, a.merchant, b.units FROM baselines b JOIN addresses a ON a.address = b.address
+     UNION ALL SELECT b.address, b.network, b.currency, a.merchant, '-' || b.takenUnits
+       FROM baselines b JOIN addresses a ON a.address = b.address
+     UNION ALL SELECT e.address, e.network, e.currency, a.merchant, e.units
+       FROM bookEntries e JOIN addresses a ON a.address = e.address WHERE e.kind = 'note'`,
+  );
+  for (const { units, ...place } of adjusted.filter((one) => !hasTags(one.network)))
+    count(place, BigInt(units));
   const held = [...sums].filter(([, { units }]) => units !== 0n);
   return new Map(
     held.map(([name, { units, ...place }]) => [name, { ...place, units: units.toString() }]),

@@ -213,9 +213,10 @@ export function completeAssigned(
 }
 
 /** `sentUnits`: what it moved where that is another amount; null otherwise. */
-export type PromisedAmount = Pick<TransferRow, "operation" | "currency" | "units" | "status"> & {
-  readonly sentUnits: string | null;
-};
+export type PromisedAmount = Pick<
+  TransferRow,
+  "operation" | "currency" | "units" | "status" | "feeUnits"
+> & { readonly sentUnits: string | null };
 
 /** Withdrawals and top-ups of an account on a network that ended in a later block than `block`. */
 export function listEndedAfter(
@@ -225,7 +226,8 @@ export function listEndedAfter(
   block: number,
 ): readonly PromisedAmount[] {
   return database.all<PromisedAmount>(
-    `SELECT t.operation, ${currencyOfTransferSql} AS currency, t.units, t.status, m.sentUnits
+    `SELECT t.operation, ${currencyOfTransferSql} AS currency, t.units, t.status,
+       coalesce(t.feeUnits, '') AS feeUnits, m.sentUnits
      FROM transfers t LEFT JOIN topUps u ON u.id = t.id LEFT JOIN movedPayments m ON m.transactionId = t.id
      WHERE t.operation IN ('withdraw', 'topup') AND t.status <> 0 AND t.payer = ? AND t.network = ? AND t.finalBlock > ?`,
     ...[account, network, block],

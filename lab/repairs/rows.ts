@@ -2484,6 +2484,45 @@ export const repairs: readonly Repair[] = [
     title: "is at the market as soon as an earlier one's dear fee counts no more",
   },
   {
+    name: "note-left-in-pending",
+    fault:
+      "An operator's note on a deposit address left `pending` as it was permanently, and sweeps tried coins that were gone.",
+    file: "gateway/store/books.ts",
+    find: '  if (kind === "note") holdAdjustment(database, entry, BigInt(units));\n',
+    replace: "",
+    test: "test/books/same-balance.test.ts",
+    title: "units by each rule, and is no less before the note",
+  },
+  {
+    name: "coins-of-the-owner-in-pending",
+    fault: "What the owner of a key took from an address stayed in `pending` permanently.",
+    file: "gateway/store/address-states.ts",
+    find: "  holdAdjustment(database, { network, address, currency }, -units);",
+    replace: "",
+    test: "test/books/same-balance.test.ts",
+    title: "falls by what the owner of its key takes out",
+  },
+  {
+    name: "payout-to-a-tag-twice-in-the-books",
+    fault:
+      "A payout of XRP to another merchant's tag stood twice in that hot wallet's sheet, and the books said that money was missing.",
+    file: "gateway/store/book-moves.ts",
+    find: 'side === "out"\n      ? ""\n',
+    replace: 'side !== ("" as string)\n      ? ""\n',
+    test: "test/books/same-balance.test.ts",
+    title: "counts another merchant's payout to a tag once",
+  },
+  {
+    name: "highest-fee-reserved-after-the-end",
+    fault:
+      "A payment that had paid a small fee kept the highest one reserved until the next reading.",
+    file: "gateway/balance/funds.ts",
+    find: "  const feeUnits = rows.feeUnits\n",
+    replace: '  const feeUnits = rows.feeUnits === "none"\n',
+    test: "test/gateway/gateway-funds.test.ts",
+    title: "stay reserved with the fee that was paid",
+  },
+  {
     name: "renewal-of-a-renewal-owes-no-coin",
     fault: "A renewal that ran out would have freed the next one of the coin that it owed.",
     file: "agent/signer/state/core.ts",

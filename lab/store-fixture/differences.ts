@@ -18,6 +18,9 @@ const causesOfAlarms =
 const receivedColumn =
   "tables have a column for what the receiver got of a withdrawal that moved another amount";
 
+const ownersCoins =
+  "what the owner of a key took from an address is on that address no more: 0.1 ETH of Mill Market";
+
 export const differences: readonly Difference[] = [
   {
     questions: "Harbour & Söhne: page of now-ending ",
@@ -28,7 +31,8 @@ export const differences: readonly Difference[] = [
     questions: "Harbour & Söhne: page of in-partly ",
     reason: "its money was paid back whole, so the page does not say that the shop has it",
   },
-  { questions: "Mill Market: ", reason: withoutAmount },
+  { questions: "Mill Market: ", reason: `${withoutAmount}; ${ownersCoins}` },
+  { questions: "$ gateway balances", reason: ownersCoins },
   { questions: "Harbour & Söhne: /api/v1/transactions", reason: withoutAmount },
   { questions: "Harbour & Söhne: pages of /api/v1/transactions", reason: withoutAmount },
   { questions: "Harbour & Söhne: record unattributed/X", reason: withoutAmount },

@@ -82,15 +82,15 @@ describe("funds", () => {
     expect((await read("/balance/eth")).body).toMatchObject({ available: "0", reserved: "0.02" });
   });
 
-  it("stay reserved until the balance was read at a block that has the payment", async () => {
+  it("stay reserved with the fee that was paid until the balance was read at a block that has the payment", async () => {
     await ready();
     const { transactionId } = (await auto()).body;
     const place = { txHash: "0x01", feeUnits: "1000000000000000", finalBlock: 120, changedAt: 1 };
     endWithdrawal(db(), transactionId, { status: 1, stage: "final", code: "", ...place });
     gateway.fund("eth", 10n * ether, 119);
     expect((await read("/balance/eth")).body).toMatchObject({
-      available: "8.99",
-      reserved: "1.01",
+      available: "8.999",
+      reserved: "1.001",
     });
     gateway.fund("eth", 8_999_000_000_000_000_000n, 120);
     expect((await read("/balance/eth")).body).toMatchObject({ available: "8.999", reserved: "0" });
