@@ -2458,7 +2458,7 @@ export const repairs: readonly Repair[] = [
     fault:
       "The courier offered a spent coin again and again while a node showed it, and no other coin paid.",
     file: "agent/courier/scheduler/coins.ts",
-    find: "      (coin) => !held.counts.has(textOf(coin)) && !held.spent.has(textOf(coin)),\n",
+    find: "      (coin) => !held.counts.has(textOf(coin)) && !held.left.has(textOf(coin)),\n",
     replace: "      (coin) => !held.counts.has(textOf(coin)),\n",
     test: "test/courier/scheduler-coins.test.ts",
     title: "a coin that the signer knows as spent is offered to no payment again",

@@ -148,6 +148,23 @@ describe("an account with coins", () => {
     expect(coinsAsked(driver.tick(5_000))).toEqual([[third.id.slice(60, 66)]]);
   });
 
+  it("a coin that the signer knows as another withdrawal's is left for a minute, and others are offered at once", () => {
+    const [taken, other] = [coin(1, 900_000n), coin(2, 200_000n)];
+    const driver = driven([order(1, "approved"), order(2, "approved")]);
+    const detail = `${taken.id}:${taken.units} is ${idOf(7)}'s`;
+    const answer = { ok: false, code: "ACCOUNT_PIN_TAKEN", effect: "none", detail } as const;
+    driver.block(10, chainState([taken]));
+    expect(coinsAsked(gasFor(driver, 1))).toEqual([[taken.id.slice(60, 66)]]);
+    driver.feed({ kind: "answered", verb: "sign", transactionId: idOf(1), answer });
+    const [asked] = coinsAsked(driver.block(11, chainState([taken, other])));
+    expect(asked).toEqual([other.id.slice(60, 66)]);
+    driver.feed({ kind: "answered", verb: "sign", transactionId: idOf(1), answer });
+    expect(coinsAsked(driver.block(12, chainState([taken])))).toEqual([]);
+    driver.tick(59_000);
+    driver.block(13, chainState([taken]));
+    expect(coinsAsked(driver.tick(1_000))).toEqual([[taken.id.slice(60, 66)]]);
+  });
+
   it("a coin that another withdrawal may spend is not offered, and the withdrawal waits for the change", () => {
     const held = coin(1, 900_000n);
     const driver = driven([sentOn(1, held), order(2, "approved")]);

@@ -5,10 +5,13 @@
  */
 import { isFeeInside } from "../../../chains/families.ts";
 import type { Coin, FeeMarket, Market, PaymentTerms, TxParams } from "../../../chains/family.ts";
+import type { SchedulerNo } from "./events.ts";
 import type { Account, HeldCoins, OwnCoins, ScheduledWithdrawal } from "./item.ts";
 
-/** Spent coins that are kept at the same time; the oldest leaves, and may be offered again. */
-const spentMax = 4_096;
+/** Coins that are left at the same time; the oldest may be offered again. */
+const leftMax = 4_096;
+/** A coin of another withdrawal is offered again after this time. */
+const takenMs = 60_000;
 
 /** Before the first list of an account's coins. */
 export const newOwnCoins = (): OwnCoins => ({ listed: new Set(), gone: new Map() });
@@ -17,7 +20,7 @@ export const newOwnCoins = (): OwnCoins => ({ listed: new Set(), gone: new Map()
 export const newHeldCoins = (): HeldCoins => ({
   byItem: new Map(),
   counts: new Map(),
-  spent: new Set(),
+  left: new Map(),
   version: 0,
   free: null,
 });
@@ -68,12 +71,12 @@ function freeCoins(item: ScheduledWithdrawal): readonly Coin[] {
   if (own !== undefined)
     return listed.filter(
       (coin) =>
-        !held.spent.has(textOf(coin)) &&
+        !held.left.has(textOf(coin)) &&
         (held.counts.get(textOf(coin)) ?? 0) <= Number(own.has(textOf(coin))),
     );
   if (held.free === null || held.free.listed !== listed || held.free.version !== held.version) {
     const coins = listed.filter(
-      (coin) => !held.counts.has(textOf(coin)) && !held.spent.has(textOf(coin)),
+      (coin) => !held.counts.has(textOf(coin)) && !held.left.has(textOf(coin)),
     );
     held.free = { listed, version: held.version, coins };
   }
@@ -109,18 +112,38 @@ export function holdCoins(item: ScheduledWithdrawal): void {
 }
 
 /**
- * Offers a coin no more that the signer knows as spent. @returns false if the withdrawal did not
- * offer it, or if it was known already
+ * Offers the coin no more with which a refusal begins: never if it is spent, and for a minute if it
+ * is another withdrawal's. @returns false if the refusal is of another kind, if the withdrawal did
+ * not offer the coin, or if all of its attempts have to spend it
  */
-export function leaveSpent({ account, asked }: ScheduledWithdrawal, coin: string): boolean {
+export function leaveCoin(
+  { account, asked, view }: ScheduledWithdrawal,
+  { code, detail = "" }: SchedulerNo,
+  nowMs: number,
+): boolean {
   const { held, pinExclusion } = account;
-  const offered: readonly string[] = asked === null ? [] : (pinExclusion?.coins(asked) ?? []);
-  if (!offered.includes(coin) || held.spent.has(coin)) return false;
-  held.spent.add(coin);
+  const untilMs =
+    code === "ACCOUNT_COIN_SPENT"
+      ? Number.POSITIVE_INFINITY
+      : code === "ACCOUNT_PIN_TAKEN"
+        ? nowMs + takenMs
+        : 0;
+  const [coin = ""] = detail.split(" ");
+  const coins = (txParams: TxParams | null): readonly string[] =>
+    txParams === null ? [] : (pinExclusion?.coins(txParams) ?? []);
+  const isPin = view.attempts.some(({ txParams }) => coins(txParams)[0] === coin);
+  if (untilMs === 0 || isPin || !coins(asked).includes(coin) || held.left.has(coin)) return false;
+  held.left.set(coin, untilMs);
   held.version += 1;
-  const [oldest = ""] = held.spent;
-  if (held.spent.size > spentMax) held.spent.delete(oldest);
+  const [oldest = ""] = held.left.keys();
+  if (held.left.size > leftMax) held.left.delete(oldest);
   return true;
+}
+
+/** Offers the coins again whose time has come. */
+export function takeCoinsBack({ held }: Account, nowMs: number): void {
+  for (const [coin, untilMs] of held.left)
+    if (untilMs <= nowMs && held.left.delete(coin)) held.version += 1;
 }
 
 /** The coins of all attempts, and of the request under way. */

@@ -157,10 +157,13 @@ export interface HeldCoins {
   readonly byItem: Map<ScheduledWithdrawal, ReadonlySet<string>>;
   /** The number of withdrawals by coin. */
   readonly counts: Map<string, number>;
-  /** Coins that the signer knows as spent, newest last; nodes that are behind still show them. */
-  readonly spent: Set<string>;
+  /**
+   * Coins that are not offered before a time, newest last: the signer knows them as spent, though
+   * nodes that are behind show them, or as another withdrawal's.
+   */
+  readonly left: Map<string, number>;
   version: number; // rises with each change
-  /** The coins of a list that no withdrawal held at a version, and that are not spent. */
+  /** The coins of a list that no withdrawal held at a version, and that are not left. */
   free: {
     readonly listed: readonly Coin[];
     readonly version: number;

@@ -16,7 +16,7 @@ import {
   wakeAccount,
   withAccount,
 } from "./accounts.ts";
-import { leaveSpent } from "./coins.ts";
+import { leaveCoin } from "./coins.ts";
 import type { SchedulerEffect, SchedulerEvent, SchedulerNo, SchedulerVerb } from "./events.ts";
 import { askVoid, isRecorded, requestNewAttempts, takeVoid } from "./expiry-exclusion.ts";
 import type { Account, Book, PendingRequest, ScheduledWithdrawal } from "./item.ts";
@@ -445,7 +445,7 @@ function handleRefusal(
   }
   item.asking = null;
   if (answer.code === unnamedCode) forgetNamed(item);
-  const isLeft = answer.code === "ACCOUNT_COIN_SPENT" && leaveSpent(item, answer.detail ?? "");
+  const isLeft = leaveCoin(item, answer, nowMs);
   if (answer.code === "ACCOUNT_NOT_ADOPTED") beginAgain(item.account, nowMs);
   const refusedUnits = item.feeAskedWei;
   if (verb === "sign" || verb === "replace") Object.assign(item, { asked: null, feeAskedWei: 0n });

@@ -9,7 +9,7 @@ import type { FeeMarket, Fees, TxParams } from "../../../chains/family.ts";
 import type { AttemptView } from "../../socket/verbs.ts";
 import { agentEnds } from "../../state-ends.ts";
 import { lostControl, unreadPart } from "./accounts.ts";
-import { marketOf, wantedOf } from "./coins.ts";
+import { marketOf, takeCoinsBack, wantedOf } from "./coins.ts";
 import type { SchedulerEffect, SchedulerEvent } from "./events.ts";
 import type { Account, Book, ScheduledWithdrawal } from "./item.ts";
 import {
@@ -94,6 +94,7 @@ export function advanceAccount(
   out: SchedulerEffect[],
 ): void {
   if (describeStandstill(book, account) !== "") return;
+  takeCoinsBack(account, nowMs);
   const most = inFlightMax + outOfReach(book, account);
   for (const queue of account.queues.values()) {
     const [first] = queue;
