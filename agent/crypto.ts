@@ -40,14 +40,14 @@ import { type CommandTable, helpOf, readCommandLine } from "./launcher/command-l
 import { type EncKey, findEncKey } from "./launcher/enc-key.ts";
 import { foreignFolderWarning, terminalIsGone } from "./launcher/environment.ts";
 import { exitCodes, exitVerdictOfError, type Verdict } from "./launcher/exit-status.ts";
-import { handOver } from "./launcher/frames.ts";
+import { writeFramesAndWipe } from "./launcher/frames.ts";
 import { type InheritedSockets, inheritedSockets } from "./launcher/inherited.ts";
 import { type Lock, lockWaitMs, takeLock } from "./launcher/lock.ts";
 import { createSpeech } from "./launcher/output.ts";
 import { assertPaired } from "./launcher/paired.ts";
 import { Reload } from "./launcher/reload.ts";
 import { superviseChildren } from "./launcher/supervisor.ts";
-import { News } from "./launcher/terminal-messages.ts";
+import { TerminalMessages } from "./launcher/terminal-messages.ts";
 import { readRules } from "./signer/policy/rules.ts";
 
 interface Options {
@@ -239,7 +239,11 @@ function signerStarter(
   const program = fileURLToPath(programPath(import.meta.url, "./signer/main"));
   return () => {
     const child = startChild({ program, descriptors, isStderrPiped: true, env: process.env });
-    handOver(child.stdin, Buffer.from(JSON.stringify(settingsOf(current()))), encKey.bytes);
+    writeFramesAndWipe(
+      child.stdin,
+      Buffer.from(JSON.stringify(settingsOf(current()))),
+      encKey.bytes,
+    );
     return child;
   };
 }
@@ -267,7 +271,8 @@ function courierStarter(
     const child = startChild({ program, isStderrPiped: true, env: process.env });
     return {
       child,
-      handSettings: () => handOver(child.stdin, Buffer.from(JSON.stringify(settingsOf(current())))),
+      handSettings: () =>
+        writeFramesAndWipe(child.stdin, Buffer.from(JSON.stringify(settingsOf(current())))),
     };
   };
 }
@@ -318,7 +323,7 @@ async function run(options: Options, tell: (verdict: Verdict) => void): Promise<
     process.getuid?.() ?? -1,
   );
   if (warning !== "") say("folder-foreign", warning);
-  const news = role === "both" ? new News(prepared.sockets.operator, say) : null;
+  const news = role === "both" ? new TerminalMessages(prepared.sockets.operator, say) : null;
   const manager = createServiceManager(process.env, (line) => say("service-manager-away", line));
   manager.beginAlive();
   const code = await superviseChildren({

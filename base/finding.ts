@@ -51,7 +51,7 @@ export function faultFound(
  * Returns the result of `act`. If `act` throws a fault, returns null and adds a finding. Throws
  * every other error again.
  */
-export function orFinding<T>(findings: Finding[], act: () => T): T | null {
+export function runOrAddFinding<T>(findings: Finding[], act: () => T): T | null {
   try {
     return act();
   } catch (error) {

@@ -11,7 +11,7 @@ export type Guard<Case, Answer> = readonly [
 ];
 
 /** Returns the answer of the first row that holds; null if none does. */
-export function firstOf<Case, Answer>(
+export function answerOfFirstGuard<Case, Answer>(
   guards: readonly Guard<Case, Answer>[],
   given: Case,
 ): Answer | null {

@@ -93,7 +93,7 @@ export function assertVisible(text: Uint8Array, label: string): void {
  * The number of bytes of a byte order mark in front of a text: 3 or 0. Windows editors write this
  * mark; RFC 8259 section 8.1 lets a reader pass over it.
  */
-export function markLength(bytes: Uint8Array): number {
+export function countByteOrderMarkBytes(bytes: Uint8Array): number {
   return bytes[0] === 0xef && bytes[1] === 0xbb && bytes[2] === 0xbf ? 3 : 0;
 }
 

@@ -20,27 +20,27 @@ export type StateEnd = readonly [
 ];
 
 /** What stands in the place of the words in capitals of a line, such as `ID`. */
-export type Names = Readonly<Record<string, string>>;
+export type PlaceholderValues = Readonly<Record<string, string>>;
 
-function filled(text: string, names: Names): string {
+function filled(text: string, names: PlaceholderValues): string {
   return text.replace(/\b[A-Z]{2,}\b/g, (word) =>
     Object.hasOwn(names, word) ? (names[word] ?? word) : word,
   );
 }
 
 /** The line to type; "" if only a clock ends the state. */
-export function lineOf([, , , command]: StateEnd, names: Names = {}): string {
+export function commandOfEnd([, , , command]: StateEnd, names: PlaceholderValues = {}): string {
   return filled(command, names);
 }
 
 /** What holds once the state has ended. */
-export function effectOf([, , , , effect]: StateEnd, names: Names = {}): string {
+export function effectOfEnd([, , , , effect]: StateEnd, names: PlaceholderValues = {}): string {
   return filled(effect, names);
 }
 
 /** For every place that says how a state ends: what ends it, with the line to type. */
-export function endWords(end: StateEnd, names: Names = {}): string {
-  const [line, effect] = [lineOf(end, names), effectOf(end, names)];
+export function endWords(end: StateEnd, names: PlaceholderValues = {}): string {
+  const [line, effect] = [commandOfEnd(end, names), effectOfEnd(end, names)];
   if (end[0] === "person") return `${line}: ${effect}`;
   return line === "" ? `ends by itself: ${effect}` : `ends by itself: ${effect}; or ${line}`;
 }

@@ -18,7 +18,7 @@ export interface Delay {
 /** A node that has shown a head. */
 export type NodeWithHead = NodeStatus & { readonly head: HeadView };
 
-export interface Ages {
+export interface ChainDelayState {
   readonly chain: string;
   readonly nodes: readonly NodeStatus[];
   readonly nowMs: number; // Unix milliseconds
@@ -28,11 +28,11 @@ export interface Ages {
   readonly finalNumber: number | null; // of the final block
 }
 
-export function delaysOf(ages: Ages): readonly Delay[] {
+export function delaysOf(ages: ChainDelayState): readonly Delay[] {
   return [...finalDelay(ages), ...historyDelay(ages), ...hourDelay(ages)];
 }
 
-function finalDelay({ chain, nodes, nowMs, stale }: Ages): readonly Delay[] {
+function finalDelay({ chain, nodes, nowMs, stale }: ChainDelayState): readonly Delay[] {
   if (stale === null) return [];
   const { agreed, ageMs } = stale;
   const of = agreed.atMs === 0 ? "" : `, of ${clockTime(agreed.atMs, nowMs)}`;
@@ -46,7 +46,12 @@ function finalDelay({ chain, nodes, nowMs, stale }: Ages): readonly Delay[] {
 }
 
 /** A node that names no blocks is taken to keep them all: its answers tell. */
-function historyDelay({ chain, nodes, neededFrom, finalNumber }: Ages): readonly Delay[] {
+function historyDelay({
+  chain,
+  nodes,
+  neededFrom,
+  finalNumber,
+}: ChainDelayState): readonly Delay[] {
   if (neededFrom === null || finalNumber === null || neededFrom > finalNumber) return [];
   const short = nodes.filter(
     ({ ranges }) =>
@@ -64,7 +69,7 @@ function historyDelay({ chain, nodes, neededFrom, finalNumber }: Ages): readonly
   return [{ code: "NODE_HISTORY_SHORT", words: `${plain} (${each})`, plain }];
 }
 
-function hourDelay({ chain, nodes }: Ages): readonly Delay[] {
+function hourDelay({ chain, nodes }: ChainDelayState): readonly Delay[] {
   const near = nodes.filter(isNearLimit);
   if (near.length === 0) return [];
   const each = near.map(({ url, hour }) => `${url} ${hour?.asked} of ${hour?.perHour}`).join(", ");

@@ -71,7 +71,7 @@ export function pinExclusionOf(network: string): PinExclusion | null {
 }
 
 /** True if only the chain knows an account's first slot: no block takes one below it. */
-export function beginsLate(network: string): boolean {
+export function isFirstSlotOnChain(network: string): boolean {
   return findFamily(network)?.slots.first === null;
 }
 

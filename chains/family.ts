@@ -43,14 +43,14 @@ export interface ServerLines {
 export type NodesFrom = "gateway" | "own";
 
 /** A slot of an account, which is the sender. */
-export interface Place {
+export interface AccountSlot {
   readonly network: string; // CAIP-2
   readonly account: string;
   readonly slot: string;
 }
 
 /** A payment on its slot. Addresses canonical, amounts in base units. */
-export interface Payment extends Place {
+export interface Payment extends AccountSlot {
   readonly contract: string; // the token, "" for the native coin
   readonly destination: string;
   /** Names the payee behind a shared address, in the family's only spelling; "" for none. */
@@ -73,7 +73,7 @@ export type Description = Omit<Payment, "isFeeInside"> & {
 };
 
 /** The recorded values of unsigned bytes. `describe` takes only those that stand in no byte. */
-export interface RecordedFields extends Place {
+export interface RecordedFields extends AccountSlot {
   readonly txParams: TxParams;
   readonly isFeeInside?: boolean; // as `Payment` has it
 }
@@ -290,7 +290,11 @@ export interface Transactions {
    * Refuses coins of the account with TRANSACTION_EVIDENCE unless each has been made, as the text
    * says, by the transaction beside it (hex). Only on chains with coins.
    */
-  unproven?(place: Place, coins: readonly string[], evidence: readonly string[]): Refusal | null;
+  unproven?(
+    place: AccountSlot,
+    coins: readonly string[],
+    evidence: readonly string[],
+  ): Refusal | null;
   /** Null if no transaction can use a slot up. */
   readonly cancels: CancelTransactions | null;
   /** The digests that get signed, 32 bytes each. */
@@ -305,6 +309,6 @@ export interface Transactions {
 /** Transactions that use a slot up and pay nothing. */
 export interface CancelTransactions {
   /** @throws as `build` */
-  build(slot: Place, txParams: TxParams): Uint8Array;
+  build(slot: AccountSlot, txParams: TxParams): Uint8Array;
   describe(unsigned: Uint8Array, told: RecordedFields): DescriptionResult;
 }

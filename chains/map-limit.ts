@@ -1,7 +1,7 @@
 /** Asks many questions with a bound on those at the same time. Touches nothing itself. */
 
 /** Runs `job` over all items, at most `width` at a time, in order of the items. */
-export async function inWaves<T, R>(
+export async function mapWithLimit<T, R>(
   items: readonly T[],
   width: number,
   job: (item: T) => Promise<R>,

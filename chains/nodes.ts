@@ -290,7 +290,7 @@ export interface EndingTransaction {
 }
 
 /** A final attempt that is not exactly the payment asked for. */
-export interface MovedOtherwise {
+export interface PaymentMismatch {
   readonly kind: "stuck";
   readonly code: "WATCHER_CONTENT_DIFFERS";
   readonly detail: string;
@@ -314,7 +314,7 @@ export type Judgement =
       readonly detail: string;
       readonly by?: EndingTransaction; // the final transaction that used the slot or the coin, if it is known
     }
-  | MovedOtherwise
+  | PaymentMismatch
   /** The account began above its slot: no block takes an attempt signed after `absentMs`. */
   | { readonly kind: "unreachable"; readonly absentMs: number; readonly detail: string }
   | { readonly kind: "confirming"; readonly txHash: string; readonly block: number }

@@ -39,7 +39,7 @@ export function bestAnswer(answers: readonly NodeAnswer[]): NodeAnswer {
  * True if a new attempt at a higher fee may be taken where this one was not. An unknown refusal may
  * be about the fee.
  */
-export function isCurable(answers: readonly NodeAnswer[]): boolean {
+export function mayHigherFeeHelp(answers: readonly NodeAnswer[]): boolean {
   const open = answers.filter(({ standing }) => standing !== "unsent");
   return open.some(({ standing, meaning }) => standing !== "refused" || !incurable.has(meaning));
 }

@@ -3,11 +3,11 @@
  * installed agent sets AUTOWITHDRAW_STATE.
  */
 
-import { lineOf, type Names, type StateEnd } from "../base/state-end.ts";
+import { commandOfEnd, type PlaceholderValues, type StateEnd } from "../base/state-end.ts";
 
 /** The line of a state's end, as it is typed on this machine. */
-export function typedEnd(end: StateEnd, names: Names = {}): string {
-  return typedCommand(lineOf(end, names).replace(/^autowithdraw /, ""));
+export function commandOfStateEnd(end: StateEnd, names: PlaceholderValues = {}): string {
+  return typedCommand(commandOfEnd(end, names).replace(/^autowithdraw /, ""));
 }
 
 /** `words` are the command with its arguments: `approve ID`. */

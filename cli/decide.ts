@@ -19,7 +19,7 @@ import { jsonText } from "../base/visible.ts";
 import { parseAddress } from "../chains/address-forms.ts";
 import { saySlot } from "../chains/families.ts";
 import { sumWords } from "./amounts.ts";
-import { typedCommand, typedEnd } from "./command-hint.ts";
+import { commandOfStateEnd, typedCommand } from "./command-hint.ts";
 import { askOperator } from "./operator.ts";
 import { isHoldingWithdrawals, outgoingWordsOf } from "./outgoing-transactions.ts";
 import type { Terminal } from "./terminal.ts";
@@ -145,7 +145,7 @@ function addressToSend(own: string, given: string, transactionId: string): strin
       "none",
       `withdrawal ${transactionId} has no address yet`,
       {
-        hint: `${typedEnd(agentEnds.withdrawals.held, { ID: transactionId })} --address ADDRESS`,
+        hint: `${commandOfStateEnd(agentEnds.withdrawals.held, { ID: transactionId })} --address ADDRESS`,
       },
     );
   }

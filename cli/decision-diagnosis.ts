@@ -5,7 +5,7 @@
 import type { OperatorView } from "../agent/socket/verbs.ts";
 import { agentEnds } from "../agent/state-ends.ts";
 import { slotWord } from "../chains/several-networks.ts";
-import { typedCommand, typedEnd } from "./command-hint.ts";
+import { commandOfStateEnd, typedCommand } from "./command-hint.ts";
 import { compareWords, type OutgoingComparison } from "./outgoing-transactions.ts";
 import { remedyForDetail } from "./status/remedies.ts";
 import { momentHere } from "./terminal.ts";
@@ -26,7 +26,7 @@ export interface Diagnosis {
 /** A held withdrawal: an operator approves or refuses it. */
 export function heldDiagnosis(one: OperatorView, compared: OutgoingComparison): Diagnosis {
   const address = one.address === "" ? " --address ADDRESS" : "";
-  const type = `to pay it: ${typedEnd(agentEnds.withdrawals.held, { ID: one.transactionId })}${address}; to reject it: ${typedCommand(`refuse ${one.transactionId}`)}`;
+  const type = `to pay it: ${commandOfStateEnd(agentEnds.withdrawals.held, { ID: one.transactionId })}${address}; to reject it: ${typedCommand(`refuse ${one.transactionId}`)}`;
   const isOfRecovery = one.code === "RECOVERY_HOLD";
   const expiry = isOfRecovery
     ? "time does not end it"
@@ -44,7 +44,7 @@ export function quarantinedDiagnosis(one: OperatorView, compared: OutgoingCompar
   const slot = slotWord([one.network]);
   const verdict = "waits for an operator";
   const [approve, cancel] = [
-    typedEnd(agentEnds.withdrawals.quarantined, { ID: one.transactionId }),
+    commandOfStateEnd(agentEnds.withdrawals.quarantined, { ID: one.transactionId }),
     typedCommand(`cancel ${one.transactionId}`),
   ];
   if (one.code === "RECOVERY_HOLD") {

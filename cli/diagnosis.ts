@@ -12,12 +12,12 @@ import type {
 } from "../agent/socket/verbs.ts";
 import { agentEnds } from "../agent/state-ends.ts";
 import { type Code, codes } from "../base/codes.ts";
-import { effectOf, lineOf } from "../base/state-end.ts";
+import { commandOfEnd, effectOfEnd } from "../base/state-end.ts";
 import { expiryExclusionOf } from "../chains/families.ts";
 import { slotWord } from "../chains/several-networks.ts";
 import { parseAmount } from "../protocol/amount.ts";
 import { isInternal } from "../protocol/job-mode.ts";
-import { typedCommand, typedEnd } from "./command-hint.ts";
+import { commandOfStateEnd, typedCommand } from "./command-hint.ts";
 import { type Diagnosis, heldDiagnosis, quarantinedDiagnosis } from "./decision-diagnosis.ts";
 import { isHoldingWithdrawals } from "./outgoing-transactions.ts";
 import { chainWords, declinedIn } from "./status/problems.ts";
@@ -143,7 +143,7 @@ function namingDiagnosis(why: string, { chain }: OperatorView): Diagnosis | null
   const told = `${codes[code].meaning} (${code})`;
   if (code === "ACCOUNT_PIN_UNNAMED" || code === "WITHDRAWAL_UNCLEARED")
     return { verdict: "waits", why: told, what: remedyForDetail(code) };
-  const adopt = `compare the count with a block explorer, then ${typedEnd(agentEnds.courier.firstSlot, { CHAIN: chain })}`;
+  const adopt = `compare the count with a block explorer, then ${commandOfStateEnd(agentEnds.courier.firstSlot, { CHAIN: chain })}`;
   if (code === "ACCOUNT_FIRST_SLOT")
     return { verdict: "waits for an operator", why: told, what: adopt };
   return {
@@ -159,9 +159,9 @@ function namingDiagnosis(why: string, { chain }: OperatorView): Diagnosis | null
 function movedDiagnosis({ transactionId, isOver, currency }: OperatorView): Diagnosis {
   const why =
     "its transaction is final and did not move exactly what was asked for: a token may take a fee";
-  const seen = `look the txHash up in a block explorer; first payments in ${currency} wait for ${typedEnd(agentEnds.signer.currencyStopped, { ID: currency })}`;
+  const seen = `look the txHash up in a block explorer; first payments in ${currency} wait for ${commandOfStateEnd(agentEnds.signer.currencyStopped, { ID: currency })}`;
   if (isOver) return { verdict: "FAILED", why: `${why}; the gateway has ended it`, what: seen };
-  const what = `${seen}; the gateway's operator ends it: ${lineOf(agentEnds.withdrawals.moved, { ID: transactionId })}`;
+  const what = `${seen}; the gateway's operator ends it: ${commandOfEnd(agentEnds.withdrawals.moved, { ID: transactionId })}`;
   return { verdict: "STUCK", why, what };
 }
 
@@ -241,7 +241,7 @@ export function diagnosisOf(judged: DiagnosisSource): Diagnosis {
 
 function beyondDiagnosis({ transactionId, code, left = "" }: OperatorView): Diagnosis | null {
   if (code !== unreachable && code !== "COIN_UNKNOWN" && code !== "SLOT_UNREACHABLE") return null;
-  const by = typedEnd(agentEnds.signer.unreachable, { ID: transactionId });
+  const by = commandOfStateEnd(agentEnds.signer.unreachable, { ID: transactionId });
   return stuck(
     `${codes[code].meaning} (${code})`,
     left === "" ? by : `${by}, which is too early now: ${left}`,
@@ -378,7 +378,7 @@ function waitingDiagnosis(why: string, judged: DiagnosisSource): Diagnosis {
     return {
       verdict: "waits",
       why: `it was offered, and no node has said that it took it: ${doubtful}`,
-      what: `nothing is lost, and it is ${effectOf(agentEnds.offers.doubtful)}; status says what the nodes lack`,
+      what: `nothing is lost, and it is ${effectOfEnd(agentEnds.offers.doubtful)}; status says what the nodes lack`,
     };
   if (why === "others in flight")
     return {
@@ -402,11 +402,16 @@ function waitingDiagnosis(why: string, judged: DiagnosisSource): Diagnosis {
     what,
   });
   const { paused, networkStopped, currencyStopped } = agentEnds.signer;
-  if (code === "SIGNER_PAUSED") return operators(`${typedEnd(paused)}, when signing may go on`);
+  if (code === "SIGNER_PAUSED")
+    return operators(`${commandOfStateEnd(paused)}, when signing may go on`);
   if (code === "NETWORK_PAUSED")
-    return operators(`${seeStatus}, then ${typedEnd(networkStopped, { CHAIN: one.chain })}`);
+    return operators(
+      `${seeStatus}, then ${commandOfStateEnd(networkStopped, { CHAIN: one.chain })}`,
+    );
   if (code === "CURRENCY_MOVES_OTHERWISE")
-    return operators(`${seeStatus}, then ${typedEnd(currencyStopped, { ID: one.currency })}`);
+    return operators(
+      `${seeStatus}, then ${commandOfStateEnd(currencyStopped, { ID: one.currency })}`,
+    );
   if (code === "WITHDRAWAL_TOO_SOON")
     return { verdict: "waits", why: told, what: "nothing: it goes on by itself" };
   if (code !== "") return stuck(told, remedyForDetail(code) || seeStatus);
@@ -451,7 +456,7 @@ function operatorsDiagnosis(judged: DiagnosisSource): Diagnosis {
       maker === "above" || maker === "many"
         ? `the next attempt is an operator's, since ${because[maker]}`
         : either,
-    what: `${look} ${typedEnd(agentEnds.signer.allVoid, { ID: transactionId })}, or cancel in its place`,
+    what: `${look} ${commandOfStateEnd(agentEnds.signer.allVoid, { ID: transactionId })}, or cancel in its place`,
   };
 }
 
@@ -486,7 +491,7 @@ function endingDiagnosis(why: string, judged: DiagnosisSource): Diagnosis {
 function afterEnding(judged: DiagnosisSource, back: string): string {
   const { transactionId, attempts, isCancelling, expiresAt } = judged.one;
   if (isCancelling === true) return "then it ends unpaid, as an operator has said";
-  const decides = `${back} and type ${typedEnd(agentEnds.signer.allVoid, { ID: transactionId })}, or cancel in its place`;
+  const decides = `${back} and type ${commandOfStateEnd(agentEnds.signer.allVoid, { ID: transactionId })}, or cancel in its place`;
   switch (nextMakerOf(judged)) {
     case "courier":
       return "then it is signed again by itself, since nothing can pay it twice by then";

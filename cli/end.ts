@@ -15,7 +15,7 @@ import { jsonText } from "../base/visible.ts";
 import { saySlot } from "../chains/families.ts";
 import { isInternal } from "../protocol/job-mode.ts";
 import { feeWords, sumWords } from "./amounts.ts";
-import { typedEnd } from "./command-hint.ts";
+import { commandOfStateEnd } from "./command-hint.ts";
 import { approverOf } from "./decide.ts";
 import { askOperator } from "./operator.ts";
 import { fieldLines, type Terminal, wrapText } from "./terminal.ts";
@@ -53,7 +53,7 @@ export async function runEnd(
   return exitCodes.fine;
 }
 
-const endLine = (id: string): string => typedEnd(agentEnds.signer.unreachable, { ID: id });
+const endLine = (id: string): string => commandOfStateEnd(agentEnds.signer.unreachable, { ID: id });
 
 async function confirmed(id: string, terminal: Terminal): Promise<void> {
   if (!terminal.isInteractive) {

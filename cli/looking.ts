@@ -11,12 +11,17 @@ import { AgentError } from "../base/fault.ts";
 import { readMoment } from "../base/timestamp.ts";
 import { jsonText } from "../base/visible.ts";
 import { type DoctorOptions, runDoctor } from "./doctor/doctor.ts";
-import { thisOutside } from "./doctor/outside.ts";
+import { realMachineAccess } from "./doctor/outside.ts";
 import type { Machine } from "./machine.ts";
 import { askOperator } from "./operator.ts";
 import { type Progress, readProgress } from "./pair/progress.ts";
 import { accountsFor } from "./pair/transcript-fields.ts";
-import { type CommandRunner, type CommonOptions, onState, withEncKey } from "./state-command.ts";
+import {
+  type CommandRunner,
+  type CommonOptions,
+  createStateCommand,
+  withEncKey,
+} from "./state-command.ts";
 import { type StatusOptions, showStatus } from "./status/status.ts";
 import { type Terminal, tableLines } from "./terminal.ts";
 import { runVerify } from "./verify.ts";
@@ -184,7 +189,7 @@ function moment(text: string): number {
 
 export function lookingCommands(run: CommandRunner, machine: Machine): readonly Command[] {
   return [
-    onState(
+    createStateCommand(
       "status",
       "Whether everything works: exit code 0 yes, 1 not quite, 3 not running, 4 locked, 5 no right.",
     )
@@ -196,7 +201,7 @@ export function lookingCommands(run: CommandRunner, machine: Machine): readonly 
           options.json === true,
         ),
       ),
-    onState("withdrawals", "Lists withdrawals, newest first.")
+    createStateCommand("withdrawals", "Lists withdrawals, newest first.")
       .option("--open", "only those that are not final")
       .option("--order <orderId>", "only those of this order")
       .option("--address <address>", "only those to this address")
@@ -214,7 +219,7 @@ export function lookingCommands(run: CommandRunner, machine: Machine): readonly 
           options.json === true,
         ),
       ),
-    onState("show", "Shows one withdrawal whole, with its records in the ledger.")
+    createStateCommand("show", "Shows one withdrawal whole, with its records in the ledger.")
       .argument("<id>", "its transactionId")
       .action((id: string, options: CommonOptions) =>
         run(
@@ -228,7 +233,7 @@ export function lookingCommands(run: CommandRunner, machine: Machine): readonly 
           options.json === true,
         ),
       ),
-    onState("address", "The address to send funds to.")
+    createStateCommand("address", "The address to send funds to.")
       .argument("[currency]", "its id, as in config.json")
       .action((currency: string | undefined, options: CommonOptions) =>
         run(
@@ -237,7 +242,7 @@ export function lookingCommands(run: CommandRunner, machine: Machine): readonly 
           options.json === true,
         ),
       ),
-    onState("verify", "Reads the whole ledger back and checks every hash.").action(
+    createStateCommand("verify", "Reads the whole ledger back and checks every hash.").action(
       (options: CommonOptions) =>
         run(
           (terminal) => runVerify(stateFolder(options.state), options.json === true, terminal),
@@ -248,7 +253,7 @@ export function lookingCommands(run: CommandRunner, machine: Machine): readonly 
 }
 
 export function doctorCommand(run: CommandRunner, machine: Machine): Command {
-  return onState(
+  return createStateCommand(
     "doctor",
     "Looks at everything around the agent that is known to go wrong: exit code 0 nothing found, 1 findings.",
   )
@@ -259,7 +264,10 @@ export function doctorCommand(run: CommandRunner, machine: Machine): Command {
     .action((options: CommonOptions & DoctorOptions) =>
       run(
         (terminal) =>
-          runDoctor(stateFolder(options.state), options, terminal, { ...thisOutside, machine }),
+          runDoctor(stateFolder(options.state), options, terminal, {
+            ...realMachineAccess,
+            machine,
+          }),
         options.json === true,
       ),
     );
@@ -267,7 +275,7 @@ export function doctorCommand(run: CommandRunner, machine: Machine): Command {
 
 export function checkCommand(run: CommandRunner): Command {
   return withEncKey(
-    onState(
+    createStateCommand(
       "check",
       "Looks whether crypto would start and pay, and starts nothing: exit code 0 yes, 2 no.",
     ),

@@ -18,7 +18,7 @@ import { saySlot } from "../chains/families.ts";
 import { slotWord } from "../chains/several-networks.ts";
 import { lifetimeSecondsMax } from "../clients/typescript/signature-token.ts";
 import { type BackupOptions, runBackup, runRestore } from "./backup-commands.ts";
-import { typedEnd } from "./command-hint.ts";
+import { commandOfStateEnd } from "./command-hint.ts";
 import { readDescriptor } from "./command-of.ts";
 import { type DecideOptions, runApprove, runRefuse } from "./decide.ts";
 import { type EndOptions, runEnd } from "./end.ts";
@@ -33,7 +33,12 @@ import { pairCommand } from "./pair/command.ts";
 import { type PauseOptions, runPause } from "./pause.ts";
 import { type RecoverOptions, runRecover } from "./recover.ts";
 import { type RekeyOptions, runRekey } from "./rekey.ts";
-import { type CommandRunner, type CommonOptions, onState, withEncKey } from "./state-command.ts";
+import {
+  type CommandRunner,
+  type CommonOptions,
+  createStateCommand,
+  withEncKey,
+} from "./state-command.ts";
 import { fieldLines, processTerminal, type Terminal } from "./terminal.ts";
 import { printToken, type TokenOptions } from "./token.ts";
 import { transactionIdFrom } from "./withdrawals.ts";
@@ -96,7 +101,7 @@ async function confirmed(
       "none",
       "adopt asks for a yes on a terminal, and this is none",
       {
-        hint: `when a block explorer counts as many: ${typedEnd(agentEnds.courier.firstSlot, { CHAIN: chain })} --yes ${counted}`,
+        hint: `when a block explorer counts as many: ${commandOfStateEnd(agentEnds.courier.firstSlot, { CHAIN: chain })} --yes ${counted}`,
       },
     );
   }
@@ -160,7 +165,7 @@ const approverHelp = "who decides, as the ledger will say (this user's name unle
 
 function decidingCommands(run: CommandRunner): readonly Command[] {
   return [
-    onState("approve", "Lets a held withdrawal be paid, after showing all of it.")
+    createStateCommand("approve", "Lets a held withdrawal be paid, after showing all of it.")
       .argument("<id>", "its transactionId")
       .option("--address <address>", "where to pay, for a withdrawal that has no address yet")
       .option("--as <name>", approverHelp)
@@ -172,7 +177,7 @@ function decidingCommands(run: CommandRunner): readonly Command[] {
           options.json === true,
         ),
       ),
-    onState("refuse", "Refuses a held withdrawal for good.")
+    createStateCommand("refuse", "Refuses a held withdrawal for good.")
       .alias("reject")
       .argument("<id>", "its transactionId")
       .option("--as <name>", approverHelp)
@@ -188,7 +193,7 @@ function decidingCommands(run: CommandRunner): readonly Command[] {
 }
 
 function adoptCommand(run: CommandRunner): Command {
-  return onState(
+  return createStateCommand(
     "adopt",
     "For an account that was used before pairing: starts counting its nonces where the chain stands, after your yes.",
   )
@@ -208,7 +213,7 @@ function replacementCommand(
   act: "replace" | "cancel",
   description: string,
 ): Command {
-  return onState(act, description)
+  return createStateCommand(act, description)
     .argument("<id>", "its transactionId")
     .option(
       "--max-fee <price>",
@@ -241,7 +246,7 @@ function replacementCommand(
 }
 
 function endCommand(run: CommandRunner): Command {
-  return onState(
+  return createStateCommand(
     "end",
     "Ends a withdrawal that no block takes, after showing what its bytes may still do.",
   )
@@ -257,7 +262,7 @@ function endCommand(run: CommandRunner): Command {
 }
 
 function pauseCommand(run: CommandRunner, act: "pause" | "resume", description: string): Command {
-  const command = onState(act, description).option(
+  const command = createStateCommand(act, description).option(
     "--network <chain>",
     "a chain's name in config.json: first payments there alone",
   );
@@ -306,7 +311,7 @@ function helpingCommands(run: CommandRunner): readonly Command[] {
 
 function recoverCommand(run: CommandRunner): Command {
   return withEncKey(
-    onState(
+    createStateCommand(
       "recover",
       "Shows the plan of a recovery that the gateway ordered, and carries it out after your yes (docs/recovering.md).",
     ),
@@ -338,7 +343,9 @@ function recoverCommand(run: CommandRunner): Command {
 
 function keepingCommands(run: CommandRunner): readonly Command[] {
   return [
-    withEncKey(onState("rekey", "Seals the keystore under another encKey; crypto must not run."))
+    withEncKey(
+      createStateCommand("rekey", "Seals the keystore under another encKey; crypto must not run."),
+    )
       .option("--new-enc-key-file <file>", "read the new encKey from this file, mode 0600")
       .option(
         "--new-enc-key-fd <number>",
@@ -353,7 +360,7 @@ function keepingCommands(run: CommandRunner): readonly Command[] {
         ),
       ),
     withEncKey(
-      onState(
+      createStateCommand(
         "backup",
         "Copies keystore, link, ledger and config.json into one sealed file, also while crypto runs.",
       ),
@@ -371,7 +378,12 @@ function keepingCommands(run: CommandRunner): readonly Command[] {
           options.json === true,
         ),
       ),
-    withEncKey(onState("restore", "Puts a backup into an empty state folder, never over anything."))
+    withEncKey(
+      createStateCommand(
+        "restore",
+        "Puts a backup into an empty state folder, never over anything.",
+      ),
+    )
       .argument("<file>", "the backup")
       .action((file: string, options: CommonOptions & BackupOptions) =>
         run(
@@ -383,7 +395,7 @@ function keepingCommands(run: CommandRunner): readonly Command[] {
 }
 
 function tokenCommand(run: CommandRunner): Command {
-  return onState(
+  return createStateCommand(
     "token",
     "Makes one signatureToken; the shop's key comes over stdin unless a file is named.",
   )

@@ -13,7 +13,7 @@ import { type Code, codes } from "../base/codes.ts";
 import { AgentError } from "../base/fault.ts";
 import { visibleAll } from "../base/visible.ts";
 import { type Machine, thisMachine } from "./machine.ts";
-import { whyAway } from "./unreachable.ts";
+import { explainUnreachableSigner } from "./unreachable.ts";
 
 const timeoutMs = 10_000;
 /** Reading back a complete ledger, or most of it, takes time. */
@@ -44,7 +44,7 @@ export async function askOperator<V extends OperatorVerb>(
     throw new AgentError(code as Code, effect, wordsOf(code, detail));
   } catch (error) {
     const isAway = error instanceof AgentError && error.code === "SOCKET_UNREACHABLE";
-    throw whyAway(state, isAway ? away(state, error) : error, machine);
+    throw explainUnreachableSigner(state, isAway ? away(state, error) : error, machine);
   } finally {
     client.close();
   }

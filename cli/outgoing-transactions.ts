@@ -123,7 +123,12 @@ export function outgoingOfPlan(
  * Transactions without an explanation on either side, which may have paid something that both sides
  * forgot. "" for none.
  */
-export function unknownOf({ accounts, uncounted, bothRestored, outgoing }: RecoveryPlan): string {
+export function describeUnknownTransactions({
+  accounts,
+  uncounted,
+  bothRestored,
+  outgoing,
+}: RecoveryPlan): string {
   const lines = accounts.map((account) => {
     const { network, chainCount } = account;
     const first = firstUnknownOf(account);

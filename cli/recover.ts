@@ -18,7 +18,11 @@ import { slotWord } from "../chains/several-networks.ts";
 import type { Head } from "../protocol/messages.ts";
 import { type EncKeyOptions, encKeyInUse } from "./enc-key.ts";
 import { askOperator } from "./operator.ts";
-import { outgoingOfPlan, unknownOf, unmatchedWords } from "./outgoing-transactions.ts";
+import {
+  describeUnknownTransactions,
+  outgoingOfPlan,
+  unmatchedWords,
+} from "./outgoing-transactions.ts";
 import { beginLedger } from "./pair/children.ts";
 import { readProgress } from "./pair/progress.ts";
 import { fieldLines, momentText, type Terminal, tableLines, withProgress } from "./terminal.ts";
@@ -299,7 +303,7 @@ function accountsOf(plan: RecoveryPlan, columns: number | undefined): string {
     "chain count",
     `next ${slotOf(plan)}`,
   ];
-  return `${tableLines(heading, rows, columns)}\n${unknownOf(plan)}\n`;
+  return `${tableLines(heading, rows, columns)}\n${describeUnknownTransactions(plan)}\n`;
 }
 
 function withdrawalsOf(plan: RecoveryPlan, columns: number | undefined): string {

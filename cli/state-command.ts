@@ -16,7 +16,7 @@ export type CommandRunner = (
 ) => Promise<void>;
 
 /** A command that works on a state folder. */
-export function onState(name: string, description: string): Command {
+export function createStateCommand(name: string, description: string): Command {
   return new Command(name)
     .description(description)
     .option("--state <folder>", stateWords())

@@ -24,7 +24,7 @@ const sealAgain = `write the encKey that is kept elsewhere into FILE, mode 0600,
  * Adds the reason and the line to type to the fault of a signer that does not run or does not
  * answer. Returns any other fault unchanged.
  */
-export function whyAway(
+export function explainUnreachableSigner(
   state: StateFolder,
   error: unknown,
   machine: Machine,

@@ -26,7 +26,7 @@ import {
   answerAsJson,
   answerSignal,
   type ConfigOption,
-  exit,
+  exitStatuses,
   makeLog,
   printText,
   readClock,
@@ -52,7 +52,12 @@ import { addScanCommand } from "./operator/scan.ts";
 import { addStatusCommand } from "./operator/status.ts";
 import { addSweepCommands } from "./operator/sweeps.ts";
 import { addWithdrawalCommands } from "./operator/withdrawals.ts";
-import { configOption, jsonOption, withAct, withBoth } from "./operator/words.ts";
+import {
+  addActorOptions,
+  addConfigAndJsonOptions,
+  configOption,
+  jsonOption,
+} from "./operator/words.ts";
 import { tellDown } from "./reporting/reporting.ts";
 import { hasNoRoom } from "./store/disk.ts";
 import { noteLastItem } from "./store/last-item.ts";
@@ -146,7 +151,7 @@ async function start(options: ConfigOption): Promise<void> {
     isAsked = true;
     void reload?.request();
   });
-  const deps = { log, clock: readClock, onPoisoned: () => process.exit(exit.no) };
+  const deps = { log, clock: readClock, onPoisoned: () => process.exit(exitStatuses.no) };
   const gateway = await RunningGateway.begin(read.config, {
     start: (config) => startGateway(config, deps),
     onLost: (error) => process.exit(complainOf(error)),
@@ -172,16 +177,16 @@ async function start(options: ConfigOption): Promise<void> {
   manager.beginAlive();
   let stopping = false;
   const stop = (): void => {
-    if (stopping) process.exit(exit.no);
+    if (stopping) process.exit(exitStatuses.no);
     stopping = true;
     gateway.close().then(
       () => {
         dropInForce(options.config);
-        process.exit(exit.fine);
+        process.exit(exitStatuses.fine);
       },
       (error: unknown) => {
         log.error({ event: "stop-failed", err: error }, "could not stop cleanly");
-        process.exit(exit.bug);
+        process.exit(exitStatuses.bug);
       },
     );
   };
@@ -191,7 +196,7 @@ async function start(options: ConfigOption): Promise<void> {
     log.error({ event: "bug", err: error }, "a bug; the process ends");
     const row = rowOfBug(error);
     if (row !== null) noteLastItem(read.config.database, row, error, readClock());
-    process.exit(exit.bug);
+    process.exit(exitStatuses.bug);
   });
 }
 
@@ -258,10 +263,10 @@ export function gatewayCommands(): Command {
   addMerchantCommands(program);
   addKeyCommands(program);
   const agents = program.command("agents").alias("agent").description("the paired servers");
-  withBoth(agents.command("list", { isDefault: true }).description("all of them")).action(
-    agentsList,
-  );
-  withAct(
+  addConfigAndJsonOptions(
+    agents.command("list", { isDefault: true }).description("all of them"),
+  ).action(agentsList);
+  addActorOptions(
     agents
       .command("unpair")
       .description("let the merchant pair another server")
@@ -276,7 +281,7 @@ export function gatewayCommands(): Command {
       "although withdrawals or sweeps are open with it, which no other server can end",
     )
     .action((id: string, options: Parameters<typeof agentsUnpair>[1]) => agentsUnpair(id, options));
-  withAct(
+  addActorOptions(
     agents
       .command("recover")
       .description("begin an agent's recovery: see docs/recovering.md first")
@@ -304,16 +309,18 @@ export function gatewayCommands(): Command {
   addPriceCommand(program);
   addRowCommands(program);
   addFaultCommand(program);
-  addCallbackCommands(program, withBoth);
-  withBoth(program.command("backup").description("copy the database, also while the gateway runs"))
+  addCallbackCommands(program, addConfigAndJsonOptions);
+  addConfigAndJsonOptions(
+    program.command("backup").description("copy the database, also while the gateway runs"),
+  )
     .argument("<file>", "the copy to write, or with --check to read")
     .option("--check", "read a copy through and show what it holds; nothing is written")
     .option("--yes", "replace a file that is there")
     .action(runBackup);
-  withBoth(
+  addConfigAndJsonOptions(
     program.command("health").description("ask the running gateway whether it is ready"),
   ).action(runHealth);
-  withBoth(
+  addConfigAndJsonOptions(
     program
       .command("check")
       .description(
@@ -324,7 +331,7 @@ export function gatewayCommands(): Command {
   program.hook("preAction", (_, acted) => {
     const problem = swallowedOption(acted);
     if (problem !== null)
-      throw new CommanderError(exit.usage, "commander.optionMissingArgument", problem);
+      throw new CommanderError(exitStatuses.usage, "commander.optionMissingArgument", problem);
   });
   return program;
 }
@@ -341,27 +348,27 @@ function silence(command: Command): void {
  */
 function complainOf(error: unknown): number {
   if (error instanceof CommanderError) {
-    if (error.exitCode === 0) return exit.fine;
-    if (error.code === "commander.help") return exit.usage; // no subcommand: the help was printed
+    if (error.exitCode === 0) return exitStatuses.fine;
+    if (error.code === "commander.help") return exitStatuses.usage; // no subcommand: the help was printed
     refuseCommand(
       "COMMAND_USAGE",
       error.message.replace(/^error: /, "").replaceAll(/\s*\n\s*/g, " "),
       "see --help",
     );
-    return exit.usage;
+    return exitStatuses.usage;
   }
   if (error instanceof AgentError) {
     const hint = codes[error.code].advice.replace("<file>", String(error.context.path ?? "<file>"));
     refuseCommand(error.code, error.message, hint);
     // A service manager starts again what passes by itself.
-    return passingOf(error.code) === null ? exit.usage : exit.no;
+    return passingOf(error.code) === null ? exitStatuses.usage : exitStatuses.no;
   }
   refuseCommand(
     "BUG",
     `a bug: ${error instanceof Error ? (error.stack ?? error.message) : String(error)}`,
     "please report it",
   );
-  return exit.bug;
+  return exitStatuses.bug;
 }
 
 /** The entry for gateway.js. Sets the exit status; never rejects. */
@@ -389,7 +396,7 @@ function assertKnown(program: Command, [first = "", second = "-"]: readonly stri
   const names = group.commands.map((one) => one.name());
   if (names.includes(second)) return;
   const message = `unknown command '${first} ${second}'; there are ${names.join(", ")}`;
-  throw new CommanderError(exit.usage, "commander.unknownCommand", message);
+  throw new CommanderError(exitStatuses.usage, "commander.unknownCommand", message);
 }
 
 /**

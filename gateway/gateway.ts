@@ -15,7 +15,7 @@ import { type ServedCertificate, servedCertificate } from "./api/certificate.ts"
 import { addPayerPages } from "./api/payer.ts";
 import { addOperations } from "./api/routes.ts";
 import { createServer } from "./api/server.ts";
-import { addStation } from "./api/service-routes.ts";
+import { addServiceRoutes } from "./api/service-routes.ts";
 import { type GatewayKey, readGatewayKey } from "./auth/gateway-key.ts";
 import { type Books, startBooks } from "./books/books.ts";
 import { type Callbacks, startCallbacks } from "./callbacks/callbacks.ts";
@@ -49,7 +49,7 @@ import { migrateStore } from "./store/migrate.ts";
 import { checkFingerprint, checkKey, ownStore } from "./store/owner.ts";
 import { mendReserved } from "./store/reserved.ts";
 import { restoredOf } from "./store/restored-database.ts";
-import { putAside } from "./store/set-aside.ts";
+import { setRowAside } from "./store/set-aside.ts";
 import { createSignals } from "./store/signals.ts";
 import { openStore, type Store } from "./store/store.ts";
 import { type TimedStore, timeStore } from "./store/timed.ts";
@@ -176,7 +176,7 @@ function setRepeatedAside(
   for (const { stack, ...key } of takeRepeated(path, clock())) {
     const error = new Error("its work ended the process twice within ten minutes");
     error.stack = stack;
-    putAside({ store, log, clock }, key, error);
+    setRowAside({ store, log, clock }, key, error);
   }
 }
 
@@ -307,7 +307,7 @@ export async function startGateway(config: GatewayConfig, deps: GatewayDeps): Pr
       prices: board,
     });
     const startedAt = momentOf(clock());
-    addStation(server, service, probes, () => figuresOf({ startedAt, store, hub, watcher }));
+    addServiceRoutes(server, service, probes, () => figuresOf({ startedAt, store, hub, watcher }));
     const told = {
       server,
       probes,

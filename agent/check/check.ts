@@ -14,7 +14,7 @@ import {
   faultFound,
   findingLine,
   newFinding,
-  orFinding,
+  runOrAddFinding,
   verdictOfFindings,
 } from "../../base/finding.ts";
 import { priorityOf } from "../../base/log.ts";
@@ -173,7 +173,7 @@ async function findingsOf(options: CheckOptions, path: string): Promise<readonly
   const state = stateFolder(options.state);
   const credentials = process.env.CREDENTIALS_DIRECTORY;
   const findings: Finding[] = [];
-  const config = orFinding(findings, () =>
+  const config = runOrAddFinding(findings, () =>
     readConfig(path, {
       requireSecrets: [],
       privateFolder: credentials,
@@ -189,7 +189,8 @@ async function findingsOf(options: CheckOptions, path: string): Promise<readonly
       findings.push(
         newFinding("CONFIG_SECRET_PRESENT", "error", `${path} holds ${secretsFound.join(", ")}`),
       );
-    if (orFinding(findings, () => assertPaired(state, role) ?? true) === null) return findings;
+    if (runOrAddFinding(findings, () => assertPaired(state, role) ?? true) === null)
+      return findings;
     if (role !== "courier") {
       const encKey = await encKeyOrFinding(options, config, findings);
       findings.push(...checkKeys(state, config.settings, encKey), ...checkDisk(state));
@@ -201,7 +202,7 @@ async function findingsOf(options: CheckOptions, path: string): Promise<readonly
   for (const name of chainsOfGateway(config.settings))
     findings.push(newFinding("AGENT_NODES_OF_GATEWAY", "warning", nodesOfGatewayWords(name)));
   if (role === "signer") return findings;
-  orFinding(findings, () => readLinkFile(state.courier).linkSeed.fill(0));
+  runOrAddFinding(findings, () => readLinkFile(state.courier).linkSeed.fill(0));
   findings.push(...checkChains(config.settings, state.courier));
   return findings;
 }
@@ -257,7 +258,7 @@ function checkChains(
   courierFolder: string,
 ): readonly Finding[] {
   const findings: Finding[] = [];
-  const egress = orFinding(findings, () => egressOf(network));
+  const egress = runOrAddFinding(findings, () => egressOf(network));
   if (findings.length > 0) return findings;
   const done = spawnSync(
     process.execPath,

@@ -4,7 +4,7 @@
  * strict parser judges the grammar.
  */
 import { isUtf8 } from "node:buffer";
-import { markLength } from "../../base/invisible.ts";
+import { countByteOrderMarkBytes } from "../../base/invisible.ts";
 import { fixedBytes, fixedCopy } from "../files/fixed-bytes.ts";
 
 /**
@@ -28,7 +28,7 @@ const space = 0x20;
  */
 export function findMembers(bytes: Uint8Array): readonly Member[] {
   const members: Member[] = [];
-  let at = skipSpace(bytes, markLength(bytes));
+  let at = skipSpace(bytes, countByteOrderMarkBytes(bytes));
   if (bytes[at] !== 0x7b) return members;
   at = skipSpace(bytes, at + 1);
   while (bytes[at] === quote) {
@@ -53,7 +53,7 @@ export function findMembers(bytes: Uint8Array): readonly Member[] {
  * mark in front as well: same length, same lines, same grammar.
  */
 export function blankFields(bytes: Uint8Array, names: readonly string[]): Uint8Array {
-  const copy = fixedCopy(bytes).fill(space, 0, markLength(bytes));
+  const copy = fixedCopy(bytes).fill(space, 0, countByteOrderMarkBytes(bytes));
   for (const member of findMembers(bytes)) {
     if (names.includes(member.key) && bytes[member.valueStart] === quote)
       copy.fill(space, member.valueStart + 1, member.end - 1);

@@ -4,7 +4,7 @@
  * passed in; `main.ts` is the process around it.
  */
 import { AgentError } from "../../base/fault.ts";
-import { isOlder } from "../socket/config-read.ts";
+import { isOlderConfig } from "../socket/config-read.ts";
 import { type SignerSocket, settleAnswer } from "./effects.ts";
 import { beginRun } from "./run.ts";
 import type { RunOptions } from "./run-state.ts";
@@ -70,7 +70,7 @@ export function createCourier(options: CourierOptions): Courier {
     // A signer that read its file again and has the same one as before goes by a file of its own.
     const isNews = hello.config.digest !== signerDigest;
     signerDigest = hello.config.digest;
-    if (isNews && isOlder(own, hello.config)) {
+    if (isNews && isOlderConfig(own, hello.config)) {
       signer.close();
       return options.giveWay();
     }

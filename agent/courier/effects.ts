@@ -8,7 +8,7 @@ import { AgentError } from "../../base/fault.ts";
 import type { AgentLog } from "../../base/log.ts";
 import { expiryExclusionOf } from "../../chains/families.ts";
 import type { SocketAnswer, SocketClient } from "../socket/client.ts";
-import { type EachVerb, eachMax } from "../socket/each.ts";
+import { batchRequestsMax, type EachVerb } from "../socket/each.ts";
 import { framedOffer } from "../socket/offered.ts";
 import type { CourierAnswers, CourierRequests, WithdrawalStep } from "../socket/verbs.ts";
 import type { Metrics } from "./metrics.ts";
@@ -20,14 +20,14 @@ import type {
   NodeQuestion,
   SchedulerEffect,
   SchedulerEvent,
-  SchedulerNo,
+  SchedulerRefusal,
   SendEffect,
 } from "./scheduler/scheduler.ts";
 
 /** The courier's end of the signer's socket. */
 export type SignerSocket = SocketClient<CourierRequests, CourierAnswers>;
 
-export interface HandsOptions {
+export interface EffectRunnerOptions {
   readonly signer: SignerSocket;
   readonly chainAccess: ReadonlyMap<string, ChainAccess>;
   readonly readBack: ReadBack;
@@ -44,7 +44,9 @@ export interface HandsOptions {
 
 type Effect<K extends SchedulerEffect["kind"]> = Extract<SchedulerEffect, { kind: K }>;
 
-export function createHands(options: HandsOptions): (effect: SchedulerEffect) => void {
+export function createEffectRunner(
+  options: EffectRunnerOptions,
+): (effect: SchedulerEffect) => void {
   const { chainAccess, feed, refresh, wake, state, log, onBug } = options;
   const together = createGathering(options);
   const withAccess = (
@@ -158,15 +160,15 @@ interface InPlay {
 type AskEffect = Effect<"ask"> & { readonly verb: EachVerb };
 
 /** Joins the signer's requests of one tick into one line for each verb. */
-function createGathering(options: HandsOptions): (effect: AskEffect) => Promise<void> {
+function createGathering(options: EffectRunnerOptions): (effect: AskEffect) => Promise<void> {
   let gathered: AskEffect[] = [];
   const flush = (): void => {
     const effects = gathered;
     gathered = [];
     for (const of of ["observed", "sign"] as const) {
       const own = effects.filter(({ verb }) => verb === of);
-      for (let from = 0; from < own.length; from += eachMax) {
-        askEach(options, of, own.slice(from, from + eachMax)).catch(options.onBug);
+      for (let from = 0; from < own.length; from += batchRequestsMax) {
+        askEach(options, of, own.slice(from, from + batchRequestsMax)).catch(options.onBug);
       }
     }
   };
@@ -177,7 +179,7 @@ function createGathering(options: HandsOptions): (effect: AskEffect) => Promise<
 }
 
 async function askEach(
-  options: HandsOptions,
+  options: EffectRunnerOptions,
   of: EachVerb,
   effects: readonly AskEffect[],
 ): Promise<void> {
@@ -206,7 +208,7 @@ function isOffer(effect: Effect<"ask">): effect is Offer {
  * request a line because of their length.
  */
 async function askWithEvidence(
-  options: HandsOptions,
+  options: EffectRunnerOptions,
   effect: Offer,
   together: (effect: AskEffect) => Promise<void>,
 ): Promise<void> {
@@ -225,14 +227,14 @@ async function askWithEvidence(
   await askSigner(options, { ...effect, body: { ...effect.body, ...proven } } as Offer);
 }
 
-async function askSigner(options: HandsOptions, effect: Effect<"ask">): Promise<void> {
+async function askSigner(options: EffectRunnerOptions, effect: Effect<"ask">): Promise<void> {
   takeAnswer(options, effect, await settleAnswer(request(options.signer, effect)));
 }
 
 type StepAnswer = Extract<SchedulerEvent, { kind: "answered" }>["answer"];
 
 function takeAnswer(
-  { feed, metrics, log }: HandsOptions,
+  { feed, metrics, log }: EffectRunnerOptions,
   effect: Effect<"ask">,
   answer: StepAnswer,
 ): void {
@@ -320,7 +322,7 @@ function logStep(log: AgentLog, effect: Effect<"ask">, withdrawal: WithdrawalSte
 }
 
 async function adopt(
-  { signer, feed, log }: HandsOptions,
+  { signer, feed, log }: EffectRunnerOptions,
   { body }: Effect<"adopt">,
 ): Promise<void> {
   const answer = await settleAnswer(signer.request("adopt", body));
@@ -339,7 +341,7 @@ async function adopt(
 }
 
 async function informAccount(
-  { signer, log }: HandsOptions,
+  { signer, log }: EffectRunnerOptions,
   { body }: Effect<"account">,
 ): Promise<void> {
   const answer = await settleAnswer(signer.request("account", body));
@@ -349,7 +351,7 @@ async function informAccount(
 }
 
 async function tellForeign(
-  { signer, log }: HandsOptions,
+  { signer, log }: EffectRunnerOptions,
   { body }: Effect<"foreign">,
 ): Promise<void> {
   const answer = await settleAnswer(signer.request("foreign", body));
@@ -362,12 +364,15 @@ async function tellForeign(
 }
 
 /** A lost report costs ten minutes: the nodes are asked again. */
-async function tellUnseen({ signer }: HandsOptions, { body }: Effect<"unseen">): Promise<void> {
+async function tellUnseen(
+  { signer }: EffectRunnerOptions,
+  { body }: Effect<"unseen">,
+): Promise<void> {
   await settleAnswer(signer.request("unseen", body));
 }
 
 async function send(
-  options: HandsOptions,
+  options: EffectRunnerOptions,
   access: ChainAccess,
   { withdrawal, attempt }: SendEffect,
 ): Promise<void> {
@@ -402,7 +407,7 @@ async function send(
 }
 
 async function checkBlock(
-  { feed }: HandsOptions,
+  { feed }: EffectRunnerOptions,
   access: ChainAccess,
   effect: BlockCheckEffect,
 ): Promise<void> {
@@ -435,7 +440,7 @@ async function slotCounts(
 /** Returns a fault of the socket as an answer; the scheduler uses its effect. */
 export async function settleAnswer<A>(
   answer: Promise<SocketAnswer<A>>,
-): Promise<({ readonly ok: true } & A) | SchedulerNo> {
+): Promise<({ readonly ok: true } & A) | SchedulerRefusal> {
   try {
     const found = await answer;
     return found.ok

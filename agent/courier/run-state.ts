@@ -16,8 +16,8 @@ import type { Metrics } from "./metrics.ts";
 import type { ChainAccess } from "./nodes/chain.ts";
 import type { ReadBack } from "./nodes/read-back.ts";
 import type { Questions } from "./questions.ts";
-import type { lostControl } from "./scheduler/accounts.ts";
-import type { SchedulerEvent, SchedulerNo } from "./scheduler/scheduler.ts";
+import type { codeOfLostControl } from "./scheduler/accounts.ts";
+import type { SchedulerEvent, SchedulerRefusal } from "./scheduler/scheduler.ts";
 
 export interface RunOptions {
   readonly address: string; // address of the link, from linkAddress()
@@ -67,7 +67,7 @@ export interface KnownChain {
   unread: readonly string[]; // parts of the chain's state that cannot be read, each with its code
   balances: ReadonlyMap<string, bigint>; // empty when unknown
   unfit: ReadonlyMap<string, string>; // by contract, as in the chain's state
-  lost: ReturnType<typeof lostControl>;
+  lost: ReturnType<typeof codeOfLostControl>;
   unusable: string; // coins that no payment can spend, in words; "" for none
 }
 
@@ -98,7 +98,7 @@ export async function askHello({
   feed,
   state,
   options,
-}: RunContext): Promise<Hello | SchedulerNo> {
+}: RunContext): Promise<Hello | SchedulerRefusal> {
   const askedAtMs = options.monotonic();
   const answer = await settleAnswer(signer.request("hello", {}));
   if (!answer.ok) return answer;

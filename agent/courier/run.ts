@@ -9,7 +9,7 @@ import type { ChainState, UnusableCoin } from "../../chains/nodes.ts";
 import { envelopeHeaderBytes } from "../../protocol/envelope.ts";
 import { parseAck } from "../../protocol/payloads.ts";
 import type { PushMessage } from "../socket/verbs.ts";
-import { createHands, type SignerSocket, settleAnswer } from "./effects.ts";
+import { createEffectRunner, type SignerSocket, settleAnswer } from "./effects.ts";
 import { createLink, type Link } from "./link/link.ts";
 import { prefetchAnswers } from "./nodes/prefetch.ts";
 import { createQuestions } from "./questions.ts";
@@ -21,12 +21,12 @@ import {
   type RunOptions,
   type RunState,
 } from "./run-state.ts";
-import { accountKey, isIdle, lostControl, openSlots } from "./scheduler/accounts.ts";
+import { accountKey, codeOfLostControl, isIdle, openSlots } from "./scheduler/accounts.ts";
 import {
   applySchedulerEvent,
   createScheduler,
   type SchedulerEvent,
-  type SchedulerNo,
+  type SchedulerRefusal,
 } from "./scheduler/scheduler.ts";
 import { listUnbegunAccounts, listWaitingItems } from "./scheduler/waiting.ts";
 import { asking, nodesDetail, snapshotOf, statusOf } from "./status.ts";
@@ -266,7 +266,7 @@ function ordersTaken({ state, tellStatus }: RunContext, code: string): void {
 }
 
 /** For clocks that differ the code alone does not say which one is wrong. */
-function reasonOf({ code, detail = "" }: SchedulerNo): string {
+function reasonOf({ code, detail = "" }: SchedulerRefusal): string {
   return code === "CLOCK_SKEW" && detail !== "" ? `${code}: ${detail}` : code;
 }
 
@@ -342,7 +342,7 @@ function keepUnreachable(
 function refusedFrame(
   { log, metrics }: RunOptions,
   link: Pick<Link, "drop">,
-  { code, effect }: SchedulerNo,
+  { code, effect }: SchedulerRefusal,
 ): void {
   metrics.count("refusals");
   log.warn({ event: "frame-refused", code }, "the signer did not take a frame of the gateway");
@@ -412,7 +412,7 @@ function watchChain(
     balances: new Map<string, bigint>() as ReadonlyMap<string, bigint>,
     unfit: new Map<string, string>() as ReadonlyMap<string, string>,
     unread: [] as readonly string[],
-    lost: "" as ReturnType<typeof lostControl>,
+    lost: "" as ReturnType<typeof codeOfLostControl>,
     unusable: "",
   };
   state.chains.set(chain, known);
@@ -437,7 +437,7 @@ function watchChain(
           { event: "chain-answers", chain, block: chainState.number },
           "the chain's nodes answer",
         );
-      const lost = lostControl(chainState);
+      const lost = codeOfLostControl(chainState);
       if (lost !== "" && known.lost === "")
         log.error({ event: "account-code", code: lost, chain, account }, "an operator must look");
       known.away = "";
@@ -545,7 +545,7 @@ export function beginRun(options: RunOptions, signer: SignerSocket, hello: Hello
       : deposits.get(accountKey(chain, account))
     )?.wake();
   };
-  const carry = createHands({ ...options, signer, feed, refresh, wake, state });
+  const carry = createEffectRunner({ ...options, signer, feed, refresh, wake, state });
 
   feed({ kind: "hello", hello, isFresh: true, askedAtMs: monotonic() });
   for (const { deposit, chain, address } of hello.accounts)

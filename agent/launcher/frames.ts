@@ -20,7 +20,7 @@ export function encodeFrame(bytes: Uint8Array): Uint8Array {
  * Writes each part, framed. Wipes the framed copies after the pipe has taken them, or when it never
  * will.
  */
-export function handOver(pipe: Writable | null, ...parts: readonly Uint8Array[]): void {
+export function writeFramesAndWipe(pipe: Writable | null, ...parts: readonly Uint8Array[]): void {
   for (const part of parts) {
     const framed = encodeFrame(part);
     pipe?.write(framed, () => framed.fill(0));

@@ -56,7 +56,7 @@ export function unpairedFault({ root }: Pick<StateFolder, "root">, words?: strin
  * or an operator must act.
  * @throws AgentError STATE_INCOMPLETE, STATE_FOLDER
  */
-export function assertWhole(state: StateFolder): void {
+export function assertPairingComplete(state: StateFolder): void {
   const missing = missingFile(state, "both");
   if (missing !== null) throw incomplete(missing, "STATE_INCOMPLETE");
 }

@@ -30,11 +30,11 @@ interface Patience {
 const patience: Patience = { beforeFirstMs: 1_800_000, afterMs: 20_000 };
 
 /** The pause between two looks. */
-export const lookMs = 1_000;
+export const childCheckPauseMs = 1_000;
 /**
  * A longer time between two looks means that the watcher did not run; only this much of it counts.
  */
-const gapMs = 3 * lookMs;
+const gapMs = 3 * childCheckPauseMs;
 
 /** Watches one child. */
 export class Watchdog {
@@ -58,8 +58,8 @@ export class Watchdog {
   }
 
   /**
-   * The caller calls this every `lookMs`. 0 while the child may go on, else the seconds of its
-   * silence.
+   * The caller calls this every `childCheckPauseMs`. 0 while the child may go on, else the seconds
+   * of its silence.
    */
   overdueSeconds(): number {
     const now = this.#clock();
@@ -137,7 +137,7 @@ function watchChild(of: Exit["of"], child: ChildProcess, options: WatchOptions):
       `the ${of} has given no sign of life for ${seconds} s and is killed`,
     );
     child.kill("SIGKILL");
-  }, lookMs);
+  }, childCheckPauseMs);
   let isOver = false;
   let isOutdated = false;
   const ended = new Promise<Exit>((resolve) => {

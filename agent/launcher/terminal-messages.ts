@@ -11,7 +11,7 @@ const everyMs = 2_000;
 const timeoutMs = 5_000;
 
 /** Asks every two seconds between `begin` and `end`. */
-export class News {
+export class TerminalMessages {
   readonly #socket: string;
   readonly #say: LauncherOutput["say"];
   readonly #told = new Map<string, string>();
@@ -39,7 +39,7 @@ export class News {
     try {
       const answer = await client.request("status", {});
       if (answer.ok)
-        for (const [topic, words] of newsOf(answer.status)) this.#sayChange(topic, words);
+        for (const [topic, words] of messagesOfStatus(answer.status)) this.#sayChange(topic, words);
     } catch {
       // The supervisor reports a signer that is gone.
     } finally {
@@ -71,7 +71,7 @@ const recoveryNews: Readonly<Record<string, string>> = {
 };
 
 /** The text for each topic: "lock", "recovery", "held", "link", "chain NAME". */
-export function newsOf({
+export function messagesOfStatus({
   locked,
   lockedDetail,
   recovery,

@@ -16,11 +16,11 @@ import {
 } from "./sorted-file.ts";
 
 /** The kinds of sorted files, and the first part of their names. */
-export const shelves = ["closed", "paid"] as const;
+export const archiveKinds = ["closed", "paid"] as const;
 
-export type Shelf = (typeof shelves)[number];
+export type ArchiveKind = (typeof archiveKinds)[number];
 
-export type ArchivedRows = { readonly [S in Shelf]: readonly Row[] };
+export type ArchivedRows = { readonly [S in ArchiveKind]: readonly Row[] };
 
 /**
  * The lookup of the state in the files. An answer never changes except by a newer row of the same
@@ -32,14 +32,14 @@ export interface ArchiveLookup {
    * may be followed by zeros.
    * @throws AgentError LEDGER_DAMAGED naming the file, LEDGER_UNREADABLE
    */
-  find(shelf: Shelf, key: Uint8Array): readonly Row[];
+  find(shelf: ArchiveKind, key: Uint8Array): readonly Row[];
 }
 
 /** The empty past of a ledger in its first segment. */
-export const noPast: ArchiveLookup = { find: () => [] };
+export const emptyArchive: ArchiveLookup = { find: () => [] };
 
 /** No rows to put away. */
-export const nothingLeaves: ArchivedRows = { closed: [], paid: [] };
+export const noArchivedRows: ArchivedRows = { closed: [], paid: [] };
 
 /** The number of files of one level that are merged. */
 const joinedFiles = 8;
@@ -54,14 +54,14 @@ const sliceRows = 8_192;
 const namePattern = /^(closed|paid)-(\d{8})\.bin$/;
 
 /** True for the name of a sorted file of this folder. */
-export function isPastFile(name: string): boolean {
+export function isArchiveFileName(name: string): boolean {
   return namePattern.test(name);
 }
 
 /** The sorted files of one ledger. Made when the ledger is opened; `put` and `tend` change them. */
-export class PastFiles implements ArchiveLookup {
+export class ArchiveFiles implements ArchiveLookup {
   readonly #disk: LedgerDisk;
-  readonly #files: { readonly [S in Shelf]: SortedFile[] };
+  readonly #files: { readonly [S in ArchiveKind]: SortedFile[] };
   #joining: Generator<undefined, void> | null = null;
 
   /**
@@ -82,7 +82,7 @@ export class PastFiles implements ArchiveLookup {
     return { closed: closed.map(({ named }) => named), paid: paid.map(({ named }) => named) };
   }
 
-  find(shelf: Shelf, key: Uint8Array): readonly Row[] {
+  find(shelf: ArchiveKind, key: Uint8Array): readonly Row[] {
     const files = this.#files[shelf];
     const probe = probeOf(key);
     const found: Row[] = [];
@@ -98,7 +98,7 @@ export class PastFiles implements ArchiveLookup {
    * LEDGER_POISONED
    */
   put(leaving: ArchivedRows): void {
-    for (const shelf of shelves) {
+    for (const shelf of archiveKinds) {
       if (leaving[shelf].length === 0) continue;
       this.#files[shelf].push(this.#write(shelf, sortedFileOf(leaving[shelf])));
     }
@@ -122,14 +122,14 @@ export class PastFiles implements ArchiveLookup {
    */
   removeOthers(): void {
     const named = new Set(
-      shelves.flatMap((shelf) => this.#files[shelf].map((each) => each.named.file)),
+      archiveKinds.flatMap((shelf) => this.#files[shelf].map((each) => each.named.file)),
     );
     for (const name of this.#disk.list())
-      if (isPastFile(name) && !named.has(name)) this.#disk.remove(name);
+      if (isArchiveFileName(name) && !named.has(name)) this.#disk.remove(name);
   }
 
   #write(
-    shelf: Shelf,
+    shelf: ArchiveKind,
     { bytes, root }: { readonly bytes: Uint8Array; readonly root: string },
   ): SortedFile {
     const file = `${shelf}-${String(this.#nextNumber()).padStart(8, "0")}.bin`;
@@ -150,7 +150,7 @@ export class PastFiles implements ArchiveLookup {
   }
 
   #nextJoin(): Generator<undefined, void> | null {
-    for (const shelf of shelves) {
+    for (const shelf of archiveKinds) {
       const files = this.#files[shelf];
       for (let from = 0; from + joinedFiles <= files.length; from++) {
         const inputs = files.slice(from, from + joinedFiles);
@@ -167,7 +167,11 @@ export class PastFiles implements ArchiveLookup {
    * Merges files; of rows with the same key the newest stays. New files may be added behind these
    * meanwhile.
    */
-  *#join(shelf: Shelf, inputs: readonly SortedFile[], rows: number): Generator<undefined, void> {
+  *#join(
+    shelf: ArchiveKind,
+    inputs: readonly SortedFile[],
+    rows: number,
+  ): Generator<undefined, void> {
     const valueBytes = Math.max(...inputs.map((file) => file.valueBytes));
     const writer = new SortedWriter(rows, valueBytes, (inputs[0]?.level ?? 0) + 1);
     const readers = inputs.map((file) => new RowReader(file)).reverse();

@@ -7,7 +7,7 @@
 import { createHash } from "node:crypto";
 import { AgentError } from "../../base/fault.ts";
 import type { Head } from "../../protocol/messages.ts";
-import { shelves } from "./archive.ts";
+import { archiveKinds } from "./archive.ts";
 import { damagedFault } from "./codec.ts";
 import type { LedgerDisk } from "./folder.ts";
 import { isBeginning, type NamedFile, type NamedFiles } from "./records.ts";
@@ -78,7 +78,7 @@ export function* copyLedger(disk: LedgerDisk, upTo: Head | null): Generator<Ledg
 }
 
 function pastOf(named: NamedFiles | null): readonly NamedFile[] {
-  return named === null ? [] : shelves.flatMap((shelf) => named[shelf]);
+  return named === null ? [] : archiveKinds.flatMap((shelf) => named[shelf]);
 }
 
 function notThese(file: string, { seq }: Head): AgentError {

@@ -88,7 +88,7 @@ export function refusalToWrite(act: () => void): AgentError | null {
 }
 
 /** A placeholder for the file of a read-only ledger; it is never called. */
-export const noFile: LedgerFile = {
+export const readOnlyLedgerFile: LedgerFile = {
   append: () => invariant(false, "a read-only ledger writes nothing"),
   close: () => {},
 };

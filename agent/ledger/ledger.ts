@@ -7,7 +7,7 @@
 import { createHash } from "node:crypto";
 import { AgentError, invariant } from "../../base/fault.ts";
 import type { Head } from "../../protocol/messages.ts";
-import { type ArchivedRows, nothingLeaves, PastFiles } from "./archive.ts";
+import { type ArchivedRows, ArchiveFiles, noArchivedRows } from "./archive.ts";
 import {
   closingOf,
   damagedFault,
@@ -22,8 +22,8 @@ import {
 import {
   type LedgerDisk,
   type LedgerFile,
-  noFile,
   poisonedFault,
+  readOnlyLedgerFile,
   refusalToWrite,
   writeOrFault,
 } from "./folder.ts";
@@ -238,7 +238,7 @@ export function openLedger(options: LedgerOptions): OpenedLedger {
   );
   const [first] = read.records;
   const checkpoint = isBeginning(first) ? openCheckpoint(disk, names, segment, first, seal) : null;
-  const past = new PastFiles(disk, isBeginning(first) ? first : { closed: [], paid: [] });
+  const past = new ArchiveFiles(disk, isBeginning(first) ? first : { closed: [], paid: [] });
   const readOnly = refusalToWrite(() => {
     if (read.torn)
       disk.create(`torn-${file.slice(0, 8)}-${read.bytes}`, bytes.subarray(read.bytes));
@@ -262,7 +262,7 @@ export class Ledger {
   /** With less room than this on the disk, nothing new is begun. */
   readonly roomBytesMin: number;
   /** The sorted files, with everything that checkpoints do not hold. */
-  readonly past: PastFiles;
+  readonly past: ArchiveFiles;
   readonly #reader: LedgerReader;
   readonly #intents = new Map<number, LedgerRecord & { readonly kind: "INTENT" }>();
   readonly #readOnly: AgentError | null;
@@ -281,7 +281,7 @@ export class Ledger {
     options: LedgerOptions,
     map: SegmentMap,
     last: LedgerPoint,
-    past: PastFiles,
+    past: ArchiveFiles,
     readOnly: AgentError | null,
   ) {
     this.#disk = options.disk;
@@ -292,7 +292,8 @@ export class Ledger {
     this.roomBytesMin = options.roomBytesMin ?? roomBytesDefault;
     this.#reader = new LedgerReader(options.disk, options.seal, map);
     this.#readOnly = readOnly;
-    this.#file = readOnly === null ? options.disk.open(segmentName(map.segment)) : noFile;
+    this.#file =
+      readOnly === null ? options.disk.open(segmentName(map.segment)) : readOnlyLedgerFile;
     this.#map = map;
     this.#last = last;
     this.#durable = last;
@@ -357,7 +358,7 @@ export class Ledger {
    */
   rotate(
     stateJson: string,
-    leaving: ArchivedRows = nothingLeaves,
+    leaving: ArchivedRows = noArchivedRows,
     recovered?: RecoveredBody,
     notBeforeMs = 0,
   ): LedgerRecord {

@@ -34,7 +34,7 @@ export interface Row {
 }
 
 /** The position of a key's bits in any filter: (first + n * step) modulo the filter's bits. */
-export interface Probe {
+export interface FilterProbe {
   readonly first: number;
   readonly step: number;
 }
@@ -42,7 +42,7 @@ export interface Probe {
 /**
  * Returns the positions from a key's first half: keys are hashes, so no further mixing is needed.
  */
-export function probeOf(key: Uint8Array): Probe {
+export function probeOf(key: Uint8Array): FilterProbe {
   const bytes = Buffer.from(key.buffer, key.byteOffset, prefixBytes);
   return { first: bytes.readUInt32BE(0), step: (bytes.readUInt32BE(4) | 1) >>> 0 };
 }
@@ -157,13 +157,17 @@ export function sortedFileOf(rows: readonly Row[]): ReturnType<SortedWriter["fin
 }
 
 /** The source of a file's bytes: a disk, or a copy in memory. */
-export interface Source {
+export interface SortedFileSource {
   readonly size: number;
   read(start: number, end: number): Uint8Array;
 }
 
 /** @throws AgentError LEDGER_DAMAGED if the file is missing, LEDGER_UNREADABLE */
-export function openSource(disk: LedgerDisk, names: ReadonlySet<string>, file: string): Source {
+export function openSource(
+  disk: LedgerDisk,
+  names: ReadonlySet<string>,
+  file: string,
+): SortedFileSource {
   if (!names.has(file)) throw damagedFault("the file of what is closed is missing", { file });
   return { size: disk.size(file), read: (start, end) => disk.read(file, start, end) };
 }
@@ -174,13 +178,13 @@ export class SortedFile {
   readonly rows: number;
   readonly level: number;
   readonly valueBytes: number;
-  readonly #source: Source;
+  readonly #source: SortedFileSource;
   readonly #shape: Shape;
   readonly #index: Buffer;
   readonly #filter: Buffer;
 
   /** @throws AgentError LEDGER_DAMAGED if its end is not as it was written; LEDGER_UNREADABLE */
-  constructor(source: Source, named: NamedFile) {
+  constructor(source: SortedFileSource, named: NamedFile) {
     const { file } = named;
     const { size } = source;
     const tail = decodeTail(source.read(Math.max(0, size - tailBytes), size), file);
@@ -207,7 +211,7 @@ export class SortedFile {
   }
 
   /** False for nearly every key without a row; then nothing needs to be read. */
-  mayHold(probe: Probe): boolean {
+  mayHold(probe: FilterProbe): boolean {
     return holds(this.#filter, probe);
   }
 
@@ -305,7 +309,7 @@ export class Block {
  * Reads a complete file and checks its end against the hash in the ledger, and every block. @throws
  * AgentError LEDGER_DAMAGED, LEDGER_UNREADABLE
  */
-export function checkSortedFile(source: Source, named: NamedFile): void {
+export function checkSortedFile(source: SortedFileSource, named: NamedFile): void {
   const file = new SortedFile(source, named);
   for (let block = 0; block < file.blocks; block++) file.readBlock(block);
 }
@@ -322,14 +326,14 @@ function rootOf(end: Uint8Array): string {
   return createHash("sha256").update(domain).update(end).digest("hex");
 }
 
-function markIn(filter: Buffer, { first, step }: Probe): void {
+function markIn(filter: Buffer, { first, step }: FilterProbe): void {
   for (let probe = 0; probe < filterProbes; probe++) {
     const bit = (first + probe * step) % (filter.length * 8);
     filter[bit >> 3] = (filter[bit >> 3] as number) | (1 << (bit & 7));
   }
 }
 
-function holds(filter: Buffer, { first, step }: Probe): boolean {
+function holds(filter: Buffer, { first, step }: FilterProbe): boolean {
   for (let probe = 0; probe < filterProbes; probe++) {
     const bit = (first + probe * step) % (filter.length * 8);
     if (((filter[bit >> 3] as number) & (1 << (bit & 7))) === 0) return false;

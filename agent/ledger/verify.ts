@@ -4,7 +4,7 @@
  */
 import { AgentError } from "../../base/fault.ts";
 import type { Head } from "../../protocol/messages.ts";
-import { shelves } from "./archive.ts";
+import { archiveKinds } from "./archive.ts";
 import { damagedFault } from "./codec.ts";
 import type { LedgerDisk } from "./folder.ts";
 import { isBeginning, type LedgerRecord } from "./records.ts";
@@ -87,7 +87,7 @@ export function* verifySegments(
 function* pastOf(disk: LedgerDisk, first: LedgerRecord): Generator<undefined, void> {
   if (!isBeginning(first)) return;
   const names = new Set(disk.list());
-  for (const shelf of shelves) {
+  for (const shelf of archiveKinds) {
     for (const named of first[shelf]) {
       checkSortedFile(openSource(disk, names, named.file), named);
       yield;

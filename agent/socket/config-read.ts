@@ -10,6 +10,6 @@ export interface ConfigRead {
   readonly readMs: number;
 }
 
-export function isOlder(own: ConfigRead, other: ConfigRead): boolean {
+export function isOlderConfig(own: ConfigRead, other: ConfigRead): boolean {
   return own.digest !== other.digest && own.readMs < other.readMs;
 }

@@ -4,13 +4,13 @@
  */
 
 /** The most requests of one line. */
-export const eachMax = 64;
+export const batchRequestsMax = 64;
 
 export type EachVerb = "sign" | "observed";
 
 /**
- * `bodies` are requests of the verb `of`, from 1 to `eachMax`. They are carried out in order, each
- * as it would be alone.
+ * `bodies` are requests of the verb `of`, from 1 to `batchRequestsMax`. They are carried out in
+ * order, each as it would be alone.
  */
 export interface EachRequest<Body> {
   readonly of: EachVerb;

@@ -31,7 +31,10 @@ interface SystemError {
  * `text` is for example "ECONNREFUSED (::1 port 8545, 127.0.0.1 port 8545)" or "CERT_HAS_EXPIRED",
  * `code` only the first word. A name with several addresses has one error for each.
  */
-export function reasonOf(error: unknown): { readonly code: string; readonly text: string } {
+export function connectionReasonOf(error: unknown): {
+  readonly code: string;
+  readonly text: string;
+} {
   const all = flat(error, 0);
   const codes = [
     ...new Set(
@@ -291,7 +294,7 @@ const failed = (kind: FailedOutcome["kind"], why: string): Cause => ({
 });
 
 function unreachable(error: unknown, isCut: boolean, why?: string): Cause {
-  const reason = reasonOf(error);
+  const reason = connectionReasonOf(error);
   return { ok: false, kind: "unreachable", code: reason.code, why: why ?? reason.text, isCut };
 }
 

@@ -5,7 +5,7 @@
 
 import { invariant } from "../../base/fault.ts";
 import { pathsOf } from "../curve/account-node.ts";
-import { accountsBy } from "../curve/account-proof.ts";
+import { createPublicKeyAccounts } from "../curve/account-proof.ts";
 import { isReservedAddress } from "../curve/reserved.ts";
 import type { Family, Slots } from "../family.ts";
 import type { PaymentLink } from "../payment-link.ts";
@@ -76,5 +76,5 @@ export const evm: Family = {
   depositAddress: depositAddressOf,
   paymentUri,
   paths: pathsOf(coinType),
-  accounts: accountsBy(addressOfPublicKey),
+  accounts: createPublicKeyAccounts(addressOfPublicKey),
 };

@@ -19,7 +19,7 @@ import type {
 import { feeModelOf } from "./fee-model.ts";
 import { describeFees, rows, typed } from "./fee-words.ts";
 import { gasFloorOf, gasPlain } from "./gas.ts";
-import { besideMarket, fittingOffers, loweredMarket, namedMarket } from "./market-offers.ts";
+import { besideMarket, fittingOffers, loweredMarket, raiseMarketTip } from "./market-offers.ts";
 import { gweiDecimal, nativeDecimal } from "./network.ts";
 
 /** Nodes take a replacement from 10 % on (both fees); an eighth leaves room for their rounding. */
@@ -89,7 +89,7 @@ export const fees: Fees = {
     replacement,
     replacementAt,
     leastTip,
-    named: namedMarket,
+    named: raiseMarketTip,
     manualReplacement,
     lowered: loweredMarket,
     beside: besideMarket,

@@ -25,7 +25,7 @@ const figuresOf = ({ baseFeePerGas = 0n, maxPriorityFeePerGas = 0n }: FeeMarket)
 });
 
 /** The market with a least tip that a node named in refusing an attempt. */
-export function namedMarket(feeMarket: FeeMarket, least: bigint): FeeMarket {
+export function raiseMarketTip(feeMarket: FeeMarket, least: bigint): FeeMarket {
   const { usualTip } = figuresOf(feeMarket);
   const { maxPriorityFeePerGasHigh: highTip = 0n } = feeMarket;
   return {

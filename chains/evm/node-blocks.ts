@@ -59,14 +59,14 @@ export const outgoingFields: Fields = ({ hash, fromKey, toKey, nonce, valueUnits
   ...[hash, fromKey, toKey, `${nonce}`, `${valueUnits}`, input],
 ];
 /** All that a payout's judgement reads. */
-export const asPayout: Fields = (one) => [...outgoingFields(one), one.from, one.to];
+export const payoutFields: Fields = (one) => [...outgoingFields(one), one.from, one.to];
 
 /**
  * The transactions of a block that `isOurs` selects. Every node must show these fields alike. One
  * that a node shows with an odd field is unread, and no node's word on it counts.
  * @throws AgentError NODE_DISAGREE
  */
-export function alikeBlocks(
+export function selectAgreedTransactions(
   block: AgreedBlock,
   isOurs: (one: BlockTransaction) => boolean,
   fields: Fields,

@@ -6,7 +6,7 @@
  * block hash); Ethereum yellow paper, section 4.3.1.
  */
 import { AgentError } from "../../base/fault.ts";
-import { inWaves } from "../map-limit.ts";
+import { mapWithLimit } from "../map-limit.ts";
 import { AnswerSize, isRefusedSize } from "../providers/ask-smaller.ts";
 import type { Block, FoundLog } from "./answers.ts";
 import { mayHold } from "./bloom.ts";
@@ -141,7 +141,7 @@ export function createTransfers(nodes: Pick<EvmNodes, "logs" | "blockLogs">): Tr
     const open = blocks.filter(
       (block) => !isProven(block, contracts, byBlock.get(block.number) ?? []),
     );
-    await inWaves(open, provenAtOnce, async (block) =>
+    await mapWithLimit(open, provenAtOnce, async (block) =>
       byBlock.set(block.number, await proofOf(block, contracts)),
     );
     return [...byBlock.values()].flat();

@@ -7,7 +7,7 @@
 import { AgentError } from "../../base/fault.ts";
 import { goodResult, type Result } from "../../base/result.ts";
 import type { Payment } from "../family.ts";
-import { inWaves } from "../map-limit.ts";
+import { mapWithLimit } from "../map-limit.ts";
 import type {
   BlockId,
   DetectedPayment,
@@ -40,12 +40,12 @@ import {
 import { createEvmNodes, type EvmNodes } from "./node.ts";
 import {
   type AgreedBlock,
-  alikeBlocks,
-  asPayout,
   bytesOf,
   fetchAgreedBlock,
   outgoingFields,
   paymentFields,
+  payoutFields,
+  selectAgreedTransactions,
 } from "./node-blocks.ts";
 import { createTransfers, notTogether, type Transfers } from "./node-logs.ts";
 import { createComputeLimit } from "./node-sender.ts";
@@ -184,7 +184,7 @@ async function coinPayments(
   const addressOf = ({ toKey }: BlockTransaction): string | undefined => index.find(toKey);
   const paying = blocks.map((block) => {
     const content = contentOf(block);
-    const ours = alikeBlocks(
+    const ours = selectAgreedTransactions(
       content,
       (one) => addressOf(one) !== undefined,
       paymentFields,
@@ -197,7 +197,7 @@ async function coinPayments(
     };
   });
   const { found, unread } = joinFinds(paying);
-  const finds = await inWaves(
+  const finds = await mapWithLimit(
     found,
     questionsAtOnce,
     async ({ block, one }): Promise<Finds<DetectedPayment>> => {
@@ -349,10 +349,10 @@ function createEvidence(
     const agreed = await nodes.finalReceipt(txHash);
     if (agreed === null) return unproven;
     const transaction = await readBlock(agreed.blockNumber, (holder) => {
-      const { found, unread } = alikeBlocks(
+      const { found, unread } = selectAgreedTransactions(
         holder,
         ({ hash }) => hash === txHash,
-        asPayout,
+        payoutFields,
         () => account,
       );
       const [one] = found;
@@ -424,7 +424,7 @@ interface WatchedNodes {
  * The nodes as the watcher asks them: one interface for each node, whose answers on blocks, logs
  * and balances are compared here.
  */
-export interface Reader {
+export interface ComparableNodes {
   readonly together: EvmNodes;
   readonly each: readonly EvmNodes[];
 }
@@ -444,7 +444,7 @@ export function createWatcher(
 }
 
 /** As `createWatcher`, over given nodes. */
-export function watcherOf(reader: Reader, clock = () => performance.now()): WatcherNodes {
+export function watcherOf(reader: ComparableNodes, clock = () => performance.now()): WatcherNodes {
   const { together, each } = reader;
   const computeLimitOf = createComputeLimit(together, clock);
   const kept = new KeptBlocks<AgreedBlock>(bytesOf);
@@ -556,7 +556,7 @@ function watched(content: AgreedBlock): WatchedBlock {
 function outgoingIn(block: AgreedBlock, accounts: ReadonlySet<string>): Finds<OutgoingTransaction> {
   const keys = new Map([...accounts].map((account) => [account.toLowerCase(), account]));
   const accountOf = ({ fromKey }: BlockTransaction): string => keys.get(fromKey) as string;
-  const { found, unread } = alikeBlocks(
+  const { found, unread } = selectAgreedTransactions(
     block,
     ({ fromKey }) => keys.has(fromKey),
     outgoingFields,
@@ -589,7 +589,7 @@ function paidBy({
 }
 
 async function judgeOutgoing(
-  reader: Reader,
+  reader: ComparableNodes,
   payment: Payment,
   outgoingTx: OutgoingTransaction,
 ): Promise<Judgement> {
@@ -608,7 +608,11 @@ async function judgeOutgoing(
  * at its end. A delegation (EIP-7702) may be set in this very block, and be gone when the block is
  * read. "0x" for none, null if the nodes do not answer.
  */
-async function codeThen({ each }: Reader, address: string, block: number): Promise<string | null> {
+async function codeThen(
+  { each }: ComparableNodes,
+  address: string,
+  block: number,
+): Promise<string | null> {
   const codeAt = (number: number): Promise<string> =>
     agreedAnswer(each, (nodes) => nodes.code(address, number), String, `code of ${address}`);
   try {

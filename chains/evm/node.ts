@@ -6,7 +6,7 @@
  * (eth_ methods).
  */
 import { AgentError, type Refusal, refuse } from "../../base/fault.ts";
-import { inWaves } from "../map-limit.ts";
+import { mapWithLimit } from "../map-limit.ts";
 import type { BlockId, BroadcastAnswer, NodeLog, NodeStatus, SlotCounts } from "../nodes.ts";
 import {
   broadcastTo,
@@ -134,7 +134,9 @@ async function logsByReceipts(
   const isWhole = together.length >= transactions.length;
   const receipts = isWhole
     ? together
-    : await inWaves(transactions, receiptsAtOnce, ({ hash: txHash }) => ofOne(pool, node, txHash));
+    : await mapWithLimit(transactions, receiptsAtOnce, ({ hash: txHash }) =>
+        ofOne(pool, node, txHash),
+      );
   const isOfBlock = receipts.every((one) => one !== null && one.blockHash === hash);
   if (isOfBlock) return receipts.flatMap((one) => one?.logs ?? []);
   throw new AgentError("NODE_NO_BLOCK", "none", "the node has not all receipts of the block yet", {

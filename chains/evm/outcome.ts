@@ -10,7 +10,7 @@ import type {
   ChainOutcome,
   EndingTransaction,
   Judgement,
-  MovedOtherwise,
+  PaymentMismatch,
   WantedPaymentFrom,
 } from "../nodes.ts";
 import type { Receipt, SentTransaction } from "./answers.ts";
@@ -187,7 +187,7 @@ function transfersOf(
     .map(readTransferLog);
 }
 
-function differs(detail: string): MovedOtherwise {
+function differs(detail: string): PaymentMismatch {
   return {
     kind: "stuck",
     code: "WATCHER_CONTENT_DIFFERS",
@@ -200,7 +200,7 @@ function differs(detail: string): MovedOtherwise {
 function movedBy(
   { contract, destination, amountUnits }: WantedPaymentFrom,
   { transaction: { to, input }, receipt }: FinalTransaction,
-): Pick<MovedOtherwise, "final" | "isContracts"> {
+): Pick<PaymentMismatch, "final" | "isContracts"> {
   const isAsked = (): boolean =>
     input === `0x${Buffer.from(encodeTransferCall(destination, amountUnits)).toString("hex")}`;
   return { final: endingOf(receipt), isContracts: contract !== "" && to === contract && isAsked() };

@@ -1,7 +1,7 @@
 /** Many questions whose answers are results: one that fails costs none of the others. */
 import { AgentError } from "../../base/fault.ts";
 import { failed, type Result, resultOf } from "../../base/result.ts";
-import { inWaves } from "../map-limit.ts";
+import { mapWithLimit } from "../map-limit.ts";
 import type { PacedWaves } from "./paced-waves.ts";
 
 /** @throws AgentError NODE_CLOSED */
@@ -10,7 +10,7 @@ export function resultsInWaves<I, T>(
   width: number,
   job: (item: I) => Promise<T>,
 ): Promise<readonly Result<T>[]> {
-  return inWaves(items, width, (item) => resultOf(() => job(item)));
+  return mapWithLimit(items, width, (item) => resultOf(() => job(item)));
 }
 
 /**

@@ -7,7 +7,7 @@
  */
 
 import { pathsOf } from "../curve/account-node.ts";
-import { accountsBy } from "../curve/account-proof.ts";
+import { createPublicKeyAccounts } from "../curve/account-proof.ts";
 import { isReservedAddress } from "../curve/reserved.ts";
 import type { Description, Family } from "../family.ts";
 import { ordinalSlots } from "../ordinal-slots.ts";
@@ -78,5 +78,5 @@ export const tron = {
   depositAddress: depositAddressOf,
   paymentUri: (): string => "",
   paths: pathsOf(coinType),
-  accounts: accountsBy(addressOfPublicKey),
+  accounts: createPublicKeyAccounts(addressOfPublicKey),
 } as const satisfies Family;

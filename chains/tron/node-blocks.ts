@@ -19,11 +19,11 @@ import {
 } from "./answers.ts";
 import { type BlockIds, createPlaces, type ShownPlace } from "./node-places.ts";
 import {
+  type ApiSide,
   blockBytesMax,
   createReceipts,
   receiptQuestion,
   receiptsQuestion,
-  type Side,
 } from "./node-receipts.ts";
 import type { NodePool, PoolNode, Question } from "./node-wire.ts";
 
@@ -70,7 +70,7 @@ export interface Blocks {
   /** Remembers the block that a node shows for a transaction: a hint for `solidReceipt`. */
   notePlace(txHash: string, number: number): void;
   /** The receipt, or null, of every node that answered. @throws a fault when too few answered */
-  shownReceipts(txHash: string, side: Side): Promise<readonly NodeReceipt[]>;
+  shownReceipts(txHash: string, side: ApiSide): Promise<readonly NodeReceipt[]>;
   /**
    * The block of the newest chain, or null, by every node that answered. Of several transactions in
    * one turn of the event loop, those of one block are found in its list.
@@ -295,13 +295,13 @@ async function enough<T>(
 }
 
 /** By number, or the newest. */
-export function headQuestion(side: Side, number: number | null): Question<BlockHead> {
+export function headQuestion(side: ApiSide, number: number | null): Question<BlockHead> {
   const fields =
     number === null ? { detail: false } : { id_or_num: pathOf`${number}`, detail: false };
   return { path: `${side}/getblock`, fields, read: (value) => there(readHead(value), number) };
 }
 
-export function blockQuestion(side: Side, number: number): Question<Block> {
+export function blockQuestion(side: ApiSide, number: number): Question<Block> {
   const read = (value: unknown): Block => there(readBlock(value), number);
   return {
     path: `${side}/getblockbynum`,

@@ -16,7 +16,7 @@ import {
   tokenBalanceQuestion,
   trialQuestion,
 } from "./node-questions.ts";
-import { receiptQuestion, type Side } from "./node-receipts.ts";
+import { type ApiSide, receiptQuestion } from "./node-receipts.ts";
 import { createPool, type NodePool, type PoolNode, type Question } from "./node-wire.ts";
 import { encodeTransferCall } from "./trc20.ts";
 
@@ -169,7 +169,7 @@ async function internalLack(
   }
 }
 
-function receiptsOf(side: Side, number: number): Question<Runs> {
+function receiptsOf(side: ApiSide, number: number): Question<Runs> {
   return {
     path: `${side}/gettransactioninfobyblocknum`,
     fields: { num: number },

@@ -13,7 +13,7 @@ import {
   readTrial,
   type Trial,
 } from "./answers.ts";
-import type { Side } from "./node-receipts.ts";
+import type { ApiSide } from "./node-receipts.ts";
 import type { Question } from "./node-wire.ts";
 
 /** balanceOf(address) and decimals(), as functions of TIP-20. */
@@ -29,7 +29,7 @@ export interface FeeSchedule {
   readonly activationSun: bigint; // charge for a receiver that is new on chain: a part instead of the price of bandwidth, and a part in addition
 }
 
-export function accountQuestion(side: Side, address: string): Question<Account> {
+export function accountQuestion(side: ApiSide, address: string): Question<Account> {
   return { path: `${side}/getaccount`, fields: { address: hexOf(address) }, read: readAccount };
 }
 
@@ -38,7 +38,7 @@ const dataOf = (text: string): CanonicalText =>
 
 /** A call of a contract that changes nothing on chain. */
 export function trialQuestion(
-  side: Side,
+  side: ApiSide,
   owner: string,
   contract: string,
   data: string,
@@ -53,7 +53,7 @@ export function trialQuestion(
 
 /** Base units of a token. @throws NODE_ANSWER if the contract gives no balance */
 export function tokenBalanceQuestion(
-  side: Side,
+  side: ApiSide,
   contract: string,
   holder: string,
 ): Question<bigint> {
@@ -66,7 +66,7 @@ export function tokenBalanceQuestion(
   return { ...question, read: (value) => wordOf(question.read(value), contract) };
 }
 
-export function decimalsQuestion(side: Side, contract: string): Question<bigint> {
+export function decimalsQuestion(side: ApiSide, contract: string): Question<bigint> {
   const question = trialQuestion(side, "", contract, decimalsSelector);
   return { ...question, read: (value) => wordOf(question.read(value), contract) };
 }
@@ -75,7 +75,7 @@ export function decimalsQuestion(side: Side, contract: string): Question<bigint>
  * As `decimalsQuestion`, but null if the address has no token contract. A statement of the node
  * about itself, for example that it is busy, stays a fault.
  */
-export function namedDecimalsQuestion(side: Side, contract: string): Question<bigint | null> {
+export function namedDecimalsQuestion(side: ApiSide, contract: string): Question<bigint | null> {
   const question = trialQuestion(side, "", contract, decimalsSelector);
   const read = (value: unknown): bigint | null => {
     const { code } = readFields(readFields(value, "trial").result, "result");

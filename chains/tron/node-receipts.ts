@@ -10,7 +10,7 @@ import { type Block, type Receipt, readReceipt, readReceipts } from "./answers.t
 import type { NodePool, PoolNode, Question } from "./node-wire.ts";
 
 /** The head's side of the API, and that of solidified blocks. */
-export type Side = "/wallet" | "/walletsolidity";
+export type ApiSide = "/wallet" | "/walletsolidity";
 
 /**
  * Bounds: a full block has some thousand transactions of a few hundred bytes, and receipts are
@@ -98,7 +98,7 @@ export function createReceipts(
 const idOfText = (text: string): CanonicalText =>
   requireCanonicalText(text, /^[0-9a-f]{64}$/, "hash");
 
-export function receiptQuestion(side: Side, txHash: string): Question<Receipt | null> {
+export function receiptQuestion(side: ApiSide, txHash: string): Question<Receipt | null> {
   const read = (value: unknown): Receipt | null => {
     const receipt = readReceipt(value);
     if (receipt === null || receipt.txHash === txHash) return receipt;
@@ -113,7 +113,7 @@ export function receiptQuestion(side: Side, txHash: string): Question<Receipt | 
 }
 
 /** All receipts of a block. */
-export function receiptsQuestion(side: Side, number: number): Question<readonly Receipt[]> {
+export function receiptsQuestion(side: ApiSide, number: number): Question<readonly Receipt[]> {
   return ofBlockNumber(side, number, readReceipts);
 }
 
@@ -138,7 +138,7 @@ function wantedReceiptsQuestion(
   });
 }
 
-function ofBlockNumber<T>(side: Side, number: number, read: (value: unknown) => T): Question<T> {
+function ofBlockNumber<T>(side: ApiSide, number: number, read: (value: unknown) => T): Question<T> {
   const path = `${side}/gettransactioninfobyblocknum`;
   return { path, fields: { num: number }, answerBytesMax: blockBytesMax, isOfOthers: true, read };
 }

@@ -43,7 +43,7 @@ import {
   tokenBalanceQuestion,
   trialQuestion,
 } from "./node-questions.ts";
-import { createVoid } from "./node-void.ts";
+import { createVoidFinder } from "./node-void.ts";
 import { createPool, type NodePool, type PoolNode, smallBytesMax } from "./node-wire.ts";
 import { outcomeOf } from "./outcome.ts";
 import { decodeMessage } from "./protobuf.ts";
@@ -153,7 +153,7 @@ export function createSender(options: SenderOptions): TronSender {
     clock,
   });
   const blocks = createBlocks(pool, clock);
-  const findVoid = createVoid(blocks, pool.quorumMin);
+  const findVoid = createVoidFinder(blocks, pool.quorumMin);
   const replies = new Replies();
   const decimals = createDecimals((contract) => decimalsOf(pool, contract), clock);
   return {

@@ -9,7 +9,7 @@
  * block before).
  */
 import { AgentError } from "../../base/fault.ts";
-import { inWaves } from "../map-limit.ts";
+import { mapWithLimit } from "../map-limit.ts";
 import type { VoidAnswer, VoidQuestion } from "../nodes.ts";
 import type { BlockHead } from "./answers.ts";
 import { lifetimeMsMax, marginMs } from "./expiry-exclusion.ts";
@@ -33,7 +33,7 @@ interface SearchedRun {
  * The method `findVoid` of the interfaces. After a long halt several calls may be needed; each goes
  * on from the end of the last.
  */
-export function createVoid(
+export function createVoidFinder(
   blocks: Blocks,
   quorum: number,
 ): (attempts: readonly VoidQuestion[]) => Promise<VoidAnswer> {
@@ -121,7 +121,7 @@ async function readOn(
       (_, at) => run.read.number + 1 + at,
     );
     if (numbers.length === 0) return "more to read";
-    for (const block of await inWaves(numbers, blocksAtOnce, (number) =>
+    for (const block of await mapWithLimit(numbers, blocksAtOnce, (number) =>
       blocks.solidBlock(number),
     )) {
       if (block.parentHash !== run.read.hash) return "torn";

@@ -5,7 +5,7 @@
  * through node-wire.ts.
  */
 import { AgentError } from "../../base/fault.ts";
-import { inWaves } from "../map-limit.ts";
+import { mapWithLimit } from "../map-limit.ts";
 import type {
   BlockId,
   DetectedPayment,
@@ -34,7 +34,7 @@ import {
   tokenBalanceQuestion,
 } from "./node-questions.ts";
 import { computeLimitOf, feeMarketOf } from "./node-sender.ts";
-import { createVoid } from "./node-void.ts";
+import { createVoidFinder } from "./node-void.ts";
 import { createPool, type NodePool, type PoolNode } from "./node-wire.ts";
 import { type AttemptEvidence, judgePayout } from "./outcome.ts";
 import { decodeTransferCall } from "./trc20.ts";
@@ -219,7 +219,7 @@ export function createWatcher(options: WatcherOptions): TronWatcher {
   const blocks = createBlocks(pool, clock);
   const newest = createNewestBlocks(blocks);
   const indexOf = createIndexes(hexOf);
-  const findVoid = createVoid(blocks, pool.quorumMin);
+  const findVoid = createVoidFinder(blocks, pool.quorumMin);
   return {
     nobody,
     status: pool.status,
@@ -336,7 +336,7 @@ async function paymentsIn(
 ): Promise<Finds<DetectedPayment>> {
   const tokens = contracts.filter((contract) => contract !== "");
   const hasCoins = contracts.includes("");
-  const found = await inWaves(some, blocksAtOnce, async (one) => {
+  const found = await mapWithLimit(some, blocksAtOnce, async (one) => {
     const block = contentOf(one);
     const coins = hasCoins
       ? blocks.read(block, (content) => coinsIn(content, index))

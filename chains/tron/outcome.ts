@@ -9,7 +9,7 @@ import type {
   ChainOutcome,
   EndingTransaction,
   Judgement,
-  MovedOtherwise,
+  PaymentMismatch,
   WantedPaymentFrom,
 } from "../nodes.ts";
 import type { BlockTransaction, Receipt } from "./answers.ts";
@@ -122,7 +122,7 @@ function isAsked(
   );
 }
 
-function differs(detail: string): MovedOtherwise {
+function differs(detail: string): PaymentMismatch {
   return {
     kind: "stuck",
     code: "WATCHER_CONTENT_DIFFERS",

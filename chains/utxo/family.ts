@@ -8,7 +8,7 @@
 import { base58 } from "@scure/base";
 import { AgentError, type Refusal, refuse } from "../../base/fault.ts";
 import { accountKeyOf, childKeyOf, pathsOf } from "../curve/account-node.ts";
-import { accountsBy } from "../curve/account-proof.ts";
+import { createPublicKeyAccounts } from "../curve/account-proof.ts";
 import type { Family, KeyPaths } from "../family.ts";
 import { ordinalSlots } from "../ordinal-slots.ts";
 import { addressOfPublicKey, parseAddress } from "./address.ts";
@@ -130,7 +130,7 @@ function familyOn(network: UtxoNetwork<UtxoNetworkName>, coin: NativeCoin): Fami
     paymentUri: (link) => paymentUri(coin.name, link),
     paths: keyPathsOf(network),
     accounts: {
-      ...accountsBy(addressOf),
+      ...createPublicKeyAccounts(addressOf),
       keyLetters: network.accountKeys.p2wpkh.letters,
       readKey(text) {
         const read = readAccount(text, network);

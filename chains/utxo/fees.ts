@@ -24,7 +24,7 @@ export interface CoinMarket {
 }
 
 /** A payment by its parts that decide on coins; null stands for a cancel. */
-export type Target = (AmountAlone & { readonly destination: string }) | null;
+export type CoinSelectionTarget = (AmountAlone & { readonly destination: string }) | null;
 
 /** A payment of which only the amount is known; its script counts as the longest. */
 export interface AmountAlone {
@@ -41,7 +41,7 @@ export interface EarlierAttempt {
 /** Change is split in two while the account offers fewer coins. */
 export const coinsWanted = 16;
 /** The bounds within which a payment merges small coins. */
-export const mergingFees = {
+export const mergingLimits = {
   /** An account with no more coins keeps them. */
   coinsMin: 100,
   /** The highest rate, in sat for each 1,000 vB, as in Bitcoin Core. */
@@ -78,7 +78,7 @@ interface ChangeRule {
 export function firstOffer(
   network: UtxoNetwork,
   market: CoinMarket,
-  target: Exclude<Target, null>,
+  target: Exclude<CoinSelectionTarget, null>,
 ): TxParams | null {
   const paid = paidOf(network, target);
   return paid === null ? null : firstOf(network, market, paid);
@@ -95,25 +95,25 @@ function firstOf(
 }
 
 /**
- * As `firstOffer`, and with small coins beside those that the payment needs, while `mergingFees`
+ * As `firstOffer`, and with small coins beside those that the payment needs, while `mergingLimits`
  * allow.
  */
 export function firstMerging(
   network: UtxoNetwork,
   market: CoinMarket,
-  target: Exclude<Target, null>,
+  target: Exclude<CoinSelectionTarget, null>,
 ): TxParams | null {
   const { satPerKvB, coins } = market;
   const paid = paidOf(network, target);
   const plain = paid === null ? null : firstOf(network, market, paid);
-  const isMany = coins.length > mergingFees.coinsMin && satPerKvB <= mergingFees.satPerKvBMax;
+  const isMany = coins.length > mergingLimits.coinsMin && satPerKvB <= mergingLimits.satPerKvBMax;
   if (plain === null || paid === null || paid.isFeeInside || !isMany) return plain;
   const needed = figuresOf(plain).coins;
   const fee = feeOfInput(satPerKvB);
   const small = largestFirst(coins).filter(
     ({ id, units }) => units > fee && !needed.some((coin) => coin.id === id),
   );
-  const room = Math.min(mergingFees.coinsMost, coinsMax - needed.length);
+  const room = Math.min(mergingLimits.coinsMost, coinsMax - needed.length);
   const merged = [...needed, ...small.reverse().slice(0, room)];
   const rule: ChangeRule = { isSplit: false, least: "worth" };
   const figures = withChange(network, merged, paid, (size) => feeAt(satPerKvB, size), rule);
@@ -133,7 +133,7 @@ export function firstMerging(
 export function replacementOffer(
   network: UtxoNetwork,
   { satPerKvB, coins }: CoinMarket,
-  target: Target | AmountAlone,
+  target: CoinSelectionTarget | AmountAlone,
   attempts: readonly EarlierAttempt[],
   pin: string,
   isFree = false,
@@ -200,7 +200,7 @@ const nothing: PaidOutput = { scriptBytes: null, units: 0n, isFeeInside: false, 
 
 function paidOf(
   network: UtxoNetwork,
-  target: Exclude<Target, null> | AmountAlone,
+  target: Exclude<CoinSelectionTarget, null> | AmountAlone,
 ): PaidOutput | null {
   const { amountUnits: units, isFeeInside = false } = target;
   // The amount alone is a replacement's, and its receiver is the one of the attempt before.

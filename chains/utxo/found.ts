@@ -86,7 +86,7 @@ export async function outgoingOf(
 }
 
 /** Accounts by the hash of their key, as `outgoingOf` takes them. */
-export function accountKeys(accounts: Iterable<string>): ReadonlyMap<string, string> {
+export function accountsByKeyHash(accounts: Iterable<string>): ReadonlyMap<string, string> {
   return new Map([...accounts].flatMap(keyed));
 }
 

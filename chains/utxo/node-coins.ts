@@ -5,7 +5,7 @@
  * nodes only through node-wire.ts.
  */
 import { AgentError } from "../../base/fault.ts";
-import { inWaves } from "../map-limit.ts";
+import { mapWithLimit } from "../map-limit.ts";
 import type { ChainState, UnusableCoin } from "../nodes.ts";
 import { graceMs } from "../providers/chain-blocks.ts";
 import { firstFault } from "../providers/node-pool.ts";
@@ -79,7 +79,7 @@ export async function finalCoins(
 }
 
 /** Says for each coin of an account if a payment can spend it: by the rules of `finalCoins`. */
-export async function areSighted(
+export async function checkSpendableCoins(
   question: CoinQuestion,
   account: string,
   coins: readonly Coin[],
@@ -160,7 +160,7 @@ async function largeAmong(
   coins: readonly Coin[],
 ): Promise<readonly UnusableCoin[]> {
   const distinct = [...new Map(coins.map((coin) => [coin.id, coin])).values()];
-  const found = await inWaves(distinct, questionsAtOnce, async ({ id, units }) => {
+  const found = await mapWithLimit(distinct, questionsAtOnce, async ({ id, units }) => {
     const made = await transactions.get(id.split(":")[0] ?? "");
     return made === null ? [] : unusableOf([{ id, units, made }]);
   });
@@ -279,7 +279,7 @@ async function unspentOn(
     views.filter(({ ids, isDoubtful }) => isDoubtful || !ids.has(id)),
   );
   let left = doubtedMax;
-  const isSpent = await inWaves(
+  const isSpent = await mapWithLimit(
     [...agreed.entries()],
     questionsAtOnce,
     async ([at, { id }]): Promise<boolean> => {
@@ -312,7 +312,7 @@ export async function withMade(
   head: number,
 ): Promise<readonly MadeCoin[]> {
   const { script } = addressOf(account, network);
-  const found = await inWaves(
+  const found = await mapWithLimit(
     outputs,
     questionsAtOnce,
     async ({ id, txHash, units, place }): Promise<MadeCoin | null> => {

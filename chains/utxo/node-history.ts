@@ -10,7 +10,7 @@
  */
 import { AgentError } from "../../base/fault.ts";
 import type { AddressSums, AddressTransaction, UnspentOutput } from "./answers.ts";
-import { feeOfInput, mergingFees } from "./fees.ts";
+import { feeOfInput, mergingLimits } from "./fees.ts";
 import { addressSumsQuestion, historyQuestion } from "./node-questions.ts";
 import type { NodePool, PoolNode } from "./node-wire.ts";
 
@@ -57,7 +57,7 @@ export interface Address {
 }
 
 /** The fee of fetching a coin at 10 sat for a byte, the highest at which small ones are merged. */
-const worthUnits = feeOfInput(mergingFees.satPerKvBMax);
+const worthUnits = feeOfInput(mergingLimits.satPerKvBMax);
 /** Newest pages and totals that do not fit because a block came between them. */
 const triesMax = 3;
 

@@ -16,7 +16,7 @@ import type { Blocks, TransactionPlaces } from "./node-blocks.ts";
 import { outspendQuestions } from "./node-questions.ts";
 import type { KnownTransaction, KnownTransactions } from "./node-transactions.ts";
 import type { NodePool } from "./node-wire.ts";
-import { effectOf, judgeAttempt, judgeOther } from "./outcome.ts";
+import { effectOf, judgeAttempt, judgeForeignSpender } from "./outcome.ts";
 
 export interface JudgeTools {
   readonly pool: NodePool;
@@ -145,7 +145,7 @@ async function judgeByAnchor(
   const { place } = await tools.blocks.placed(txHash);
   if (place === null || !(await isFinal(tools, place, final))) return waiting;
   const { effect, ending, outpoints } = await readEnd(tools, payment, txHash, place);
-  return outpoints.includes(anchor) ? judgeOther(effect, anchor, ending) : waiting;
+  return outpoints.includes(anchor) ? judgeForeignSpender(effect, anchor, ending) : waiting;
 }
 
 /**

@@ -5,7 +5,7 @@
  */
 import { AgentError, refuse } from "../../base/fault.ts";
 import type { Coin, FeeMarket } from "../family.ts";
-import { inWaves } from "../map-limit.ts";
+import { mapWithLimit } from "../map-limit.ts";
 import type {
   BroadcastAnswer,
   ChainOutcome,
@@ -173,7 +173,7 @@ export function createUtxoSender(options: SenderOptions): UtxoSender {
       (await pool.first((node) => pool.ask(node, hashQuestion(block)))) === blockHash,
     closed: async () => uncounted(pool.quorumMin),
     spentBy: (coins) =>
-      inWaves(coins, questionsAtOnce, (coin) =>
+      mapWithLimit(coins, questionsAtOnce, (coin) =>
         finalSpender(question, blocks, coin).catch(unanswered),
       ),
     coinsSeen: async (coins) => {
@@ -183,7 +183,7 @@ export function createUtxoSender(options: SenderOptions): UtxoSender {
         isShown: await isCoinTransactionShown(pool, coin),
         chainMs,
       });
-      return inWaves(coins, questionsAtOnce, (coin) => look(coin).catch(unanswered));
+      return mapWithLimit(coins, questionsAtOnce, (coin) => look(coin).catch(unanswered));
     },
     evidence: (txParams) =>
       evidenceOf(
@@ -348,7 +348,7 @@ async function evidenceOf(
   { transactions }: CoinQuestion,
   ids: readonly string[],
 ): Promise<readonly string[]> {
-  return inWaves(ids, questionsAtOnce, async (id) => {
+  return mapWithLimit(ids, questionsAtOnce, async (id) => {
     const made = await transactions.get(id.split(":")[0] ?? "");
     if (made === null)
       throw new AgentError(

@@ -7,7 +7,7 @@
 import { AgentError, refuse } from "../../base/fault.ts";
 import { type Result, resultOf } from "../../base/result.ts";
 import type { FeeMarket, Payment } from "../family.ts";
-import { inWaves } from "../map-limit.ts";
+import { mapWithLimit } from "../map-limit.ts";
 import type {
   ArrivingPayment,
   ArrivingPayments,
@@ -31,7 +31,7 @@ import { addressOfScript, parseAddress } from "./address.ts";
 import type { AddressTransaction } from "./answers.ts";
 import type { ChainOutput } from "./chain-transaction.ts";
 import {
-  accountKeys,
+  accountsByKeyHash,
   type FoundPayment,
   outgoingOf,
   outputsTo,
@@ -45,8 +45,8 @@ import { balanceAt } from "./node-balance.ts";
 import { type Blocks, createBlocks, depthOf, type NumberedBlock } from "./node-blocks.ts";
 import {
   addressOf,
-  areSighted,
   type CoinQuestion,
+  checkSpendableCoins,
   coinsAtOnce,
   requireBlock,
   rewardDepth,
@@ -330,11 +330,11 @@ export function createUtxoWatcher(options: WatcherOptions): UtxoWatcher {
       // A block's bytes are proven by its hash, so no single transaction of it is unread.
       if (addresses.size === 0 || !contracts.includes("")) return { found: [], unread: [] };
       const { find } = await indexOf(addresses);
-      const found = await inWaves(some, 1, async (one) => {
+      const found = await mapWithLimit(some, 1, async (one) => {
         const { transactions: all } = contentOf(one);
         // The first transaction of a block is its reward, which waits for its own block.
         const direct = (
-          await inWaves(all.slice(1), 1, (each) => paymentsIn(each, find, scriptOf))
+          await mapWithLimit(all.slice(1), 1, (each) => paymentsIn(each, find, scriptOf))
         ).flat();
         if (!isAgreed) return detected(one, direct);
         rewards.keep(contentOf(one));
@@ -344,9 +344,11 @@ export function createUtxoWatcher(options: WatcherOptions): UtxoWatcher {
       return { found: found.flat(), unread: [] };
     },
     outgoing: async (some, accounts) => {
-      const keys = accountKeys(accounts);
+      const keys = accountsByKeyHash(accounts);
       return {
-        found: (await inWaves(some, 1, (one) => outgoingIn(one, keys, network, scriptOf))).flat(),
+        found: (
+          await mapWithLimit(some, 1, (one) => outgoingIn(one, keys, network, scriptOf))
+        ).flat(),
         unread: [],
       };
     },
@@ -370,7 +372,7 @@ export function createUtxoWatcher(options: WatcherOptions): UtxoWatcher {
     isCoinShown: (coin) => isCoinTransactionShown(pool, coin),
     sightedCoins: async (account, coins) => {
       const { number: final } = await blocks.finalHead();
-      return areSighted(tools, account, coins, { final, head: final + confirmations - 1 });
+      return checkSpendableCoins(tools, account, coins, { final, head: final + confirmations - 1 });
     },
     // A foreign transaction shows by the coins that it spends, which `judge` compares.
     judgeOutgoing: async () => ({ kind: "waiting" }),

@@ -56,7 +56,11 @@ export function judgeAttempt(effect: Effect, isOwn: boolean, final: EndingTransa
 }
 
 /** Judges a withdrawal by the final transaction that spent the anchor and is no known attempt. */
-export function judgeOther(effect: Effect, anchor: string, final: EndingTransaction): Judgement {
+export function judgeForeignSpender(
+  effect: Effect,
+  anchor: string,
+  final: EndingTransaction,
+): Judgement {
   if (effect === "paid") return { kind: "completed", final };
   if (effect !== "moved") return { kind: "failed", code: "chain_slot_consumed", final };
   const detail = `${final.txHash} spent the coin ${anchor} and may have paid something to the receiver`;

@@ -7,7 +7,7 @@
 import { AgentError } from "../../base/fault.ts";
 import type { Accounts, KeyPaths, Payee } from "../accounts.ts";
 import { childKeyOf, pathsOf } from "../curve/account-node.ts";
-import { accountsBy } from "../curve/account-proof.ts";
+import { createPublicKeyAccounts } from "../curve/account-proof.ts";
 import { pointOf } from "../curve/point.ts";
 import {
   addressOfPublicKey,
@@ -49,7 +49,7 @@ export function depositAddressOf(accountId: string, index: number): string {
 }
 
 export const accounts: Accounts = {
-  ...accountsBy(addressOf),
+  ...createPublicKeyAccounts(addressOf),
   keyLetters: "xpub or address",
   readKey(text) {
     if (text.startsWith("xpub")) return text;

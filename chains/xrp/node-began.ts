@@ -22,7 +22,7 @@ const keptMax = 1_024;
  * Makes the question. Null if the nodes do not show it. An answer is kept, since a later account of
  * the same address begins above it. @throws NODE_CLOSED
  */
-export function createBegan(
+export function createBeginningFinder(
   pool: NodePool,
   ledgers: Ledgers,
 ): (account: string) => Promise<BeginningProof | null> {

@@ -9,7 +9,7 @@ import { agreedOrNone, byQuorum, graceMs } from "../providers/chain-blocks.ts";
 import { agreedAccount } from "./node-accounts.ts";
 import { type LedgerTransaction, transactionKey } from "./node-answers.ts";
 import type { History } from "./node-history.ts";
-import { type AttemptEvidence, judgeAttempt, judgeUser } from "./node-outcome.ts";
+import { type AttemptEvidence, judgeAttempt, judgeSlotUser } from "./node-outcome.ts";
 import { transactionQuestion } from "./node-questions.ts";
 import type { NodePool, PoolNode } from "./node-wire.ts";
 
@@ -43,7 +43,9 @@ const knownMax = 4_096;
  * As `shownTransaction`. One that enough nodes have shown in a validated ledger is not asked for
  * again, because a validated ledger does not change.
  */
-export function createShown(pool: NodePool): (txHash: string) => Promise<TransactionView> {
+export function createTransactionReader(
+  pool: NodePool,
+): (txHash: string) => Promise<TransactionView> {
   const known = new Map<string, LedgerTransaction>();
   return async (txHash) => {
     const before = known.get(txHash);
@@ -102,7 +104,7 @@ export function createJudge(
     if (user !== null)
       return txHashes.includes(user.txHash)
         ? judgeAttempt(payment, user)
-        : judgeUser(payment, user);
+        : judgeSlotUser(payment, user);
     if (doubt !== null) throw doubt;
     if (included !== undefined)
       return { kind: "confirming", txHash: included.txHash, block: included.includedIn as number };

@@ -8,7 +8,7 @@ import type {
   ChainOutcome,
   EndingTransaction,
   Judgement,
-  MovedOtherwise,
+  PaymentMismatch,
   WantedPaymentFrom,
 } from "../nodes.ts";
 import { joinAddress } from "./address.ts";
@@ -75,7 +75,7 @@ export function judgeAttempt(
  * paid nothing to the receiver if it failed, or if it does not name the receiver and leaves the
  * receiver's balance.
  */
-export function judgeUser(
+export function judgeSlotUser(
   payment: WantedPaymentFrom & { readonly slot: string },
   transaction: LedgerTransaction,
 ): Judgement {
@@ -101,7 +101,7 @@ export function endingOf({
   return { txHash, block, feeUnits };
 }
 
-function differs(detail: string): MovedOtherwise {
+function differs(detail: string): PaymentMismatch {
   return {
     kind: "stuck",
     code: "WATCHER_CONTENT_DIFFERS",

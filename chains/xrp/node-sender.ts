@@ -36,9 +36,9 @@ import {
   spendableDrops,
 } from "./node-accounts.ts";
 import { type LedgerTransaction, readSubmitted } from "./node-answers.ts";
-import { createBegan } from "./node-began.ts";
+import { createBeginningFinder } from "./node-began.ts";
 import { createHistory, type History } from "./node-history.ts";
-import { createShown } from "./node-judge.ts";
+import { createTransactionReader } from "./node-judge.ts";
 import { createLedgers, type Ledgers } from "./node-ledgers.ts";
 import { createFeeDrops } from "./node-market.ts";
 import { outcomeOf } from "./node-outcome.ts";
@@ -141,7 +141,7 @@ export function createXrpSender({
     ledgers,
     history: createHistory(pool, (account, ledger) => balanceOf(pool, account, ledger)),
     feeDropsNow: createFeeDrops(pool, clock),
-    shownTransaction: createShown(pool),
+    shownTransaction: createTransactionReader(pool),
   };
   return {
     status: pool.status,
@@ -160,7 +160,7 @@ export function createXrpSender({
       }
     },
     closed: (account) => sequencesOf(pool, ledgers, account),
-    began: createBegan(pool, ledgers),
+    began: createBeginningFinder(pool, ledgers),
     broadcast: (raw) => broadcast(pool, raw.replace(/^0x/, "").toUpperCase()),
   };
 }
@@ -170,7 +170,7 @@ interface Tools {
   readonly ledgers: Ledgers;
   readonly history: History;
   readonly feeDropsNow: () => Promise<bigint>;
-  readonly shownTransaction: ReturnType<typeof createShown>;
+  readonly shownTransaction: ReturnType<typeof createTransactionReader>;
 }
 
 async function chainStateOf(

@@ -7,7 +7,7 @@
  */
 import { AgentError } from "../../base/fault.ts";
 import { resultOf } from "../../base/result.ts";
-import { inWaves } from "../map-limit.ts";
+import { mapWithLimit } from "../map-limit.ts";
 import type {
   AddressBook,
   DetectedPayment,
@@ -31,12 +31,12 @@ import {
   spendableDrops,
 } from "./node-accounts.ts";
 import type { LedgerHead, LedgerTransaction } from "./node-answers.ts";
-import { createBegan } from "./node-began.ts";
+import { createBeginningFinder } from "./node-began.ts";
 import { type AnchoredSpan, createHistory, type History } from "./node-history.ts";
 import { createJudge, shownTransaction } from "./node-judge.ts";
 import { createLedgers, type Ledgers } from "./node-ledgers.ts";
 import { createFeeDrops } from "./node-market.ts";
-import { amountReceivedBy, judgeUser } from "./node-outcome.ts";
+import { amountReceivedBy, judgeSlotUser } from "./node-outcome.ts";
 import { createPool, type NodePool } from "./node-wire.ts";
 
 export interface WatcherOptions {
@@ -80,7 +80,7 @@ export function createXrpWatcher({
     pool,
     history: createHistory(pool, (account, ledger) => balanceOf(pool, account, ledger)),
     users: new Map<string, LedgerTransaction>(),
-    began: createBegan(pool, ledgers),
+    began: createBeginningFinder(pool, ledgers),
   };
   const accountsOf = createAccounts();
   const balance = async (account: string, block: number): Promise<bigint> =>
@@ -128,7 +128,7 @@ export function createXrpWatcher({
       return work.ok ? { ok: true, feeUnits: feeDrops * costRoom } : work;
     },
     judgeOutgoing: async (payment, outgoingTx) =>
-      judgeUser(payment, outgoingTx.content as LedgerTransaction),
+      judgeSlotUser(payment, outgoingTx.content as LedgerTransaction),
     closed: (account) => sequencesOf(pool, ledgers, account),
     nextSlot: (account) => nextSlotOf(pool, ledgers, account),
     pass: (final, payouts = 1) => ({ judge: createJudge(tools, final, payouts) }),
@@ -186,7 +186,9 @@ async function joinOfAccounts<T>(
   accounts: readonly string[],
   ask: (account: string) => Promise<Finds<T>>,
 ): Promise<Finds<T>> {
-  const told = await inWaves(accounts, accountsAtOnce, (account) => resultOf(() => ask(account)));
+  const told = await mapWithLimit(accounts, accountsAtOnce, (account) =>
+    resultOf(() => ask(account)),
+  );
   const missing = told.flatMap((one, at) =>
     one.ok ? [] : [{ account: accounts[at] as string, fault: one.fault }],
   );

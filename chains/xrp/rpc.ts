@@ -103,7 +103,7 @@ function readAnswer({
 }: Extract<Outcome, { ok: true }>): Answer<RpcReply> {
   const quota = readQuota({ status, retryAfter, body });
   if (quota !== null) return quota;
-  const told = readTold(body);
+  const told = parseRpcReply(body);
   if (told !== null && !told.ok && quotaErrors.has(told.error))
     return newFailure("NODE_QUOTA", told.words, { quietMs: 0 });
   // Some servers give an error of their own with a status that is no success.
@@ -117,7 +117,7 @@ function readAnswer({
 }
 
 /** A body as the API's answer; null for any other text. */
-export function readTold(body: string): RpcReply | null {
+export function parseRpcReply(body: string): RpcReply | null {
   return toldIn(parsedOf(body));
 }
 

@@ -7,10 +7,10 @@
 import { AgentError, type Refusal, refuse } from "../../base/fault.ts";
 import { isCanonicalSignature, recoverPublicKey } from "../curve/recover.ts";
 import type {
+  AccountSlot,
   Description,
   DescriptionResult,
   Payment,
-  Place,
   RecordedFields,
   Transactions,
   TxParams,
@@ -187,7 +187,7 @@ function build(
 }
 
 function bytesOf(
-  { network, account, slot }: Place,
+  { network, account, slot }: AccountSlot,
   paid: Fields["paid"],
   txParams: TxParams,
 ): Uint8Array {

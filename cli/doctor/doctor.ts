@@ -16,25 +16,25 @@ import { assertPaired } from "../../agent/launcher/paired.ts";
 import type { LimitView, OperatorView, SignerStatus } from "../../agent/socket/verbs.ts";
 import { type Code, codes } from "../../base/codes.ts";
 import { AgentError, reasonOf } from "../../base/fault.ts";
-import { type Finding, faultFound, newFinding, orFinding } from "../../base/finding.ts";
+import { type Finding, faultFound, newFinding, runOrAddFinding } from "../../base/finding.ts";
 import { version } from "../../base/version.ts";
 import { jsonText, shellWord } from "../../base/visible.ts";
 import { parseAmount } from "../../protocol/amount.ts";
 import { isCopyOf, secretNamesIn } from "../config-copies.ts";
 import { askOperator } from "../operator.ts";
-import { isPast, readProgress } from "../pair/progress.ts";
+import { isStepCompleted, readProgress } from "../pair/progress.ts";
 import { problemsOf, type StatusContext } from "../status/problems.ts";
 import type { Terminal } from "../terminal.ts";
 import { verifyState } from "../verify.ts";
 import { judgeTree, readTree } from "./files.ts";
 import {
+  findOtherAgents,
   judgeClocks,
   judgeFileSystem,
-  judgeNode,
+  judgeNodeVersion,
   judgeRoom,
   judgeSyncs,
   judgeUnits,
-  lookAtOthers,
   unitsLookedAt,
 } from "./machine.ts";
 import type { MachineAccess } from "./outside.ts";
@@ -522,7 +522,7 @@ function lookAtFolder(state: StateFolder): FolderLook {
   const whole: Finding[] = [];
   let isPaired = false;
   try {
-    isPaired = isPast(readProgress(state), "registered");
+    isPaired = isStepCompleted(readProgress(state), "registered");
     assertPaired(state, "both");
   } catch (error) {
     if (!(error instanceof AgentError)) throw error;
@@ -561,8 +561,12 @@ function lookAtMachine(
   const units = machine.isUnderUnits(state)
     ? judgeUnits(machine.units(unitsLookedAt), outside.exposure)
     : [];
-  const others = lookAtOthers(state, outside.stateFolders(state.root));
-  const findings = [...judgeNode(outside.nodeVersion, outside.now()), ...units, ...others.findings];
+  const others = findOtherAgents(state, outside.stateFolders(state.root));
+  const findings = [
+    ...judgeNodeVersion(outside.nodeVersion, outside.now()),
+    ...units,
+    ...others.findings,
+  ];
   // The signer has already reported that its disk takes no writes.
   if (status?.ledgerReadOnly === true) return { findings, unseen: others.unseen };
   try {
@@ -610,7 +614,7 @@ type Settings = NonNullable<ReturnType<typeof lookAtConfig>["settings"]>;
 
 async function lookAtNetwork(settings: Settings, outside: MachineAccess): Promise<DoctorReport> {
   const unusable: Finding[] = [];
-  orFinding(unusable, () => outside.leaveBy(settings.network));
+  runOrAddFinding(unusable, () => outside.leaveBy(settings.network));
   if (unusable.length > 0)
     return { findings: unusable, unseen: ["the chains' nodes and the gateway's clock"] };
   const [chains, gateway] = await Promise.all([

@@ -40,7 +40,7 @@ const nodeEnds: Readonly<Record<string, string>> = {
  * A finding 90 days before the last security update and after it. A major version beyond the table
  * is newer than this program.
  */
-export function judgeNode(version: string, nowMs: number): readonly Finding[] {
+export function judgeNodeVersion(version: string, nowMs: number): readonly Finding[] {
   const end = nodeEnds[/^v(\d+)\./.exec(version)?.[1] ?? ""];
   if (end === undefined) return [];
   const leftMs = Date.parse(`${end}T23:59:59Z`) - nowMs;
@@ -186,7 +186,7 @@ export function judgeUnits(
 }
 
 /** Finds other agents in `folders`; one with the same wallet is an error. */
-export function lookAtOthers(state: StateFolder, folders: readonly string[]): DoctorReport {
+export function findOtherAgents(state: StateFolder, folders: readonly string[]): DoctorReport {
   const own = walletIn(state.signer);
   const findings = folders.flatMap((root): Finding[] => {
     const wallet = walletIn(join(root, "signer"));

@@ -70,7 +70,7 @@ const analyzers = ["/usr/bin/systemd-analyze", "/bin/systemd-analyze"];
 const analyzeMs = 10_000;
 
 /** The real machine. Writes one scratch file, and removes it. */
-export const thisOutside: MachineAccess = {
+export const realMachineAccess: MachineAccess = {
   machine: thisMachine,
   now: Date.now,
   nodeVersion: process.version,

@@ -25,7 +25,7 @@ import {
   type Step,
   type Survey,
 } from "./plan.ts";
-import { leftBehind, planRemoval } from "./removal.ts";
+import { listKeptByRemoval, planRemoval } from "./removal.ts";
 import { carryOut, type InstallContext } from "./steps.ts";
 import { gatherRemovalSurvey, gatherSurvey } from "./survey.ts";
 
@@ -211,7 +211,7 @@ async function uninstall(command: InstallCommand, terminal: Terminal): Promise<v
       terminal,
     );
   if (steps.length === 0) terminal.out(`nothing of the ${layout.part} is installed\n`);
-  const left = leftBehind(survey, layout);
+  const left = listKeptByRemoval(survey, layout);
   if (left.length === 0) return;
   terminal.out("\nleft here on purpose, with the command that would remove it:\n");
   for (const { what, why, command: remove } of left)
@@ -234,11 +234,11 @@ function openWords({ program, launcher }: Layout): string {
     encoding: "utf8",
     env: systemEnvironment,
   });
-  return openText(stdout ?? "");
+  return describeOpenWithdrawals(stdout ?? "");
 }
 
 /** The lines for an answer of `withdrawals --open --json`; "" for an answer of another form. */
-export function openText(answer: string): string {
+export function describeOpenWithdrawals(answer: string): string {
   const open = listOpen(answer);
   if (open.length === 0) return "";
   const lines = open

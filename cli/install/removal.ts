@@ -67,7 +67,7 @@ export function planRemoval(survey: RemovalSurvey, layout: Layout): readonly Ste
 const removed = (path: string) => ({ kind: "remove", path }) as const;
 
 /** Everything that stays on the machine. */
-export function leftBehind(
+export function listKeptByRemoval(
   survey: RemovalSurvey,
   { part, program, folders, users, groups }: Layout,
 ): readonly KeptByRemoval[] {

@@ -31,7 +31,7 @@ import {
 import { readTrusted } from "../../agent/files/trusted.ts";
 import { type EncKey, findEncKey } from "../../agent/launcher/enc-key.ts";
 import { type Lock, lockWaitMs, takeLock } from "../../agent/launcher/lock.ts";
-import { assertWhole } from "../../agent/launcher/paired.ts";
+import { assertPairingComplete } from "../../agent/launcher/paired.ts";
 import { ledgerDisk } from "../../agent/ledger/disk.ts";
 import { AgentError, invariant } from "../../base/fault.ts";
 import { parseAddressOnAny } from "../../chains/address-forms.ts";
@@ -43,7 +43,7 @@ import type { VerifiedGrant } from "../registering/answer.ts";
 import type { SealedWallet, SealingSettings } from "../sealing/answer.ts";
 import type { Terminal } from "../terminal.ts";
 import { beginLedger, proveWallet, registerAgent, sealWallet } from "./children.ts";
-import { isPast, type Progress, readProgress, writeProgress } from "./progress.ts";
+import { isStepCompleted, type Progress, readProgress, writeProgress } from "./progress.ts";
 import { scrubFile } from "./scrub.ts";
 import { accountsFor, currenciesOf, networksOf } from "./transcript-fields.ts";
 
@@ -203,11 +203,11 @@ async function pairIn(
   credentials: string | undefined,
 ): Promise<PairResult> {
   const before = readProgress(state);
-  assertWhole(state);
+  assertPairingComplete(state);
   const config = openConfig(options, before, terminal.isInteractive || credentials !== undefined);
   if (
     before !== null &&
-    isPast(before, "scrubbed") &&
+    isStepCompleted(before, "scrubbed") &&
     (config === null || !holdsScrubbed(config.secrets))
   ) {
     if (config !== null) wipe(config.secrets);
@@ -218,7 +218,7 @@ async function pairIn(
   let lock: Lock | null = null;
   const run: PairingRun = { state, config, options, terminal, credentials, steps, encKey: null };
   try {
-    if (!isPast(before, "granted")) assertApiKeyForm(config, options);
+    if (!isStepCompleted(before, "granted")) assertApiKeyForm(config, options);
     lock = await takeLock(state.signer, lockWaitMs);
     return await runSteps(run);
   } finally {
@@ -234,18 +234,19 @@ async function runSteps(run: PairingRun): Promise<PairResult> {
   const before = readProgress(state);
   assertNoForeignLedger(state, before);
   const wallet = await sealed(run, before);
-  let progress = before !== null && isPast(before, "granted") ? before : await granted(run, wallet);
-  if (!isPast(progress, "registered")) {
+  let progress =
+    before !== null && isStepCompleted(before, "granted") ? before : await granted(run, wallet);
+  if (!isStepCompleted(progress, "registered")) {
     progress = await begun(run, progress);
   }
   for (const name of chainsOfGateway(run.config.settings))
     run.steps.say("nodes", `AGENT_NODES_OF_GATEWAY: ${nodesOfGatewayWords(name)}`);
   const kept = await scrubbedConfig(run, run.encKey?.from ?? null);
-  if (kept.length === 0 && !isPast(progress, "scrubbed")) {
+  if (kept.length === 0 && !isStepCompleted(progress, "scrubbed")) {
     progress = { ...progress, step: "scrubbed" };
     writeProgress(state, progress);
   }
-  return { progress, state, alreadyPaired: isPast(before, "registered"), kept };
+  return { progress, state, alreadyPaired: isStepCompleted(before, "registered"), kept };
 }
 
 /**
@@ -281,13 +282,15 @@ function openConfig(
   isEncKeyAsked: boolean,
 ): Config | null {
   const path = findConfigFile(options.config);
-  if (isPast(progress, "scrubbed") && !existsSync(path)) return null;
+  if (isStepCompleted(progress, "scrubbed") && !existsSync(path)) return null;
   const required: SecretName[] = [];
-  if (!isPast(progress, "sealed") && options.mnemonicFile === undefined) required.push("mnemonic");
-  if (!isPast(progress, "granted") && options.apiKeyFile === undefined) required.push("apiKey");
+  if (!isStepCompleted(progress, "sealed") && options.mnemonicFile === undefined)
+    required.push("mnemonic");
+  if (!isStepCompleted(progress, "granted") && options.apiKeyFile === undefined)
+    required.push("apiKey");
   const isEncKeyNamed = options.encKeyFile !== undefined || options.encKeyFd !== undefined;
   const isEncKeyGiven = isEncKeyAsked || isEncKeyNamed || encKeyCredential(path) !== undefined;
-  if (!isPast(progress, "registered") && !isEncKeyGiven) required.push("encKey");
+  if (!isStepCompleted(progress, "registered") && !isEncKeyGiven) required.push("encKey");
   return readConfig(path, { requireSecrets: required, isNamed: options.config !== undefined });
 }
 
@@ -297,7 +300,10 @@ function holdsScrubbed(secrets: ConfigSecrets): boolean {
 
 /** A folder with a ledger but without progress belongs to an agent that may have paid already. */
 function assertNoForeignLedger(state: StateFolder, progress: Progress | null): void {
-  if (isPast(progress, "granted") || ledgerDisk(join(state.signer, "ledger")).list().length === 0)
+  if (
+    isStepCompleted(progress, "granted") ||
+    ledgerDisk(join(state.signer, "ledger")).list().length === 0
+  )
     return;
   throw new AgentError(
     "PAIRING_PROGRESS",

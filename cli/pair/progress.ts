@@ -123,7 +123,7 @@ function bytesOf(path: string): Uint8Array | null {
 }
 
 /** True if pairing has already completed `step`. */
-export function isPast(progress: Progress | null, step: PairingStep): boolean {
+export function isStepCompleted(progress: Progress | null, step: PairingStep): boolean {
   return progress !== null && steps.indexOf(progress.step) >= steps.indexOf(step);
 }
 

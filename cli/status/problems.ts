@@ -7,7 +7,7 @@ import type { CourierStatus, SignerStatus, WithdrawalState } from "../../agent/s
 import { agentEnds } from "../../agent/state-ends.ts";
 import { codes } from "../../base/codes.ts";
 import { expiryExclusionOf, saySlot } from "../../chains/families.ts";
-import { typedEnd } from "../command-hint.ts";
+import { commandOfStateEnd } from "../command-hint.ts";
 import type { ConfigOnDisk } from "../machine.ts";
 import { momentText } from "../terminal.ts";
 import { errorCodeIn, linkRemedy, remedyForDetail } from "./remedies.ts";
@@ -55,7 +55,7 @@ function namingProblems({
     return {
       code: own,
       what,
-      hint: typedEnd(agentEnds.courier.firstSlot, { CHAIN: chain }),
+      hint: commandOfStateEnd(agentEnds.courier.firstSlot, { CHAIN: chain }),
       isWarning: length === 0,
     };
   });
@@ -83,7 +83,7 @@ export interface StatusContext {
 /** The courier sends its view every few seconds. An older view means that it has stopped. */
 const courierWordMsMax = 60_000;
 /** After this time a healthy courier has connected and has asked its nodes. */
-export const startMs = 15_000;
+export const courierStartMs = 15_000;
 /** A warning comes below this multiple of the least free space. */
 const roomWarned = 4;
 
@@ -146,7 +146,7 @@ function courierProblem(
     ? "the courier has not said yet what it sees"
     : "the courier does not run";
   const log = logHint("autowithdraw-courier", seen);
-  if (seen.nowMs - startedAt >= startMs) findings.found("DOCTOR_COURIER_AWAY", what, log);
+  if (seen.nowMs - startedAt >= courierStartMs) findings.found("DOCTOR_COURIER_AWAY", what, log);
   else
     findings.found(
       "DOCTOR_COURIER_AWAY",
@@ -212,21 +212,21 @@ function stuckProblem({ stuck, courier }: SignerStatus, findings: Findings): voi
     "WITHDRAWAL_STUCK",
     `withdrawal ${transactionId} (${place}) waits since ${momentText(since)}, longer than ${afterMinutes} minutes`,
     isStanding
-      ? `wait: ${name} is not read now, as another line here says, and it goes on by itself; ${typedEnd(agentEnds.signer.stuck, { ID: transactionId })}`
+      ? `wait: ${name} is not read now, as another line here says, and it goes on by itself; ${commandOfStateEnd(agentEnds.signer.stuck, { ID: transactionId })}`
       : expiryExclusionOf(network) !== null && state !== "quarantined"
-        ? `${typedEnd(agentEnds.signer.stuck, { ID: transactionId })}: it says until when this one waits`
+        ? `${commandOfStateEnd(agentEnds.signer.stuck, { ID: transactionId })}: it says until when this one waits`
         : forFees && state !== "quarantined"
-          ? `no attempt within its limits reaches a block now: wait for lower fees, or raise maxFee, then ${typedEnd(agentEnds.withdrawals.released, { ID: transactionId })}`
+          ? `no attempt within its limits reaches a block now: wait for lower fees, or raise maxFee, then ${commandOfStateEnd(agentEnds.withdrawals.released, { ID: transactionId })}`
           : stuckHint(transactionId, state, isCancelling),
   );
 }
 
 function stuckHint(id: string, state: WithdrawalState, isCancelling: boolean): string {
   if (state === "quarantined")
-    return `${typedEnd(agentEnds.withdrawals.quarantined, { ID: id })}, or cancel in its place`;
+    return `${commandOfStateEnd(agentEnds.withdrawals.quarantined, { ID: id })}, or cancel in its place`;
   if (state === "approved" || state === "intent" || state === "signed")
-    return typedEnd(agentEnds.signer.stuck, { ID: id });
-  const again = typedEnd(agentEnds.withdrawals.released, { ID: id });
+    return commandOfStateEnd(agentEnds.signer.stuck, { ID: id });
+  const again = commandOfStateEnd(agentEnds.withdrawals.released, { ID: id });
   return isCancelling
     ? `to raise the cancel's fee, which pays nothing else: ${again}`
     : `${again}, or cancel in its place`;
@@ -239,7 +239,7 @@ function manualReplaceProblem({ manualReplace }: SignerStatus, findings: Finding
   findings.found(
     "WITHDRAWAL_WAITS_FOR_OPERATOR",
     `withdrawal ${transactionId} (${saySlot(network, slot)}) is not paid and ${made}: an operator decides on another one`,
-    `${typedEnd(agentEnds.signer.allVoid, { ID: transactionId })}, or cancel in its place`,
+    `${commandOfStateEnd(agentEnds.signer.allVoid, { ID: transactionId })}, or cancel in its place`,
   );
 }
 
@@ -261,7 +261,7 @@ function noRoomProblem({ noRoom }: SignerStatus, findings: Findings): void {
 function unreachableProblem({ unreachable }: SignerStatus, findings: Findings): void {
   if (unreachable === undefined) return;
   const { transactionId, network, slot, count, code, left } = unreachable;
-  const by = typedEnd(agentEnds.signer.unreachable, { ID: transactionId });
+  const by = commandOfStateEnd(agentEnds.signer.unreachable, { ID: transactionId });
   const remedy = left === "" ? by : `${by}, which is too early now: ${left}`;
   const others =
     count === 1

@@ -10,7 +10,7 @@ import { formatAmount } from "../../protocol/amount.ts";
 import type { Machine } from "../machine.ts";
 import { askOperator } from "../operator.ts";
 import { fieldLines, momentHere, momentText, type Terminal } from "../terminal.ts";
-import { bytesWords, type Problem, problemsOf, startMs } from "./problems.ts";
+import { bytesWords, courierStartMs, type Problem, problemsOf } from "./problems.ts";
 
 /*
  * The rows of a status: agent, version, config.json, limits, ledger, gateway, chains and waiting
@@ -260,7 +260,8 @@ async function started(
 ): Promise<SignerStatus> {
   for (;;) {
     const status = await ask(state, machine);
-    const isStarting = status.courier === null && terminal.now() - status.startedAt < startMs;
+    const isStarting =
+      status.courier === null && terminal.now() - status.startedAt < courierStartMs;
     if (!isStarting || !(await terminal.sleep(startLookMs))) return status;
   }
 }

@@ -4,8 +4,8 @@
 import type { SignerStatus, StoppedView } from "../../agent/socket/verbs.ts";
 import { agentEnds } from "../../agent/state-ends.ts";
 import { codes } from "../../base/codes.ts";
-import { lineOf } from "../../base/state-end.ts";
-import { typedEnd } from "../command-hint.ts";
+import { commandOfEnd } from "../../base/state-end.ts";
+import { commandOfStateEnd } from "../command-hint.ts";
 import { momentText } from "../terminal.ts";
 
 const { signer } = agentEnds;
@@ -31,20 +31,20 @@ export function stopProblems({
   ];
   if (paused === null) return found;
   const what = `paused by ${paused.approver} (claimed) at ${momentText(paused.at)}: no payment is signed`;
-  return [...found, { code: "SIGNER_PAUSED", what, hint: typedEnd(signer.paused) }];
+  return [...found, { code: "SIGNER_PAUSED", what, hint: commandOfStateEnd(signer.paused) }];
 }
 
 /** The name by which `resume` knows a stopped network. */
 export const stopName = ({ chain, network }: StoppedView): string => chain || network;
 
 const resumeLine = (one: StoppedView): string =>
-  typedEnd(signer.networkStopped, { CHAIN: stopName(one) });
+  commandOfStateEnd(signer.networkStopped, { CHAIN: stopName(one) });
 
 function theft(one: StoppedView): StopProblem {
   const newest = one.txHashes.at(-1) ?? "";
   const others = one.txHashes.length > 1 ? ` and ${one.txHashes.length - 1} more` : "";
   const what = `the account on ${stopName(one)} paid by ${newest}${others}, which nothing here signed, as the ${one.approver} shows: no first payment is signed there since ${momentText(one.at)}`;
-  const line = lineOf(signer.networkStopped).replace(/^autowithdraw /, "");
+  const line = commandOfEnd(signer.networkStopped).replace(/^autowithdraw /, "");
   const hint = codes.CHAIN_COIN_FOREIGN.advice.replace(line, resumeLine(one));
   return { code: "CHAIN_COIN_FOREIGN", what, hint };
 }
@@ -56,7 +56,7 @@ function moved({ currency = "", txHashes, approver, at }: StoppedView): StopProb
       ? `the ${approver} beside the ledger says so`
       : `${newest} moved something else than was asked for`;
   const what = `no first payment is signed in ${currency} since ${momentText(at)}: ${why}`;
-  const hint = `look at that transaction: a token that takes a fee must not be paid in; once it is clear why: ${typedEnd(signer.currencyStopped, { ID: currency })}`;
+  const hint = `look at that transaction: a token that takes a fee must not be paid in; once it is clear why: ${commandOfStateEnd(signer.currencyStopped, { ID: currency })}`;
   return { code: "CURRENCY_MOVES_OTHERWISE", what, hint };
 }
 

@@ -37,7 +37,7 @@ export const interfaceFields = {
 export type InterfaceKind = keyof typeof interfaceFields;
 
 /** An object of that kind without any other field. */
-export function onlyInterface(kind: InterfaceKind, value: object): object {
+export function keepInterfaceFields(kind: InterfaceKind, value: object): object {
   const known: readonly string[] = interfaceFields[kind];
   return Object.fromEntries(Object.entries(value).filter(([name]) => known.includes(name)));
 }
@@ -64,7 +64,7 @@ function withoutOthers(kind: InterfaceKind, body: string): string {
   const value = JSON.parse(body) as object | readonly object[];
   return JSON.stringify(
     Array.isArray(value)
-      ? value.map((one: object) => onlyInterface(kind, one))
-      : onlyInterface(kind, value),
+      ? value.map((one: object) => keepInterfaceFields(kind, one))
+      : keepInterfaceFields(kind, value),
   );
 }

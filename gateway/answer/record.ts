@@ -10,7 +10,7 @@ import type { GatewayConfig } from "../config/config.ts";
 import type { FiatSums, Quote } from "../config/fiat.ts";
 import { movedCode } from "../store/moved-payments.ts";
 import type { DepositRow, SweepRow, TopUpRow, TransactionRow, TransferRow } from "../store/rows.ts";
-import { type AsideKeeper, putAside, runGuarded } from "../store/set-aside.ts";
+import { type AsideKeeper, runGuarded, setRowAside } from "../store/set-aside.ts";
 
 /**
  * Payment data of a deposit: the link for wallets, the payment page, the amount that may be
@@ -215,7 +215,7 @@ export function writeRecord<T>(
 ): T {
   const written = runGuarded(() => write(recordOf(row, context)));
   if (written.ok) return written.value;
-  putAside(context, { kind: "record", id: row.id, about: row.id }, written.error);
+  setRowAside(context, { kind: "record", id: row.id, about: row.id }, written.error);
   return write(bareRecord(row));
 }
 

@@ -26,7 +26,7 @@ import { depositEnd, depositOfPayToken } from "../store/deposits.ts";
 import { revokedStage } from "../store/gone-payments.ts";
 import { readMerchant } from "../store/merchants.ts";
 import type { DepositRow, MerchantRow } from "../store/rows.ts";
-import { putAside, runGuarded } from "../store/set-aside.ts";
+import { runGuarded, setRowAside } from "../store/set-aside.ts";
 import { keptUnits } from "../store/transactions.ts";
 
 /*
@@ -240,7 +240,7 @@ export function addPayerPages(server: FastifyInstance, service: Service): void {
       renderPage(payerView(service, shown.row, shown.merchant, startedAt), { language, version }),
     );
     if (page.ok) return html(response, language, shown.merchant).send(page.value);
-    putAside(service, keyOf(shown.row), page.error);
+    setRowAside(service, keyOf(shown.row), page.error);
     return html(response, language)
       .status(503)
       .send(renderNotice("unreadable", { language, version }));
@@ -255,7 +255,7 @@ export function addPayerPages(server: FastifyInstance, service: Service): void {
       return JSON.stringify({ state: stateOf(view), mark: markOf(view), now: view.nowMs });
     });
     if (state.ok) return response.send(state.value);
-    putAside(service, keyOf(shown.row), state.error);
+    setRowAside(service, keyOf(shown.row), state.error);
     return response.status(503).send('{"state":""}');
   });
 

@@ -10,7 +10,7 @@ import { type InterfaceKind, narrowAnswer } from "../answer/interface-fields.ts"
 import { languageOf } from "../answer/language.ts";
 import { type Caller, createRequestGuard } from "../auth/authenticate.ts";
 import type { Scope } from "../auth/keys.ts";
-import type { TokenUse, WriteOnce } from "../auth/replay-guard.ts";
+import type { TokenUse, TokenWriter } from "../auth/replay-guard.ts";
 import { readBalance } from "../balance/balance.ts";
 import { readBalances } from "../balance/balances.ts";
 import { type EventType, eventTypes } from "../callbacks/events.ts";
@@ -18,14 +18,14 @@ import { reasonForKey } from "../callbacks/guard.ts";
 import {
   type Actor,
   addTarget,
+  deleteCallbackTarget,
   findOwnTarget,
   firstAgainStep,
   keepTest,
-  type NotAdded,
   pauseCallbacks,
-  removeCallbacks,
   resumeCallbacks,
   sendAgain,
+  type TargetRefusal,
 } from "../callbacks/targets.ts";
 import { requestDeposit } from "../deposits/deposits.ts";
 import { listCurrencies } from "../prices/currencies.ts";
@@ -168,7 +168,7 @@ function readEvents({ store }: Service, merchant: string, query: Query): Answer 
 interface CallbackRequest {
   readonly caller: Caller;
   readonly body: Uint8Array;
-  readonly write: WriteOnce;
+  readonly write: TokenWriter;
   readonly owe: (more: number) => void;
 }
 
@@ -214,7 +214,7 @@ function eventsOf(value: unknown): readonly EventType[] | null {
     : null;
 }
 
-function notAdded(refused: NotAdded): Answer {
+function notAdded(refused: TargetRefusal): Answer {
   if (refused.why === "url")
     return problem("callback_url_invalid", { field: "url", reason: refused.problem });
   return refused.why === "known"
@@ -305,7 +305,7 @@ function resumeCallback(service: Service, request: CallbackRequest): Promise<Ans
 /** Removes a target permanently. A second call does not find it. */
 function removeCallback(service: Service, request: CallbackRequest): Promise<Answer> {
   return actByBody(service, request, (database, by, { id }) =>
-    dataAnswer({ callbackId: id, recordsGivenUp: removeCallbacks(database, by, id) }),
+    dataAnswer({ callbackId: id, recordsGivenUp: deleteCallbackTarget(database, by, id) }),
   );
 }
 
@@ -359,7 +359,7 @@ interface Call {
   /** Counts the further writes of this request, after its first. */
   readonly owe: (more: number) => void;
   /** Writes in one transaction with the request's token. */
-  readonly write: WriteOnce;
+  readonly write: TokenWriter;
 }
 
 export interface Operation {
@@ -657,7 +657,7 @@ export function addOperations(server: FastifyInstance, service: Service): void {
     request.isInterface = caller.key.profile === "interface";
     const owe = (more: number): void =>
       void response.headers(requestGuard.owe(caller.key.id, more));
-    const write: WriteOnce = use === null ? service.store.writeTogether : use.write;
+    const write: TokenWriter = use === null ? service.store.writeTogether : use.write;
     const whole = await kept(use, () =>
       timeSlices.run(() => operation.answer(service, { caller, body, request, owe, write })),
     );

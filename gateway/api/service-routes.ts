@@ -11,7 +11,7 @@ import { sendAnswer } from "./server.ts";
 const minuteSeconds = 60;
 const pairingBodyBytesMax = transcriptBytesMax * 2;
 
-export function addStation(
+export function addServiceRoutes(
   server: FastifyInstance,
   service: Service,
   probes: readonly Probe[],

@@ -9,7 +9,7 @@ import { readMoment } from "../../base/timestamp.ts";
 import { orderIdPattern } from "../../protocol/fields.ts";
 import { type Answer, dataAnswer, isAnswer, listAnswer, problem } from "../answer/answer.ts";
 import type { CsvTable } from "../answer/csv-cell.ts";
-import { onlyInterface } from "../answer/interface-fields.ts";
+import { keepInterfaceFields } from "../answer/interface-fields.ts";
 import { writeRecord } from "../answer/record.ts";
 import type { Service } from "../service.ts";
 import type { RecordRow } from "../store/rows.ts";
@@ -147,7 +147,7 @@ const jsonForm: Form = {
 };
 const interfaceForm: Form = {
   ...jsonForm,
-  write: (record) => JSON.stringify(onlyInterface("transaction", record)),
+  write: (record) => JSON.stringify(keepInterfaceFields("transaction", record)),
 };
 const csvForm = (table: CsvTable): Form => ({
   type: csvType,

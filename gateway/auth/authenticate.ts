@@ -21,7 +21,7 @@ import { type Answer, isAnswer, problem } from "../answer/answer.ts";
 import type { ClientAddress } from "../config/client-address.ts";
 import type { GatewayConfig } from "../config/config.ts";
 import type { ClockState } from "../own-clock.ts";
-import { recallMerchant } from "../store/merchants.ts";
+import { readCachedMerchant } from "../store/merchants.ts";
 import type { KeyRow, MerchantRow } from "../store/rows.ts";
 import type { Store } from "../store/store.ts";
 import type { GatewayKey } from "./gateway-key.ts";
@@ -403,7 +403,7 @@ export function createRequestGuard(by: {
 
   /** The caller of a valid token, or the answer that refuses it. */
   function callerOf(knock: AccessRequest, key: KeyRow, nowMs: number): Caller | Answer {
-    const merchant = recallMerchant(store, key.merchant);
+    const merchant = readCachedMerchant(store, key.merchant);
     if (merchant === undefined) return refuse(knock, "no merchant");
     return barred(knock, key, merchant, nowMs) ?? { key, merchant };
   }

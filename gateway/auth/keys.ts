@@ -10,7 +10,7 @@ import { privateKeyFromSeed, publicKeyFromHex, publicKeyHex } from "../../protoc
 import { keyIdPattern } from "../../protocol/fields.ts";
 import { addressList } from "../config/address-list.ts";
 import type { ClientAddress } from "../config/client-address.ts";
-import { insertKey, markKeyRevoked, recallKey } from "../store/keys.ts";
+import { insertKey, markKeyRevoked, readCachedKey } from "../store/keys.ts";
 import type { KeyProfile, KeyRow, MerchantRow } from "../store/rows.ts";
 import type { Database, Store } from "../store/store.ts";
 import type { GatewayKey } from "./gateway-key.ts";
@@ -99,7 +99,7 @@ export function createKey(
 
 /** The row of a key, revoked or not; undefined if the text is not the id of a key. */
 export function findKey(store: Pick<Store, "remembered">, keyId: string): KeyRow | undefined {
-  return keyIdPattern.test(keyId) ? recallKey(store, keyId) : undefined;
+  return keyIdPattern.test(keyId) ? readCachedKey(store, keyId) : undefined;
 }
 
 export function keyHasScope(key: KeyRow, scope: Scope): boolean {

@@ -11,11 +11,11 @@ import { markKeyUsed } from "../store/keys.ts";
 import type { Database, Store } from "../store/store.ts";
 
 /** Writes together with the request's token; resolves when both are durable. `fn` may run twice. */
-export type WriteOnce = <T>(fn: (database: Database) => T) => Promise<T>;
+export type TokenWriter = <T>(fn: (database: Database) => T) => Promise<T>;
 
 /** The single use of a token by a request that writes. */
 export interface TokenUse {
-  readonly write: WriteOnce;
+  readonly write: TokenWriter;
   /** Keeps the token if nothing was written with it. Must be called before any answer. */
   end(): Promise<void>;
 }
@@ -87,7 +87,7 @@ export function createSeen(store: Store): SeenTokens {
       invariant(!held.has(nameOf(token)), "a token is used once");
       held.add(nameOf(token));
       let isWritten = false;
-      const write: WriteOnce = async (fn) => {
+      const write: TokenWriter = async (fn) => {
         const value = await writeWith(token, nowMs, fn);
         isWritten = true;
         return value;

@@ -10,7 +10,7 @@ import { hotWalletAddressOn } from "../store/agent-accounts.ts";
 import { agentOfMerchant } from "../store/agents.ts";
 import { unsweepableUnits } from "../store/gone-payments.ts";
 import { sweepingUnits, toppedUnitsAfter } from "../store/sweeps.ts";
-import { heldUnitsOf } from "../store/unswept-balances.ts";
+import { sumUnsweptUnits } from "../store/unswept-balances.ts";
 import { fundsOf, maxFeeUnits, nativeOf, pairedCurrencies } from "./funds.ts";
 
 const significantDigits = 15; // any decimal of this length survives conversion to a double and back
@@ -50,7 +50,7 @@ export interface ReadBalance {
  * Lets the watcher read the merchant's hot wallet in its next pass, because somebody asks for its
  * balance or orders more than it had. Harmless to call again.
  */
-export function askFunds(
+export function requestWalletReading(
   { store, signals }: Pick<Service, "store" | "signals">,
   merchant: string,
   network: string,
@@ -71,7 +71,7 @@ export function balanceOf(
   const funds = agent === undefined ? nothing : fundsOf(database, agent, currency);
   if (funds === null) return null;
   // Payments to this merchant's deposit addresses, only in final blocks, that no sweep has taken.
-  const pending = heldUnitsOf(database, merchant, currency.id);
+  const pending = sumUnsweptUnits(database, merchant, currency.id);
   const gone = unsweepableUnits(database, merchant, currency.id);
   const sweepingAll = sweepingUnits(database, merchant, currency.id, funds.block);
   const sweeping = sweepingAll > gone ? sweepingAll - gone : 0n;
@@ -103,7 +103,7 @@ export function readBalance(service: Service, merchant: string, currencyId: stri
   const { currencies } = service.config;
   const currency = Object.hasOwn(currencies, currencyId) ? currencies[currencyId] : undefined;
   if (currency === undefined) return problem("currency_not_found");
-  askFunds(service, merchant, currency.network);
+  requestWalletReading(service, merchant, currency.network);
   const read = balanceOf(service, merchant, currency);
   if (read === null) return problem("unavailable", {}, { "Retry-After": "5" });
   // Written by hand, because a serializer would turn a small number into 1e-7.

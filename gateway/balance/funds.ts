@@ -11,7 +11,7 @@ import type { PairedCurrency } from "../../protocol/messages.ts";
 import type { GatewayConfig, GatewayCurrency } from "../config/config.ts";
 import { hotWalletAddressOn } from "../store/agent-accounts.ts";
 import { readSpendable } from "../store/balances.ts";
-import { createParsed } from "../store/parsed-text.ts";
+import { createCachedJsonParser } from "../store/parsed-text.ts";
 import { listReserved, promiseName } from "../store/reserved.ts";
 import type { AgentRow, ReservedRow } from "../store/rows.ts";
 import type { Database } from "../store/store.ts";
@@ -26,7 +26,7 @@ export interface Funds {
 
 type Payer = Pick<AgentRow, "accounts" | "currencies">;
 
-const parsedCurrencies = createParsed<readonly PairedCurrency[]>();
+const parsedCurrencies = createCachedJsonParser<readonly PairedCurrency[]>();
 
 /** The agent's own currencies, as it paired with them. */
 export function pairedCurrencies(agent: Pick<AgentRow, "currencies">): readonly PairedCurrency[] {

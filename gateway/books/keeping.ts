@@ -58,7 +58,7 @@ export function keepClosed(
       const detail = differenceWords(row, currencies);
       const alarm = {
         code: "BOOKS_DIFFERENCE",
-        cause: causeOf(row),
+        cause: causeOfDifference(row),
         subject: row.address,
         detail,
       } as const;
@@ -123,7 +123,7 @@ export function keepFailed(database: Database, network: string, code: string, no
  * The cause of a difference. Money that only came to a hot wallet is an entry and no difference,
  * so from a hot wallet with a difference money left, whatever came in since.
  */
-export function causeOf({
+export function causeOfDifference({
   kind,
   expectedUnits,
   foundUnits,

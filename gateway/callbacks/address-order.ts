@@ -23,9 +23,9 @@ const noRouteMs = 60_000;
 const noRouteCodes: ReadonlySet<string> = new Set(["ENETUNREACH", "EADDRNOTAVAIL", "EAFNOSUPPORT"]);
 
 /** The result of an attempt at one address. */
-export type Attempt = "took" | "answered" | "failed";
+export type AddressResult = "took" | "answered" | "failed";
 
-const ranks: Readonly<Record<Attempt | "new" | "no route", number>> = {
+const ranks: Readonly<Record<AddressResult | "new" | "no route", number>> = {
   took: 0,
   new: 1,
   answered: 2,
@@ -35,7 +35,7 @@ const ranks: Readonly<Record<Attempt | "new" | "no route", number>> = {
 
 export class AddressOrder {
   /** By name: the newest attempts by address, the oldest first. */
-  readonly #names = new Map<string, ReadonlyMap<string, Attempt>>();
+  readonly #names = new Map<string, ReadonlyMap<string, AddressResult>>();
   readonly #noRouteUntil = new Map<number, number>();
   readonly #monotonic: () => number;
 
@@ -63,7 +63,7 @@ export class AddressOrder {
   /**
    * Keeps the result of an attempt. `code` is the system's for a connection that failed, else "".
    */
-  keep(name: string, address: string, attempt: Attempt, code: string): void {
+  keep(name: string, address: string, attempt: AddressResult, code: string): void {
     if (noRouteCodes.has(code))
       this.#noRouteUntil.set(isIP(address), this.#monotonic() + noRouteMs);
     if (attempt !== "failed") this.#noRouteUntil.delete(isIP(address));

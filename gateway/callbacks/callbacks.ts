@@ -23,7 +23,7 @@ import {
 } from "../store/callback-deliveries.ts";
 import { hasChanges, refreshStatus } from "../store/callback-outbox.ts";
 import { type CallbackTargetRow, findTarget, switchTargetOff } from "../store/callback-targets.ts";
-import { keepAside, putAside, runGuarded, tellAside } from "../store/set-aside.ts";
+import { insertAsideRow, runGuarded, setRowAside, tellAside } from "../store/set-aside.ts";
 import type { Signals } from "../store/signals.ts";
 import type { Database, Store } from "../store/store.ts";
 import {
@@ -249,7 +249,7 @@ const forgottenAtOnce = 500;
  * Deliveries that each success brings forward, so that the number on their way grows from one by
  * one and ends with the first failure.
  */
-export const aheadOf = { most: 2, dueMax: goodTargetMax } as const;
+export const bringForwardLimits = { most: 2, dueMax: goodTargetMax } as const;
 
 interface Outcome {
   readonly target: WaitingTarget;
@@ -373,7 +373,7 @@ class Dispatcher {
     const value = runGuarded(() => fiatValueOf(row));
     if (value.ok) return [{ id: row.id, before: row.value, value: value.value }];
     const key = { kind: "value", id: row.id, about: row.id } as const;
-    if (keepAside(database, key, value.error, clock()))
+    if (insertAsideRow(database, key, value.error, clock()))
       after.push(() => tellAside(log, key, value.error));
     return [];
   }
@@ -402,7 +402,7 @@ class Dispatcher {
         restUntil: 0,
         isCounted: true,
       });
-      bringForward(database, target.target, nowMs, aheadOf);
+      bringForward(database, target.target, nowMs, bringForwardLimits);
     } else {
       const isGone = sent.status === 410;
       const next = this.#afterFailure(delivery, at, sent);
@@ -537,7 +537,7 @@ class Dispatcher {
       signedHeaders(secrets, { id: event, timestamp: Math.floor(nowMs / 1000), body }),
     );
     if (!signed.ok) {
-      putAside(
+      setRowAside(
         this.#options,
         { kind: "event", id: event, about: transactionId ?? event },
         signed.error,

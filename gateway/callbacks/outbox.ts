@@ -21,7 +21,7 @@ import {
 import { type CallbackTargetRow, liveTargets } from "../store/callback-targets.ts";
 import { keepsEvents } from "../store/merchants.ts";
 import type { RecordRow } from "../store/rows.ts";
-import { guardedWrite, keepAside, type RowKey } from "../store/set-aside.ts";
+import { guardedWrite, insertAsideRow, type RowKey } from "../store/set-aside.ts";
 import type { Database } from "../store/store.ts";
 import { refundedUnits } from "../store/transactions.ts";
 import { type EventType, eventsOf, rankOf, testType } from "./events.ts";
@@ -67,7 +67,7 @@ export function tellChanges(database: Database, options: OutboxOptions): OutboxR
     const key = { kind: "change", id: String(change.id), about: change.row.id } as const;
     const told = guardedWrite(database, () => tell(database, change, round, options));
     if (told.ok) touched.add(change.row.id);
-    else if (keepAside(database, key, told.error, options.clock()))
+    else if (insertAsideRow(database, key, told.error, options.clock()))
       aside.push({ key, error: told.error });
   }
   refreshStatus(database, touched);

@@ -11,7 +11,7 @@ import { isIP } from "node:net";
 import { isLoopback } from "../../base/loopback.ts";
 import { createOutgoingClient, type Outcome } from "../../base/outgoing/exchange.ts";
 import type { CallbackSettings } from "../config/callback-settings.ts";
-import { AddressOrder, type Attempt, addressesMax } from "./address-order.ts";
+import { AddressOrder, type AddressResult, addressesMax } from "./address-order.ts";
 import { hostOf, mayReach, nameFaults, urlProblem } from "./guard.ts";
 
 export interface DeliveryResult {
@@ -146,7 +146,7 @@ async function tryAddresses(
 export const isTaken = ({ status }: Pick<DeliveryResult, "status">): boolean =>
   status >= 200 && status < 300;
 
-const attemptOf = (outcome: Outcome): Attempt =>
+const attemptOf = (outcome: Outcome): AddressResult =>
   !outcome.ok ? "failed" : isTaken(outcome) ? "took" : "answered";
 
 /** A look-up under way. */

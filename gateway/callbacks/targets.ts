@@ -13,7 +13,7 @@ import {
   giveUpTarget,
   insertDelivery,
   listUndelivered,
-  waitAgain,
+  restartDelivery,
   waitingTestEvent,
 } from "../store/callback-deliveries.ts";
 import { insertEvent, refreshStatus } from "../store/callback-outbox.ts";
@@ -54,7 +54,7 @@ export interface NewTarget {
 }
 
 /** A target that was not added: its URL, the merchant's same target, or the limit is the reason. */
-export type NotAdded =
+export type TargetRefusal =
   | { readonly ok: false; readonly why: "url"; readonly problem: string }
   | { readonly ok: false; readonly why: "known"; readonly callbackId: string }
   | { readonly ok: false; readonly why: "full" };
@@ -72,7 +72,7 @@ export function addTarget(
   by: Actor,
   wanted: NewTarget,
   settings: GuardSettings,
-): AddedTarget | NotAdded {
+): AddedTarget | TargetRefusal {
   const problem = urlProblem(wanted.url, settings);
   if (problem !== "") return { ok: false, why: "url", problem };
   const { merchant } = wanted;
@@ -126,7 +126,7 @@ export function resumeCallbacks(database: Database, by: Actor, id: string): void
  * Removes a target permanently and gives up its waiting deliveries.
  * @returns the number of records whose callbacks were given up
  */
-export function removeCallbacks(database: Database, by: Actor, id: string): number {
+export function deleteCallbackTarget(database: Database, by: Actor, id: string): number {
   const records = giveUpTarget(database, id);
   removeTarget(database, id, by.nowMs);
   refreshStatus(database, records);
@@ -203,7 +203,7 @@ export function sendAgain(
       continue;
     }
     room -= state === "given up" ? 1 : 0;
-    waitAgain(database, id, by.nowMs);
+    restartDelivery(database, id, by.nowMs);
     touched.push(transactionId);
   }
   refreshStatus(database, touched);

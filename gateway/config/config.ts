@@ -6,7 +6,7 @@
 import { closeSync, fstatSync, openSync, readFileSync } from "node:fs";
 import { dirname, resolve } from "node:path";
 import { AgentError, reasonOf } from "../../base/fault.ts";
-import { assertVisible, markLength } from "../../base/invisible.ts";
+import { assertVisible, countByteOrderMarkBytes } from "../../base/invisible.ts";
 import { type JsonObject, type JsonValue, parseJson } from "../../base/json.ts";
 import { isLoopback } from "../../base/loopback.ts";
 import { addressSpaceNames, families, networkOf } from "../../chains/families.ts";
@@ -620,7 +620,7 @@ export function readConfigText(path: string): ReadConfig {
 /** The text after a byte order mark, after checking that every character is visible. */
 function readable(text: string | Uint8Array): Uint8Array {
   const bytes = typeof text === "string" ? Buffer.from(text) : text;
-  const behind = bytes.subarray(markLength(bytes));
+  const behind = bytes.subarray(countByteOrderMarkBytes(bytes));
   assertVisible(behind, "");
   return behind;
 }

@@ -8,7 +8,7 @@ export const ceilingStep = 1_000;
  * number, or by the number of used indexes if higher. The skipped addresses are derived gradually
  * (skipped-addresses.ts), which takes a minute or two, only once.
  */
-export const farIndexes = 10_000;
+export const indexesJumpMin = 10_000;
 
 /**
  * No ledger holds a ceiling this far above the database's count, because a shop does not give out a

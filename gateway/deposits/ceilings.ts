@@ -39,7 +39,7 @@ import {
 } from "../store/restored-database.ts";
 import type { AgentRow, ReceivingKeyRow } from "../store/rows.ts";
 import type { Database } from "../store/store.ts";
-import { ceilingStep, farIndexes } from "./ceiling-steps.ts";
+import { ceilingStep, indexesJumpMin } from "./ceiling-steps.ts";
 
 /** The ceiling to ask for while `next` is the first free index: at least half a step ahead. */
 export function wantedCeiling(next: number): number {
@@ -161,7 +161,7 @@ export interface DepositAccount {
  * Harmless to call twice.
  * @returns the number of skipped indexes
  */
-export function passOver(database: Database, firstAddress: string, to: number): number {
+export function skipAddresses(database: Database, firstAddress: string, to: number): number {
   let passed = 0;
   for (const holder of holders(database)) {
     if (
@@ -175,7 +175,7 @@ export function passOver(database: Database, firstAddress: string, to: number): 
   return passed;
 }
 
-const farBehind = ({ next }: Holder): number => next + Math.max(farIndexes, next);
+const farBehind = ({ next }: Holder): number => next + Math.max(indexesJumpMin, next);
 
 /** The result of the comparison at a start. */
 export interface StartComparison {
@@ -352,7 +352,7 @@ export function endIfCaughtUp(database: Database, isRead: (wait: number) => bool
 }
 
 /** An index for a new address, or the reason why none can leave now. */
-export type Place =
+export type NextIndexResult =
   | { readonly ok: true; readonly index: number }
   /**
    * The restored database is still reading, or the agent's ledger holds no ceiling above the index.
@@ -374,7 +374,7 @@ export function indexUnderAgent(
   database: Database,
   agent: AgentRow,
   asked: CeilingQuestion,
-): Place {
+): NextIndexResult {
   return placeOf(database, holderOfAgent(agent), agent, asked);
 }
 
@@ -386,7 +386,7 @@ export function indexUnderKey(
   database: Database,
   key: ReceivingKeyRow,
   asked: CeilingQuestion,
-): Place {
+): NextIndexResult {
   return placeOf(database, holderOfKey(database, key), null, asked);
 }
 
@@ -395,7 +395,7 @@ function placeOf(
   holder: Holder,
   agent: AgentRow | null,
   asked: CeilingQuestion,
-): Place {
+): NextIndexResult {
   const { marks, firstAddress, isRead, nowMs } = asked;
   const mark = marks.of(firstAddress);
   if (mark !== undefined && mark.next > holder.next) {

@@ -41,7 +41,7 @@ import type { Database } from "../store/store.ts";
 import { insertDeposit, readDeposit, recordOfOrder } from "../store/transactions.ts";
 import { canPay, checkAmount, checkCurrency, liveAgent } from "../withdrawals/checks.ts";
 import { checkRenewal, renewalOf } from "../withdrawals/renewal.ts";
-import { askedCeiling, indexUnderAgent, indexUnderKey, type Place } from "./ceilings.ts";
+import { askedCeiling, indexUnderAgent, indexUnderKey, type NextIndexResult } from "./ceilings.ts";
 
 /*
  * Chooses the account for a merchant's next deposit: the paired agent's account in the chain's
@@ -121,7 +121,7 @@ const askedOf = (
 
 /** Reasons that pass by themselves; docs/api.md explains each. */
 type PassingReason =
-  | Extract<Place, { ok: false }>["reason"]
+  | Extract<NextIndexResult, { ok: false }>["reason"]
   | "addresses_used"
   | "address_unchecked"
   | "currency_out_of_service";

@@ -11,7 +11,7 @@ import { moveCursor, readCursor } from "../store/cursors.ts";
 import { insertForgotten } from "../store/forgotten-addresses.ts";
 import { takeFound } from "../store/found-addresses.ts";
 import type { Database, Store } from "../store/store.ts";
-import { type DepositAccount, passOver } from "./ceilings.ts";
+import { type DepositAccount, skipAddresses } from "./ceilings.ts";
 import type { FoundAddress, ScanResult } from "./scan.ts";
 
 /** Findings on one chain. */
@@ -79,7 +79,7 @@ export function takeInFound(
         unswept.push(address);
     }
     const passedOver = [...ends].reduce(
-      (sum, [{ firstAddress }, end]) => sum + passOver(database, firstAddress, end),
+      (sum, [{ firstAddress }, end]) => sum + skipAddresses(database, firstAddress, end),
       0,
     );
     for (const { network, scanned } of chains) readAgainFrom(database, network, scanned.first);

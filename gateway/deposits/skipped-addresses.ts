@@ -13,7 +13,7 @@ import {
   firstForgottenRange,
   moveForgottenRange,
 } from "../store/forgotten-ranges.ts";
-import { rewindCursors, waitForChains } from "../store/restored-database.ts";
+import { requireChainReread, rewindCursors } from "../store/restored-database.ts";
 import type { Database, Store } from "../store/store.ts";
 
 /** About 40 ms of work, and half as much rest for other work. */
@@ -44,7 +44,7 @@ export function watchSkipped(database: Database, indexesMax: number): number {
   const left = countForgottenIndexes(database);
   if (end === range.indexesEnd) {
     rewindCursors(database);
-    waitForChains(database);
+    requireChainReread(database);
   }
   return left;
 }

@@ -26,6 +26,6 @@ const refusedStatus = /\bstatus 4[0-9]{2}\b/;
  * Any other code is the chain's. An item that alone fails so while the chain answers has the fault
  * after some passes (book.ts).
  */
-export function isOfItem({ code, message }: AgentError): boolean {
+export function isItemFault({ code, message }: AgentError): boolean {
   return ofItem.has(code) || (code === "NODE_HTTP" && refusedStatus.test(message));
 }

@@ -6,9 +6,9 @@
  */
 import type { AgentError } from "../../base/fault.ts";
 import type { Result } from "../../base/result.ts";
-import { isOfItem } from "./blame.ts";
+import { isItemFault } from "./blame.ts";
 import {
-  type Domain,
+  type FaultDomain,
   faultDomains,
   isRestOver,
   restMsAfterTries,
@@ -137,7 +137,7 @@ export class FaultBook {
     const known = group?.failures.get(text);
     const before = known === undefined ? this.#faults.get(text) : known.before;
     group?.failures.set(text, { key, fault, before, isWaited });
-    if (group === null || isOfItem(fault)) this.#note(key, fault, isWaited);
+    if (group === null || isItemFault(fault)) this.#note(key, fault, isWaited);
     return null;
   }
 
@@ -187,7 +187,7 @@ export class FaultBook {
   /**
    * Sets what stands in a domain whose faults are rows of their own; they are no part of a pass.
    */
-  keepStanding(domain: Domain, all: readonly Fault[]): void {
+  keepStanding(domain: FaultDomain, all: readonly Fault[]): void {
     const names = new Set(all.map(keyText));
     for (const [text, one] of this.#faults)
       if (one.domain === domain && !names.has(text)) this.#faults.delete(text);
@@ -197,7 +197,7 @@ export class FaultBook {
   }
 
   /** Forgets the items of a domain that are gone. */
-  keepOnly(domain: Domain, isThere: (id: string) => boolean): void {
+  keepOnly(domain: FaultDomain, isThere: (id: string) => boolean): void {
     for (const [text, one] of this.#faults)
       if (one.domain === domain && !isThere(one.id)) this.#faults.delete(text);
   }
@@ -258,7 +258,7 @@ export class FaultBook {
 
   /** Decides if the items have their faults, or the parent has one. */
   #judge({ parent, asked, failures }: Group, control: Result<unknown> | undefined): void {
-    const own = [...failures.values()].filter(({ fault }) => isOfItem(fault));
+    const own = [...failures.values()].filter(({ fault }) => isItemFault(fault));
     const alike = mostAlike(own);
     const [first] = alike;
     // One merchant's things may be all that a pass asked for: an answer about nobody's decides
@@ -278,7 +278,7 @@ export class FaultBook {
     }
     if (asked.size > failures.size || control?.ok === true) this.#clear(parent);
     for (const one of failures.values())
-      if (!isOfItem(one.fault)) this.#suspect(one, control?.ok === true);
+      if (!isItemFault(one.fault)) this.#suspect(one, control?.ok === true);
   }
 
   /** The items have what they had before the pass. */

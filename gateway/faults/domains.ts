@@ -139,7 +139,7 @@ export const faultDomains = table({
   },
 });
 
-export type Domain = keyof typeof faultDomains;
+export type FaultDomain = keyof typeof faultDomains;
 
 const restFirstMs = 15_000;
 

@@ -1,9 +1,9 @@
 /** The names of things that can have a fault, and the faults that stand. Pure. */
 import type { Code } from "../../base/codes.ts";
-import { type Domain, faultDomains } from "./domains.ts";
+import { type FaultDomain, faultDomains } from "./domains.ts";
 
 export interface FaultKey {
-  readonly domain: Domain;
+  readonly domain: FaultDomain;
   readonly network: string;
   readonly id: string; // as the table of domains spells it
   readonly merchant: string; // "" if the thing is nobody's
@@ -36,5 +36,5 @@ export function parentOf({ domain, network, id }: FaultKey): FaultKey | null {
   if (parent === null) return null;
   if (parent === "currency")
     return { domain: "currency", network, id: id.slice(id.lastIndexOf(" ") + 1), merchant: "" };
-  return { domain: parent as Domain, network, id: domain, merchant: "" };
+  return { domain: parent as FaultDomain, network, id: domain, merchant: "" };
 }

@@ -7,9 +7,9 @@
  */
 
 import type { SingleCauseCode } from "../../base/causes.ts";
-import { firstOf, type Guard } from "../../base/guard.ts";
+import { answerOfFirstGuard, type Guard } from "../../base/guard.ts";
 import { momentOf } from "../../base/timestamp.ts";
-import { beginsLate, expiryExclusionOf, findFamily } from "../../chains/families.ts";
+import { expiryExclusionOf, findFamily, isFirstSlotOnChain } from "../../chains/families.ts";
 import type {
   DecisionEntry,
   Entry,
@@ -21,14 +21,14 @@ import { attemptsMax } from "../../protocol/payloads.ts";
 import { ceilingAheadMax } from "../deposits/ceiling-steps.ts";
 import { hotWalletAddressOn } from "../store/agent-accounts.ts";
 import type { PaymentAssignedToWithdrawal } from "../store/assigned-payments.ts";
-import { belowCode, belowEndedCode } from "../store/below-beginning.ts";
-import type { AskedRow } from "../store/jobs.ts";
+import { endedSlotUnreachableCode, slotUnreachableCode } from "../store/below-beginning.ts";
+import type { JobRecordRow } from "../store/jobs.ts";
 import type { AgentRow, SignatureRow } from "../store/rows.ts";
-import { unreachableCode } from "../store/slots.ts";
+import { sweepUnreachableCode } from "../store/slots.ts";
 import { coinEndedCode } from "../store/unknown-coins.ts";
 
 /** The record that an entry is about. */
-type RequestedRecord = Omit<AskedRow, "jobAgent" | "answeredAt">;
+type RequestedRecord = Omit<JobRecordRow, "jobAgent" | "answeredAt">;
 
 /**
  * The database's content around one entry, read inside the transaction that will store the effect.
@@ -56,7 +56,7 @@ export interface EntryContext {
 }
 
 /** Columns of the withdrawal's row that change. */
-export interface Change {
+export interface WithdrawalRowChange {
   readonly status?: 0 | 2;
   readonly stage?: string;
   readonly code?: string;
@@ -66,14 +66,14 @@ export interface Change {
 export type Effect =
   | { readonly kind: "none" }
   // The job is answered; the first answer wakes a waiting request.
-  | { readonly kind: "answer"; readonly change: Change }
+  | { readonly kind: "answer"; readonly change: WithdrawalRowChange }
   | {
       readonly kind: "sign";
-      readonly change: Change;
+      readonly change: WithdrawalRowChange;
       readonly newAttempt: boolean;
       readonly newSlot: boolean;
     }
-  | { readonly kind: "advance"; readonly change: Change }
+  | { readonly kind: "advance"; readonly change: WithdrawalRowChange }
   /**
    * The agent will sign nothing for the withdrawal, and an operator has said which transaction paid
    * it: it is Completed by that transaction.
@@ -204,8 +204,8 @@ function decisionEffect(entry: DecisionEntry, row: RequestedRecord, around: Entr
   if (
     isSigned &&
     entry.decision === "expired" &&
-    entry.code === belowCode &&
-    beginsLate(row.network)
+    entry.code === slotUnreachableCode &&
+    isFirstSlotOnChain(row.network)
   )
     return below(row);
   if (isSigned && !isOver)
@@ -231,9 +231,9 @@ function decisionEffect(entry: DecisionEntry, row: RequestedRecord, around: Entr
  */
 function unreached({ status, stage, code }: RequestedRecord): Effect {
   if (status !== 0) return { kind: "answer", change: {} };
-  if (stage !== "stuck" || code !== unreachableCode)
-    return { kind: "expire", code: unreachableCode };
-  return { kind: "answer", change: { status: 2, stage: "expired", code: unreachableCode } };
+  if (stage !== "stuck" || code !== sweepUnreachableCode)
+    return { kind: "expire", code: sweepUnreachableCode };
+  return { kind: "answer", change: { status: 2, stage: "expired", code: sweepUnreachableCode } };
 }
 
 /**
@@ -252,8 +252,12 @@ function uncoined({ status }: RequestedRecord, { isCoinGone }: EntryContext): Ef
  */
 function below({ status, stage, code }: RequestedRecord): Effect {
   if (status !== 0) return { kind: "answer", change: {} };
-  if (stage !== "stuck" || code !== belowCode) return { kind: "expire", code: belowEndedCode };
-  return { kind: "answer", change: { status: 2, stage: "expired", code: belowEndedCode } };
+  if (stage !== "stuck" || code !== slotUnreachableCode)
+    return { kind: "expire", code: endedSlotUnreachableCode };
+  return {
+    kind: "answer",
+    change: { status: 2, stage: "expired", code: endedSlotUnreachableCode },
+  };
 }
 
 /** A signed entry, the row of its withdrawal, and what the database knows around it. */
@@ -386,7 +390,7 @@ export const signedGuards: readonly Guard<SignedContext, Effect>[] = [
 ];
 
 function signedEffect(entry: SignedEntry, row: RequestedRecord, around: EntryContext): Effect {
-  const contradicts = firstOf(signedGuards, { entry, row, around });
+  const contradicts = answerOfFirstGuard(signedGuards, { entry, row, around });
   if (contradicts !== null) return contradicts;
   const moves = row.status === 0 && unsignedStages.has(row.stage);
   const change = moves ? { stage: "signed" } : {};

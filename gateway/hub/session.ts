@@ -50,13 +50,13 @@ import { listRecalled } from "../store/recalls.ts";
 import type { AgentRow } from "../store/rows.ts";
 import type { Database } from "../store/store.ts";
 import { listUnknownCoins } from "../store/unknown-coins.ts";
-import { isAnyNamed, listUnreachable } from "../store/unreachable.ts";
+import { isAnyRecalledOrUnreachable, listUnreachable } from "../store/unreachable.ts";
 import { listEndedVoidInRange, listVoidHashes } from "../store/void-attempts.ts";
 import { type CloseReason, closeCodes, closeWords } from "./link-limits.ts";
 import { answeredSequence, fillEnvelope, jobsAfter, type PendingJob } from "./outbox.ts";
 import type { LiveAgent, SessionRooms } from "./session-rooms.ts";
 import { type JobSigner, jobSigner } from "./sign-job.ts";
-import { headOf } from "./standing.ts";
+import { ledgerHeadOfAgent } from "./standing.ts";
 import { behindAgent, outdatedAgent } from "./statements.ts";
 
 /*
@@ -123,12 +123,12 @@ class UnreportedEnds {
  * The lists of an agent; one that would be empty is left out. A database restored from a backup may
  * lack signatures until the agent has caught up in this `run`, so nothing is foreign before.
  */
-export function namedOf(
+export function ackListsOfAgent(
   database: Database,
   agent: Pick<LinkedAgent, "id" | "caughtUp" | "accounts" | "networks">,
   run: string,
 ): Pick<Ack, "unreachable" | "endable" | "recalled" | "foreign"> {
-  const isAny = isAnyNamed(database);
+  const isAny = isAnyRecalledOrUnreachable(database);
   const unreachable = isAny ? listUnreachable(database, agent.id) : [];
   const endable = unreachable.length === 0 ? [] : listUnknownCoins(database, agent.id, true);
   const recalled = isAny ? listRecalled(database, agent.id) : [];
@@ -185,7 +185,7 @@ function welcomeOf(agent: AgentRow, answers: string, challenge: string, at: numb
     ledgerEpoch: agent.ledgerEpoch,
     challenge,
     answers,
-    gatewayHead: headOf(agent),
+    gatewayHead: ledgerHeadOfAgent(agent),
     jobs: { sequence: agent.jobSequence, hash: agent.jobSequence === 0 ? zeroHash : agent.jobHash },
     at,
   };
@@ -203,7 +203,7 @@ function jobsOf(
     agent: agent.id,
     wallet: agent.wallet,
     ledgerEpoch,
-    gatewayHead: headOf(agent),
+    gatewayHead: ledgerHeadOfAgent(agent),
     at,
     jobs: batch.map((job) => job.text),
     signatures: batch.map((job) => sign(job.text)),
@@ -313,7 +313,7 @@ export class Session {
     const untold = this.#untold.take();
     this.#askedCeiling = askedCeiling(agent) ?? 0;
     const ceiling = this.#askedCeiling === 0 ? {} : { ceiling: this.#askedCeiling };
-    const named = namedOf(this.#rooms.store.database, agent, this.#rooms.run);
+    const named = ackListsOfAgent(this.#rooms.store.database, agent, this.#rooms.run);
     this.#named = JSON.stringify(named);
     const about = { agent: live.id, ledgerEpoch: live.ledgerEpoch, head };
     this.#send("ack", {
@@ -329,7 +329,7 @@ export class Session {
   /** Asks the agent's ledger to hold a ceiling for addresses, once on each connection. */
   askCeiling(): void {
     const agent = this.#live === null ? null : this.#served(this.#live);
-    const head = agent === null ? null : headOf(agent);
+    const head = agent === null ? null : ledgerHeadOfAgent(agent);
     if (agent === null || head === null || (askedCeiling(agent) ?? 0) <= this.#askedCeiling) return;
     this.acknowledge(head);
   }
@@ -363,7 +363,8 @@ export class Session {
     const agent = this.#live === null ? null : this.#served(this.#live);
     if (agent === null || agent.headSeq === 0) return;
     const isNews =
-      JSON.stringify(namedOf(this.#rooms.store.database, agent, this.#rooms.run)) !== this.#named;
+      JSON.stringify(ackListsOfAgent(this.#rooms.store.database, agent, this.#rooms.run)) !==
+      this.#named;
     if (isNews) this.acknowledge({ seq: agent.headSeq, hash: agent.headHash });
   }
 
@@ -388,7 +389,7 @@ export class Session {
     this.#jobTimer ??= setTimeout(() => {
       this.#jobTimer = null;
       const agent = this.#live === null ? null : this.#served(this.#live);
-      const head = agent === null ? null : headOf(agent);
+      const head = agent === null ? null : ledgerHeadOfAgent(agent);
       if (head !== null && this.#untold.hasMore) this.acknowledge(head);
     }, endedMs);
   }
@@ -612,7 +613,7 @@ export class Session {
     this.#heartbeatAt = Math.max(clock(), this.#heartbeatAt + 1);
     this.#send("heartbeat", {
       agent: agent.id,
-      head: headOf(agent),
+      head: ledgerHeadOfAgent(agent),
       at: this.#heartbeatAt,
     } satisfies Heartbeat);
     this.#repeatEnded();

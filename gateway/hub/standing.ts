@@ -17,7 +17,7 @@ const code = "AGENT_BEHIND";
 export type LedgerStanding = "behind" | "level";
 
 /** The newest record that this database holds of an agent's ledger; null before the first. */
-export function headOf(agent: Pick<AgentRow, "headSeq" | "headHash">): Head | null {
+export function ledgerHeadOfAgent(agent: Pick<AgentRow, "headSeq" | "headHash">): Head | null {
   return agent.headSeq === 0 ? null : { seq: agent.headSeq, hash: agent.headHash };
 }
 

@@ -23,10 +23,10 @@ import { keepPause, keepPolicyDigest, lockAgent, moveHead } from "../store/agent
 import { readAgent } from "../store/agents.ts";
 import { recordAlarm } from "../store/alarm.ts";
 import {
-  assignedOf,
-  assignedTo,
   hasAssigned,
   type PaymentAssignedToWithdrawal,
+  readAssignedPayment,
+  withdrawalOfAssignedPayment,
 } from "../store/assigned-payments.ts";
 import { recordAct } from "../store/audit.ts";
 import { forgetCurrencyStops, keepCurrencyStop } from "../store/currency-holds.ts";
@@ -36,7 +36,7 @@ import {
   keepForeignTold,
   keepNetworkStop,
 } from "../store/foreign.ts";
-import { type AskedRow, listAsked, markAnswered, readAsked } from "../store/jobs.ts";
+import { type JobRecordRow, listJobRecords, markAnswered, readJobRecord } from "../store/jobs.ts";
 import type { AgentRow, SignatureRow } from "../store/rows.ts";
 import { insertSignature, isSigned, listSignatures } from "../store/signatures.ts";
 import { insertSlot, readAssignments } from "../store/slots.ts";
@@ -45,7 +45,7 @@ import { readTransaction } from "../store/transactions.ts";
 import { isCoinGone } from "../store/unknown-coins.ts";
 import { isAllVoid, keepExpiry } from "../store/void-attempts.ts";
 import { completeAssigned, updateWithdrawal } from "../store/withdrawals.ts";
-import { type Change, type EntryContext, effectOf } from "./effect.ts";
+import { type EntryContext, effectOf, type WithdrawalRowChange } from "./effect.ts";
 
 /*
  * The rows of the withdrawals that one call's statements are about: each is read once and written
@@ -54,8 +54,8 @@ import { type Change, type EntryContext, effectOf } from "./effect.ts";
  */
 
 interface FrameRow {
-  row: AskedRow;
-  change: Change; // not written yet
+  row: JobRecordRow;
+  change: WithdrawalRowChange; // not written yet
 }
 
 class FrameRows {
@@ -73,15 +73,15 @@ class FrameRows {
   load(transactionIds: ReadonlySet<string>): void {
     const wanted = [...transactionIds].filter((id) => !this.#rows.has(id));
     if (wanted.length < 2) return;
-    for (const row of listAsked(this.#database, wanted))
+    for (const row of listJobRecords(this.#database, wanted))
       this.#rows.set(row.id, { row, change: {} });
   }
 
   /** The row as the entries so far have left it; null if there is no such transaction. */
-  read(transactionId: string): AskedRow | null {
+  read(transactionId: string): JobRecordRow | null {
     const known = this.#rows.get(transactionId);
     if (known !== undefined) return known.row;
-    const row = readAsked(this.#database, transactionId);
+    const row = readJobRecord(this.#database, transactionId);
     if (row !== undefined) this.#rows.set(transactionId, { row, change: {} });
     return row ?? null;
   }
@@ -96,7 +96,7 @@ class FrameRows {
    * Changes the row of a withdrawal; one that ends it is written at once, since sums follow it.
    * @returns true if there is such a row and it is another one now
    */
-  change(transactionId: string, asked: Change): boolean {
+  change(transactionId: string, asked: WithdrawalRowChange): boolean {
     const row = this.read(transactionId);
     const change = row === null ? {} : differing(row, asked);
     if (Object.keys(change).length === 0) return false;
@@ -130,8 +130,8 @@ class FrameRows {
 }
 
 /** The part of a change that a row does not have already. */
-function differing(row: AskedRow, change: Change): Change {
-  const names = Object.keys(change) as (keyof Change)[];
+function differing(row: JobRecordRow, change: WithdrawalRowChange): WithdrawalRowChange {
+  const names = Object.keys(change) as (keyof WithdrawalRowChange)[];
   return Object.fromEntries(
     names.filter((name) => change[name] !== row[name]).map((name) => [name, change[name]]),
   );
@@ -472,7 +472,7 @@ function readAround(
   if (entry.kind === "observed" || entry.kind === "asked") return { ...unsigned, ...base };
   const waits = row !== null && expiryExclusionOf(row.network) !== null;
   const isVoid = waits && isAllVoid(database, id, entry.kind === "signed" ? entry.txHash : "");
-  const assigned = rows.hasAssigned ? (assignedOf(database, id) ?? null) : null;
+  const assigned = rows.hasAssigned ? (readAssignedPayment(database, id) ?? null) : null;
   if (entry.kind === "decision") {
     const { decision } = entry;
     const isYes = (decision === "approved" || decision === "held") && row?.status === 0;
@@ -504,7 +504,7 @@ function readAround(
 
 /** The other withdrawal that an operator says the entry's transaction paid. */
 function otherAssigned(database: Database, entry: SignedEntry): string | null {
-  const id = assignedTo(database, entry) ?? null;
+  const id = withdrawalOfAssignedPayment(database, entry) ?? null;
   return id === entry.transactionId ? null : id;
 }
 

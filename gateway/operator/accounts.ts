@@ -7,7 +7,7 @@ import { type Refusal, refuse } from "../../base/fault.ts";
 import { momentOf } from "../../base/timestamp.ts";
 import type { GatewayKey } from "../auth/gateway-key.ts";
 import { createKey, type NewKey, pairingScopes, revokeKey, shopScopes } from "../auth/keys.ts";
-import { catchUp, notCaughtUpReason } from "../recovery/catch-up.ts";
+import { catchUpStates, notCaughtUpReason } from "../recovery/catch-up.ts";
 import { beginRecovery } from "../recovery/recovery.ts";
 import {
   type AgentAccount,
@@ -18,7 +18,7 @@ import { listAgentRows, markUnpaired, networksOf, readPairedAgent } from "../sto
 import { recordAct } from "../store/audit.ts";
 import { countPendingOf } from "../store/jobs.ts";
 import { giveBackPairing, setKeyAddresses } from "../store/keys.ts";
-import { isLevel } from "../store/levels.ts";
+import { isWalletLevel } from "../store/levels.ts";
 import { insertMerchant, readMerchant } from "../store/merchants.ts";
 import { addReceivingKey, isAccountOfOthers } from "../store/receiving-keys.ts";
 import type { AgentRow } from "../store/rows.ts";
@@ -184,7 +184,8 @@ export interface AgentLine {
 }
 
 /** ISO 8601, UTC; "" for never. */
-export const dateOf = (atMs: number | null): string => (atMs === null ? "" : momentOf(atMs));
+export const formatTimestamp = (atMs: number | null): string =>
+  atMs === null ? "" : momentOf(atMs);
 
 /** All agents; paired agents come first. */
 export function listAgents({
@@ -199,15 +200,15 @@ export function listAgents({
     hotWalletAddresses: hotWalletAddresses(row),
     ledgerEpoch: row.ledgerEpoch,
     shortCode: (row.paired ?? "").split(" ")[0] ?? "",
-    pairedAt: dateOf(row.pairedAt),
-    lastSeenAt: dateOf(row.lastSeenAt),
-    unpairedAt: dateOf(row.unpairedAt),
+    pairedAt: formatTimestamp(row.pairedAt),
+    lastSeenAt: formatTimestamp(row.lastSeenAt),
+    unpairedAt: formatTimestamp(row.unpairedAt),
     lockedCode: row.lockedCode,
-    pausedAt: dateOf(row.pausedAt),
+    pausedAt: formatTimestamp(row.pausedAt),
     software: row.software,
     policy: row.policy,
     notCaughtUp:
-      (row.unpairedAt === null || row.caughtUp === catchUp.given
+      (row.unpairedAt === null || row.caughtUp === catchUpStates.given
         ? notCaughtUpReason(row, run)
         : null) ?? "",
     openWithdrawals: row.open,
@@ -237,7 +238,7 @@ export function unpairAgent(
     const openWithdrawals = countPendingOf(database, agentId);
     if (openWithdrawals > 0 && passing === undefined)
       return refuse("GATEWAY_AGENT_OPEN", openWords(openWithdrawals));
-    const caughtUp = isCatchUpSkipped ? catchUp.given : agent.caughtUp;
+    const caughtUp = isCatchUpSkipped ? catchUpStates.given : agent.caughtUp;
     markUnpaired(database, agentId, { caughtUp, nowMs: by.nowMs });
     giveBackPairing(database, agent.merchant);
     const act = isCatchUpSkipped ? "agent unpaired before catching up" : "agent unpaired";
@@ -292,6 +293,7 @@ function isReadOn(
   network: string,
 ): boolean {
   return (
-    run !== null && isLevel(database, { network, account: hotWalletAddressOn(agent, network) }, run)
+    run !== null &&
+    isWalletLevel(database, { network, account: hotWalletAddressOn(agent, network) }, run)
   );
 }

@@ -9,15 +9,19 @@ import type { Payment } from "../../chains/family.ts";
 import type { EndingTransaction, Judgement } from "../../chains/nodes.ts";
 import type { GatewayConfig } from "../config/config.ts";
 import { readSecretFile } from "../config/secret-file.ts";
-import { catchUp, notCaughtUpReason } from "../recovery/catch-up.ts";
+import { catchUpStates, notCaughtUpReason } from "../recovery/catch-up.ts";
 import { listSendersFrom } from "../store/agents.ts";
-import { assignedOf, assignedTo, insertAssigned } from "../store/assigned-payments.ts";
+import {
+  insertAssigned,
+  readAssignedPayment,
+  withdrawalOfAssignedPayment,
+} from "../store/assigned-payments.ts";
 import { recordAct } from "../store/audit.ts";
 import { agentOfJob, isUnplaced, markAnswered } from "../store/jobs.ts";
 import { outgoingOf } from "../store/outgoing-transactions.ts";
 import { keepRecall } from "../store/recalls.ts";
 import type { OutgoingRow } from "../store/rows.ts";
-import { isSigned, signedBy } from "../store/signatures.ts";
+import { isSigned, withdrawalOfAttempt } from "../store/signatures.ts";
 import type { Database } from "../store/store.ts";
 import { namedTransaction, type WithdrawalWithMerchant } from "../store/transaction-lists.ts";
 import { isAllVoid } from "../store/void-attempts.ts";
@@ -123,7 +127,7 @@ function candidateOf(
   const outgoing =
     outgoingOf(database, row.network, asTyped) ??
     outgoingOf(database, row.network, asTyped.toLowerCase());
-  const assigned = assignedOf(database, id);
+  const assigned = readAssignedPayment(database, id);
   if (assigned !== undefined) {
     if (assigned.txHash === outgoing?.txHash) return { ok: true, row };
     return no(`${assigned.txHash} was assigned to it`);
@@ -137,7 +141,7 @@ function candidateOf(
   if (differs !== null) return no(differs);
   const own = agentOfJob(database, id);
   // A released agent may know more than this database only if it was released before it caught up.
-  const released = own !== undefined && own.caughtUp === catchUp.given ? [own] : [];
+  const released = own !== undefined && own.caughtUp === catchUpStates.given ? [own] : [];
   for (const agent of [...listSendersFrom(database, account, network), ...released]) {
     const behind = notCaughtUpReason(agent, run);
     if (behind !== null) return refuse("GATEWAY_AGENT_NOT_CAUGHT_UP", behind);
@@ -175,7 +179,8 @@ function paymentProblem(
   outgoing: OutgoingRow,
 ): string | null {
   const { txHash, account, receiver, tag, contract, units } = outgoing;
-  const owner = signedBy(database, outgoing) ?? assignedTo(database, outgoing);
+  const owner =
+    withdrawalOfAttempt(database, outgoing) ?? withdrawalOfAssignedPayment(database, outgoing);
   if (owner !== undefined) return `${txHash} paid ${owner}`;
   if (account !== row.payer)
     return `${account} made it, and the withdrawal is paid from ${row.payer}`;

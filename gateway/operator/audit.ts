@@ -5,14 +5,20 @@
 import type { Command } from "commander";
 import { adviceOf } from "../../base/causes.ts";
 import { type AuditAct, alarmOf, listActs } from "../store/audit.ts";
-import { dateOf } from "./accounts.ts";
-import { asOperator, type JsonOption, printCsv, printJson, printList } from "./command.ts";
+import { formatTimestamp } from "./accounts.ts";
 import {
+  type JsonOption,
+  printCsv,
+  printJson,
+  printList,
+  runInOperatorContext,
+} from "./command.ts";
+import {
+  addConfigAndJsonOptions,
   type CsvOptions,
   csvTable,
   readMomentOption,
   rowCount,
-  withBoth,
   withCsv,
 } from "./words.ts";
 
@@ -34,7 +40,7 @@ const queryOf = ({ since, until, about, by, limit }: AuditOptions, isAlarm: bool
 };
 
 const listedAct = ({ at, actor, act, subject, detail }: AuditAct) => ({
-  at: dateOf(at),
+  at: formatTimestamp(at),
   actor,
   act,
   about: subject,
@@ -45,12 +51,12 @@ const listedAct = ({ at, actor, act, subject, detail }: AuditAct) => ({
 function listedAlarm({ at, actor, act, subject, detail }: AuditAct) {
   const { code, cause } = alarmOf(act);
   const hint = adviceOf(code, cause);
-  return { at: dateOf(at), code, cause, from: actor, about: subject, detail, hint };
+  return { at: formatTimestamp(at), code, cause, from: actor, about: subject, detail, hint };
 }
 
 function audit(options: AuditOptions): void {
   const table = csvTable(options);
-  asOperator(options, ({ store }) => {
+  runInOperatorContext(options, ({ store }) => {
     const rows = listActs(store.database, queryOf(options, false)).map(listedAct);
     if (table !== null) printCsv(table, columns, rows);
     else if (options.json === true) printJson(rows);
@@ -63,7 +69,7 @@ const actLine = ({ at, actor, act, about, detail }: ReturnType<typeof listedAct>
 
 function alarms(options: AuditOptions): void {
   const table = csvTable(options);
-  asOperator(options, ({ store }) => {
+  runInOperatorContext(options, ({ store }) => {
     const rows = listActs(store.database, queryOf(options, true)).map(listedAlarm);
     if (table !== null) printCsv(table, alarmColumns, rows);
     else if (options.json === true) printJson(rows);
@@ -83,7 +89,7 @@ const alarmLines = ({
   `${at}  ${code}${cause === "" ? "" : ` (${cause})`}  from ${from}, about ${about}\n  ${detail}${hint === "" ? "" : `\n  hint: ${hint}`}`;
 
 function withTimes(command: Command): Command {
-  return withCsv(withBoth(command))
+  return withCsv(addConfigAndJsonOptions(command))
     .option("--since <time>", "at this time or later, in UTC", readMomentOption)
     .option("--until <time>", "before this time, in UTC", readMomentOption)
     .option("--about <id>", "of this transaction, merchant, key, agent or address alone")

@@ -12,15 +12,15 @@ import { type DifferenceRow, listDifferences } from "../store/books.ts";
 import { merchantNames } from "../store/merchants.ts";
 import type { Store } from "../store/store.ts";
 import {
-  asOperator,
+  isOkOrPrintsRefusal,
   type JsonOption,
   printCsv,
   printJson,
   printList,
-  requireAllowed,
+  runInOperatorContext,
 } from "./command.ts";
 import { areKnown } from "./named.ts";
-import { type CsvOptions, csvTable, withBoth, withCsv } from "./words.ts";
+import { addConfigAndJsonOptions, type CsvOptions, csvTable, withCsv } from "./words.ts";
 
 const columns = [
   ...[
@@ -137,9 +137,12 @@ type BalancesOptions = JsonOption &
 
 function balances(options: BalancesOptions): void {
   const table = csvTable(options);
-  asOperator(options, (by, config) => {
+  runInOperatorContext(options, (by, config) => {
     const { merchant, currency, all } = options;
-    if (!requireAllowed(areKnown(by, options)) || !requireAllowed(isCurrency(config, currency)))
+    if (
+      !isOkOrPrintsRefusal(areKnown(by, options)) ||
+      !isOkOrPrintsRefusal(isCurrency(config, currency))
+    )
       return;
     const lines = listBalances(by.store, config, { merchant, currency, isAll: all === true });
     if (table !== null)
@@ -159,7 +162,7 @@ function isCurrency(
 
 export function addBalancesCommand(program: Command): void {
   withCsv(
-    withBoth(
+    addConfigAndJsonOptions(
       program
         .command("balances")
         .description("each merchant's money, beside its hot wallet on the chain"),

@@ -2,7 +2,7 @@
 import { type Command, CommanderError, InvalidArgumentError } from "commander";
 import { type EventType, eventTypes } from "../callbacks/events.ts";
 import { createCallbackSender } from "../callbacks/send.ts";
-import { dateOf } from "./accounts.ts";
+import { formatTimestamp } from "./accounts.ts";
 import {
   addCallback,
   type CallbackLine,
@@ -17,16 +17,16 @@ import {
   testCallback,
 } from "./callbacks.ts";
 import {
-  asOperator,
-  exit,
+  exitStatuses,
+  isOkOrPrintsRefusal,
   type JsonOption,
   printJson,
   printList,
   printText,
-  requireAllowed,
+  runInOperatorContext,
 } from "./command.ts";
 import { areKnown } from "./named.ts";
-import { readMomentOption, withAct } from "./words.ts";
+import { addActorOptions, readMomentOption } from "./words.ts";
 
 function eventList(text: string): readonly EventType[] {
   const wanted = text.split(",").map((part) => part.trim());
@@ -52,7 +52,9 @@ export function addCallbackCommands(
     .command("callbacks")
     .alias("callback")
     .description("who is told of events by HTTP");
-  withAct(callbacks.command("add").description("tell a merchant's server; prints the secret, once"))
+  addActorOptions(
+    callbacks.command("add").description("tell a merchant's server; prints the secret, once"),
+  )
     .requiredOption("--merchant <id>", "whose")
     .requiredOption("--url <url>", "https address that takes a POST")
     .option("--events <list>", "only these, with commas between; all unless told", eventList, [])
@@ -64,10 +66,10 @@ export function addCallbackCommands(
   )
     .option("--merchant <id>", "whose")
     .action(list);
-  withAct(
+  addActorOptions(
     callbacks.command("test").description("send a test event now").argument("<callbackId>"),
   ).action(test);
-  withAct(
+  addActorOptions(
     callbacks
       .command("rotate")
       .description("make another secret; both sign for a day")
@@ -82,7 +84,7 @@ export function addCallbackCommands(
     .option("--callback <id>", "to which target")
     .option("--limit <n>", "so many, the newest first", wholeNumber, 20)
     .action(deliveries);
-  withAct(
+  addActorOptions(
     callbacks
       .command("redeliver")
       .description("send one again, or all of a target that did not arrive"),
@@ -94,7 +96,7 @@ export function addCallbackCommands(
     )
     .option("--since <time>", "of these, only events since then, in UTC", readMomentOption)
     .action(again);
-  withAct(
+  addActorOptions(
     callbacks.command("remove").description("end one, permanently").argument("<callbackId>"),
   ).action(remove);
 }
@@ -107,9 +109,9 @@ interface AddOptions extends JsonOption {
 
 function add(options: AddOptions): void {
   const { merchant, url, events } = options;
-  asOperator(options, (by, config) => {
+  runInOperatorContext(options, (by, config) => {
     const added = addCallback(by, { merchant, url, events }, config.callbacks);
-    if (!requireAllowed(added)) return;
+    if (!isOkOrPrintsRefusal(added)) return;
     const { callbackId, secret } = added;
     if (options.json === true) printJson({ callbackId, secret });
     else
@@ -120,8 +122,8 @@ function add(options: AddOptions): void {
 }
 
 function list(options: JsonOption & { readonly merchant?: string }): void {
-  asOperator(options, (by) => {
-    if (!requireAllowed(areKnown(by, options))) return;
+  runInOperatorContext(options, (by) => {
+    if (!isOkOrPrintsRefusal(areKnown(by, options))) return;
     const lines = listCallbacks(by, options.merchant);
     if (options.json === true) printJson(lines);
     else printList(lines.map(targetText), "No callback target has been added yet.");
@@ -146,16 +148,16 @@ function targetText(line: CallbackLine): string {
 }
 
 async function test(callbackId: string, options: JsonOption): Promise<void> {
-  await asOperator(options, async (by, config) => {
+  await runInOperatorContext(options, async (by, config) => {
     const callbackSender = createCallbackSender({
       settings: config.callbacks,
       monotonic: () => performance.now(),
     });
     const tested = await testCallback(by, callbackId, callbackSender);
-    if (!requireAllowed(tested)) return;
+    if (!isOkOrPrintsRefusal(tested)) return;
     const { sent, taken, switchedOn } = tested;
     const { status, durationMs, answer } = sent;
-    process.exitCode = taken ? exit.fine : exit.no;
+    process.exitCode = taken ? exitStatuses.fine : exitStatuses.no;
     if (options.json === true) {
       printJson({ callbackId, taken, status, durationMs, answer, switchedOn });
       return;
@@ -169,9 +171,9 @@ async function test(callbackId: string, options: JsonOption): Promise<void> {
 }
 
 function rotate(callbackId: string, options: JsonOption): void {
-  asOperator(options, (by) => {
+  runInOperatorContext(options, (by) => {
     const rotated = rotateCallback(by, callbackId);
-    if (!requireAllowed(rotated)) return;
+    if (!isOkOrPrintsRefusal(rotated)) return;
     const { secret, oldValidUntil } = rotated;
     if (options.json === true) printJson({ callbackId, secret, oldValidUntil });
     else
@@ -189,8 +191,8 @@ interface DeliveriesOptions extends JsonOption {
 
 function deliveries(options: DeliveriesOptions): void {
   const { merchant, callback: target, limit } = options;
-  asOperator(options, (by) => {
-    if (!requireAllowed(areKnown(by, options))) return;
+  runInOperatorContext(options, (by) => {
+    if (!isOkOrPrintsRefusal(areKnown(by, options))) return;
     const of = {
       ...(merchant === undefined ? {} : { merchant }),
       ...(target === undefined ? {} : { target }),
@@ -221,25 +223,25 @@ function again(delivery: number | undefined, options: AgainOptions): void {
   const { callback: target, since } = options;
   if ((delivery === undefined) === (target === undefined))
     throw new CommanderError(
-      exit.usage,
+      exitStatuses.usage,
       "delivery",
       "give a delivery's number, or --callback with a target's id",
     );
   if (target !== undefined) againAll(target, since ?? 0, options);
   else if (since !== undefined)
-    throw new CommanderError(exit.usage, "since", "--since needs --callback");
+    throw new CommanderError(exitStatuses.usage, "since", "--since needs --callback");
   else if (delivery !== undefined) againOne(delivery, options);
 }
 
 function againAll(target: string, sinceMs: number, options: JsonOption): void {
-  asOperator(options, (by) => {
+  runInOperatorContext(options, (by) => {
     const done = redeliverAll(by, target, sinceMs);
-    if (!requireAllowed(done)) return;
+    if (!isOkOrPrintsRefusal(done)) return;
     const { again: deliveries, left } = done;
     if (options.json === true) {
       printJson({
         callbackId: target,
-        since: sinceMs === 0 ? "" : dateOf(sinceMs),
+        since: sinceMs === 0 ? "" : formatTimestamp(sinceMs),
         deliveries,
         left,
       });
@@ -256,17 +258,17 @@ function againAll(target: string, sinceMs: number, options: JsonOption): void {
 }
 
 function againOne(delivery: number, options: JsonOption): void {
-  asOperator(options, (by) => {
-    if (!requireAllowed(redeliverCallback(by, delivery))) return;
+  runInOperatorContext(options, (by) => {
+    if (!isOkOrPrintsRefusal(redeliverCallback(by, delivery))) return;
     if (options.json === true) printJson({ delivery, waiting: true });
     else printText(`Delivery ${delivery} is sent again by the running gateway.`);
   });
 }
 
 function remove(callbackId: string, options: JsonOption): void {
-  asOperator(options, (by) => {
+  runInOperatorContext(options, (by) => {
     const removed = removeCallback(by, callbackId);
-    if (!requireAllowed(removed)) return;
+    if (!isOkOrPrintsRefusal(removed)) return;
     if (options.json === true)
       printJson({ callbackId, removed: true, recordsGivenUp: removed.givenUp });
     else

@@ -5,7 +5,7 @@
  */
 import { type Refusal, refuse } from "../../base/fault.ts";
 import { sealSecret } from "../auth/secret-box.ts";
-import { aheadOf, secretsOf } from "../callbacks/callbacks.ts";
+import { bringForwardLimits, secretsOf } from "../callbacks/callbacks.ts";
 import type { GuardSettings } from "../callbacks/guard.ts";
 import { testEvent } from "../callbacks/outbox.ts";
 import { type CallbackSender, type DeliveryResult, isTaken } from "../callbacks/send.ts";
@@ -13,11 +13,11 @@ import { newSecret, signedHeaders } from "../callbacks/signature.ts";
 import {
   type Actor,
   addTarget,
+  deleteCallbackTarget,
   firstAgainStep,
   type NewTarget,
-  type NotAdded,
-  removeCallbacks,
   sendAgain,
+  type TargetRefusal,
   targetsMax,
 } from "../callbacks/targets.ts";
 import { recordAct } from "../store/audit.ts";
@@ -27,8 +27,8 @@ import {
   insertDelivery,
   keepTry,
   listDeliveries,
+  restartDelivery,
   triesOf,
-  waitAgain,
 } from "../store/callback-deliveries.ts";
 import { insertEvent, refreshStatus } from "../store/callback-outbox.ts";
 import {
@@ -38,7 +38,7 @@ import {
   switchTargetOn,
 } from "../store/callback-targets.ts";
 import { readMerchant } from "../store/merchants.ts";
-import { dateOf, type OperatorContext } from "./accounts.ts";
+import { formatTimestamp, type OperatorContext } from "./accounts.ts";
 
 /** Both secrets sign for this long after a rotation. */
 export const oldSecretHours = 24;
@@ -64,7 +64,7 @@ export function addCallback(
   });
 }
 
-function wordsOf(refused: NotAdded): string {
+function wordsOf(refused: TargetRefusal): string {
   if (refused.why === "url") return `the URL ${refused.problem}`;
   return refused.why === "known"
     ? "the merchant has this URL already"
@@ -102,14 +102,16 @@ export function listCallbacks(
     merchant: row.name,
     url: row.url,
     events: row.events === "" ? [] : row.events.split(","),
-    createdAt: dateOf(row.createdAt),
-    offAt: dateOf(row.offAt),
-    pausedAt: dateOf(row.pausedAt),
+    createdAt: formatTimestamp(row.createdAt),
+    offAt: formatTimestamp(row.offAt),
+    pausedAt: formatTimestamp(row.pausedAt),
     twoSecretsUntil:
-      row.oldValidUntil === null || row.oldValidUntil <= by.nowMs ? "" : dateOf(row.oldValidUntil),
+      row.oldValidUntil === null || row.oldValidUntil <= by.nowMs
+        ? ""
+        : formatTimestamp(row.oldValidUntil),
     waiting: row.waiting,
     givenUp: row.givenUp,
-    triedAt: dateOf(row.triedAt),
+    triedAt: formatTimestamp(row.triedAt),
     status: row.status ?? 0,
   }));
 }
@@ -156,7 +158,7 @@ export async function testCallback(
     const { status, durationMs, answer } = sent;
     const after = { state, nextAt: by.nowMs, restUntil: 0, isCounted: true } as const;
     keepTry(database, delivery, { at: by.nowMs, status, durationMs, answer }, after);
-    if (taken) bringForward(database, id, by.nowMs, aheadOf);
+    if (taken) bringForward(database, id, by.nowMs, bringForwardLimits);
     const switchedOn = taken && switchTargetOn(database, id);
     if (switchedOn) audit(by, "callback switched on", id, "");
     return { ok: true, sent, taken, switchedOn };
@@ -178,7 +180,7 @@ export function rotateCallback(
     const oldValidUntil = by.nowMs + oldSecretMs;
     rotateTarget(database, id, box, oldValidUntil);
     audit(by, "callback secret changed", id, "");
-    return { ok: true, secret, oldValidUntil: dateOf(oldValidUntil) };
+    return { ok: true, secret, oldValidUntil: formatTimestamp(oldValidUntil) };
   });
 }
 
@@ -215,10 +217,10 @@ export function callbackDeliveries(
     type: row.type,
     transactionId: row.transactionId ?? "",
     sequence: row.sequence,
-    at: dateOf(row.eventAt),
+    at: formatTimestamp(row.eventAt),
     state: row.state,
-    nextAt: row.state === "waiting" ? dateOf(row.nextAt) : "",
-    tries: triesOf(database, row.id).map(({ at, ...how }) => ({ at: dateOf(at), ...how })),
+    nextAt: row.state === "waiting" ? formatTimestamp(row.nextAt) : "",
+    tries: triesOf(database, row.id).map(({ at, ...how }) => ({ at: formatTimestamp(at), ...how })),
   }));
 }
 
@@ -235,7 +237,7 @@ export function redeliverCallback(
     const target = known === undefined ? undefined : findTarget(database, known.target);
     if (known === undefined || target === undefined || target.offAt !== null)
       return refuse("GATEWAY_UNKNOWN_CALLBACK");
-    waitAgain(database, delivery, by.nowMs);
+    restartDelivery(database, delivery, by.nowMs);
     refreshStatus(database, known.transactionId === null ? [] : [known.transactionId]);
     audit(by, "callback sent again", known.target, String(delivery));
     return { ok: true };
@@ -273,6 +275,6 @@ export function removeCallback(
 ): { readonly ok: true; readonly givenUp: number } | Refusal {
   return by.store.write((database) => {
     if (findTarget(database, id) === undefined) return refuse("GATEWAY_UNKNOWN_CALLBACK");
-    return { ok: true, givenUp: removeCallbacks(database, asActor(by), id) };
+    return { ok: true, givenUp: deleteCallbackTarget(database, asActor(by), id) };
   });
 }

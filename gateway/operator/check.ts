@@ -7,7 +7,7 @@ import { createPrivateKey, X509Certificate } from "node:crypto";
 import { readFileSync } from "node:fs";
 import { createServer, isIP } from "node:net";
 import { reasonOf } from "../../base/fault.ts";
-import { type Finding, newFinding, orFinding } from "../../base/finding.ts";
+import { type Finding, newFinding, runOrAddFinding } from "../../base/finding.ts";
 import { isLoopback } from "../../base/loopback.ts";
 import { lookAtNode } from "../../chains/connect.ts";
 import { nodeFindings, severityOf } from "../../chains/node-findings.ts";
@@ -38,7 +38,7 @@ const nodeMs = 3_000;
  */
 export async function checkGateway(path: string, nowMs: number): Promise<readonly Finding[]> {
   const findings: Finding[] = [];
-  const config = orFinding(findings, () => readConfig(path));
+  const config = runOrAddFinding(findings, () => readConfig(path));
   if (config === null) return findings;
   const isRunning = storeFindings(config, findings);
   findings.push(
@@ -61,8 +61,8 @@ export async function checkGateway(path: string, nowMs: number): Promise<readonl
  * @returns true if a gateway runs on them now
  */
 function storeFindings(config: GatewayConfig, findings: Finding[]): boolean {
-  const key = orFinding(findings, () => readGatewayKey(config.keyFile));
-  const found = orFinding(findings, () => inspectStore(config.database));
+  const key = runOrAddFinding(findings, () => readGatewayKey(config.keyFile));
+  const found = runOrAddFinding(findings, () => inspectStore(config.database));
   if (found === null) return false;
   findings.push(...upgradeFindings(config, found));
   if (key !== null && key.fingerprint !== found.gatewayKey)
@@ -73,7 +73,7 @@ function storeFindings(config: GatewayConfig, findings: Finding[]): boolean {
         `the key ${config.keyFile} is not the one ${config.database} was made with`,
       ),
     );
-  return (orFinding(findings, () => owningRun(config.database) ?? "") ?? "") !== "";
+  return (runOrAddFinding(findings, () => owningRun(config.database) ?? "") ?? "") !== "";
 }
 
 /** A start upgrades a database of an earlier version, and copies it first. */

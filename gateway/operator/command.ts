@@ -33,7 +33,7 @@ import { listAgents, type OperatorContext, recoverAgent, unpairAgent } from "./a
 import { checkGateway } from "./check.ts";
 import { initFolder } from "./folder.ts";
 import { askHealth, failedChecks, warnedChecks } from "./health.ts";
-import { configAside } from "./status-problems.ts";
+import { staleConfigWarning } from "./status-problems.ts";
 
 /*
  * `backup`: copies the database while the gateway runs, or checks a kept copy; and the text for the
@@ -120,7 +120,7 @@ function keepWords(keyFile: string, configFile: string): string {
   ].join("\n");
 }
 
-export const exit = { fine: 0, no: 1, usage: 2, unreachable: 3, bug: 70 } as const;
+export const exitStatuses = { fine: 0, no: 1, usage: 2, unreachable: 3, bug: 70 } as const;
 
 export const printText = (text: string): void =>
   void process.stdout.write(`${visibleLines(text)}\n`);
@@ -239,7 +239,7 @@ export function makeLog(level: GatewayConfig["logLevel"]): GatewayLog & Pick<Log
 export interface ConfigOption {
   readonly config: string;
 }
-export interface ActOption {
+export interface ActorOption {
   readonly as?: string; // the name that stands in the audit
 }
 export interface JsonOption extends ConfigOption {
@@ -251,17 +251,17 @@ export interface JsonOption extends ConfigOption {
  * cannot be used. Says so on stderr. @throws AgentError as `readConfig`, if no gateway runs
  */
 export function configInForce(path: string): GatewayConfig {
-  const read = configOr(path);
+  const read = readConfigOrError(path);
   if (!(read instanceof AgentError)) return read;
   const kept = readInForce(path);
   if (kept === null || !isRun(kept)) throw read;
-  if (!isSaid) printProblem(`${read.message}; ${configAside[0]}`, configAside[1]);
+  if (!isSaid) printProblem(`${read.message}; ${staleConfigWarning[0]}`, staleConfigWarning[1]);
   isSaid = true;
   return kept;
 }
 
 /** The configuration of the file, or why the file cannot be used. */
-export function configOr(path: string): GatewayConfig | AgentError {
+export function readConfigOrError(path: string): GatewayConfig | AgentError {
   try {
     return readConfig(path);
   } catch (error) {
@@ -284,8 +284,8 @@ function isRun({ database }: GatewayConfig): boolean {
  * Opens configuration, key and database for `work`, and closes the database after `work`, or after
  * its promise.
  */
-export function asOperator<T>(
-  options: ConfigOption & ActOption,
+export function runInOperatorContext<T>(
+  options: ConfigOption & ActorOption,
   work: (by: OperatorContext, config: GatewayConfig) => T,
 ): T {
   const config = configInForce(options.config);
@@ -317,7 +317,7 @@ export function asOperator<T>(
  * The name in the audit: the one that the person typed, else the one of the login. Nobody proves
  * it, so it is only a claim; "operator" before it keeps it apart from rooms, keys and agents.
  */
-function actorOf({ as }: ActOption): string {
+function actorOf({ as }: ActorOption): string {
   const name = as ?? (process.env.SUDO_USER || loginName());
   return name === "" ? "operator" : `operator ${name}`;
 }
@@ -332,13 +332,13 @@ function loginName(): string {
 }
 
 /** True for a success. Otherwise prints the refusal and sets the exit status. */
-export function requireAllowed<T extends { readonly ok: true }>(
+export function isOkOrPrintsRefusal<T extends { readonly ok: true }>(
   outcome: T | Refusal,
 ): outcome is T {
   if (outcome.ok) return true;
   const { meaning, advice } = codes[outcome.code];
   refuseCommand(outcome.code, outcome.detail ?? meaning, advice);
-  process.exitCode = exit.no;
+  process.exitCode = exitStatuses.no;
   return false;
 }
 
@@ -370,7 +370,7 @@ export function runBackup(
     if (options.json === true) printJson({ file, ...copy, problem });
     else printText(`The copy is whole.\n${describeCopy(file, copy)}`);
     if (problem === "") return;
-    process.exitCode = exit.no;
+    process.exitCode = exitStatuses.no;
     if (options.json !== true)
       printProblem(
         problem,
@@ -378,7 +378,7 @@ export function runBackup(
       );
     return;
   }
-  asOperator(options, ({ store, nowMs }, { keyFile }) => {
+  runInOperatorContext(options, ({ store, nowMs }, { keyFile }) => {
     const copy = backUp(store, file, nowMs, options.yes === true);
     if (options.json === true) printJson({ file, ...copy });
     else
@@ -389,7 +389,7 @@ export function runBackup(
 }
 
 export function agentsList(options: JsonOption): void {
-  asOperator(options, (by) => {
+  runInOperatorContext(options, (by) => {
     const agents = listAgents(by);
     if (options.json === true) {
       printJson(agents);
@@ -423,14 +423,14 @@ export function agentsUnpair(
   agentId: string,
   options: JsonOption & { readonly skipCatchUp?: boolean; readonly open?: boolean },
 ): void {
-  asOperator(options, (by) => {
+  runInOperatorContext(options, (by) => {
     const notCaughtUp = options.skipCatchUp === true;
     const released = unpairAgent(
       by,
       agentId,
       notCaughtUp ? "notCaughtUp" : options.open === true ? "open" : undefined,
     );
-    if (!requireAllowed(released)) return;
+    if (!isOkOrPrintsRefusal(released)) return;
     const { openWithdrawals } = released;
     if (options.json === true) {
       printJson({ agentId, unpaired: true, notCaughtUp, openWithdrawals });
@@ -467,9 +467,9 @@ export function agentsRecover(
   agentId: string,
   options: JsonOption & { readonly aboveEpoch?: number },
 ): void {
-  asOperator(options, (by, { chains }) => {
+  runInOperatorContext(options, (by, { chains }) => {
     const begun = recoverAgent(by, agentId, options.aboveEpoch ?? 0);
-    if (!requireAllowed(begun)) return;
+    if (!isOkOrPrintsRefusal(begun)) return;
     const { ok: _ok, unread, ...told } = begun;
     const { ledgerEpoch, openWithdrawals } = told;
     const unreadChains = Object.keys(chains).filter((name) =>
@@ -518,7 +518,7 @@ export async function runHealth(options: JsonOption): Promise<void> {
       `cannot be reached: ${answer.text}`,
       "start it, or look at listen in the configuration",
     );
-    process.exitCode = exit.unreachable;
+    process.exitCode = exitStatuses.unreachable;
     return;
   }
   const warned = answer.ready ? warnedChecks(answer.text) : "";
@@ -530,7 +530,7 @@ export async function runHealth(options: JsonOption): Promise<void> {
     printText(
       `hint: autowithdraw-gateway check says more; in a checkout: node gateway/gateway.js check --config ${options.config}`,
     );
-  process.exitCode = answer.ready ? exit.fine : exit.no;
+  process.exitCode = answer.ready ? exitStatuses.fine : exitStatuses.no;
 }
 
 export async function runCheck(options: JsonOption): Promise<void> {
@@ -544,5 +544,9 @@ export async function runCheck(options: JsonOption): Promise<void> {
     const words = ok ? "would start" : now || "would not start, or would be wrong";
     printText(`gateway: ${words} (config ${options.config})`);
   }
-  process.exitCode = ok ? exit.fine : verdict.verdict === "passing" ? exit.no : exit.usage;
+  process.exitCode = ok
+    ? exitStatuses.fine
+    : verdict.verdict === "passing"
+      ? exitStatuses.no
+      : exitStatuses.usage;
 }

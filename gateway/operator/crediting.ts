@@ -9,8 +9,8 @@ import { recordAct } from "../store/audit.ts";
 import {
   creditRemainder,
   findUnattributed,
-  type LeftPayment,
   listCreditedWith,
+  type UncreditedPayment,
 } from "../store/credits.ts";
 import { completeExpiredDeposit, updateDeposit } from "../store/deposits.ts";
 import { listFinalOf } from "../store/payments.ts";
@@ -51,7 +51,7 @@ export function creditPayments(
   return by.store.writeIfOk((database) => {
     const row = namedTransaction(database, "deposit", id);
     if (row === undefined) return refuse("GATEWAY_UNKNOWN_RECORD");
-    const fresh: LeftPayment[] = [];
+    const fresh: UncreditedPayment[] = [];
     for (const name of new Set(payments)) {
       const found = paymentFor(database, row, name);
       if (!found.ok) return found;
@@ -158,7 +158,7 @@ function paymentFor(
   database: Database,
   row: DepositRow,
   name: string,
-): { readonly ok: true; readonly payment: LeftPayment } | Refusal {
+): { readonly ok: true; readonly payment: UncreditedPayment } | Refusal {
   const no = (words: string): Refusal => refuse("GATEWAY_NOT_CREDITED", words);
   if (row.origin === "unattributed")
     return no("nobody asked for this deposit; name the request that the money was for");

@@ -12,20 +12,20 @@ import { boardOf } from "../prices/prices.ts";
 import type { Prices } from "../service.ts";
 import { recordAct } from "../store/audit.ts";
 import { type CurrencyHold, listCurrencyHolds, resumeCurrency } from "../store/currency-holds.ts";
-import { dateOf, type OperatorContext } from "./accounts.ts";
+import { formatTimestamp, type OperatorContext } from "./accounts.ts";
 import {
-  type ActOption,
-  asOperator,
+  type ActorOption,
   configInForce,
+  isOkOrPrintsRefusal,
   type JsonOption,
   printJson,
   printList,
   printText,
-  requireAllowed,
+  runInOperatorContext,
 } from "./command.ts";
 import { askHealth, type Health } from "./health.ts";
 import { agentsResumeLine } from "./state-words.ts";
-import { readRemark, withAct, withBoth } from "./words.ts";
+import { addActorOptions, addConfigAndJsonOptions, readRemark } from "./words.ts";
 
 export interface CurrencyLine {
   readonly id: string;
@@ -54,7 +54,7 @@ export interface HoldLine {
 }
 
 const holdLine = ({ merchant, at, transactionId, txHash }: CurrencyHold): HoldLine => {
-  return { merchant, since: dateOf(at), transactionId, txHash };
+  return { merchant, since: formatTimestamp(at), transactionId, txHash };
 };
 
 /**
@@ -130,7 +130,7 @@ function priceWords({ enabled, listed, unpriced }: CurrencyLine): string {
 
 async function list(options: JsonOption): Promise<void> {
   const health = await askHealth(configInForce(options.config));
-  asOperator(options, ({ store, nowMs }, config) => {
+  runInOperatorContext(options, ({ store, nowMs }, config) => {
     const lines = describeService(
       config,
       health,
@@ -173,11 +173,11 @@ export function endHolds(
 
 function resume(
   id: string,
-  { reason, ...options }: JsonOption & ActOption & { readonly reason: string },
+  { reason, ...options }: JsonOption & ActorOption & { readonly reason: string },
 ): void {
-  asOperator(options, (by, config) => {
+  runInOperatorContext(options, (by, config) => {
     const done = endHolds(by, config, id, reason);
-    if (!requireAllowed(done)) return;
+    if (!isOkOrPrintsRefusal(done)) return;
     const holds = done.ended.map(holdLine);
     if (options.json === true) printJson({ currency: id, ended: holds });
     else if (holds.length === 0) printText(`${id} was not held here.`);
@@ -192,12 +192,12 @@ export function addCurrencyCommand(program: Command): void {
   const currencies = program
     .command("currencies")
     .description("all of them, and whether each is in service");
-  withBoth(
+  addConfigAndJsonOptions(
     currencies
       .command("list", { isDefault: true })
       .description("all of them, and whether each is in service"),
   ).action(list);
-  withAct(
+  addActorOptions(
     currencies
       .command("resume")
       .description("pay in one again that is held since a payout in it moved something else")

@@ -5,7 +5,7 @@
  */
 import type { Command } from "commander";
 import { AgentError, type Refusal, refuse } from "../../base/fault.ts";
-import { lineOf } from "../../base/state-end.ts";
+import { commandOfEnd } from "../../base/state-end.ts";
 import { openWatcher } from "../../chains/connect.ts";
 import { familyOf } from "../../chains/families.ts";
 import type { WatcherNodes } from "../../chains/nodes.ts";
@@ -16,10 +16,10 @@ import { FaultBook } from "../faults/book.ts";
 import { rightClock } from "../own-clock.ts";
 import { type AuditAct, listActsOn, recordAct } from "../store/audit.ts";
 import {
-  type LeftPayment,
   listCreditedWith,
   listCreditsTo,
   listUnattributed,
+  type UncreditedPayment,
 } from "../store/credits.ts";
 import { endHoldsOf, isHeldByGap } from "../store/gap-holds.ts";
 import { type GonePayment, listGoneOf } from "../store/gone-payments.ts";
@@ -40,16 +40,16 @@ import { askReread, type UnreadRow } from "../store/unread-transactions.ts";
 import { currenciesOf, type WatchedChain } from "../watcher/chain.ts";
 import { nodeLog } from "../watcher/node-log.ts";
 import { proveByHash } from "../watcher/proven.ts";
-import { dateOf, type OperatorContext } from "./accounts.ts";
+import { formatTimestamp, type OperatorContext } from "./accounts.ts";
 import {
-  asOperator,
+  isOkOrPrintsRefusal,
   type JsonOption,
   makeLog,
   printJson,
   printList,
   printText,
   readClock,
-  requireAllowed,
+  runInOperatorContext,
 } from "./command.ts";
 import { creditDeposit, creditNamed, paymentName } from "./crediting.ts";
 import { areKnown } from "./named.ts";
@@ -57,18 +57,25 @@ import {
   amountText,
   describeActs,
   describeRecord,
+  jsonOfRecord,
   type ListOptions,
   listedActs,
-  listedLine,
-  listedRecord,
   printRecords,
   queryOf,
   receivedText,
   withFilters,
+  writeLineOrSetAside,
 } from "./records.ts";
-import { addDecisions, goneLines, listedGone } from "./revoking.ts";
+import { addDepositDecisionCommands, describeGonePayments, jsonOfGonePayment } from "./revoking.ts";
 import { gatewayEnds } from "./state-ends.ts";
-import { csvTable, nextLook, readRemark, rowCount, withAct, withBoth } from "./words.ts";
+import {
+  addActorOptions,
+  addConfigAndJsonOptions,
+  csvTable,
+  describeNextPass,
+  readRemark,
+  rowCount,
+} from "./words.ts";
 
 /*
  * `deposits credit ID --payment HASH` for a payment that the database does not have, on a chain
@@ -88,7 +95,7 @@ const openNodes: OpenNodes = (name, chain) =>
  * to call twice. Refuses GATEWAY_UNKNOWN_RECORD, and GATEWAY_PAYMENT_UNPROVEN for one that the
  * nodes do not prove.
  */
-export async function provePayments(
+export async function addPaymentsByHash(
   by: OperatorContext,
   {
     config,
@@ -207,8 +214,8 @@ function heldLines(
   return [
     held,
     `  do: look for payments with its tag in a block explorer`,
-    `      for each that there is: ${lineOf(gatewayEnds.deposits.late, { ID: `${id} --payment HASH` })}`,
-    `      if there is none:       ${lineOf(gatewayEnds.gaps.held, { ID: id })}`,
+    `      for each that there is: ${commandOfEnd(gatewayEnds.deposits.late, { ID: `${id} --payment HASH` })}`,
+    `      if there is none:       ${commandOfEnd(gatewayEnds.gaps.held, { ID: id })}`,
   ];
 }
 
@@ -216,15 +223,15 @@ function release(
   id: string,
   { reason, ...options }: JsonOption & { readonly reason: string },
 ): void {
-  asOperator(options, (by) => {
-    if (!requireAllowed(releaseDeposit(by, id, reason))) return;
+  runInOperatorContext(options, (by) => {
+    if (!isOkOrPrintsRefusal(releaseDeposit(by, id, reason))) return;
     if (options.json === true) printJson({ transactionId: id, released: true });
     else printText(`Released ${id}: it expires at its end, like each other one.`);
   });
 }
 
 function addRelease(deposits: Command): void {
-  withAct(
+  addActorOptions(
     deposits
       .command("release")
       .description(
@@ -339,15 +346,15 @@ export function addDepositNote(
 
 function list(options: ListOptions): void {
   const table = csvTable(options);
-  asOperator(options, (by, config) => {
-    if (!requireAllowed(areKnown(by, options))) return;
+  runInOperatorContext(options, (by, config) => {
+    if (!isOkOrPrintsRefusal(areKnown(by, options))) return;
     const rows = listDeposits(by, queryOf(["deposit"], options));
     if (table !== null) printRecords(by, table, rows, config);
-    else if (options.json === true) printJson(rows.map((row) => listedRecord(by, row, config)));
+    else if (options.json === true) printJson(rows.map((row) => jsonOfRecord(by, row, config)));
     else
       printList(
         rows.map((row) =>
-          listedLine(by, row, () => describeRecord(row, receivedText(config, row))),
+          writeLineOrSetAside(by, row, () => describeRecord(row, receivedText(config, row))),
         ),
         "No deposit is like that.",
       );
@@ -372,9 +379,9 @@ const paymentOf = (
 });
 
 function show(id: string, options: JsonOption): void {
-  asOperator(options, (by, config) => {
+  runInOperatorContext(options, (by, config) => {
     const shown = showDeposit(by, id);
-    if (!requireAllowed(shown)) return;
+    if (!isOkOrPrintsRefusal(shown)) return;
     const { row, payments, credits, acts } = shown;
     const creditedTo = (payment: PaymentRow): readonly string[] =>
       shown.creditedTo.get(paymentName(payment)) ?? [];
@@ -388,12 +395,12 @@ function show(id: string, options: JsonOption): void {
         ...payeeOf(row.network, one.address),
       }));
       const inSums = shown.strays.map((one) => listedTotal(config, one));
-      const left = shown.gone.map((one) => listedGone(config, one));
+      const left = shown.gone.map((one) => jsonOfGonePayment(config, one));
       const waits = unsweptNotes(by, row);
       const beside = { payments: paid, credited: more, strays: inSums, leftChain: left };
       const unswept = waits.length === 0 ? {} : { unswept: waits };
       printJson({
-        ...listedRecord(by, row, config),
+        ...jsonOfRecord(by, row, config),
         ...beside,
         ...unswept,
         acts: listedActs(acts),
@@ -420,7 +427,7 @@ function show(id: string, options: JsonOption): void {
     for (const one of shown.strays) printText(`  besides: ${totalText(config, one)}`);
     for (const { currency, reason, detail } of unsweptNotes(by, row))
       printText(`  not swept: ${currency}: ${reason}${detail === "" ? "" : ` (${detail})`}`);
-    for (const line of goneLines(config, row.id, shown.gone)) printText(line);
+    for (const line of describeGonePayments(config, row.id, shown.gone)) printText(line);
     for (const line of heldLines(by, row)) printText(line);
     if (acts.length > 0) printText(describeActs(acts));
     for (const line of nextLines(shown)) printText(`  next: ${line}`);
@@ -436,7 +443,7 @@ function unsweptNotes({ store }: OperatorContext, { network, address }: DepositR
     currency,
     reason,
     detail,
-    at: dateOf(at),
+    at: formatTimestamp(at),
   }));
 }
 
@@ -460,18 +467,18 @@ function credit(
   { reason, short, payment: payments, ...options }: CreditOptions,
 ): void | Promise<void> {
   const how = { reason, isShortFine: short === true };
-  return asOperator(options, (by, config) => {
+  return runInOperatorContext(options, (by, config) => {
     const tell = (credited: ReturnType<typeof creditDeposit>): void => {
-      if (!requireAllowed(credited)) return;
+      if (!isOkOrPrintsRefusal(credited)) return;
       const { row } = credited;
       const state = row.status === 1 ? "is Completed" : "stays open";
-      if (options.json === true) printJson(listedRecord(by, row, config));
+      if (options.json === true) printJson(jsonOfRecord(by, row, config));
       else printText(`Credited ${id}: it ${state}, with ${receivedText(config, row)} received.`);
     };
     if (payments === undefined) return tell(creditDeposit(by, id, how));
     const named = { ...how, payments };
-    return provePayments(by, { config, open: openNodes }, id, named).then((proven) => {
-      if (requireAllowed(proven)) tell(creditNamed(by, id, named));
+    return addPaymentsByHash(by, { config, open: openNodes }, id, named).then((proven) => {
+      if (isOkOrPrintsRefusal(proven)) tell(creditNamed(by, id, named));
     });
   });
 }
@@ -481,7 +488,7 @@ interface UnattributedOptions extends JsonOption {
   readonly limit: number;
 }
 
-const listedPayment = (config: GatewayConfig, payment: LeftPayment) => {
+const listedPayment = (config: GatewayConfig, payment: UncreditedPayment) => {
   const { txHash, currency, amount, block } = paymentOf(config, {
     ...payment,
     units: `${payment.leftUnits}`,
@@ -503,8 +510,8 @@ const listedPayment = (config: GatewayConfig, payment: LeftPayment) => {
 };
 
 function unattributed(options: UnattributedOptions): void {
-  asOperator(options, (by, config) => {
-    if (!requireAllowed(areKnown(by, options))) return;
+  runInOperatorContext(options, (by, config) => {
+    if (!isOkOrPrintsRefusal(areKnown(by, options))) return;
     const rows = listUnattributed(by.store.database, options.merchant ?? null, options.limit);
     if (options.json === true) {
       printJson(rows.map((row) => listedPayment(config, row)));
@@ -557,8 +564,8 @@ function totalText(config: GatewayConfig, total: StrayTotal): string {
 }
 
 function strays(options: JsonOption & { readonly merchant?: string }): void {
-  asOperator(options, (by, config) => {
-    if (!requireAllowed(areKnown(by, options))) return;
+  runInOperatorContext(options, (by, config) => {
+    if (!isOkOrPrintsRefusal(areKnown(by, options))) return;
     const { merchant } = options;
     const totals = listStrayTotals(by.store.database, merchant === undefined ? {} : { merchant });
     if (options.json === true) printJson(totals.map((one) => listedTotal(config, one)));
@@ -574,9 +581,9 @@ function strays(options: JsonOption & { readonly merchant?: string }): void {
 }
 
 function reread(txHash: string, options: JsonOption): void {
-  asOperator(options, (by) => {
+  runInOperatorContext(options, (by) => {
     const asked = rereadTransaction(by, txHash);
-    if (!requireAllowed(asked)) return;
+    if (!isOkOrPrintsRefusal(asked)) return;
     const rows = asked.rows.map(
       ({ network, txHash: hash, block, address, merchant: merchantId, words }) => ({
         network,
@@ -591,14 +598,14 @@ function reread(txHash: string, options: JsonOption): void {
     else
       for (const one of rows)
         printText(
-          `Read again ${nextLook(by.run)}: ${one.txHash} in block ${one.block} (${one.network}).`,
+          `Read again ${describeNextPass(by.run)}: ${one.txHash} in block ${one.block} (${one.network}).`,
         );
   });
 }
 
 function note(id: string, text: string, options: JsonOption): void {
-  asOperator(options, (by) => {
-    if (!requireAllowed(addDepositNote(by, id, text))) return;
+  runInOperatorContext(options, (by) => {
+    if (!isOkOrPrintsRefusal(addDepositNote(by, id, text))) return;
     if (options.json === true) printJson({ transactionId: id, note: text });
     else printText(`Noted on ${id}.`);
   });
@@ -617,13 +624,13 @@ export function addDepositCommands(program: Command): void {
     )
     .option("--held", "those alone that a gap of blocks holds which was given up")
     .action(list);
-  withBoth(
+  addConfigAndJsonOptions(
     deposits
       .command("show")
       .description("one, with its payments and notes")
       .argument("<transactionId>"),
   ).action(show);
-  withBoth(
+  addConfigAndJsonOptions(
     deposits
       .command("unattributed")
       .description("payments that count for no deposit, until an operator credits them"),
@@ -631,7 +638,7 @@ export function addDepositCommands(program: Command): void {
     .option("--merchant <id>", "whose")
     .option("--limit <number>", "how many, the newest first", rowCount, 50)
     .action(unattributed);
-  withAct(
+  addActorOptions(
     deposits
       .command("credit")
       .description(
@@ -646,7 +653,7 @@ export function addDepositCommands(program: Command): void {
     )
     .option("--short", "also when less was paid than it asked for")
     .action(credit);
-  withBoth(
+  addConfigAndJsonOptions(
     deposits
       .command("strays")
       .description(
@@ -655,7 +662,7 @@ export function addDepositCommands(program: Command): void {
   )
     .option("--merchant <id>", "whose")
     .action(strays);
-  withAct(
+  addActorOptions(
     deposits
       .command("reread")
       .description(
@@ -663,9 +670,9 @@ export function addDepositCommands(program: Command): void {
       )
       .argument("<hash>", "as alarms and faults name it"),
   ).action(reread);
-  addDecisions(deposits);
+  addDepositDecisionCommands(deposits);
   addRelease(deposits);
-  withAct(
+  addActorOptions(
     deposits
       .command("note")
       .description("leave a note on one")

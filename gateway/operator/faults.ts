@@ -7,28 +7,28 @@ import { type Command, CommanderError } from "commander";
 import { type Refusal, refuse } from "../../base/fault.ts";
 import { endWords } from "../../base/state-end.ts";
 import { hasTags } from "../../chains/payees.ts";
-import { type Domain, faultDomains } from "../faults/domains.ts";
+import { type FaultDomain, faultDomains } from "../faults/domains.ts";
 import { recordAct } from "../store/audit.ts";
 import { askRetry, type FaultRow, listFaults } from "../store/faults.ts";
-import { countHeld, giveUp } from "../store/gap-holds.ts";
-import { askGap, type GapKey, readGap } from "../store/gaps.ts";
+import { countDepositsHeldByGap, markGapGivenUp } from "../store/gap-holds.ts";
+import { type GapKey, readGap, retryGapSoon } from "../store/gaps.ts";
 import { askRereadIn } from "../store/unread-transactions.ts";
-import { dateOf, type OperatorContext } from "./accounts.ts";
+import { formatTimestamp, type OperatorContext } from "./accounts.ts";
 import {
-  asOperator,
-  exit,
+  exitStatuses,
+  isOkOrPrintsRefusal,
   type JsonOption,
   printJson,
   printList,
   printText,
-  requireAllowed,
+  runInOperatorContext,
 } from "./command.ts";
 import { areKnown } from "./named.ts";
 import { gatewayEnds } from "./state-ends.ts";
-import { nextLook, readRemark, withAct } from "./words.ts";
+import { addActorOptions, describeNextPass, readRemark } from "./words.ts";
 
 /** The name of a fault as the list shows it: one word. */
-export function nameOf({
+export function nameOfFault({
   domain,
   network,
   id,
@@ -45,11 +45,11 @@ const everybody = "*";
  */
 export function retryFault(by: OperatorContext, name: string): { readonly ok: true } | Refusal {
   return by.store.write((database) => {
-    const row = listFaults(database).find((one) => nameOf(one) === name);
+    const row = listFaults(database).find((one) => nameOfFault(one) === name);
     if (row === undefined) return refuse("GATEWAY_UNKNOWN_FAULT");
     if (isGivenUp(by, row)) return refuse("GATEWAY_GAP_GIVEN_UP");
     askRetry(database, row);
-    if (row.domain === "history") askGap(database, gapIn(row));
+    if (row.domain === "history") retryGapSoon(database, gapIn(row));
     if (row.domain === "transaction")
       askRereadIn(database, row.network, Number(row.id.split(" ")[0]));
     recordAct(database, {
@@ -99,7 +99,7 @@ export function giveUpGap(
   isByHand = false,
 ): GivenUp | Refusal {
   return by.store.write((database): GivenUp | Refusal => {
-    const row = listFaults(database).find((one) => nameOf(one) === name);
+    const row = listFaults(database).find((one) => nameOfFault(one) === name);
     if (row === undefined) return refuse("GATEWAY_UNKNOWN_FAULT");
     if (row.domain !== "history")
       return refuse(
@@ -108,7 +108,7 @@ export function giveUpGap(
       );
     const isTagged = hasTags(row.network);
     if (isTagged && !isByHand) return refuse("GATEWAY_GAP_TAGGED");
-    if (!giveUp(database, gapIn(row), by.nowMs)) return refuse("GATEWAY_UNKNOWN_FAULT");
+    if (!markGapGivenUp(database, gapIn(row), by.nowMs)) return refuse("GATEWAY_UNKNOWN_FAULT");
     recordAct(database, {
       at: by.nowMs,
       actor: by.actor,
@@ -116,24 +116,24 @@ export function giveUpGap(
       subject: name,
       detail: reason,
     });
-    return { ok: true, held: countHeld(database, gapIn(row)), isByHand: isTagged };
+    return { ok: true, held: countDepositsHeldByGap(database, gapIn(row)), isByHand: isTagged };
   });
 }
 
 const listed = (by: OperatorContext, row: FaultRow) => ({
-  fault: nameOf(row),
+  fault: nameOfFault(row),
   domain: row.domain,
   network: row.network,
   merchantId: row.merchant,
   code: row.code,
   words: row.words,
-  since: dateOf(row.since),
+  since: formatTimestamp(row.since),
   costs: costsOf(row),
   ends: endsOf(by, row),
 });
 
 function costsOf({ domain }: FaultRow): string {
-  return Object.hasOwn(faultDomains, domain) ? faultDomains[domain as Domain].costs : "";
+  return Object.hasOwn(faultDomains, domain) ? faultDomains[domain as FaultDomain].costs : "";
 }
 
 /** The end of a fault, with its names in the line to type. */
@@ -143,13 +143,13 @@ function endsOf(by: OperatorContext, row: FaultRow): string {
   if (isGivenUp(by, row))
     return endWords(isTagged ? gatewayEnds.gaps.held : gatewayEnds.gaps.given_up);
   if (!Object.hasOwn(gatewayEnds.faults, domain)) return "";
-  const name = nameOf(row);
+  const name = nameOfFault(row);
   // Where several blocks share a row, no hash is known: the fault's own name does the same.
   const [, hash = ""] = id.split(" ");
   const end =
     domain === "transaction" && hash === "?"
       ? gatewayEnds.faults.withdrawal
-      : gatewayEnds.faults[domain as Domain];
+      : gatewayEnds.faults[domain as FaultDomain];
   return endWords(end, {
     NAME: domain === "history" && isTagged ? `${name} --by-hand` : name,
     HASH: hash,
@@ -170,7 +170,7 @@ interface FaultsOptions extends JsonOption {
  */
 function assertOneAct({ retry, giveUp, byHand, reason, merchant }: FaultsOptions): void {
   const stop = (words: string): never => {
-    throw new CommanderError(exit.usage, "faults", words);
+    throw new CommanderError(exitStatuses.usage, "faults", words);
   };
   if (retry !== undefined && giveUp !== undefined)
     stop("--retry and --give-up are two acts: type one of them");
@@ -183,7 +183,7 @@ function assertOneAct({ retry, giveUp, byHand, reason, merchant }: FaultsOptions
 
 function faults(options: FaultsOptions): void {
   assertOneAct(options);
-  asOperator(options, (by) => {
+  runInOperatorContext(options, (by) => {
     if (options.retry !== undefined) retry(by, options.retry, options);
     else if (options.giveUp !== undefined) end(by, options.giveUp, options);
     else list(by, options);
@@ -191,9 +191,9 @@ function faults(options: FaultsOptions): void {
 }
 
 function retry(by: OperatorContext, name: string, { json }: JsonOption): void {
-  if (!requireAllowed(retryFault(by, name))) return;
+  if (!isOkOrPrintsRefusal(retryFault(by, name))) return;
   if (json === true) printJson({ fault: name });
-  else printText(`Tried again ${nextLook(by.run)}: ${name}.`);
+  else printText(`Tried again ${describeNextPass(by.run)}: ${name}.`);
 }
 
 function end(
@@ -202,13 +202,13 @@ function end(
   { json, reason = "", byHand }: FaultsOptions,
 ): void {
   const given = giveUpGap(by, name, reason, byHand === true);
-  if (!requireAllowed(given)) return;
+  if (!isOkOrPrintsRefusal(given)) return;
   if (json === true) printJson({ fault: name, held: given.held });
   else printText(`Given up: ${name}. ${givenUpWords(given)}`);
 }
 
 function list(by: OperatorContext, { json, merchant }: FaultsOptions): void {
-  if (!requireAllowed(areKnown(by, { merchant }))) return;
+  if (!isOkOrPrintsRefusal(areKnown(by, { merchant }))) return;
   const rows = listFaults(by.store.database)
     .filter((row) => (merchant ?? row.merchant) === row.merchant)
     .map((row) => listed(by, row));
@@ -236,7 +236,7 @@ function givenUpWords({ held, isByHand }: GivenUp): string {
 export function addFaultCommand(program: Command): void {
   const words =
     "addresses, hot wallets, currencies, payouts and transactions that cannot be read now; all others go on";
-  withAct(program.command("faults").description(words))
+  addActorOptions(program.command("faults").description(words))
     .option("--merchant <id>", "only this merchant's")
     .option("--retry <fault>", "have one tried now, as the list names it")
     .option(

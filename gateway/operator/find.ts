@@ -30,9 +30,15 @@ import {
 import type { Database } from "../store/store.ts";
 import { namedTransactions, type TransactionWithMerchant } from "../store/transaction-lists.ts";
 import type { OperatorContext } from "./accounts.ts";
-import { asOperator, exit, type JsonOption, printJson, printText } from "./command.ts";
-import { describeRecord, listedRecord, receivedText } from "./records.ts";
-import { rowCount, withBoth } from "./words.ts";
+import {
+  exitStatuses,
+  type JsonOption,
+  printJson,
+  printText,
+  runInOperatorContext,
+} from "./command.ts";
+import { describeRecord, jsonOfRecord, receivedText } from "./records.ts";
+import { addConfigAndJsonOptions, rowCount } from "./words.ts";
 
 /** A record, how it was found, and the command that shows it whole. */
 export interface RecordHit {
@@ -202,7 +208,7 @@ function listed(
         kind: kinds[one.row.operation],
         by: one.by,
         show: one.show,
-        record: listedRecord(by, one.row, config),
+        record: jsonOfRecord(by, one.row, config),
       };
     }),
     others: others.map((one) => ({
@@ -220,7 +226,7 @@ function listed(
 
 function find(words: readonly string[], options: JsonOption & { readonly limit: number }): void {
   const text = searchText(words.join(" "));
-  asOperator(options, (by, config) => {
+  runInOperatorContext(options, (by, config) => {
     const hits = searchRecords(by.store.database, config, text, options.limit);
     const isEmpty = hits.records.length + hits.others.length + hits.foreign.length === 0;
     if (options.json === true) printJson(listed(by, hits, config));
@@ -230,12 +236,12 @@ function find(words: readonly string[], options: JsonOption & { readonly limit: 
           ? "Nothing here has this id, order, address, tag, transaction hash, amount or name."
           : describe(hits, config),
       );
-    process.exitCode = isEmpty ? exit.no : exit.fine;
+    process.exitCode = isEmpty ? exitStatuses.no : exitStatuses.fine;
   });
 }
 
 export function addFindCommand(program: Command): void {
-  withBoth(
+  addConfigAndJsonOptions(
     program
       .command("find")
       .description(

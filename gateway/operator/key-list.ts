@@ -2,7 +2,7 @@
 import type { Refusal } from "../../base/fault.ts";
 import { listKeyRows } from "../store/keys.ts";
 import type { KeyProfile } from "../store/rows.ts";
-import { dateOf, type OperatorContext } from "./accounts.ts";
+import { formatTimestamp, type OperatorContext } from "./accounts.ts";
 import { areKnown } from "./named.ts";
 
 export interface KeyLine {
@@ -38,10 +38,10 @@ export function listKeys(
     scopes: row.scopes.split(","),
     profile: row.profile,
     alg: row.alg,
-    createdAt: dateOf(row.createdAt),
-    lastUsedAt: dateOf(row.lastUsedAt),
-    revokedAt: dateOf(row.revokedAt),
-    expiresAt: dateOf(row.expiresAt),
+    createdAt: formatTimestamp(row.createdAt),
+    lastUsedAt: formatTimestamp(row.lastUsedAt),
+    revokedAt: formatTimestamp(row.revokedAt),
+    expiresAt: formatTimestamp(row.expiresAt),
     allowedAddresses: row.allowedAddresses === "" ? [] : row.allowedAddresses.split(","),
     pairingUsed: row.pairingUsed === 1,
   }));

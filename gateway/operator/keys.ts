@@ -8,21 +8,21 @@ import { type Refusal, refuse } from "../../base/fault.ts";
 import { createKey, type Scope, scopes } from "../auth/keys.ts";
 import { isAddressOrNetwork } from "../config/address-list.ts";
 import { recordAct } from "../store/audit.ts";
-import { readKey, setKeyAddresses, setKeyExpiry, takeKeyRights } from "../store/keys.ts";
+import { copyKeyRights, readKey, setKeyAddresses, setKeyExpiry } from "../store/keys.ts";
 import type { KeyProfile, KeyRow } from "../store/rows.ts";
 import type { Database } from "../store/store.ts";
-import { addKey, dateOf, type OperatorContext, revokeMerchantKey } from "./accounts.ts";
+import { addKey, formatTimestamp, type OperatorContext, revokeMerchantKey } from "./accounts.ts";
 import {
-  asOperator,
-  exit,
+  exitStatuses,
+  isOkOrPrintsRefusal,
   type JsonOption,
   printJson,
   printList,
   printText,
-  requireAllowed,
+  runInOperatorContext,
 } from "./command.ts";
 import { describeKey, listKeys } from "./key-list.ts";
-import { readMomentOption, withAct, withBoth } from "./words.ts";
+import { addActorOptions, addConfigAndJsonOptions, readMomentOption } from "./words.ts";
 
 const hourMs = 3_600_000;
 const rotationHours = 24;
@@ -63,10 +63,10 @@ export function rotateKey(
       { ...wanted, ...(publicKey === undefined ? {} : { publicKey }) },
       by,
     );
-    takeKeyRights(database, made.keyId, old);
+    copyKeyRights(database, made.keyId, old);
     const until = Math.min(endsAt, old.expiresAt ?? endsAt);
     setKeyExpiry(database, keyId, until);
-    const detail = `in the place of ${keyId}, which ends ${dateOf(until)}`;
+    const detail = `in the place of ${keyId}, which ends ${formatTimestamp(until)}`;
     recordAct(database, {
       at: by.nowMs,
       actor: by.actor,
@@ -79,7 +79,7 @@ export function rotateKey(
       ...made,
       scopes: wanted.scopes,
       replaces: keyId,
-      replacesUntil: dateOf(until),
+      replacesUntil: formatTimestamp(until),
     };
   });
 }
@@ -96,7 +96,7 @@ export function expireKey(
   return by.store.write((database) => {
     if (unrevokedKey(database, keyId) === undefined) return refuse("GATEWAY_UNKNOWN_KEY");
     setKeyExpiry(database, keyId, at);
-    const detail = at === null ? "never" : dateOf(at);
+    const detail = at === null ? "never" : formatTimestamp(at);
     recordAct(database, { at: by.nowMs, actor: by.actor, act: "key ends", subject: keyId, detail });
     return { ok: true };
   });
@@ -155,10 +155,10 @@ function create(options: CreateOptions): void {
   const { merchant, scopes: wanted, profile, alg, publicKey, ip = [] } = options;
   const addresses = [...new Set(ip)];
   if (alg === "EdDSA" && wanted.includes("agent:pair"))
-    throw new CommanderError(exit.usage, "scopes", "agent:pair needs an HS256 key");
+    throw new CommanderError(exitStatuses.usage, "scopes", "agent:pair needs an HS256 key");
   if (alg === "HS256" && publicKey !== undefined)
-    throw new CommanderError(exit.usage, "alg", "--public-key needs --alg EdDSA");
-  asOperator(options, (by) => {
+    throw new CommanderError(exitStatuses.usage, "alg", "--public-key needs --alg EdDSA");
+  runInOperatorContext(options, (by) => {
     const key = {
       merchant,
       scopes: wanted,
@@ -167,7 +167,7 @@ function create(options: CreateOptions): void {
       ...(publicKey === undefined ? {} : { publicKey }),
     };
     const made = addKey(by, key, addresses);
-    if (!requireAllowed(made)) return;
+    if (!isOkOrPrintsRefusal(made)) return;
     const { keyId, apiKey } = made;
     if (options.json === true) {
       printJson({
@@ -188,9 +188,9 @@ function create(options: CreateOptions): void {
 }
 
 function list(options: JsonOption & { readonly merchant?: string }): void {
-  asOperator(options, (by) => {
+  runInOperatorContext(options, (by) => {
     const listed = listKeys(by, options.merchant);
-    if (!requireAllowed(listed)) return;
+    if (!isOkOrPrintsRefusal(listed)) return;
     if (options.json === true) printJson(listed.keys);
     else printList(listed.keys.map(describeKey), "No key has been made yet.");
   });
@@ -200,14 +200,14 @@ function rotate(
   keyId: string,
   options: JsonOption & { readonly at?: number; readonly publicKey?: string },
 ): void {
-  asOperator(options, (by) => {
+  runInOperatorContext(options, (by) => {
     const rotated = rotateKey(
       by,
       keyId,
       options.at ?? by.nowMs + rotationHours * hourMs,
       options.publicKey,
     );
-    if (!requireAllowed(rotated)) return;
+    if (!isOkOrPrintsRefusal(rotated)) return;
     const { keyId: made, apiKey, scopes, replaces, replacesUntil } = rotated;
     const name = keyNameOf(scopes);
     if (options.json === true) {
@@ -224,12 +224,13 @@ function expire(
   options: JsonOption & { readonly at?: number; readonly never?: boolean },
 ): void {
   if (options.at !== undefined && options.never === true)
-    throw new CommanderError(exit.usage, "at", "--at and --never contradict each other");
-  asOperator(options, (by) => {
+    throw new CommanderError(exitStatuses.usage, "at", "--at and --never contradict each other");
+  runInOperatorContext(options, (by) => {
     const at = options.never === true ? null : (options.at ?? by.nowMs);
-    if (!requireAllowed(expireKey(by, keyId, at))) return;
-    if (options.json === true) printJson({ keyId, expiresAt: dateOf(at) });
-    else printText(at === null ? `${keyId} does not end.` : `${keyId} ends ${dateOf(at)}.`);
+    if (!isOkOrPrintsRefusal(expireKey(by, keyId, at))) return;
+    if (options.json === true) printJson({ keyId, expiresAt: formatTimestamp(at) });
+    else
+      printText(at === null ? `${keyId} does not end.` : `${keyId} ends ${formatTimestamp(at)}.`);
   });
 }
 
@@ -239,18 +240,22 @@ function allow(
 ): void {
   const { ip = [], anywhere = false } = options;
   if ((ip.length === 0) !== anywhere)
-    throw new CommanderError(exit.usage, "ip", "give --ip at least once, or --anywhere alone");
-  asOperator(options, (by) => {
+    throw new CommanderError(
+      exitStatuses.usage,
+      "ip",
+      "give --ip at least once, or --anywhere alone",
+    );
+  runInOperatorContext(options, (by) => {
     const now = allowAddresses(by, keyId, anywhere ? "anywhere" : ip);
-    if (!requireAllowed(now)) return;
+    if (!isOkOrPrintsRefusal(now)) return;
     if (options.json === true) printJson({ keyId, allowedAddresses: now.addresses });
     else printText(`${keyId} may be used from ${now.addresses.join(", ") || "anywhere"}.`);
   });
 }
 
 function end(keyId: string, options: JsonOption): void {
-  asOperator(options, (by) => {
-    if (!requireAllowed(revokeMerchantKey(by, keyId))) return;
+  runInOperatorContext(options, (by) => {
+    if (!isOkOrPrintsRefusal(revokeMerchantKey(by, keyId))) return;
     if (options.json === true) printJson({ keyId, revoked: true });
     else printText(`Revoked ${keyId}.`);
   });
@@ -273,7 +278,7 @@ function network(text: string, before: readonly string[] = []): readonly string[
 
 export function addKeyCommands(program: Command): void {
   const key = program.command("key").alias("keys").description("API keys");
-  withAct(key.command("create").description("add one"))
+  addActorOptions(key.command("create").description("add one"))
     .requiredOption("--merchant <id>", "whose")
     .option("--scopes <list>", `of ${scopes.join(",")}`, scopeList, ["read", "deposit"])
     .addOption(
@@ -296,14 +301,14 @@ export function addKeyCommands(program: Command): void {
       network,
     )
     .action(create);
-  withBoth(
+  addConfigAndJsonOptions(
     key
       .command("list", { isDefault: true })
       .description("all of them, or one merchant's; never a secret"),
   )
     .option("--merchant <id>", "whose")
     .action(list);
-  withAct(
+  addActorOptions(
     key
       .command("rotate")
       .description("make one with the same rights; this one ends a day later")
@@ -312,17 +317,19 @@ export function addKeyCommands(program: Command): void {
     .option("--at <time>", "when this one ends, in the place of a day from now", readMomentOption)
     .option("--public-key <hex>", "EdDSA: your own new public key, 32 bytes")
     .action(rotate);
-  withAct(
+  addActorOptions(
     key.command("expire").description("set when a key expires (default: now)").argument("<keyId>"),
   )
     .option("--at <time>", "when, in UTC", readMomentOption)
     .option("--never", "take its end away")
     .action(expire);
-  withAct(key.command("allow").description("say from where one may be used").argument("<keyId>"))
+  addActorOptions(
+    key.command("allow").description("say from where one may be used").argument("<keyId>"),
+  )
     .option("--ip <cidr>", "also from this address or network; may be given several times", network)
     .option("--anywhere", "from everywhere again")
     .action(allow);
-  withAct(key.command("revoke").description("end one, permanently").argument("<keyId>")).action(
-    end,
-  );
+  addActorOptions(
+    key.command("revoke").description("end one, permanently").argument("<keyId>"),
+  ).action(end);
 }

@@ -10,8 +10,14 @@ import { originOf } from "../config/origin.ts";
 import { recordAct } from "../store/audit.ts";
 import { type MerchantPage, readMerchant, setMerchantPage } from "../store/merchants.ts";
 import type { OperatorContext } from "./accounts.ts";
-import { asOperator, type JsonOption, printJson, printText, requireAllowed } from "./command.ts";
-import { withAct } from "./words.ts";
+import {
+  isOkOrPrintsRefusal,
+  type JsonOption,
+  printJson,
+  printText,
+  runInOperatorContext,
+} from "./command.ts";
+import { addActorOptions } from "./words.ts";
 
 const originsMax = 16;
 
@@ -101,9 +107,9 @@ function page(id: string, options: PageOptions): void {
     ...(contact === undefined ? {} : { contact }),
     ...(origin === undefined ? {} : { origins: origin }),
   };
-  asOperator(options, (by) => {
+  runInOperatorContext(options, (by) => {
     const changed = changePage(by, id, change);
-    if (!requireAllowed(changed)) return;
+    if (!isOkOrPrintsRefusal(changed)) return;
     if (options.json === true) printJson({ merchantId: id, ...changed.page });
     else
       printText(
@@ -114,7 +120,7 @@ function page(id: string, options: PageOptions): void {
 }
 
 export function addMerchantPageCommand(merchant: Command): void {
-  withAct(
+  addActorOptions(
     merchant
       .command("page")
       .description("what senders see of one: name, contact, its own sites")

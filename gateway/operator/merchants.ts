@@ -18,19 +18,19 @@ import {
 import {
   createMerchant,
   createReceiver,
-  dateOf,
+  formatTimestamp,
   type NewMerchant,
   type OperatorContext,
 } from "./accounts.ts";
 import { agentConfigText } from "./agent-config.ts";
 import {
-  asOperator,
-  exit,
+  exitStatuses,
+  isOkOrPrintsRefusal,
   type JsonOption,
   printJson,
   printList,
   printText,
-  requireAllowed,
+  runInOperatorContext,
 } from "./command.ts";
 import { writeOwnFile } from "./folder.ts";
 import { describeKey, type KeyLine, listKeys } from "./key-list.ts";
@@ -40,7 +40,7 @@ import {
   type MerchantPageLine,
   pageLineOf,
 } from "./merchant-page.ts";
-import { withAct, withBoth } from "./words.ts";
+import { addActorOptions, addConfigAndJsonOptions } from "./words.ts";
 import { type ReceivingAccount, readAccount } from "./xpub.ts";
 
 export interface MerchantLine {
@@ -66,15 +66,15 @@ const linesOf = (row: MerchantSummary, receives: MerchantLine["receives"]): Merc
   merchantId: row.id,
   name: row.name,
   language: row.language,
-  createdAt: dateOf(row.createdAt),
-  disabledAt: dateOf(row.disabledAt),
+  createdAt: formatTimestamp(row.createdAt),
+  disabledAt: formatTimestamp(row.disabledAt),
   goodKeys: row.goodKeys,
   agentId: row.agent ?? "",
   xpub: addressSpaceNames.map((name) => receives[name]).find((xpub) => xpub !== undefined) ?? "",
   receives,
   transactions: row.transactions,
   openTransactions: row.open,
-  newestAt: dateOf(row.newestAt),
+  newestAt: formatTimestamp(row.newestAt),
   page: pageLineOf(row),
 });
 
@@ -144,7 +144,7 @@ function create(name: string, options: CreateOptions): void {
   const { configOut, language, xpub } = options;
   const profile = options.strict === true ? "strict" : "compatible";
   const accounts = accountsOf(xpub ?? []);
-  asOperator(options, (by, config) => {
+  runInOperatorContext(options, (by, config) => {
     const wanted: NewMerchant = { name, language, profile };
     const file = agentConfigText(config, options.nodes);
     // The file comes first: keys are shown once, so nothing may fail after they are made.
@@ -154,7 +154,7 @@ function create(name: string, options: CreateOptions): void {
         ? { ok: true as const, ...createMerchant(by, wanted) }
         : createReceiver(by, wanted, ...accounts),
     );
-    if (!requireAllowed(made)) return;
+    if (!isOkOrPrintsRefusal(made)) return;
     const { ok: _, ...shown } = made;
     if (options.json === true) {
       printJson({ ...shown, ...firstAddresses(accounts) });
@@ -170,7 +170,7 @@ function create(name: string, options: CreateOptions): void {
       `shopKey is the shop's: it orders and reads (${profile}). Make narrower ones with \`key create\`.`,
     );
     if (accounts.length > 0) printText(receivingWords(accounts));
-    if (configOut !== undefined) printText(writtenWords(configOut, file));
+    if (configOut !== undefined) printText(describeWrittenAgentConfig(configOut, file));
   });
 }
 
@@ -193,7 +193,7 @@ function removingOnFailure<T extends { readonly ok: boolean }>(
  * The message about the file for an agent. The file does not have the operator's keys of node
  * providers; a merchant uses its own.
  */
-export function writtenWords(path: string, text: string): string {
+export function describeWrittenAgentConfig(path: string, text: string): string {
   if (text.includes('"nodes": []'))
     return `Wrote ${path}: the merchant replaces the three secrets in it, and fills in nodes of their own for each chain.`;
   if (!text.includes(nodeKeyPlaceholder))
@@ -210,11 +210,11 @@ function accountsOf(xpubs: readonly string[]): readonly ReceivingAccount[] {
   const accounts = xpubs.map((xpub) => {
     const account = readAccount(xpub);
     if ("problem" in account)
-      throw new CommanderError(exit.usage, "xpub", `--xpub: ${account.problem}`);
+      throw new CommanderError(exitStatuses.usage, "xpub", `--xpub: ${account.problem}`);
     return account;
   });
   if (new Set(accounts.map(({ family }) => family)).size < accounts.length)
-    throw new CommanderError(exit.usage, "xpub", "--xpub: one account a family");
+    throw new CommanderError(exitStatuses.usage, "xpub", "--xpub: one account a family");
   return accounts;
 }
 
@@ -235,9 +235,9 @@ const receivingWords = (accounts: readonly ReceivingAccount[]): string =>
   ].join("\n");
 
 function show(id: string, options: JsonOption): void {
-  asOperator(options, (by) => {
+  runInOperatorContext(options, (by) => {
     const shown = showMerchant(by, id);
-    if (!requireAllowed(shown)) return;
+    if (!isOkOrPrintsRefusal(shown)) return;
     if (options.json === true) printJson(shown.merchant);
     else
       printText(
@@ -247,7 +247,7 @@ function show(id: string, options: JsonOption): void {
 }
 
 function list(options: JsonOption): void {
-  asOperator(options, (by) => {
+  runInOperatorContext(options, (by) => {
     const merchants = listMerchants(by);
     if (options.json === true) printJson(merchants);
     else printList(merchants.map(describeMerchant), "No merchant has been made yet.");
@@ -255,9 +255,9 @@ function list(options: JsonOption): void {
 }
 
 function turn(id: string, isOn: boolean, options: JsonOption): void {
-  asOperator(options, (by) => {
+  runInOperatorContext(options, (by) => {
     const switched = switchMerchant(by, id, isOn);
-    if (!requireAllowed(switched)) return;
+    if (!isOkOrPrintsRefusal(switched)) return;
     if (options.json === true)
       printJson({ merchantId: id, enabled: isOn, openTransactions: switched.open });
     else if (isOn) printText(`${id} is on: its keys work again.`);
@@ -281,7 +281,7 @@ function newFile(path: string): string {
 
 export function addMerchantCommands(program: Command): void {
   const merchant = program.command("merchant").alias("merchants").description("the shops");
-  withAct(
+  addActorOptions(
     merchant
       .command("create")
       .description("add one, with a key that pairs and one for the shop")
@@ -304,18 +304,20 @@ export function addMerchantCommands(program: Command): void {
         .default("en"),
     )
     .action(create);
-  withBoth(merchant.command("list", { isDefault: true }).description("all of them")).action(list);
-  withBoth(
+  addConfigAndJsonOptions(
+    merchant.command("list", { isDefault: true }).description("all of them"),
+  ).action(list);
+  addConfigAndJsonOptions(
     merchant.command("show").description("one, with its keys").argument("<merchantId>"),
   ).action(show);
   addMerchantPageCommand(merchant);
-  withAct(
+  addActorOptions(
     merchant
       .command("disable")
       .description("switch one off: its keys do nothing until enable")
       .argument("<merchantId>"),
   ).action((id: string, options: JsonOption) => turn(id, false, options));
-  withAct(
+  addActorOptions(
     merchant.command("enable").description("switch one on again").argument("<merchantId>"),
   ).action((id: string, options: JsonOption) => turn(id, true, options));
 }

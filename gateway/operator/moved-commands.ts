@@ -4,7 +4,7 @@
  */
 import { type Command, CommanderError, InvalidArgumentError } from "commander";
 import { AgentError } from "../../base/fault.ts";
-import { lineOf } from "../../base/state-end.ts";
+import { commandOfEnd } from "../../base/state-end.ts";
 import { openWatcher } from "../../chains/connect.ts";
 import { nativeOf } from "../balance/funds.ts";
 import type { GatewayConfig } from "../config/config.ts";
@@ -14,29 +14,29 @@ import type { TransferRow } from "../store/rows.ts";
 import { nodeLog } from "../watcher/node-log.ts";
 import type { OperatorContext } from "./accounts.ts";
 import {
-  type ActOption,
-  asOperator,
-  exit,
+  type ActorOption,
+  exitStatuses,
+  isOkOrPrintsRefusal,
   type JsonOption,
   makeLog,
   printJson,
   printText,
-  requireAllowed,
+  runInOperatorContext,
 } from "./command.ts";
 import {
   type AccountSeen,
-  type Evidence,
+  type EvidencedWithdrawal,
   endMoved,
   evidenceOf,
-  lookByReader,
-  type MovedLook,
+  type MovedEvidenceReader,
   type MovedOperation,
+  readMovedEvidence,
 } from "./moving.ts";
 import { amountText } from "./records.ts";
 import { gatewayEnds } from "./state-ends.ts";
-import { readRemark, withAct } from "./words.ts";
+import { addActorOptions, readRemark } from "./words.ts";
 
-interface MovedOptions extends JsonOption, ActOption {
+interface MovedOptions extends JsonOption, ActorOption {
   readonly received?: bigint;
   readonly sent?: bigint;
   readonly reason?: string;
@@ -45,7 +45,7 @@ interface MovedOptions extends JsonOption, ActOption {
 /** A command that ends one, in the words of its group. */
 export function addMovedCommand(group: Command, operation: MovedOperation): void {
   const name = operation === "sweep" ? "sweeps" : "withdrawals";
-  withAct(
+  addActorOptions(
     group
       .command("moved")
       .description(
@@ -76,20 +76,21 @@ function moved(
   const { received, sent = received, reason } = options;
   if (received === undefined ? sent !== undefined : reason === undefined)
     throw new CommanderError(
-      exit.usage,
+      exitStatuses.usage,
       "moved",
       "--sent needs --received, and --received needs --reason",
     );
-  return asOperator(options, async (by, config) => {
+  return runInOperatorContext(options, async (by, config) => {
     const about = { operation, id };
     if (received === undefined || sent === undefined || reason === undefined) {
       const told = await evidenceOf(by, config, about, askChain(config));
-      if (requireAllowed(told)) show(by, config, told, { name, isJson: options.json === true });
+      if (isOkOrPrintsRefusal(told))
+        show(by, config, told, { name, isJson: options.json === true });
       return;
     }
     const moving = { receivedUnits: received, sentUnits: sent, reason };
     const ended = await endMoved(by, config, about, moving, askChain(config));
-    if (!requireAllowed(ended)) return;
+    if (!isOkOrPrintsRefusal(ended)) return;
     const { row } = ended;
     if (options.json === true) printJson(endedFields(by, row));
     else printText(`${endWords(config, row)}\n${holdWords(by, row)}`);
@@ -126,7 +127,7 @@ function endWords(config: GatewayConfig, row: TransferRow): string {
 function holdWords({ store }: OperatorContext, { currency, merchant }: TransferRow): string {
   if (currencyHoldOf(store.database, currency, merchant) === undefined)
     return `${currency} is not held here.`;
-  return `${currency} stays held: ${lineOf(gatewayEnds.agents.currencyHeld, { ID: currency })}, once it is clear why.`;
+  return `${currency} stays held: ${commandOfEnd(gatewayEnds.agents.currencyHeld, { ID: currency })}, once it is clear why.`;
 }
 
 interface OutputForm {
@@ -137,7 +138,7 @@ interface OutputForm {
 function show(
   by: OperatorContext,
   config: GatewayConfig,
-  { row, final, seen }: Evidence,
+  { row, final, seen }: EvidencedWithdrawal,
   { name, isJson }: OutputForm,
 ): void {
   const { txHash, block } = final;
@@ -199,7 +200,7 @@ function baseUnits(text: string): bigint {
   return BigInt(text);
 }
 
-function askChain(config: GatewayConfig): MovedLook {
+function askChain(config: GatewayConfig): MovedEvidenceReader {
   return async (payment, attempts) => {
     const named = Object.entries(config.chains).find(
       ([, chain]) => chain.network === payment.network,
@@ -212,7 +213,7 @@ function askChain(config: GatewayConfig): MovedLook {
       log: nodeLog(makeLog("error"), named[0]),
     });
     try {
-      return await lookByReader(reader, payment, attempts);
+      return await readMovedEvidence(reader, payment, attempts);
     } finally {
       reader.close();
     }

@@ -44,13 +44,13 @@ export interface MovedEvidence {
 }
 
 /** Asks the chain's nodes about the attempts of a payment. */
-export type MovedLook = (
+export type MovedEvidenceReader = (
   payment: Payment,
   attempts: { readonly hashes: readonly string[]; readonly pin: string },
 ) => Promise<MovedEvidence>;
 
 /** A withdrawal that waits for what its final attempt moved. */
-export interface Evidence {
+export interface EvidencedWithdrawal {
   readonly ok: true;
   readonly row: TransferRow;
   readonly final: EndingTransaction;
@@ -83,8 +83,8 @@ export async function evidenceOf(
   by: Pick<OperatorContext, "store">,
   config: GatewayConfig,
   { operation, id }: { readonly operation: MovedOperation; readonly id: string },
-  look: MovedLook,
-): Promise<Evidence | Refusal> {
+  look: MovedEvidenceReader,
+): Promise<EvidencedWithdrawal | Refusal> {
   const found = candidateOf(by.store.database, config, operation, id);
   if (!found.ok) return found;
   const seen = await look(found.payment, found);
@@ -104,7 +104,7 @@ export async function endMoved(
   config: GatewayConfig,
   about: { readonly operation: MovedOperation; readonly id: string },
   moving: MovedAmounts,
-  look: MovedLook,
+  look: MovedEvidenceReader,
 ): Promise<MovedResult> {
   const before = endedBefore(by.store.database, about.operation, about.id, moving);
   if (before !== null) return before;
@@ -243,7 +243,7 @@ function finalOf(
 }
 
 /** Asks the chain by its watcher's nodes. Null stands for an answer that they do not give. */
-export async function lookByReader(
+export async function readMovedEvidence(
   reader: WatcherNodes,
   payment: Payment,
   { hashes, pin }: { readonly hashes: readonly string[]; readonly pin: string },

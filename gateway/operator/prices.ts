@@ -8,20 +8,20 @@ import type { GatewayConfig, GatewayCurrency } from "../config/config.ts";
 import { type Fiat, fiats } from "../config/fiat.ts";
 import { priceText } from "../prices/decimal.ts";
 import { markets } from "../prices/markets.ts";
-import type { LeftOut } from "../prices/price-median.ts";
+import type { SourceRejection } from "../prices/price-median.ts";
 import { boardOf } from "../prices/prices.ts";
 import { type PriceReadingRow, readPriceReadings } from "../store/prices.ts";
 import type { Store } from "../store/store.ts";
-import { dateOf } from "./accounts.ts";
-import { asOperator, type JsonOption, printJson, printText } from "./command.ts";
-import { withBoth } from "./words.ts";
+import { formatTimestamp } from "./accounts.ts";
+import { type JsonOption, printJson, printText, runInOperatorContext } from "./command.ts";
+import { addConfigAndJsonOptions } from "./words.ts";
 
 export interface SourceLine {
   readonly source: string;
   readonly price: string; // "" before its first answer
   readonly readAt: string; // time of its newest price; "" never
   readonly movedAt: string; // time of its newest known trade
-  readonly leftOut: LeftOut; // "" if it counts
+  readonly leftOut: SourceRejection; // "" if it counts
   readonly trouble: string; // problem of its newest answer
 }
 
@@ -59,9 +59,9 @@ function sourcesOf(
     return {
       source,
       price,
-      readAt: dateOf(readAt),
-      movedAt: dateOf(movedAt),
-      leftOut: leftOut as LeftOut,
+      readAt: formatTimestamp(readAt),
+      movedAt: formatTimestamp(movedAt),
+      leftOut: leftOut as SourceRejection,
       trouble,
     };
   });
@@ -87,7 +87,7 @@ export function listPrices(
         currency: currency.id,
         fiat,
         price: found === null ? "" : priceText(found.price),
-        updatedAt: dateOf(found?.atMs ?? null),
+        updatedAt: formatTimestamp(found?.atMs ?? null),
         stale: found?.isStale ?? true,
         origin: found?.origin ?? "none",
         sources: isTyped ? [] : sourcesOf(config, currency, fiat, rows),
@@ -96,7 +96,7 @@ export function listPrices(
   );
 }
 
-const reasons: Readonly<Record<LeftOut, string>> = {
+const reasons: Readonly<Record<SourceRejection, string>> = {
   "": "counts",
   silent: "left out: no price lately",
   stuck: "left out: nothing moves there",
@@ -152,7 +152,7 @@ export function describePrices(lines: readonly PriceLine[], nowMs: number): stri
 }
 
 function list(options: JsonOption): void {
-  asOperator(options, ({ store, nowMs }, config) => {
+  runInOperatorContext(options, ({ store, nowMs }, config) => {
     const lines = listPrices(store, config, nowMs);
     if (options.json === true) printJson(lines);
     else printText(describePrices(lines, nowMs));
@@ -160,7 +160,7 @@ function list(options: JsonOption): void {
 }
 
 export function addPriceCommand(program: Command): void {
-  withBoth(
+  addConfigAndJsonOptions(
     program
       .command("prices")
       .description("what each source of prices said, its age, and why it does not count"),

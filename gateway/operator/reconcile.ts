@@ -22,19 +22,19 @@ import {
 } from "../store/books.ts";
 import type { Store } from "../store/store.ts";
 import { nodeLog } from "../watcher/node-log.ts";
-import { dateOf } from "./accounts.ts";
+import { formatTimestamp } from "./accounts.ts";
 import {
-  asOperator,
-  exit,
+  exitStatuses,
+  isOkOrPrintsRefusal,
   type JsonOption,
   makeLog,
   printJson,
   printText,
   readClock,
-  requireAllowed,
+  runInOperatorContext,
 } from "./command.ts";
 import { areKnown } from "./named.ts";
-import { readRemark, withBoth } from "./words.ts";
+import { addConfigAndJsonOptions, readRemark } from "./words.ts";
 
 interface ReconcileOptions extends JsonOption {
   readonly currency?: string;
@@ -157,10 +157,10 @@ function lastOf(
 }
 
 function reconcile(options: ReconcileOptions): Promise<void> | void {
-  return asOperator(options, async (by, config) => {
+  return runInOperatorContext(options, async (by, config) => {
     const { currency, merchant } = options;
-    if (!requireAllowed(areKnown(by, merchant === undefined ? {} : { merchant }))) return;
-    if (currency !== undefined && !requireAllowed(known(config, currency))) return;
+    if (!isOkOrPrintsRefusal(areKnown(by, merchant === undefined ? {} : { merchant }))) return;
+    if (currency !== undefined && !isOkOrPrintsRefusal(known(config, currency))) return;
     const shown: ShownBooks[] = [];
     for (const [name, chain] of Object.entries(config.chains)) {
       const scope = scopeOf(config, chain.network, options);
@@ -174,7 +174,7 @@ function reconcile(options: ReconcileOptions): Promise<void> | void {
     const currencies = Object.values(config.currencies);
     if (options.json === true)
       printJson({
-        ok: codeOf(shown) === exit.fine,
+        ok: codeOf(shown) === exitStatuses.fine,
         chains: shown.map((one) => listed(one, currencies)),
       });
     else for (const one of shown) printText(describe(one, currencies));
@@ -188,10 +188,10 @@ function known(config: GatewayConfig, currency: string) {
 }
 
 function codeOf(shown: readonly ShownBooks[]): number {
-  if (shown.some(({ differences }) => differences.length > 0)) return exit.no;
+  if (shown.some(({ differences }) => differences.length > 0)) return exitStatuses.no;
   return shown.some(({ code, uncompared }) => code !== "" || uncompared > 0)
-    ? exit.unreachable
-    : exit.fine;
+    ? exitStatuses.unreachable
+    : exitStatuses.fine;
 }
 
 const decimalOf = (currencies: Currencies, id: string): number =>
@@ -212,7 +212,7 @@ const listedDifference = (row: DifferenceRow, currencies: Currencies) => {
     block,
     sinceBlock,
     detail,
-    firstFoundAt: dateOf(at),
+    firstFoundAt: formatTimestamp(at),
   };
 };
 
@@ -230,7 +230,7 @@ function listed(
   return {
     chain,
     network,
-    closedAt: dateOf(closedAt),
+    closedAt: formatTimestamp(closedAt),
     code,
     firstBlock,
     lastBlock,
@@ -246,7 +246,7 @@ function listed(
       currency,
       amount: signedAmount(BigInt(units), decimalOf(currencies, currency)),
       block,
-      at: dateOf(at),
+      at: formatTimestamp(at),
       operator,
       reason,
     })),
@@ -267,7 +267,7 @@ function describe(
     firstBlock === lastBlock ? `at block ${lastBlock}` : `at blocks ${firstBlock} to ${lastBlock}`;
   const accounts = `${counted(addresses, "deposit address", "deposit addresses")} and ${counted(hotWallets, "hot wallet", "hot wallets")}`;
   return [
-    `${chain}: closed ${dateOf(closedAt)} ${blocks}, ${accounts}, ${counted(compared, "balance", "balances")} compared, ${counted(differences.length, "difference", "differences")}`,
+    `${chain}: closed ${formatTimestamp(closedAt)} ${blocks}, ${accounts}, ${counted(compared, "balance", "balances")} compared, ${counted(differences.length, "difference", "differences")}`,
     ...(code === "" ? [] : [`  newest try failed: ${code}`]),
     ...(uncompared === 0
       ? []
@@ -313,9 +313,9 @@ interface NoteOptions extends JsonOption {
 }
 
 function note(address: string, currency: string, options: NoteOptions): void {
-  asOperator(options, ({ store, nowMs }, config) => {
+  runInOperatorContext(options, ({ store, nowMs }, config) => {
     const { amount, by: operator, reason } = options;
-    if (!requireAllowed(known(config, currency))) return;
+    if (!isOkOrPrintsRefusal(known(config, currency))) return;
     const { network, decimal } = config.currencies[currency] as GatewayCurrency;
     const taken = acceptDifference(store, {
       network,
@@ -327,7 +327,7 @@ function note(address: string, currency: string, options: NoteOptions): void {
       reason,
       nowMs,
     });
-    if (!requireAllowed(taken)) return;
+    if (!isOkOrPrintsRefusal(taken)) return;
     const { entry } = taken;
     const shown = signedAmount(BigInt(entry.units), decimal);
     if (options.json === true)
@@ -340,7 +340,7 @@ function note(address: string, currency: string, options: NoteOptions): void {
 }
 
 export function addReconcileCommand(program: Command): void {
-  const command = withBoth(
+  const command = addConfigAndJsonOptions(
     program
       .command("reconcile")
       .description("close the books: what every address and hot wallet holds against the database"),
@@ -349,7 +349,9 @@ export function addReconcileCommand(program: Command): void {
     .option("--merchant <id>", "whose")
     .option("--last", "show the newest closing; no node is asked")
     .action(reconcile);
-  withBoth(command.command("note").description("take a difference in, by name and with a reason"))
+  addConfigAndJsonOptions(
+    command.command("note").description("take a difference in, by name and with a reason"),
+  )
     .argument("<address>")
     .argument("<currency>", "in which it differs")
     .requiredOption("--amount <amount>", "the difference as reconcile shows it, with its sign")

@@ -10,16 +10,22 @@ import type { CsvTable } from "../answer/csv-cell.ts";
 import { amountOf, csvColumns, unreadableCode, writeRecord } from "../answer/record.ts";
 import type { GatewayConfig } from "../config/config.ts";
 import type { AuditAct } from "../store/audit.ts";
-import { putAside, runGuarded } from "../store/set-aside.ts";
+import { runGuarded, setRowAside } from "../store/set-aside.ts";
 import type {
   DepositWithMerchant,
   RecordWithMerchant,
   TransactionQuery,
   TransactionWithMerchant,
 } from "../store/transaction-lists.ts";
-import { dateOf, type OperatorContext } from "./accounts.ts";
+import { formatTimestamp, type OperatorContext } from "./accounts.ts";
 import { type JsonOption, printCsv } from "./command.ts";
-import { type CsvOptions, readMomentOption, rowCount, withBoth, withCsv } from "./words.ts";
+import {
+  addConfigAndJsonOptions,
+  type CsvOptions,
+  readMomentOption,
+  rowCount,
+  withCsv,
+} from "./words.ts";
 
 export interface ListOptions extends JsonOption, CsvOptions {
   readonly merchant?: string;
@@ -38,7 +44,7 @@ const rowsDefault = 50;
 
 /** Adds the filters to a list's command, and CSV. */
 export function withFilters(command: Command): Command {
-  return withCsv(withBoth(command))
+  return withCsv(addConfigAndJsonOptions(command))
     .option("--merchant <id>", "whose")
     .option("--status <number>", "0 Pending, 1 Completed, 2 Failed", statusOf)
     .option("--stage <stage>", "as the lists show it, for example queued or partial", stageOf)
@@ -84,13 +90,13 @@ export function printRecords(
   config: GatewayConfig,
 ): void {
   const listed = rows.map(
-    (row) => listedRecord(by, row, config) as Readonly<Record<string, unknown>>,
+    (row) => jsonOfRecord(by, row, config) as Readonly<Record<string, unknown>>,
   );
   printCsv(table, ["merchantId", "merchant", ...csvColumns], listed);
 }
 
 /** The record as GET transaction answers it, with its merchant. */
-export function listedRecord(
+export function jsonOfRecord(
   { store, nowMs }: Pick<OperatorContext, "store" | "nowMs">,
   row: TransactionWithMerchant,
   config: GatewayConfig,
@@ -124,19 +130,19 @@ export function describeRecord(row: TransactionWithMerchant, amount: string): st
   const code = row.code === "" ? "" : `, ${row.code}`;
   return [
     `${row.id}  ${statusNames[row.status]} (${row.stage}${code}${late})  ${amount}`,
-    `  order ${row.orderId}  ${row.merchantName} (${row.merchant})  made ${dateOf(row.createdAt)}`,
+    `  order ${row.orderId}  ${row.merchantName} (${row.merchant})  made ${formatTimestamp(row.createdAt)}`,
   ].join("\n");
 }
 
 /** The line of a record in a list, by `write`; a record of which none can be made is set aside. */
-export function listedLine(
+export function writeLineOrSetAside(
   { store, nowMs }: Pick<OperatorContext, "store" | "nowMs">,
   row: TransactionWithMerchant,
   write: () => string,
 ): string {
   const line = runGuarded(write);
   if (line.ok) return line.value;
-  putAside(
+  setRowAside(
     { store, clock: () => nowMs },
     { kind: "record", id: row.id, about: row.id },
     line.error,
@@ -149,10 +155,10 @@ export function describeActs(acts: readonly AuditAct[]): string {
   return acts
     .map(
       ({ at, actor, act, detail }) =>
-        `  ${dateOf(at)}  ${actor}: ${act}${detail === "" ? "" : `: ${detail}`}`,
+        `  ${formatTimestamp(at)}  ${actor}: ${act}${detail === "" ? "" : `: ${detail}`}`,
     )
     .join("\n");
 }
 
 export const listedActs = (acts: readonly AuditAct[]): readonly object[] =>
-  acts.map(({ at, actor, act, detail }) => ({ at: dateOf(at), actor, act, detail }));
+  acts.map(({ at, actor, act, detail }) => ({ at: formatTimestamp(at), actor, act, detail }));

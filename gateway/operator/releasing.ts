@@ -16,7 +16,7 @@ import {
 import { isSigned } from "../store/signatures.ts";
 import type { Database } from "../store/store.ts";
 import { namedTransaction, type WithdrawalWithMerchant } from "../store/transaction-lists.ts";
-import { heldStage, holdersOf } from "../withdrawals/holds.ts";
+import { heldStage, listHoldingTransactions } from "../withdrawals/holds.ts";
 import type { OperatorContext } from "./accounts.ts";
 
 export interface PaymentRelease {
@@ -43,7 +43,9 @@ export function holdersOfOrder(
   row: WithdrawalWithMerchant,
 ): readonly UnexplainedRow[] {
   const agent = agentOfJob(database, row.id);
-  return agent === undefined || !mayBeHeld(database, row) ? [] : holdersOf(database, agent, row);
+  return agent === undefined || !mayBeHeld(database, row)
+    ? []
+    : listHoldingTransactions(database, agent, row);
 }
 
 /**

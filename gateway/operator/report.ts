@@ -16,20 +16,26 @@ import { readCursor } from "../store/cursors.ts";
 import { merchantNames } from "../store/merchants.ts";
 import type { Store } from "../store/store.ts";
 import { nodeLog } from "../watcher/node-log.ts";
-import { dateOf } from "./accounts.ts";
+import { formatTimestamp } from "./accounts.ts";
 import {
-  asOperator,
-  exit,
+  exitStatuses,
+  isOkOrPrintsRefusal,
   type JsonOption,
   makeLog,
   printCsv,
   printJson,
   printText,
   readClock,
-  requireAllowed,
+  runInOperatorContext,
 } from "./command.ts";
 import { areKnown } from "./named.ts";
-import { type CsvOptions, csvTable, readMomentOption, withBoth, withCsv } from "./words.ts";
+import {
+  addConfigAndJsonOptions,
+  type CsvOptions,
+  csvTable,
+  readMomentOption,
+  withCsv,
+} from "./words.ts";
 
 interface ReportOptions extends JsonOption, CsvOptions {
   readonly month?: Period;
@@ -112,7 +118,8 @@ function periodOf({ month, since, until }: ReportOptions, nowMs: number): Period
   return { sinceMs: since, untilMs };
 }
 
-const usage = (words: string): CommanderError => new CommanderError(exit.usage, "period", words);
+const usage = (words: string): CommanderError =>
+  new CommanderError(exitStatuses.usage, "period", words);
 
 /** The note on a sum below zero. */
 const beginsLater =
@@ -232,19 +239,19 @@ function lineText(line: ReportLine): string {
 function report(options: ReportOptions): Promise<void> {
   const table = csvTable(options);
   const period = periodOf(options, readClock());
-  return asOperator(options, async (by, config) => {
-    if (!requireAllowed(areKnown(by, options))) return;
+  return runInOperatorContext(options, async (by, config) => {
+    if (!isOkOrPrintsRefusal(areKnown(by, options))) return;
     const chains: ReportedChain[] = [];
     for (const chain of Object.entries(config.chains))
       chains.push(await reportOn(by.store, config, chain, period, options));
     const isUnread = chains.some(({ blocks }) => blocks === null);
     const isOther = chains.some(({ lines }) => lines.some(differs));
-    const [since, until] = [dateOf(period.sinceMs), dateOf(period.untilMs)];
+    const [since, until] = [formatTimestamp(period.sinceMs), formatTimestamp(period.untilMs)];
     if (table !== null) printCsv(withNegatives(table), columns, chains.flatMap(csvRows));
     else if (options.json === true) printJson({ since, until, chains });
     else printText([`from ${since} to ${until}`, ...chains.map(describe)].join("\n"));
-    if (isUnread) process.exitCode = exit.unreachable;
-    else if (isOther) process.exitCode = exit.no;
+    if (isUnread) process.exitCode = exitStatuses.unreachable;
+    else if (isOther) process.exitCode = exitStatuses.no;
   });
 }
 
@@ -266,7 +273,7 @@ const csvRows = ({
 
 export function addReportCommand(program: Command): void {
   withCsv(
-    withBoth(
+    addConfigAndJsonOptions(
       program
         .command("report")
         .description("each merchant's month, for an accountant: had, came, went, has"),

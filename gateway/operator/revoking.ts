@@ -5,7 +5,7 @@
  */
 import type { Command } from "commander";
 import { type Refusal, refuse } from "../../base/fault.ts";
-import { lineOf } from "../../base/state-end.ts";
+import { commandOfEnd } from "../../base/state-end.ts";
 import type { GatewayConfig } from "../config/config.ts";
 import { recordAct } from "../store/audit.ts";
 import { revokeDeposit, updateDeposit } from "../store/deposits.ts";
@@ -16,10 +16,16 @@ import { type DepositWithMerchant, namedTransaction } from "../store/transaction
 import { refundedUnits } from "../store/transactions.ts";
 import { isPaidBy, judgementOf } from "../watcher/payments.ts";
 import type { OperatorContext } from "./accounts.ts";
-import { asOperator, type JsonOption, printJson, printText, requireAllowed } from "./command.ts";
-import { amountText, listedRecord, receivedText, statusNames } from "./records.ts";
+import {
+  isOkOrPrintsRefusal,
+  type JsonOption,
+  printJson,
+  printText,
+  runInOperatorContext,
+} from "./command.ts";
+import { amountText, jsonOfRecord, receivedText, statusNames } from "./records.ts";
 import { gatewayEnds } from "./state-ends.ts";
-import { readRemark, withAct } from "./words.ts";
+import { addActorOptions, readRemark } from "./words.ts";
 
 /** A deposit after a decision. */
 export interface RevocationResult {
@@ -110,14 +116,14 @@ const stateWords = {
 } as const;
 
 /** A payment whose block left, as JSON. */
-export function listedGone(config: GatewayConfig, one: GonePayment): object {
+export function jsonOfGonePayment(config: GatewayConfig, one: GonePayment): object {
   const { txHash, block, currency, units, state } = one;
   const [amount = ""] = amountText(config, currency, units).split(" ");
   return { txHash, currency, amount, block, state };
 }
 
 /** Lines about the payments of a deposit whose block left, with the lines to type. */
-export function goneLines(
+export function describeGonePayments(
   config: GatewayConfig,
   id: string,
   gone: readonly GonePayment[],
@@ -130,7 +136,7 @@ export function goneLines(
   return [
     ...lines,
     `  do: stop the delivery, and look the transaction up in a block explorer; a block that has it again ends this by itself`,
-    `      if it does not come again: ${lineOf(gatewayEnds.deposits.reorged, { ID: id })}`,
+    `      if it does not come again: ${commandOfEnd(gatewayEnds.deposits.reorged, { ID: id })}`,
     `      if the loss is accepted:   autowithdraw-gateway deposits keep ${id} --reason TEXT`,
   ];
 }
@@ -140,17 +146,17 @@ function act(
   { reason, ...options }: JsonOption & { readonly reason: string },
   how: "revoke" | "keep",
 ): void {
-  asOperator(options, (by, config) => {
+  runInOperatorContext(options, (by, config) => {
     const decided = (how === "revoke" ? revokeReorged : keepReorged)(by, id, reason);
-    if (!requireAllowed(decided)) return;
+    if (!isOkOrPrintsRefusal(decided)) return;
     const { row, refundedUnits: refunded } = decided;
     const paidBack = amountText(config, row.currency, `${refunded}`);
     if (options.json === true) {
       const payments = decided.payments.map((one) =>
-        listedGone(config, { ...one, state: how === "revoke" ? "revoked" : "kept" }),
+        jsonOfGonePayment(config, { ...one, state: how === "revoke" ? "revoked" : "kept" }),
       );
       printJson({
-        ...listedRecord(by, row, config),
+        ...jsonOfRecord(by, row, config),
         decided: payments,
         paidBack: paidBack.split(" ")[0],
       });
@@ -168,8 +174,8 @@ function act(
 }
 
 /** `deposits revoke` and `deposits keep`. */
-export function addDecisions(deposits: Command): void {
-  withAct(
+export function addDepositDecisionCommands(deposits: Command): void {
+  addActorOptions(
     deposits
       .command("revoke")
       .description("take the credit of one back whose payment left the chain: its shop is told")
@@ -177,7 +183,7 @@ export function addDecisions(deposits: Command): void {
   )
     .requiredOption("--reason <text>", "why, for anybody who looks later", readRemark)
     .action((id, options) => act(id, options, "revoke"));
-  withAct(
+  addActorOptions(
     deposits
       .command("keep")
       .description("leave one as it is whose payment left the chain: the merchant bears the loss")

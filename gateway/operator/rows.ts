@@ -4,22 +4,22 @@
  */
 import type { Command } from "commander";
 import { type Refusal, refuse } from "../../base/fault.ts";
-import { lineOf } from "../../base/state-end.ts";
+import { commandOfEnd } from "../../base/state-end.ts";
 import { recordAct } from "../store/audit.ts";
 import { keepUnjudged } from "../store/meta.ts";
 import { type AsideRow, forgetAside, listAside } from "../store/set-aside.ts";
 import { readTransaction } from "../store/transactions.ts";
-import { dateOf, type OperatorContext } from "./accounts.ts";
+import { formatTimestamp, type OperatorContext } from "./accounts.ts";
 import {
-  asOperator,
+  isOkOrPrintsRefusal,
   type JsonOption,
   printJson,
   printList,
   printText,
-  requireAllowed,
+  runInOperatorContext,
 } from "./command.ts";
 import { gatewayEnds } from "./state-ends.ts";
-import { withAct, withBoth } from "./words.ts";
+import { addActorOptions, addConfigAndJsonOptions } from "./words.ts";
 
 /**
  * Has rows tried again: `kind/id` as the list names one, or an id with all that is aside for it.
@@ -52,12 +52,12 @@ const listed = ({ kind, id, about, code, stack, at }: AsideRow) => ({
   row: `${kind}/${id}`,
   about,
   code,
-  at: dateOf(at),
+  at: formatTimestamp(at),
   stack,
 });
 
 function list(options: JsonOption): void {
-  asOperator(options, ({ store }) => {
+  runInOperatorContext(options, ({ store }) => {
     const rows = listAside(store.database).map(listed);
     if (options.json === true) {
       printJson(rows);
@@ -67,7 +67,7 @@ function list(options: JsonOption): void {
       [
         `${row}  ${code}  set aside ${at}`,
         `  ${stack.split("\n", 1)[0] ?? ""}`,
-        `  look: autowithdraw-gateway find ${about}; once it is corrected: ${lineOf(gatewayEnds.aside.record, { NAME: row })}`,
+        `  look: autowithdraw-gateway find ${about}; once it is corrected: ${commandOfEnd(gatewayEnds.aside.record, { NAME: row })}`,
       ].join("\n"),
     );
     printList(lines, "No row is set aside.");
@@ -75,9 +75,9 @@ function list(options: JsonOption): void {
 }
 
 function retry(name: string, options: JsonOption): void {
-  asOperator(options, (by) => {
+  runInOperatorContext(options, (by) => {
     const tried = retryRows(by, name);
-    if (!requireAllowed(tried)) return;
+    if (!isOkOrPrintsRefusal(tried)) return;
     const rows = tried.rows.map(({ kind, id }) => `${kind}/${id}`);
     if (options.json === true) printJson({ rows });
     else printText(`Tried again when it is met next: ${rows.join(", ")}.`);
@@ -89,10 +89,10 @@ export function addRowCommands(program: Command): void {
     .command("rows")
     .alias("row")
     .description("stored rows that are set aside because of a bug");
-  withBoth(
+  addConfigAndJsonOptions(
     rows.command("list", { isDefault: true }).description("all of them, with the error of each"),
   ).action(list);
-  withAct(
+  addActorOptions(
     rows
       .command("retry")
       .description("have one tried again, after an update")

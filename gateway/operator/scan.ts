@@ -23,18 +23,18 @@ import { isKnownAddress } from "../store/found-addresses.ts";
 import { nodeLog } from "../watcher/node-log.ts";
 import type { OperatorContext } from "./accounts.ts";
 import {
-  asOperator,
-  exit,
+  exitStatuses,
+  isOkOrPrintsRefusal,
   type JsonOption,
   makeLog,
   printJson,
   printText,
   readClock,
-  requireAllowed,
+  runInOperatorContext,
 } from "./command.ts";
 import { areKnown } from "./named.ts";
 import { amountText } from "./records.ts";
-import { withAct } from "./words.ts";
+import { addActorOptions } from "./words.ts";
 import { readAccount } from "./xpub.ts";
 
 interface ScanOptions extends JsonOption {
@@ -185,11 +185,11 @@ function progressOf(name: string): (at: number) => void {
 }
 
 function scan(options: ScanOptions): Promise<void> | void {
-  return asOperator(options, async (by, config) => {
+  return runInOperatorContext(options, async (by, config) => {
     const refused = problemOf(by, config, options);
-    if (!requireAllowed(refused)) return;
+    if (!isOkOrPrintsRefusal(refused)) return;
     const asked = accountsOf(by, options);
-    if (!requireAllowed(asked)) return;
+    if (!isOkOrPrintsRefusal(asked)) return;
     const chains: ChainScan[] = [];
     for (const name of Object.keys(config.chains)) {
       const scanned = await scanChain(by, config, name, asked.accounts, options);
@@ -198,8 +198,11 @@ function scan(options: ScanOptions): Promise<void> | void {
     const taken = options.watch === true ? takeIn(by, config, asked.own, chains) : null;
     tell(config, options, chains, asked.accounts, taken);
     const isFound = chains.some(({ scanned }) => (scanned?.found.length ?? 0) > 0);
-    if (isFound && taken === null) process.exitCode = exit.no;
-    else process.exitCode = chains.some(({ code }) => code !== "") ? exit.unreachable : exit.fine;
+    if (isFound && taken === null) process.exitCode = exitStatuses.no;
+    else
+      process.exitCode = chains.some(({ code }) => code !== "")
+        ? exitStatuses.unreachable
+        : exitStatuses.fine;
   });
 }
 
@@ -317,7 +320,7 @@ function listed(
 }
 
 export function addScanCommand(program: Command): void {
-  withAct(
+  addActorOptions(
     program
       .command("scan")
       .description("find money on deposit addresses that the database does not know"),

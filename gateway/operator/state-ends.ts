@@ -6,7 +6,7 @@
  */
 import type { StateEnd } from "../../base/state-end.ts";
 import type { Judgement } from "../../chains/nodes.ts";
-import type { Domain } from "../faults/domains.ts";
+import type { FaultDomain } from "../faults/domains.ts";
 import type { ClockState } from "../own-clock.ts";
 import type { DeliveryState } from "../store/callback-deliveries.ts";
 import type { Counts } from "../store/counts.ts";
@@ -52,7 +52,7 @@ const stuck: Rows<StuckCode | "COIN_UNKNOWN" | "SLOT_UNREACHABLE"> = {
 };
 
 // biome-ignore format: a table, one row a line
-const faults: Rows<Domain> = {
+const faults: Rows<FaultDomain> = {
   head: ["clock", "the chain's newest blocks are not read", "`/ready?chain=NAME`, `status`, alert `nodes-away`", `${command} check`, "asked again in each pass; the check names each node's fault"],
   final: ["clock", "the final block stands while new ones come", "`/ready?chain=NAME`, alert `chain-late`", "", "deposits and payouts end when it moves again"],
   span: ["clock", "blocks whose content no node gives", "`/ready?chain=NAME`", "", "read again in each pass; after ten minutes they are a gap"],

@@ -2,7 +2,7 @@
  * The hints of states at the gateway, for `status`, the lists and the alerts alike: what ends a
  * state, by its row, and which list shows it. Pure.
  */
-import { effectOf, endWords, lineOf } from "../../base/state-end.ts";
+import { commandOfEnd, effectOfEnd, endWords } from "../../base/state-end.ts";
 import { gatewayEnds } from "./state-ends.ts";
 
 const { agents, books, clock, deposits, faults, withdrawals } = gatewayEnds;
@@ -39,12 +39,12 @@ export const stopHint = `its operator ends that, once it is explained: autowithd
 
 /** A currency in which nothing is paid here. */
 export function heldCurrencyHint(id: string): string {
-  return `look at that transaction; once it is clear why: ${lineOf(agents.currencyHeld, { ID: id })}`;
+  return `look at that transaction; once it is clear why: ${commandOfEnd(agents.currencyHeld, { ID: id })}`;
 }
 
 /** The line by which an agent's operator lets first payments in a currency go on. */
 export function agentsResumeLine(id: string): string {
-  return lineOf(agents.currencyStopped, { ID: id });
+  return commandOfEnd(agents.currencyStopped, { ID: id });
 }
 
 /** A currency in which an agent signs no first payment. */
@@ -56,14 +56,14 @@ export function stoppedCurrencyHint(id: string): string {
 export const awayHint = `${endWords(agents.away)}; ${command} agents shows when each was last seen`;
 
 /** Coins of a hot wallet that no payment spends. */
-export const coinHint = `${effectOf(books.unusable)}: docs/chains.md, section 7`;
+export const coinHint = `${effectOfEnd(books.unusable)}: docs/chains.md, section 7`;
 
 /** A database from a backup. */
 export const restoredHint = `docs/recovering.md, section 2; it ${endWords(agents.restored)}`;
 
 /** The line to type for a failed check of `/ready`, by the first word of its name. */
 export const checkHints: Readonly<Record<string, string>> = {
-  database: `systemctl status ${command}; then ${lineOf(faults.head)}`,
+  database: `systemctl status ${command}; then ${commandOfEnd(faults.head)}`,
   disk: "make room on that disk; nothing is damaged",
   chain: endWords(faults.head),
   clock: `set the clock by NTP: ${endWords(clock.ahead)}; until then tokens get 503 clock_wrong`,
@@ -73,4 +73,4 @@ export const checkHints: Readonly<Record<string, string>> = {
 };
 
 /** The line to type for any other check. */
-export const otherCheckHint = lineOf(faults.head);
+export const otherCheckHint = commandOfEnd(faults.head);

@@ -58,7 +58,7 @@ export interface Problem {
 }
 
 /** The words for a file that cannot be used while the gateway runs, and the line to type. */
-export const configAside = [
+export const staleConfigWarning = [
   "the running gateway goes by the configuration before",
   "correct the file, then autowithdraw-gateway check: a restart would fail",
 ] as const;
@@ -243,8 +243,8 @@ export function problemsOf(state: GatewayState): readonly Problem[] {
   const problems: Problem[] = [...theftProblems(state)];
   if (configFault !== "")
     problems.push({
-      what: `${configFault}; ${configAside[0]}`,
-      hint: configAside[1],
+      what: `${configFault}; ${staleConfigWarning[0]}`,
+      hint: staleConfigWarning[1],
       isWarning: true,
     });
   if (!reached) {

@@ -12,20 +12,20 @@ import type { GatewayFigures } from "../service.ts";
 import { type Counts, countsOf, type StageCount } from "../store/counts.ts";
 import { fileBytesOf, freeBytesOf } from "../store/disk.ts";
 import { restoredOf } from "../store/restored-database.ts";
-import { dateOf } from "./accounts.ts";
+import { formatTimestamp } from "./accounts.ts";
 import {
-  asOperator,
   configInForce,
-  configOr,
-  exit,
+  exitStatuses,
   type JsonOption,
   printJson,
   printText,
   readClock,
+  readConfigOrError,
+  runInOperatorContext,
 } from "./command.ts";
 import { askHealth, readyAnswerOf, untrustedText } from "./health.ts";
 import { type ChainBooks, type GatewayState, type Problem, problemsOf } from "./status-problems.ts";
-import { withBoth } from "./words.ts";
+import { addConfigAndJsonOptions } from "./words.ts";
 
 const dayMs = 86_400_000;
 
@@ -42,7 +42,7 @@ function readDatabase(
   nowMs: number,
 ): StatusReading {
   try {
-    return asOperator(options, ({ store: { database }, run }) => {
+    return runInOperatorContext(options, ({ store: { database }, run }) => {
       const restored = restoredOf(database)?.reason ?? "";
       const books = Object.entries(chains).map(([chain, { network }]): ChainBooks => {
         return { chain, ...booksState(database, network, nowMs) };
@@ -59,7 +59,7 @@ async function lookAt(options: JsonOption, config: GatewayConfig): Promise<Gatew
   const nowMs = readClock();
   const health = await askHealth(config);
   const { database } = config;
-  const file = configOr(options.config);
+  const file = readConfigOrError(options.config);
   return {
     nowMs,
     configFault: file instanceof AgentError ? file.message : "",
@@ -123,7 +123,7 @@ function agentsText({ agents }: Counts, figures: GatewayFigures | undefined): st
 
 function booksRows({ books }: GatewayState): readonly (readonly [string, string])[] {
   return books.map(({ chain, closedAt, differences }) => {
-    const closed = closedAt === null ? "no closing yet" : `closed at ${dateOf(closedAt)}`;
+    const closed = closedAt === null ? "no closing yet" : `closed at ${formatTimestamp(closedAt)}`;
     return [
       `books ${chain}`,
       `${closed}, ${differences} ${differences === 1 ? "difference" : "differences"} open`,
@@ -160,7 +160,7 @@ function countRows(
   nowMs: number,
 ): readonly (readonly [string, string])[] {
   const { withdrawals, deposits, sweeps, callbacks, alarms, jobsUnanswered } = counts;
-  const newest = alarms.newestAt === null ? "" : `, newest at ${dateOf(alarms.newestAt)}`;
+  const newest = alarms.newestAt === null ? "" : `, newest at ${formatTimestamp(alarms.newestAt)}`;
   const unanswered = jobsUnanswered === 0 ? "" : `; ${jobsUnanswered} that no agent has answered`;
   return [
     ["agents", agentsText(counts, figures)],
@@ -177,13 +177,13 @@ export function exitOf(
   { reached }: Pick<GatewayState, "reached">,
   problems: readonly Problem[],
 ): number {
-  if (!reached) return exit.unreachable;
-  return problems.every(({ isWarning }) => isWarning) ? exit.fine : exit.no;
+  if (!reached) return exitStatuses.unreachable;
+  return problems.every(({ isWarning }) => isWarning) ? exitStatuses.fine : exitStatuses.no;
 }
 
 function headline(code: number, problems: readonly Problem[]): string {
-  if (code === exit.fine) return "everything works";
-  if (code === exit.unreachable)
+  if (code === exitStatuses.fine) return "everything works";
+  if (code === exitStatuses.unreachable)
     return "THE GATEWAY DOES NOT RUN, or does not answer at its own address";
   return `PROBLEMS (${problems.filter(({ isWarning }) => !isWarning).length})`;
 }
@@ -206,7 +206,7 @@ async function status(options: JsonOption): Promise<void> {
     const { reached, ready, counts, restored, files, storeFault } = state;
     const fault = storeFault === null ? "" : storeFault.code;
     printJson({
-      ok: code === exit.fine,
+      ok: code === exitStatuses.fine,
       running: reached,
       problems,
       ready,
@@ -226,7 +226,7 @@ async function status(options: JsonOption): Promise<void> {
 }
 
 export function addStatusCommand(program: Command): void {
-  withBoth(
+  addConfigAndJsonOptions(
     program
       .command("status")
       .description("one screen: whether everything works, what is open, and what is wrong"),

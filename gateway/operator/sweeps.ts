@@ -17,15 +17,15 @@ import { listSweepNotes, type SweepNoteRow, topUpOf } from "../store/sweeps.ts";
 import { listedTransactions } from "../store/transaction-lists.ts";
 import { readTransfer } from "../store/transactions.ts";
 import { orderSweeps } from "../sweeps/sweep-requests.ts";
-import { dateOf, type OperatorContext } from "./accounts.ts";
+import { formatTimestamp, type OperatorContext } from "./accounts.ts";
 import {
-  asOperator,
+  isOkOrPrintsRefusal,
   type JsonOption,
   printCsv,
   printJson,
   printList,
   printText,
-  requireAllowed,
+  runInOperatorContext,
 } from "./command.ts";
 import { addMovedCommand } from "./moved-commands.ts";
 import { areKnown } from "./named.ts";
@@ -37,7 +37,7 @@ import {
   queryOf,
   withFilters,
 } from "./records.ts";
-import { csvTable, withAct, withBoth } from "./words.ts";
+import { addActorOptions, addConfigAndJsonOptions, csvTable } from "./words.ts";
 
 const states = ["Pending", "Completed", "Failed"] as const;
 
@@ -85,8 +85,8 @@ function listed(row: SweepRow | TopUpRow, config: GatewayConfig): SweepLine {
     feeAsset: coin,
     txHash: row.txHash,
     block: row.finalBlock ?? "",
-    createdAt: dateOf(row.createdAt),
-    changedAt: dateOf(row.changedAt),
+    createdAt: formatTimestamp(row.createdAt),
+    changedAt: formatTimestamp(row.changedAt),
   };
 }
 
@@ -97,13 +97,13 @@ const waitingOf = ({ address, network, currency, reason, detail, at }: SweepNote
   currency,
   reason,
   detail,
-  since: dateOf(at),
+  since: formatTimestamp(at),
 });
 
 function list(options: ListOptions): void {
   const table = csvTable(options);
-  asOperator(options, (by, config) => {
-    if (!requireAllowed(areKnown(by, options))) return;
+  runInOperatorContext(options, (by, config) => {
+    if (!isOkOrPrintsRefusal(areKnown(by, options))) return;
     const { database } = by.store;
     const rows = listedTransactions(database, queryOf(["sweep", "topup"], options)).map((row) =>
       listed(row, config),
@@ -133,7 +133,7 @@ function describe(row: SweepLine): string {
 }
 
 function describeWaiting({ address, currency, reason, detail, at }: SweepNoteRow): string {
-  return `waits: ${currency} on ${address}: ${reason}${detail === "" ? "" : ` (${detail})`} since ${dateOf(at)}`;
+  return `waits: ${currency} on ${address}: ${reason}${detail === "" ? "" : ` (${detail})`} since ${formatTimestamp(at)}`;
 }
 
 export interface ShownSweep {
@@ -155,9 +155,9 @@ export function showSweep(
 }
 
 function show(id: string, options: JsonOption): void {
-  asOperator(options, (by, config) => {
+  runInOperatorContext(options, (by, config) => {
     const shown = showSweep(by, id);
-    if (!requireAllowed(shown)) return;
+    if (!isOkOrPrintsRefusal(shown)) return;
     const { row, topUp, acts } = shown;
     const { database } = by.store;
     const agentId = jobOf(database, id)?.agent ?? "";
@@ -206,9 +206,9 @@ export function orderSweep(
 }
 
 function order(text: string, options: JsonOption & { readonly currency?: string }): void {
-  asOperator(options, (by, config) => {
+  runInOperatorContext(options, (by, config) => {
     const done = orderSweep(by, config, text, options.currency);
-    if (!requireAllowed(done)) return;
+    if (!isOkOrPrintsRefusal(done)) return;
     const { address } = done;
     if (options.json === true) {
       printJson({
@@ -239,13 +239,13 @@ export function addSweepCommands(program: Command): void {
       .command("list", { isDefault: true })
       .description("sweeps and top-ups with their fees, and what waits and why (not in CSV)"),
   ).action(list);
-  withBoth(
+  addConfigAndJsonOptions(
     sweeps
       .command("show")
       .description("one, with its top-up and what was signed")
       .argument("<transactionId>"),
   ).action(show);
-  withAct(
+  addActorOptions(
     sweeps
       .command("order")
       .description("have what an address holds swept, worth it or not")

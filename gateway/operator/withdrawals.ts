@@ -6,14 +6,17 @@
  */
 import { type Command, InvalidArgumentError } from "commander";
 import { type Refusal, refuse } from "../../base/fault.ts";
-import { lineOf } from "../../base/state-end.ts";
+import { commandOfEnd } from "../../base/state-end.ts";
 import { familyOf } from "../../chains/families.ts";
 import { formatAmount } from "../../protocol/amount.ts";
-import { assignedOf, type PaymentAssignedToWithdrawal } from "../store/assigned-payments.ts";
+import {
+  type PaymentAssignedToWithdrawal,
+  readAssignedPayment,
+} from "../store/assigned-payments.ts";
 import { type AuditAct, listActsOn } from "../store/audit.ts";
 import { type CurrencyHold, currencyHoldOf } from "../store/currency-holds.ts";
 import { agentOfJob, isUnplaced, jobOf } from "../store/jobs.ts";
-import { isLevel, levelTrouble } from "../store/levels.ts";
+import { isWalletLevel, readLevelTrouble } from "../store/levels.ts";
 import { type MovedPayment, movedOf } from "../store/moved-payments.ts";
 import type { UnexplainedRow } from "../store/outgoing-holds.ts";
 import { recalledAtOf } from "../store/recalls.ts";
@@ -24,32 +27,32 @@ import {
   namedTransaction,
   type WithdrawalWithMerchant,
 } from "../store/transaction-lists.ts";
-import { dateOf, type OperatorContext } from "./accounts.ts";
+import { formatTimestamp, type OperatorContext } from "./accounts.ts";
 import { assignPayment } from "./assigning.ts";
 import {
-  asOperator,
+  isOkOrPrintsRefusal,
   type JsonOption,
   printJson,
   printList,
   printText,
-  requireAllowed,
+  runInOperatorContext,
 } from "./command.ts";
 import { addMovedCommand } from "./moved-commands.ts";
 import { areKnown } from "./named.ts";
 import {
   describeActs,
   describeRecord,
+  jsonOfRecord,
   type ListOptions,
   listedActs,
-  listedLine,
-  listedRecord,
   printRecords,
   queryOf,
   withFilters,
+  writeLineOrSetAside,
 } from "./records.ts";
 import { holdersOfOrder, releaseOrder } from "./releasing.ts";
 import { gatewayEnds } from "./state-ends.ts";
-import { csvTable, readRemark, withAct, withBoth } from "./words.ts";
+import { addActorOptions, addConfigAndJsonOptions, csvTable, readRemark } from "./words.ts";
 
 export interface ShownWithdrawal {
   readonly ok: true;
@@ -74,7 +77,7 @@ export function showWithdrawal(
   const row = namedTransaction(database, "withdraw", id);
   if (row === undefined) return refuse("GATEWAY_UNKNOWN_RECORD");
   const [signatures, acts] = [listSignatures(database, id), listActsOn(database, id)];
-  const [recalledAt, assigned] = [recalledAtOf(database, id), assignedOf(database, id)];
+  const [recalledAt, assigned] = [recalledAtOf(database, id), readAssignedPayment(database, id)];
   const waits = { holders: holdersOfOrder(database, row), unread: unreadWords(by, row) };
   const isUnsigned = row.status === 0 && signatures.length === 0;
   const hold = isUnsigned ? currencyHoldOf(database, row.currency, row.merchant) : undefined;
@@ -104,11 +107,11 @@ function unreadWords(
     run === null ||
     agent?.caughtUp !== run ||
     !isUnplaced(database, id) ||
-    isLevel(database, wallet, run)
+    isWalletLevel(database, wallet, run)
   )
     return "";
   return (
-    levelTrouble(database, wallet) ||
+    readLevelTrouble(database, wallet) ||
     "it is not read up to its newest block since the gateway was started"
   );
 }
@@ -117,15 +120,15 @@ const amountOf = ({ amount, currency }: WithdrawalWithMerchant): string => `${am
 
 function list(options: ListOptions): void {
   const table = csvTable(options);
-  asOperator(options, (by, config) => {
-    if (!requireAllowed(areKnown(by, options))) return;
+  runInOperatorContext(options, (by, config) => {
+    if (!isOkOrPrintsRefusal(areKnown(by, options))) return;
     const { store } = by;
     const rows = listedTransactions(store.database, queryOf(["withdraw"], options));
     if (table !== null) printRecords(by, table, rows, config);
-    else if (options.json === true) printJson(rows.map((row) => listedRecord(by, row, config)));
+    else if (options.json === true) printJson(rows.map((row) => jsonOfRecord(by, row, config)));
     else
       printList(
-        rows.map((row) => listedLine(by, row, () => describeRecord(row, amountOf(row)))),
+        rows.map((row) => writeLineOrSetAside(by, row, () => describeRecord(row, amountOf(row)))),
         "No withdrawal is like that.",
       );
   });
@@ -133,7 +136,7 @@ function list(options: ListOptions): void {
 
 const jobWords = (job: JobRow): string => {
   const place = job.sequence > 0 ? `place ${job.sequence}` : "waits for a place";
-  return `  agent ${job.agent}, ${place}, ${job.answeredAt === null ? "not answered" : `answered ${dateOf(job.answeredAt)}`}`;
+  return `  agent ${job.agent}, ${place}, ${job.answeredAt === null ? "not answered" : `answered ${formatTimestamp(job.answeredAt)}`}`;
 };
 
 /**
@@ -144,7 +147,9 @@ function endOf({ validUntilMs, voidAt }: SignatureRow): {
   readonly validUntil?: string;
   readonly voidAt?: string;
 } {
-  return validUntilMs === 0 ? {} : { validUntil: dateOf(validUntilMs), voidAt: dateOf(voidAt) };
+  return validUntilMs === 0
+    ? {}
+    : { validUntil: formatTimestamp(validUntilMs), voidAt: formatTimestamp(voidAt) };
 }
 
 function endWords({ validUntil, voidAt = "" }: ReturnType<typeof endOf>): string {
@@ -153,9 +158,9 @@ function endWords({ validUntil, voidAt = "" }: ReturnType<typeof endOf>): string
 }
 
 function show(id: string, options: JsonOption): void {
-  asOperator(options, (by, config) => {
+  runInOperatorContext(options, (by, config) => {
     const shown = showWithdrawal(by, id);
-    if (!requireAllowed(shown)) return;
+    if (!isOkOrPrintsRefusal(shown)) return;
     const { row, job, signatures, recalledAt, assigned, holders, unread, hold, moved, acts } =
       shown;
     const attempts = signatures.map((signature) => {
@@ -167,19 +172,23 @@ function show(id: string, options: JsonOption): void {
       const place =
         job === undefined
           ? {}
-          : { agentId: job.agent, place: job.sequence, answeredAt: dateOf(job.answeredAt) };
+          : {
+              agentId: job.agent,
+              place: job.sequence,
+              answeredAt: formatTimestamp(job.answeredAt),
+            };
       const end = {
         minedAttempt: minedIn(row, signatures)?.attempt ?? null,
         finalBlock: row.finalBlock,
-        recalledAt: dateOf(recalledAt),
+        recalledAt: formatTimestamp(recalledAt),
         assigned: assigned?.txHash ?? "",
         heldBy: holders.map(({ txHash, block, final }) => ({ txHash, block, final: final === 1 })),
         unread,
-        currencyHeldSince: hold === undefined ? "" : dateOf(hold.at),
+        currencyHeldSince: hold === undefined ? "" : formatTimestamp(hold.at),
         moved: moved === undefined ? null : movedFields(moved),
       };
       printJson({
-        ...listedRecord(by, row, config),
+        ...jsonOfRecord(by, row, config),
         ...place,
         ...end,
         attempts,
@@ -202,7 +211,7 @@ function show(id: string, options: JsonOption): void {
       );
     else if (recalledAt !== null)
       printText(
-        `  its shop asked at ${dateOf(recalledAt)} to cancel it; the agent has not answered yet`,
+        `  its shop asked at ${formatTimestamp(recalledAt)} to cancel it; the agent has not answered yet`,
       );
     if (row.status !== 0) printText(endOfWithdrawal(shown));
     printText(`  callback ${callbackWords[row.callbackStatus]}`);
@@ -221,8 +230,8 @@ function waitingLines({
     hold === undefined
       ? []
       : [
-          `  waits: ${currency} is held since ${dateOf(hold.at)}, because ${hold.transactionId} moved something else`,
-          `  do: once it is clear why: ${lineOf(gatewayEnds.agents.currencyHeld, { ID: currency })}`,
+          `  waits: ${currency} is held since ${formatTimestamp(hold.at)}, because ${hold.transactionId} moved something else`,
+          `  do: once it is clear why: ${commandOfEnd(gatewayEnds.agents.currencyHeld, { ID: currency })}`,
         ];
   const reader =
     unread === ""
@@ -237,8 +246,8 @@ function waitingLines({
     const paid = final === 1 ? "" : "  (once it is final)";
     return [
       `  held: ${txHash}, ${place}, paid exactly this, and no order here explains it`,
-      `  do: if it paid this order: ${lineOf(gatewayEnds.agents.foreignPayment, { ORDER: id, HASH: txHash })}${paid}`,
-      `      if it did not:         ${lineOf(gatewayEnds.withdrawals.awaiting_operator, { ORDER: id, HASH: txHash })}`,
+      `  do: if it paid this order: ${commandOfEnd(gatewayEnds.agents.foreignPayment, { ORDER: id, HASH: txHash })}${paid}`,
+      `      if it did not:         ${commandOfEnd(gatewayEnds.withdrawals.awaiting_operator, { ORDER: id, HASH: txHash })}`,
     ];
   });
   return [...reader, ...waits, ...held];
@@ -255,7 +264,7 @@ function movedLines({ row, moved }: ShownWithdrawal): readonly string[] {
   if (row.status !== 0) return [found];
   return [
     found,
-    `  do: ${lineOf(gatewayEnds.stuck.WATCHER_CONTENT_DIFFERS, { ID: row.id })} shows what nodes tell of it, and ends it`,
+    `  do: ${commandOfEnd(gatewayEnds.stuck.WATCHER_CONTENT_DIFFERS, { ID: row.id })} shows what nodes tell of it, and ends it`,
   ];
 }
 
@@ -280,7 +289,7 @@ const callbackWords = ["waits to be delivered", "delivered", "given up", "not as
  */
 function endOfWithdrawal({ row, signatures }: ShownWithdrawal): string {
   const { feeUnits, network, txHash, finalBlock, changedAt } = row;
-  const ended = `  ended ${dateOf(changedAt)}`;
+  const ended = `  ended ${formatTimestamp(changedAt)}`;
   if (txHash === "" || finalBlock === null) return ended;
   const mined = minedIn(row, signatures);
   const which = mined === undefined ? txHash : `attempt ${mined.attempt}, ${txHash}`;
@@ -300,15 +309,15 @@ function paid(
   id: string,
   { transaction: txHash, reason, ...options }: PaidOptions,
 ): Promise<void> | void {
-  return asOperator(options, async (by, config) => {
+  return runInOperatorContext(options, async (by, config) => {
     const assigned = await assignPayment(by, config, id, { txHash, reason });
-    if (!requireAllowed(assigned)) return;
+    if (!isOkOrPrintsRefusal(assigned)) return;
     const { row } = assigned;
     const state =
       row.status === 1
         ? "it is Completed"
         : "it is Completed once its agent has refused or cancelled it";
-    if (options.json === true) printJson(listedRecord(by, row, config));
+    if (options.json === true) printJson(jsonOfRecord(by, row, config));
     else printText(`${txHash} paid ${id}: ${state}.`);
   });
 }
@@ -320,12 +329,12 @@ interface ReleaseOptions extends JsonOption {
 }
 
 function release(id: string, { not: txHash, order, reason, ...options }: ReleaseOptions): void {
-  asOperator(options, (by, config) => {
+  runInOperatorContext(options, (by, config) => {
     const released = releaseOrder(by, id, { txHash, reason, isNoOrders: !order });
-    if (!requireAllowed(released)) return;
+    if (!isOkOrPrintsRefusal(released)) return;
     const { row, holders } = released;
     const hashes = holders.map((one) => one.txHash);
-    if (options.json === true) printJson({ ...listedRecord(by, row, config), heldBy: hashes });
+    if (options.json === true) printJson({ ...jsonOfRecord(by, row, config), heldBy: hashes });
     else if (hashes.length > 0)
       printText(`${txHash} holds ${id} no longer; it is still held by ${hashes.join(", ")}.`);
     else
@@ -343,13 +352,13 @@ export function addWithdrawalCommands(program: Command): void {
   withFilters(
     withdrawals.command("list", { isDefault: true }).description("the newest ones"),
   ).action(list);
-  withBoth(
+  addConfigAndJsonOptions(
     withdrawals
       .command("show")
       .description("one, with its agent and what was signed for it")
       .argument("<transactionId>"),
   ).action(show);
-  withAct(
+  addActorOptions(
     withdrawals
       .command("paid")
       .description(
@@ -364,7 +373,7 @@ export function addWithdrawalCommands(program: Command): void {
     )
     .requiredOption("--reason <text>", "why, for anybody who looks later", readRemark)
     .action(paid);
-  withAct(
+  addActorOptions(
     withdrawals
       .command("release")
       .description(

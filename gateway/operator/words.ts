@@ -11,16 +11,18 @@ import {
   tableForPeople,
   tableForPrograms,
 } from "../answer/csv-cell.ts";
-import { exit } from "./command.ts";
+import { exitStatuses } from "./command.ts";
 
 /** Gives a command `--config` and `--json`. */
-export function withBoth(command: Command): Command {
+export function addConfigAndJsonOptions(command: Command): Command {
   return command.addOption(configOption()).addOption(jsonOption());
 }
 
-/** Like `withBoth`, for a command that changes something: the audit keeps who did. */
-export function withAct(command: Command): Command {
-  return withBoth(command).option(
+/**
+ * Like `addConfigAndJsonOptions`, for a command that changes something: the audit keeps who did.
+ */
+export function addActorOptions(command: Command): Command {
+  return addConfigAndJsonOptions(command).option(
     "--as <name>",
     "who does it, for the audit; the login's name unless told",
     personName,
@@ -60,7 +62,7 @@ export function readRemark(text: string): string {
 }
 
 /** When the gateway does what a row asks for; `run` is null while the gateway is stopped. */
-export function nextLook(run: string | null): string {
+export function describeNextPass(run: string | null): string {
   return run === null
     ? "once the gateway runs, which it does not now"
     : "in the gateway's next look at the chain";
@@ -92,7 +94,7 @@ export function withCsv(command: Command): Command {
  */
 export function csvTable({ csv, separator }: CsvOptions): CsvTable | null {
   if (separator !== undefined && csv !== "people")
-    throw new CommanderError(exit.usage, "separator", "--separator needs --csv people");
+    throw new CommanderError(exitStatuses.usage, "separator", "--separator needs --csv people");
   if (csv === undefined) return null;
   return csv === "people" ? tableForPeople(separator ?? "semicolon") : tableForPrograms;
 }

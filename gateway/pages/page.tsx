@@ -19,7 +19,7 @@ import {
   stateOf,
   sumUnits,
 } from "./state.ts";
-import { type Figures, type Words, wordsIn } from "./words.ts";
+import { type Figures, type Words, wordsByLanguage } from "./words.ts";
 
 /*
  * A QR code as inline SVG: one path of strokes, always dark on white, with the quiet zone of four
@@ -308,7 +308,7 @@ const minutesLeft = ({ expiresAt, nowMs }: PayerView): number =>
 /** The page of one request, drawn anew. */
 export function drawPage(shown: PayerView, { language, version }: PageFrame): string {
   const state = stateOf(shown);
-  const words = wordsIn[language];
+  const words = wordsByLanguage[language];
   const view: View = { shown, state, figures: figuresOf(shown, language), words, language };
   const seconds = lookSeconds(shown);
   return documentOf(
@@ -349,7 +349,7 @@ export function renderNotice(
   which: "notFound" | "tooMany" | "unreadable",
   { language, version }: PageFrame,
 ): string {
-  const [title, text] = wordsIn[language][which];
+  const [title, text] = wordsByLanguage[language][which];
   return documentOf(
     { language, version, title },
     <main>

@@ -369,4 +369,4 @@ function seenTr({ confirmations, confirmationsNeeded, finalMinutes, isSlow }: Fi
   return `Ağ onaylıyor; genellikle ${finalMinutes} dk içinde biter.`;
 }
 
-export const wordsIn: Readonly<Record<Language, Words>> = { en, tr };
+export const wordsByLanguage: Readonly<Record<Language, Words>> = { en, tr };

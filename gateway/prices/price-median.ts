@@ -11,7 +11,7 @@ import type { StatedPrice } from "./markets.ts";
  * lately. `outlier`: the others agree on another price. `split`: no group agrees. `alone`: there is
  * no second source.
  */
-export type LeftOut = "" | "silent" | "stuck" | "outlier" | "split" | "alone";
+export type SourceRejection = "" | "silent" | "stuck" | "outlier" | "split" | "alone";
 
 export interface PriceReading extends StatedPrice {
   readonly source: SourceName;
@@ -29,7 +29,7 @@ export interface JudgeRules {
 export interface JudgedPrice {
   readonly price: bigint | null; // null: no price
   readonly atMs: number; // the second newest reading time of the sources that count; 0 without a price
-  readonly leftOut: ReadonlyMap<SourceName, LeftOut>; // "" if it counts
+  readonly leftOut: ReadonlyMap<SourceName, SourceRejection>; // "" if it counts
 }
 
 /**
@@ -45,7 +45,7 @@ export function momentOf({ atMs, markSinceMs }: PriceReading): number {
   return Math.min(markSinceMs, atMs ?? markSinceMs);
 }
 
-function fault(reading: PriceReading, rules: JudgeRules, nowMs: number): LeftOut {
+function fault(reading: PriceReading, rules: JudgeRules, nowMs: number): SourceRejection {
   if (isOlder(reading.readAtMs, rules.readingMsMax, nowMs)) return "silent";
   return nowMs - momentOf(reading) > rules.stuckMs ? "stuck" : "";
 }
@@ -84,14 +84,14 @@ export function judgePrice(
   rules: JudgeRules,
   nowMs: number,
 ): JudgedPrice {
-  const leftOut = new Map<SourceName, LeftOut>(
+  const leftOut = new Map<SourceName, SourceRejection>(
     readings.map((one) => [one.source, fault(one, rules, nowMs)]),
   );
   const good = readings.filter(({ source }) => leftOut.get(source) === "");
   const sorted = [...good].sort((a, b) => (a.price < b.price ? -1 : Number(a.price > b.price)));
   const group = agreeing(sorted, rules.guardPercent);
   const enough = group.length >= 2 && group.length * 2 > good.length;
-  const why: LeftOut = good.length === 1 ? "alone" : enough ? "outlier" : "split";
+  const why: SourceRejection = good.length === 1 ? "alone" : enough ? "outlier" : "split";
   for (const one of good) if (!enough || !group.includes(one)) leftOut.set(one.source, why);
   return enough
     ? { price: medianOf(group), atMs: agreedAt(group), leftOut }

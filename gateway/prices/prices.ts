@@ -21,9 +21,9 @@ import {
   isOlder,
   type JudgeRules,
   judgePrice,
-  type LeftOut,
   momentOf,
   type PriceReading,
+  type SourceRejection,
 } from "./price-median.ts";
 
 /*
@@ -42,7 +42,7 @@ import {
 interface Slot {
   reading: PriceReading | null; // null before its first price
   trouble: string; // problem of its newest answer; "" none
-  leftOut: LeftOut; // from the newest judgement
+  leftOut: SourceRejection; // from the newest judgement
   notBeforeMs: number;
   missing: number; // answers in a row without a price of the pair: refused, or not in the list
 }

@@ -15,7 +15,7 @@ import type { Database } from "../store/store.ts";
  * Values of an agent's column `caughtUp`: "" never, the name of a gateway's run (store/owner.ts),
  * or one of these.
  */
-export const catchUp = {
+export const catchUpStates = {
   behind: "behind", // the agent has entries that this database lacks
   given: "given up", // released before it caught up: the next pairing begins with a recovery
 } as const;
@@ -47,7 +47,7 @@ export function keepCaughtUp(database: Database, agentId: string, run: string): 
  * before catching up stays until the agent has caught up.
  */
 export function keepNotCaughtUp(database: Database, agentId: string, isBehind: boolean): void {
-  keepCaughtUpUnless(database, agentId, isBehind ? catchUp.behind : "", catchUp.given);
+  keepCaughtUpUnless(database, agentId, isBehind ? catchUpStates.behind : "", catchUpStates.given);
 }
 
 /**
@@ -58,9 +58,9 @@ export function notCaughtUpReason(
   agent: Pick<AgentRow, "id" | "caughtUp">,
   run: string | null,
 ): string | null {
-  if (agent.caughtUp === catchUp.given)
+  if (agent.caughtUp === catchUpStates.given)
     return `agent ${agent.id} was released before it caught up, and has not caught up since`;
-  if (agent.caughtUp === catchUp.behind)
+  if (agent.caughtUp === catchUpStates.behind)
     return `this database lacks what agent ${agent.id} knows (HUB_DATABASE_BEHIND)`;
   if (run === null) return "the gateway does not run, so its database was compared with no agent";
   return agent.caughtUp === run
@@ -72,5 +72,5 @@ export function notCaughtUpReason(
  * True if an agent of this merchant was released before it caught up and has not caught up since.
  */
 export function wasGivenUp(database: Database, merchant: string): boolean {
-  return hasAgentCaughtUp(database, merchant, catchUp.given);
+  return hasAgentCaughtUp(database, merchant, catchUpStates.given);
 }

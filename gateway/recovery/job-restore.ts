@@ -24,7 +24,7 @@ import {
 import type { AgentRow, TransferRow } from "../store/rows.ts";
 import type { Database } from "../store/store.ts";
 import { ordinalOf, readTransfer } from "../store/transactions.ts";
-import { insertOutgoing, replaceWithdrawal } from "../store/withdrawals.ts";
+import { insertPendingTransfer, replaceWithdrawal } from "../store/withdrawals.ts";
 import { contentHashOfJob } from "../withdrawals/withdrawals.ts";
 
 /** True if this gateway signed the text of a job. */
@@ -181,11 +181,11 @@ function restoreJob(database: Database, agent: AgentRow, job: Job, nowMs: number
     const { depositIndex: addressIndex, depositNext: nextSlot = "" } = job;
     if (addressIndex === undefined) return `${id} names no index of its deposit address`;
     const internal = { ...transfer, receiver, addressIndex };
-    if (mode === "topup") insertOutgoing(database, { ...internal, operation: mode });
+    if (mode === "topup") insertPendingTransfer(database, { ...internal, operation: mode });
     else if (ordinalOf(transfer) === null) return `${orderId} is not the order of a sweep`;
-    else insertOutgoing(database, { ...internal, operation: mode, nextSlot });
+    else insertPendingTransfer(database, { ...internal, operation: mode, nextSlot });
   } else
-    insertOutgoing(database, {
+    insertPendingTransfer(database, {
       ...transfer,
       operation: "withdraw",
       mode,

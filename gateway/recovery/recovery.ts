@@ -13,7 +13,7 @@ import { insertRecovery, markRecoveryTaken, readRecovery } from "../store/recove
 import type { AgentRow, RecoveryRow } from "../store/rows.ts";
 import type { Database } from "../store/store.ts";
 import { unnumberJobs } from "../withdrawals/jobs.ts";
-import { catchUp } from "./catch-up.ts";
+import { catchUpStates } from "./catch-up.ts";
 import { jobHashAt } from "./offer.ts";
 
 const code = "RECOVERY_OFFERED";
@@ -86,7 +86,7 @@ export function beginRecovery(
   const mark = randomBytes(recoveryMarkBytes).toString("hex");
   insertRecovery(database, { agent: agent.id, ledgerEpoch, at: nowMs, heldSeq, heldHash, mark });
   // No job gets a position until the recovered ledger reports.
-  const caughtUp = agent.caughtUp === catchUp.given ? catchUp.given : "";
+  const caughtUp = agent.caughtUp === catchUpStates.given ? catchUpStates.given : "";
   beginEpoch(database, agent.id, { ledgerEpoch, lockedCode: code, caughtUp });
   const detail = `epoch ${ledgerEpoch} after ${agent.ledgerEpoch}; head ${heldSeq} ${heldHash}; was ${agent.lockedCode || "not locked"}`;
   recordAct(database, { at: nowMs, actor, act: "agent recovery begun", subject: agent.id, detail });

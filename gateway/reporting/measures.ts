@@ -9,7 +9,7 @@ import { givenHistogram } from "../../base/alerts/metrics/histogram.ts";
 import { type AlertQueueCounts, outcomesOf } from "../../base/alerts/queue/alert-queue.ts";
 import { version } from "../../base/version.ts";
 import { booksState } from "../books/state.ts";
-import type { Domain } from "../faults/domains.ts";
+import type { FaultDomain } from "../faults/domains.ts";
 import type { Hub } from "../hub/hub.ts";
 import { listHaltedAgents, PairedIds } from "../store/agents.ts";
 import { readCursor } from "../store/cursors.ts";
@@ -24,7 +24,7 @@ import type { ChainNode } from "../watcher/chain-status.ts";
 import type { Watcher } from "../watcher/watcher.ts";
 
 /** A chain's own faults are its `chain_up`. */
-const faultDomains: readonly Domain[] = [
+const faultDomains: readonly FaultDomain[] = [
   "currency",
   "account",
   "address",

@@ -101,7 +101,7 @@ interface Place {
 }
 
 /** Marks that are kept in `place`. `onBroken` is called once, after a sync that failed. */
-export function marksOver(
+export function makeAddressMarks(
   known: ReadonlyMap<string, AddressMark>,
   place: Place,
   onBroken: (fault: AgentError) => void = () => {},
@@ -196,7 +196,7 @@ export function openMarks(
       path,
       `${heading}\n${[...marks].map(([account, mark]) => lineOf(account, mark)).join("")}`,
     );
-    return marksOver(
+    return makeAddressMarks(
       marks,
       fileAt(path, openSync(path, constants.O_WRONLY | constants.O_APPEND)),
       onBroken,

@@ -64,7 +64,7 @@ export function readAddressState(
  * The row of the newest address that left before baselines were kept; addresses up to there have no
  * baseline.
  */
-export function lastWithoutBaseline(database: Database): number {
+export function readLastNumberWithoutBaseline(database: Database): number {
   return Number(
     database.get<{ value: string }>("SELECT value FROM meta WHERE name = 'baselinesAfter'")
       ?.value ?? "0",
@@ -72,7 +72,7 @@ export function lastWithoutBaseline(database: Database): number {
 }
 
 /** Records that an address that has left was compared. Harmless to call twice. */
-export function keepCompared(
+export function keepIssuedComparison(
   database: Database,
   { network, address, block, comparedAt }: Omit<AddressStateRow, "isUsed" | "run">,
 ): void {
@@ -96,7 +96,7 @@ export function compareSoon(
 }
 
 /** Records a look at an address that has not left. */
-export function keepAhead(database: Database, state: AddressStateRow): void {
+export function keepUnissuedLook(database: Database, state: AddressStateRow): void {
   const { network, address, block, isUsed, comparedAt, run } = state;
   database.run(
     `INSERT INTO addressStates (network, address, block, isUsed, comparedAt, run) VALUES (?, ?, ?, ?, ?, ?)

@@ -4,7 +4,7 @@
  * permanently.
  */
 import { familyOf } from "../../chains/families.ts";
-import { createParsed } from "./parsed-text.ts";
+import { createCachedJsonParser } from "./parsed-text.ts";
 import type { AgentRow } from "./rows.ts";
 import type { Database } from "./store.ts";
 
@@ -21,7 +21,7 @@ export interface AgentAccount {
 
 type WithAccounts = Pick<AgentRow, "accounts">;
 
-const parsedAccounts = createParsed<readonly AgentAccount[]>();
+const parsedAccounts = createCachedJsonParser<readonly AgentAccount[]>();
 
 export function accountsOf({ accounts }: WithAccounts): readonly AgentAccount[] {
   return parsedAccounts(accounts);

@@ -22,7 +22,7 @@ export type OpenRequest = Pick<
 >;
 
 /** The open requests in a currency, the nearest end first. */
-export function listOpen(
+export function listOpenRequests(
   database: Database,
   { network, currency }: Pick<DepositRow, "network" | "currency">,
 ): readonly OpenRequest[] {

@@ -29,7 +29,7 @@ export function hasAssigned(database: Database): boolean {
 }
 
 /** The payment that was assigned to a withdrawal. */
-export function assignedOf(
+export function readAssignedPayment(
   database: Database,
   transactionId: string,
 ): PaymentAssignedToWithdrawal | undefined {
@@ -40,7 +40,7 @@ export function assignedOf(
 }
 
 /** The withdrawal to which a transaction of an account was assigned. */
-export function assignedTo(
+export function withdrawalOfAssignedPayment(
   database: Database,
   { account, txHash }: Pick<PaymentAssignedToWithdrawal, "account" | "txHash">,
 ): string | undefined {

@@ -39,7 +39,7 @@ export function needsRollback(error: unknown): boolean {
  * @throws AgentError GATEWAY_STORE_WAL if the journal is not of such a change, and errors of SQLite
  * and of the file system
  */
-export function takeSwitchBack(path: string, waitMs: number): void {
+export function undoJournalModeSwitch(path: string, waitMs: number): void {
   const real = realpathSync(path);
   if (!isOfSwitch(real)) {
     const message = `${real}-journal is of another database: move it away; nothing was changed`;

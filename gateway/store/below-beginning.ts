@@ -7,15 +7,15 @@ import type { TransferRow } from "./rows.ts";
 import type { Database } from "./store.ts";
 
 /** The code of such a withdrawal, here and at its agent. */
-export const belowCode = "SLOT_UNREACHABLE";
+export const slotUnreachableCode = "SLOT_UNREACHABLE";
 /** The code of one that its agent's operator ended. */
-export const belowEndedCode = "slot_unreachable";
+export const endedSlotUnreachableCode = "slot_unreachable";
 
 /**
  * Marks an open one. Harmless to call twice.
  * @returns how it is now: `new` the first time, `over` if it is open no more
  */
-export function markBelow(
+export function markSlotUnreachable(
   database: Database,
   transactionId: string,
   nowMs: number,
@@ -28,8 +28,8 @@ export function markBelow(
 }
 
 /** True for an open one that is marked. */
-export function isBelow(database: Database, transactionId: string): boolean {
+export function isSlotUnreachable(database: Database, transactionId: string): boolean {
   const sql =
     "SELECT 1 FROM transfers WHERE id = ? AND status = 0 AND stage = 'stuck' AND code = ?";
-  return database.get(sql, transactionId, belowCode) !== undefined;
+  return database.get(sql, transactionId, slotUnreachableCode) !== undefined;
 }

@@ -238,7 +238,7 @@ export function findDelivery(database: Database, id: number): KnownDelivery | un
 }
 
 /** Starts a delivery again from its first try, even if it arrived. */
-export function waitAgain(database: Database, id: number, nowMs: number): void {
+export function restartDelivery(database: Database, id: number, nowMs: number): void {
   const sql =
     "UPDATE callbackDeliveries SET state = 'waiting', tries = 0, nextAt = ?, scheduledAt = NULL, restUntil = 0 WHERE id = ?";
   database.run(sql, nowMs, id);

@@ -6,7 +6,7 @@ import type { RecordRow, TransactionRow } from "./rows.ts";
 import type { Database } from "./store.ts";
 import {
   depositFieldsSql,
-  rowOf,
+  narrowTransactionRow,
   transferFieldsSql,
   transferPartsSql,
 } from "./transaction-rows.ts";
@@ -54,7 +54,10 @@ export function readChanges(database: Database, most: number): readonly RecordCh
     text === null ? null : (JSON.parse(text) as T);
   return rows.map(({ change, before, after, payment, ...now }) => ({
     id: change,
-    row: { ...rowOf(now as TransactionRow), ...read<Partial<RecordRow>>(after) } as RecordRow,
+    row: {
+      ...narrowTransactionRow(now as TransactionRow),
+      ...read<Partial<RecordRow>>(after),
+    } as RecordRow,
     before: read<RecordState>(before),
     payment: read<OtherPayment>(payment),
   }));

@@ -25,7 +25,7 @@ export interface CountedPayment {
 }
 
 /** A payment with its part that is not credited yet. */
-export interface LeftPayment extends PaymentRow {
+export interface UncreditedPayment extends PaymentRow {
   readonly merchant: string;
   readonly merchantName: string;
   readonly orderId: string; // order of the request at its address
@@ -119,7 +119,7 @@ const nobodys = `p.final = 1
 const named = `SELECT p.*, d.merchant, m.name AS merchantName, d.orderId, ${creditsOf}
   FROM payments p JOIN deposits d ON d.id = p.transactionId JOIN merchants m ON m.id = d.merchant`;
 
-const asLeft = (row: Omit<LeftPayment, "leftUnits"> & WithCredits): LeftPayment => ({
+const asLeft = (row: Omit<UncreditedPayment, "leftUnits"> & WithCredits): UncreditedPayment => ({
   ...row,
   leftUnits: leftOf(row),
 });
@@ -129,8 +129,8 @@ export function listUnattributed(
   database: Database,
   merchant: string | null,
   most: number,
-): readonly LeftPayment[] {
-  const rows = database.all<Omit<LeftPayment, "leftUnits"> & WithCredits>(
+): readonly UncreditedPayment[] {
+  const rows = database.all<Omit<UncreditedPayment, "leftUnits"> & WithCredits>(
     `${named} WHERE ${nobodys} AND (? IS NULL OR d.merchant = ?)
        AND NOT EXISTS (SELECT 1 FROM depositCredits c
          WHERE c.network = p.network AND c.txHash = p.txHash AND c.logIndex = p.logIndex AND c.ofUnits = p.units)
@@ -141,10 +141,13 @@ export function listUnattributed(
 }
 
 /** The rest of the payments to a request's address in other currencies than its own. */
-export function listOthersTo(database: Database, transactionId: string): readonly LeftPayment[] {
+export function listOthersTo(
+  database: Database,
+  transactionId: string,
+): readonly UncreditedPayment[] {
   const sql = `${named} WHERE ${nobodys} AND p.transactionId = ? ORDER BY p.block, p.txHash, p.logIndex`;
   const rows = database
-    .all<Omit<LeftPayment, "leftUnits"> & WithCredits>(sql, transactionId)
+    .all<Omit<UncreditedPayment, "leftUnits"> & WithCredits>(sql, transactionId)
     .map(asLeft);
   return rows.filter(({ leftUnits }) => leftUnits > 0n);
 }
@@ -156,10 +159,10 @@ export function findUnattributed(
   database: Database,
   network: string,
   txHash: string,
-): readonly LeftPayment[] {
+): readonly UncreditedPayment[] {
   const sql = `${named} WHERE ${nobodys} AND p.network = ? AND p.txHash IN (?, lower(?)) ORDER BY p.logIndex`;
   return database
-    .all<Omit<LeftPayment, "leftUnits"> & WithCredits>(sql, network, txHash, txHash)
+    .all<Omit<UncreditedPayment, "leftUnits"> & WithCredits>(sql, network, txHash, txHash)
     .map(asLeft);
 }
 
@@ -169,7 +172,7 @@ export function findUnattributed(
  */
 export function creditRemainder(
   database: Database,
-  payment: PaymentPlace & Pick<LeftPayment, "leftUnits" | "units">,
+  payment: PaymentPlace & Pick<UncreditedPayment, "leftUnits" | "units">,
   transactionId: string,
   nowMs: number,
 ): void {

@@ -3,13 +3,13 @@ import { forgetArriving } from "./arriving.ts";
 import { revokedStage } from "./gone-payments.ts";
 import type { DepositRow, TransactionRow } from "./rows.ts";
 import type { Database } from "./store.ts";
-import { depositsSql, rowOrNone } from "./transaction-rows.ts";
+import { depositsSql, narrowFoundRow } from "./transaction-rows.ts";
 import { keepValue } from "./transactions.ts";
 
 /** The request that a payment page shows. A request without a page has no token. */
 export function depositOfPayToken(database: Database, token: string): DepositRow | undefined {
   const row = database.get<TransactionRow>(`${depositsSql} WHERE d.payToken = ?`, token);
-  return rowOrNone(row) as DepositRow | undefined;
+  return narrowFoundRow(row) as DepositRow | undefined;
 }
 
 /** Ids of pending requests whose time is over. */

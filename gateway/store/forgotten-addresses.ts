@@ -49,7 +49,7 @@ export function accountOwner(
  * for no request until an operator credits it. Harmless to call twice; for an account that got no
  * deposit here it has no effect.
  */
-export function insertStray(
+export function insertStrayAddress(
   database: Database,
   { network, address }: Pick<PaymentRow, "network" | "address">,
   at: number,
@@ -81,7 +81,7 @@ export function readForgotten(
  * Makes the request for a payment to a forgotten address. Must run before the payment is kept.
  * Harmless to call twice, and for a payment to any other address.
  */
-export function nameForgotten(database: Database, payment: PaymentRow): void {
+export function insertForgottenDeposit(database: Database, payment: PaymentRow): void {
   if (database.get("SELECT 1 FROM deposits WHERE id = ?", payment.transactionId) !== undefined)
     return;
   const row = readForgotten(database, payment.address);
@@ -93,7 +93,7 @@ export function nameForgotten(database: Database, payment: PaymentRow): void {
  * called twice.
  * @returns false if nothing was made, because another address here has the same index
  */
-export function nameFound(
+export function insertFoundDeposit(
   database: Database,
   row: ForgottenAddressRow,
   of: Pick<PaymentRow, "currency" | "network">,

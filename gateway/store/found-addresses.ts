@@ -5,7 +5,7 @@
  * again.
  */
 import { issuedAddress } from "./address-states.ts";
-import { insertForgotten, nameFound, unattributedIdOf } from "./forgotten-addresses.ts";
+import { insertForgotten, insertFoundDeposit, unattributedIdOf } from "./forgotten-addresses.ts";
 import type { ForgottenAddressRow } from "./rows.ts";
 import type { Statements as Database } from "./statements.ts";
 import { readTransaction } from "./transactions.ts";
@@ -38,7 +38,7 @@ export function takeFound(
 ): boolean {
   if (isKnownAddress(database, row.address, unattributedIdOf(row))) return true;
   insertForgotten(database, row);
-  if (!nameFound(database, row, { currency, network })) return false;
+  if (!insertFoundDeposit(database, row, { currency, network })) return false;
   for (const [on, block] of blocks) {
     database.run(
       "INSERT OR IGNORE INTO foundAddresses (network, address, block) VALUES (?, ?, ?)",

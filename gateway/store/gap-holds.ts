@@ -5,18 +5,18 @@
  * section 8.
  */
 import { type IssuedAddress, issuedColumnsSql } from "./address-states.ts";
-import { atGap, type GapKey, type GapRow, keyOf } from "./gaps.ts";
+import { type GapKey, type GapRow, gapKeySql, keyOf } from "./gaps.ts";
 import type { Statements as Database } from "./statements.ts";
 
 /**
  * Gives a gap up, and holds the open requests that lived in it. Harmless to call twice.
  * @returns false if there is no such gap
  */
-export function giveUp(database: Database, key: GapKey, at: number): boolean {
-  const gap = database.get<GapRow>(`SELECT * FROM gaps WHERE ${atGap}`, ...keyOf(key));
+export function markGapGivenUp(database: Database, key: GapKey, at: number): boolean {
+  const gap = database.get<GapRow>(`SELECT * FROM gaps WHERE ${gapKeySql}`, ...keyOf(key));
   if (gap === undefined) return false;
   if (gap.givenUpAt !== null) return true;
-  database.run(`UPDATE gaps SET givenUpAt = ? WHERE ${atGap}`, at, ...keyOf(key));
+  database.run(`UPDATE gaps SET givenUpAt = ? WHERE ${gapKeySql}`, at, ...keyOf(key));
   database.run(
     `INSERT OR IGNORE INTO gapHolds (network, account, fromBlock, transactionId)
      SELECT ?, ?, ?, d.id FROM deposits d WHERE d.status = 0 AND d.network = ?
@@ -53,8 +53,8 @@ export function isGivenUpOver(
 }
 
 /** The requests that a gap holds. */
-export function countHeld(database: Database, key: GapKey): number {
-  const sql = `SELECT count(*) AS count FROM gapHolds WHERE ${atGap}`;
+export function countDepositsHeldByGap(database: Database, key: GapKey): number {
+  const sql = `SELECT count(*) AS count FROM gapHolds WHERE ${gapKeySql}`;
   return database.get<{ count: number }>(sql, ...keyOf(key))?.count ?? 0;
 }
 

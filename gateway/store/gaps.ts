@@ -20,7 +20,7 @@ export interface GapRow {
   readonly givenUpAt: number | null; // Unix milliseconds; not asked for any more (gap-holds.ts)
 }
 
-export const atGap = "network = ? AND account = ? AND fromBlock = ?";
+export const gapKeySql = "network = ? AND account = ? AND fromBlock = ?";
 export type GapKey = Pick<GapRow, "network" | "account" | "fromBlock">;
 export const keyOf = ({ network, account, fromBlock }: GapKey) =>
   [network, account, fromBlock] as const;
@@ -76,8 +76,8 @@ function openPart(
     // A payment that is added twice is worse than one that is left to the comparison of balances.
     const summed = Math.max(summedTo, ...there.map((one) => one.summedTo));
     for (const one of there.slice(1))
-      database.run(`DELETE FROM gaps WHERE ${atGap}`, ...keyOf(one));
-    const sql = `UPDATE gaps SET fromBlock = ?, toBlock = ?, since = ?, summedTo = ? WHERE ${atGap}`;
+      database.run(`DELETE FROM gaps WHERE ${gapKeySql}`, ...keyOf(one));
+    const sql = `UPDATE gaps SET fromBlock = ?, toBlock = ?, since = ?, summedTo = ? WHERE ${gapKeySql}`;
     database.run(sql, from, to, newest, summed, ...keyOf(first));
     return;
   }
@@ -97,7 +97,7 @@ export function listGaps(database: Database, network: string): readonly GapRow[]
 }
 
 export function readGap(database: Database, key: GapKey): GapRow | undefined {
-  return database.get<GapRow>(`SELECT * FROM gaps WHERE ${atGap}`, ...keyOf(key));
+  return database.get<GapRow>(`SELECT * FROM gaps WHERE ${gapKeySql}`, ...keyOf(key));
 }
 
 /** True if an open gap of all accounts ends at a block. */
@@ -133,7 +133,7 @@ export function restGap(
 ): void {
   const { code, words, tries, retryAt } = change;
   database.run(
-    `UPDATE gaps SET code = ?, words = ?, tries = ?, retryAt = ? WHERE ${atGap}`,
+    `UPDATE gaps SET code = ?, words = ?, tries = ?, retryAt = ? WHERE ${gapKeySql}`,
     code,
     words,
     tries,
@@ -143,20 +143,20 @@ export function restGap(
 }
 
 export function markGapTold(database: Database, gap: GapRow, at: number): void {
-  database.run(`UPDATE gaps SET toldAt = ? WHERE ${atGap}`, at, ...keyOf(gap));
+  database.run(`UPDATE gaps SET toldAt = ? WHERE ${gapKeySql}`, at, ...keyOf(gap));
 }
 
 /** Has a gap asked for in the next pass. */
-export function askGap(database: Database, key: GapKey): void {
-  database.run(`UPDATE gaps SET retryAt = 0 WHERE ${atGap}`, ...keyOf(key));
+export function retryGapSoon(database: Database, key: GapKey): void {
+  database.run(`UPDATE gaps SET retryAt = 0 WHERE ${gapKeySql}`, ...keyOf(key));
 }
 
 /** Takes the blocks up to one out of a gap; the gap ends with its last one. */
 export function fillGap(database: Database, gap: GapRow, filledTo: number): void {
-  if (filledTo >= gap.toBlock) database.run(`DELETE FROM gaps WHERE ${atGap}`, ...keyOf(gap));
+  if (filledTo >= gap.toBlock) database.run(`DELETE FROM gaps WHERE ${gapKeySql}`, ...keyOf(gap));
   else
     database.run(
-      `UPDATE gaps SET fromBlock = ?, tries = 1, retryAt = 0 WHERE ${atGap}`,
+      `UPDATE gaps SET fromBlock = ?, tries = 1, retryAt = 0 WHERE ${gapKeySql}`,
       filledTo + 1,
       ...keyOf(gap),
     );

@@ -102,7 +102,7 @@ export function newestPaidBlock(
 }
 
 /** True if a payment of the same transaction was final in another block, or left the chain. */
-export function wasElsewhere(database: Database, payment: PaymentRow): boolean {
+export function wasPaidInOtherBlock(database: Database, payment: PaymentRow): boolean {
   return finalInOtherBlock(database, payment).length > 0 || goneOf(database, payment).length > 0;
 }
 
@@ -119,7 +119,10 @@ function goneOf(
  * address and of the same sum. Its place in the block may be another one. Its row here goes, and an
  * operator's credit follows it.
  */
-export function takeBack(database: Database, payment: PaymentRow): GonePayment | undefined {
+export function takeBackGonePayment(
+  database: Database,
+  payment: PaymentRow,
+): GonePayment | undefined {
   const { address, currency, units, network, logIndex } = payment;
   const same = goneOf(database, payment).filter(
     (one) => one.address === address && one.currency === currency && one.units === units,

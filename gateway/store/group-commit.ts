@@ -27,7 +27,7 @@ interface WaitingWrite {
  * transaction. Writes run in the order of their arrival. A write may run twice, and the first run
  * is then rolled back, so it must change only the database.
  */
-export function createTogether(
+export function createGroupCommit(
   transact: (fn: (database: Statements) => void) => void,
 ): <T>(fn: (database: Statements) => T) => Promise<T> {
   let waiting: WaitingWrite[] = [];

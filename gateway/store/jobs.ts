@@ -4,7 +4,7 @@
  */
 import type { AgentRow, DepositRow, JobRow, TransactionRow, TransferRow } from "./rows.ts";
 import type { Database } from "./store.ts";
-import { rowOf, transferFieldsSql, transferPartsSql } from "./transaction-rows.ts";
+import { narrowTransactionRow, transferFieldsSql, transferPartsSql } from "./transaction-rows.ts";
 
 /** The table's constraints also check: one job per withdrawal, one job per position. */
 export function insertJob(database: Database, job: JobRow): void {
@@ -36,7 +36,7 @@ export function holderOfJob(database: Database, transactionId: string): string |
 }
 
 /** The columns of a record that an agent's entries are compared with, and who holds its job. */
-export type AskedRow = Pick<
+export type JobRecordRow = Pick<
   TransferRow | DepositRow,
   "id" | "operation" | "network" | "status" | "stage" | "code" | "createdAt"
 > & {
@@ -51,16 +51,16 @@ const asked = (condition: string): string =>
    UNION ALL SELECT id, 'deposit', network, payTo, address, status, stage, coalesce(code, ''), createdAt, NULL, NULL
    FROM deposits WHERE id ${condition}`;
 
-export function readAsked(database: Database, transactionId: string): AskedRow | undefined {
-  return database.get<AskedRow>(asked("= ?1"), transactionId);
+export function readJobRecord(database: Database, transactionId: string): JobRecordRow | undefined {
+  return database.get<JobRecordRow>(asked("= ?1"), transactionId);
 }
 
 /** The rows of several transactions in one statement, in no order; an unknown id has no row. */
-export function listAsked(
+export function listJobRecords(
   database: Database,
   transactionIds: readonly string[],
-): readonly AskedRow[] {
-  return database.all<AskedRow>(
+): readonly JobRecordRow[] {
+  return database.all<JobRecordRow>(
     asked("IN (SELECT value FROM json_each(?1))"),
     JSON.stringify(transactionIds),
   );
@@ -135,13 +135,16 @@ export function markAnswered(database: Database, transactionId: string, nowMs: n
 }
 
 /** Pending withdrawals whose jobs wait for a position, oldest first. */
-export function listWaiting(database: Database, agentId: string): readonly TransferRow[] {
+export function listUnnumberedWithdrawals(
+  database: Database,
+  agentId: string,
+): readonly TransferRow[] {
   const rows = database.all<TransactionRow>(
     `SELECT ${transferFieldsSql} FROM jobs JOIN transfers t ON t.id = jobs.transactionId ${transferPartsSql}
      WHERE jobs.agent = ? AND jobs.sequence < 0 AND jobs.answeredAt IS NULL AND t.status = 0 ORDER BY jobs.sequence DESC`,
     agentId,
   );
-  return rows.map(rowOf) as readonly TransferRow[];
+  return rows.map(narrowTransactionRow) as readonly TransferRow[];
 }
 
 /** Agents that have caught up in this run and whose jobs wait for a position. */

@@ -9,7 +9,7 @@ export function readKey(database: Database, id: string): KeyRow | undefined {
 }
 
 /** Like `readKey`, for a request. */
-export function recallKey(
+export function readCachedKey(
   { remembered }: Pick<Store, "remembered">,
   id: string,
 ): KeyRow | undefined {
@@ -67,7 +67,7 @@ export function setKeyAddresses(
  * Gives a new key the old key's allowed addresses, and the old key's right to pair if it is not
  * used up.
  */
-export function takeKeyRights(database: Database, id: string, old: KeyRow): void {
+export function copyKeyRights(database: Database, id: string, old: KeyRow): void {
   const sql = "UPDATE keys SET allowedAddresses = ?, pairingUsed = ? WHERE id = ?";
   database.run(sql, old.allowedAddresses, old.pairingUsed, id);
 }

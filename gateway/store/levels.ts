@@ -14,7 +14,11 @@ export interface Wallet {
 }
 
 /** Keeps that the chain was read far enough for a wallet in this run. Harmless to call twice. */
-export function keepLevel(database: Database, { network, account }: Wallet, run: string): void {
+export function markWalletLevel(
+  database: Database,
+  { network, account }: Wallet,
+  run: string,
+): void {
   keep(database, { network, account }, run, "");
 }
 
@@ -40,7 +44,11 @@ function keep(
   );
 }
 
-export function isLevel(database: Database, { network, account }: Wallet, run: string): boolean {
+export function isWalletLevel(
+  database: Database,
+  { network, account }: Wallet,
+  run: string,
+): boolean {
   const sql = "SELECT 1 FROM levels WHERE network = ? AND account = ? AND run = ?";
   return database.get(sql, network, account, run) !== undefined;
 }
@@ -69,7 +77,7 @@ export function readPlacing(
 }
 
 /** Why a wallet's chain is not read far enough; "" without a reason of its own. */
-export function levelTrouble(database: Database, { network, account }: Wallet): string {
+export function readLevelTrouble(database: Database, { network, account }: Wallet): string {
   const sql = "SELECT trouble FROM levels WHERE network = ? AND account = ?";
   return database.get<{ trouble: string }>(sql, network, account)?.trouble ?? "";
 }
@@ -104,13 +112,13 @@ export function listWaitingForReader(database: Database, run: string): readonly 
   const found = new Map<string, WaitingForReader>();
   for (const { network, count, oldestAt, ...agent } of rows) {
     const wallet = { network, account: hotWalletAddressOn(agent, network) };
-    if (isLevel(database, wallet, run)) continue;
+    if (isWalletLevel(database, wallet, run)) continue;
     const before = found.get(network);
     found.set(network, {
       network,
       count: count + (before?.count ?? 0),
       oldestAt: Math.min(oldestAt, before?.oldestAt ?? oldestAt),
-      trouble: before?.trouble || levelTrouble(database, wallet),
+      trouble: before?.trouble || readLevelTrouble(database, wallet),
     });
   }
   return [...found.values()];

@@ -9,7 +9,7 @@ export function readMerchant(database: Database, id: string): MerchantRow | unde
 }
 
 /** Like `readMerchant`, for a request. */
-export function recallMerchant(
+export function readCachedMerchant(
   { remembered }: Pick<Store, "remembered">,
   id: string,
 ): MerchantRow | undefined {

@@ -21,7 +21,7 @@ import {
 } from "./migrations.ts";
 import { ownStore } from "./owner.ts";
 import type { SqlScalar } from "./statements.ts";
-import { openRaw, takeWalBack } from "./store.ts";
+import { leaveWalMode, openRaw } from "./store.ts";
 
 export interface MigrateOptions {
   readonly log: GatewayLog;
@@ -42,7 +42,8 @@ export interface MigrationResult {
 type SqliteDatabase = InstanceType<typeof DatabaseSync>;
 
 /** The copy of the database as it was before the step to `version`. */
-export const copyBefore = (path: string, version: number): string => `${path}.before-${version}`;
+export const pathOfCopyBeforeVersion = (path: string, version: number): string =>
+  `${path}.before-${version}`;
 
 /**
  * Copies that a migration needs room for: the database as it was, and, where a step rebuilds the
@@ -93,7 +94,7 @@ function migrateOwned(
   try {
     // A rebuilt table takes the old one's name while triggers and keys of others name it.
     raw.exec("PRAGMA legacy_alter_table = ON");
-    const copy = copyBefore(path, from + 1);
+    const copy = pathOfCopyBeforeVersion(path, from + 1);
     const whole = {
       run: (sql: string, ...values: readonly SqlScalar[]) => ({
         changes: Number(raw.prepare(sql).run(...values).changes),
@@ -107,7 +108,7 @@ function migrateOwned(
     for (const step of steps.slice(from)) runStep(raw, path, step, steps, options);
     return { from, to: steps.length, copy };
   } finally {
-    takeWalBack(raw);
+    leaveWalMode(raw);
     raw.close();
   }
 }

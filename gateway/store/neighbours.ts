@@ -13,7 +13,9 @@ export interface Neighbour {
 const namedMax = 8;
 
 /** The inode of a line of /proc/locks, and the process; null for a line of another form. */
-export function lockOf(line: string): { readonly pid: number; readonly inode: string } | null {
+export function parseProcLock(
+  line: string,
+): { readonly pid: number; readonly inode: string } | null {
   const [, pid = "", inode = ""] =
     /^\d+: (?:-> )?\w+\s+\w+\s+\w+\s+(\d+)\s+[0-9a-f]+:[0-9a-f]+:(\d+)\s/.exec(line) ?? [];
   return pid === "" ? null : { pid: Number(pid), inode };
@@ -27,7 +29,7 @@ export function neighboursOf(path: string, ownPid = process.pid): readonly Neigh
         String(statSync(file, { throwIfNoEntry: false })?.ino ?? ""),
       ),
     );
-    const locks = readFileSync("/proc/locks", "utf8").split("\n").map(lockOf);
+    const locks = readFileSync("/proc/locks", "utf8").split("\n").map(parseProcLock);
     const pids = new Set(
       locks.flatMap((lock) => (lock !== null && inodes.has(lock.inode) ? [lock.pid] : [])),
     );

@@ -6,7 +6,7 @@
 const textsMax = 256;
 
 /** Returns a reader of such texts. Its values are shared, so no caller may change one. */
-export function createParsed<Value>(): (text: string) => Value {
+export function createCachedJsonParser<Value>(): (text: string) => Value {
   const known = new Map<string, Value>();
   return (text) => {
     const value = known.get(text);

@@ -1,5 +1,5 @@
 /** Payments to deposit addresses, each by network, transaction hash and log index. */
-import { nameForgotten } from "./forgotten-addresses.ts";
+import { insertForgottenDeposit } from "./forgotten-addresses.ts";
 import type { PaymentRow } from "./rows.ts";
 import type { Database } from "./store.ts";
 import { holdPayment } from "./unswept-balances.ts";
@@ -46,7 +46,7 @@ function upsert(database: Database, payment: PaymentRow, condition: "" | "WHERE 
     final,
     transactionId,
   } = payment;
-  nameForgotten(database, payment);
+  insertForgottenDeposit(database, payment);
   database.run(
     `INSERT INTO payments (network, txHash, logIndex, address, currency, units, block, blockHash, final, transactionId)
        VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)

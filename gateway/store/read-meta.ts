@@ -4,7 +4,7 @@
  * is not held afterwards.
  */
 import { DatabaseSync } from "@photostructure/sqlite";
-import { needsRollback, takeSwitchBack } from "./begun-switch.ts";
+import { needsRollback, undoJournalModeSwitch } from "./begun-switch.ts";
 import { refuseOthersWal } from "./stray-wal.ts";
 
 /** A gateway that was killed holds its file for a moment more, while the kernel ends it. */
@@ -20,7 +20,7 @@ export function readMeta(path: string): ReadonlyMap<string, string> {
     return readValues(path);
   } catch (error) {
     if (!needsRollback(error)) throw error;
-    takeSwitchBack(path, waitMs);
+    undoJournalModeSwitch(path, waitMs);
     return readValues(path);
   }
 }

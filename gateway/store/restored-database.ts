@@ -57,7 +57,7 @@ export function markRestored(database: Database, reason: string, caughtUpIn = no
  * Requires that every chain is read once more, because new addresses are watched. Does nothing if
  * the database was not restored.
  */
-export function waitForChains(database: Database): void {
+export function requireChainReread(database: Database): void {
   if (restoredOf(database) !== null) beginChainWait(database);
 }
 

@@ -7,7 +7,7 @@ import { version as programVersion } from "../../base/version.ts";
 import { digestOfVersion, type Migration, migrations } from "./migrations.ts";
 
 /** Reads a value of a database's `meta`; "" if there is none. */
-export type Meta = (name: "schema" | "schemaDigest") => string;
+export type MetaReader = (name: "schema" | "schemaDigest") => string;
 
 /**
  * The version of the tables of the database at `path`, this program's or an earlier one.
@@ -15,7 +15,7 @@ export type Meta = (name: "schema" | "schemaDigest") => string;
  */
 export function knownVersion(
   path: string,
-  meta: Meta,
+  meta: MetaReader,
   steps: readonly Migration[] = migrations,
 ): number {
   const [found, digest] = [meta("schema"), meta("schemaDigest")];
@@ -44,7 +44,7 @@ function words(path: string, version: number, newest: number): string {
  * @throws AgentError GATEWAY_STORE_VERSION, GATEWAY_STORE_OLDER (a start of the gateway upgrades
  * it)
  */
-export function requireNewest(path: string, meta: Meta): void {
+export function requireNewest(path: string, meta: MetaReader): void {
   const version = knownVersion(path, meta);
   if (version === migrations.length) return;
   const message = `${path} has tables of version ${version}, and this gateway has version ${migrations.length}: start the gateway once`;

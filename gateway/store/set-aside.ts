@@ -75,7 +75,12 @@ export function guardedWrite<T>(database: Database, job: () => T): GuardedResult
  * Sets a row aside, with an alarm, inside the caller's transaction.
  * @returns false if it is aside already
  */
-export function keepAside(database: Database, key: RowKey, error: unknown, at: number): boolean {
+export function insertAsideRow(
+  database: Database,
+  key: RowKey,
+  error: unknown,
+  at: number,
+): boolean {
   const { kind, id, about } = key;
   const code = error instanceof AgentError ? error.code : "BUG";
   const stack = (error instanceof Error ? (error.stack ?? error.message) : String(error)).slice(
@@ -124,10 +129,10 @@ export function tellAside(
  * Sets a row aside in a transaction of its own. A database that is busy or full does not stop the
  * reader of the next rows: the row is met again.
  */
-export function putAside({ store, log, clock }: AsideKeeper, key: RowKey, error: unknown): void {
+export function setRowAside({ store, log, clock }: AsideKeeper, key: RowKey, error: unknown): void {
   if (isAside(store.database, key.kind, key.id)) return;
   try {
-    const isNew = store.write((database) => keepAside(database, key, error, clock()));
+    const isNew = store.write((database) => insertAsideRow(database, key, error, clock()));
     if (isNew && log !== undefined) tellAside(log, key, error);
   } catch (cause) {
     if (isOfRow(cause)) throw cause;
@@ -160,7 +165,7 @@ const inWork = new WeakMap<object, RowKey>();
  * Runs a job on one row whose failure ends the process. A bug that the job throws remembers the
  * row, and a start after two such ends sets the row aside.
  */
-export function onRow<T>(key: RowKey, job: () => T): T {
+export function runTrackingRow<T>(key: RowKey, job: () => T): T {
   try {
     return job();
   } catch (error) {

@@ -45,7 +45,7 @@ export function listSignatures(database: Database, transactionId: string): reado
  * The withdrawal that a transaction of an account is an attempt of. The account decides which
  * agent's statement counts, because another agent can name the same hash for its own account.
  */
-export function signedBy(
+export function withdrawalOfAttempt(
   database: Database,
   { account, txHash }: Pick<SignatureRow, "account" | "txHash">,
 ): string | undefined {
@@ -53,8 +53,8 @@ export function signedBy(
   return database.get<{ transactionId: string }>(sql, txHash, account)?.transactionId;
 }
 
-/** `signedBy` for these transactions, all read in one statement. */
-export function signersOf(
+/** `withdrawalOfAttempt` for these transactions, all read in one statement. */
+export function withdrawalsOfAttempts(
   database: Database,
   transactions: readonly Pick<SignatureRow, "account" | "txHash">[],
 ): (one: Pick<SignatureRow, "account" | "txHash">) => string | undefined {

@@ -1,10 +1,15 @@
 /** Exclusion slots of accounts. Each slot belongs to one withdrawal permanently. */
 import type { JobRow, TransactionRow, TransferRow } from "./rows.ts";
 import type { Database } from "./store.ts";
-import { rowOf, rowOrNone, transferFieldsSql, transferPartsSql } from "./transaction-rows.ts";
+import {
+  narrowFoundRow,
+  narrowTransactionRow,
+  transferFieldsSql,
+  transferPartsSql,
+} from "./transaction-rows.ts";
 
 /** The code of a sweep that is stuck, or was ended, because the chain cannot reach its slot. */
-export const unreachableCode = "SWEEP_UNREACHABLE";
+export const sweepUnreachableCode = "SWEEP_UNREACHABLE";
 
 /** A slot of an account. */
 export interface Slot {
@@ -76,7 +81,7 @@ export function pendingSlotOwner(
        WHERE k.network = ? AND k.account = ? AND k.slot = ? AND t.status = 0`,
     ...[network, account, slot],
   );
-  return rowOrNone(row) as TransferRow | undefined;
+  return narrowFoundRow(row) as TransferRow | undefined;
 }
 
 /** A pending withdrawal whose slot a transaction used; `place` is the transaction's in its list. */
@@ -104,7 +109,7 @@ export function listForeignSlotOwners(
       network,
     ],
   );
-  return rows.map((row) => ({ ...(rowOf(row) as TransferRow), place: row.place }));
+  return rows.map((row) => ({ ...(narrowTransactionRow(row) as TransferRow), place: row.place }));
 }
 
 /** Accounts that ever used a slot on a network. Looks at each slot. */
@@ -147,7 +152,7 @@ export function highestUsed(
   const sql = `SELECT k.slot FROM slots k JOIN transfers t ON t.id = k.transactionId
     WHERE k.network = ? AND k.account = ? AND NOT (t.status = 2 AND t.code IS ?)
     ORDER BY length(k.slot) DESC, k.slot DESC LIMIT 1`;
-  return database.get<{ slot: string }>(sql, network, account, unreachableCode)?.slot;
+  return database.get<{ slot: string }>(sql, network, account, sweepUnreachableCode)?.slot;
 }
 
 /** `highestUsed` of an account on each network. */

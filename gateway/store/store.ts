@@ -11,7 +11,7 @@ import { DatabaseSync } from "@photostructure/sqlite";
 import { AgentError, Bug, invariant } from "../../base/fault.ts";
 import type { GatewayLog } from "../../base/log.ts";
 import { isDiskFull, unusableStore, walBytesMax } from "./disk.ts";
-import { createTogether } from "./group-commit.ts";
+import { createGroupCommit } from "./group-commit.ts";
 import { isBusy, isUncommitted } from "./library-errors.ts";
 import { schemaDigest, schemaVersion } from "./migrations.ts";
 import { readMeta } from "./read-meta.ts";
@@ -469,7 +469,7 @@ export function openRaw(
  * close would not come. Leaving the write-ahead mode does the same: it needs the file alone, and
  * changes nothing while another process has it open.
  */
-export function takeWalBack(raw: InstanceType<typeof DatabaseSync>): void {
+export function leaveWalMode(raw: InstanceType<typeof DatabaseSync>): void {
   try {
     raw.exec("PRAGMA busy_timeout = 0; PRAGMA journal_mode = DELETE");
   } catch {
@@ -507,11 +507,11 @@ export function storeOver(
     },
     onPoisoned: (listener) => writer.onPoisoned(listener),
     write: (fn) => writer.run(fn, () => true),
-    writeTogether: createTogether((fn) => writer.run(fn, () => true)),
+    writeTogether: createGroupCommit((fn) => writer.run(fn, () => true)),
     writeIfOk: (fn) => writer.run(fn, ({ ok }) => ok),
     close() {
       if (!raw.isOpen) return;
-      if (!writer.isPoisoned) takeWalBack(raw);
+      if (!writer.isPoisoned) leaveWalMode(raw);
       raw.close();
     },
   };

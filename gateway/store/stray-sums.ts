@@ -11,7 +11,7 @@ import type { Statements as Database } from "./statements.ts";
  * Payments to one address that are rows; and payments that nobody asked for, of an account in a
  * day.
  */
-export const recordsMax = 1_000;
+export const paymentRowsMax = 1_000;
 /** Blocks of one sum. */
 const windowBlocks = 256;
 /**
@@ -231,13 +231,13 @@ export function listStrayTotals(
 /** True if a request has as many payments as rows as it may. */
 export function hasAllRows(database: Database, transactionId: string): boolean {
   const sql = "SELECT 1 FROM payments WHERE transactionId = ? AND final = 1 LIMIT 1 OFFSET ?";
-  return database.get(sql, transactionId, recordsMax - 1) !== undefined;
+  return database.get(sql, transactionId, paymentRowsMax - 1) !== undefined;
 }
 
 export const dayOf = (nowMs: number): number => Math.floor(nowMs / dayMs);
 
 /** The payments that nobody asked for and that are rows, of an account in a day. */
-export function recordsOf(
+export function readStrayRowCount(
   database: Database,
   network: string,
   account: string,
@@ -248,7 +248,7 @@ export function recordsOf(
 }
 
 /** Counts one more of them, and forgets the days of long ago. */
-export function countRecord(
+export function addStrayRowCount(
   database: Database,
   network: string,
   account: string,

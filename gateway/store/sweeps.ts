@@ -7,8 +7,8 @@ import { isFeeInside } from "../../chains/families.ts";
 import type { SweepRow, TopUpRow, TransactionRow, TransferRow } from "./rows.ts";
 import type { Database } from "./store.ts";
 import {
-  rowOf,
-  rowOrNone,
+  narrowFoundRow,
+  narrowTransactionRow,
   transferFieldsSql,
   transferPartsSql,
   transfersSql,
@@ -118,7 +118,7 @@ export function newestSweepFrom(
      WHERE o.address = ? AND t.network = ? AND t.currency = ? ORDER BY t.createdAt DESC, t.number DESC LIMIT 1`,
     ...[address, network, currency],
   );
-  return rowOrNone(row) as SweepRow | undefined;
+  return narrowFoundRow(row) as SweepRow | undefined;
 }
 
 /** The hot wallets to which open sweeps of a network go. */
@@ -188,14 +188,14 @@ export function listToppingUp(database: Database, network: string): readonly Top
   );
   return rows.map((row) => {
     const { topUpStatus, topUpCode } = row;
-    return { ...(rowOf(row) as SweepRow), topUpStatus, topUpCode };
+    return { ...(narrowTransactionRow(row) as SweepRow), topUpStatus, topUpCode };
   });
 }
 
 /** The top-up of a sweep. */
 export function topUpOf(database: Database, sweep: Pick<SweepRow, "id">): TopUpRow | undefined {
   const sql = `${transfersSql} WHERE t.id = (SELECT id FROM topUps WHERE sweep = ?)`;
-  return rowOrNone(database.get<TransactionRow>(sql, sweep.id)) as TopUpRow | undefined;
+  return narrowFoundRow(database.get<TransactionRow>(sql, sweep.id)) as TopUpRow | undefined;
 }
 
 /**
@@ -244,7 +244,7 @@ type Place = Pick<UnsweptBalanceRow, "address" | "network" | "currency">;
  * Keeps an operator's request to sweep a balance, even if the sweep is not worth its fee. Harmless
  * to call twice.
  */
-export function keepWish(
+export function keepSweepRequest(
   database: Database,
   { address, network, currency }: Place,
   at: number,
@@ -254,7 +254,7 @@ export function keepWish(
   database.run(sql, address, network, currency, at);
 }
 
-export function dropWish(database: Database, { address, network, currency }: Place): void {
+export function dropSweepRequest(database: Database, { address, network, currency }: Place): void {
   const sql = "DELETE FROM sweepWishes WHERE address = ? AND network = ? AND currency = ?";
   database.run(sql, address, network, currency);
 }

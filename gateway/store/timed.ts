@@ -3,7 +3,7 @@
  * sync at its end. The clock is passed in. docs/events.md section 3 shows the numbers.
  */
 
-import { createTogether } from "./group-commit.ts";
+import { createGroupCommit } from "./group-commit.ts";
 import type { Database, Store } from "./store.ts";
 
 /** Upper bounds of the buckets, in seconds. */
@@ -64,7 +64,7 @@ export function timeStore(store: Store, monotonic: () => number): TimedStore {
       remembered: store.remembered,
       writeIfOk: (job) => measure("write", () => store.writeIfOk(job)),
       write: (job) => measure("write", () => store.write(job)),
-      writeTogether: createTogether((job) => measure("write", () => store.write(job))),
+      writeTogether: createGroupCommit((job) => measure("write", () => store.write(job))),
       get poisoned() {
         return store.poisoned;
       },

@@ -7,7 +7,7 @@ import type { PaymentRow, RowsByOperation, TransactionRow } from "./rows.ts";
 import type { Database, SqlScalar } from "./store.ts";
 import {
   depositFieldsSql,
-  rowOf,
+  narrowTransactionRow,
   transferFieldsSql,
   transferPartsSql,
 } from "./transaction-rows.ts";
@@ -70,7 +70,7 @@ function readNamed<T extends Operation>(
 ): readonly TransactionWithMerchant<T>[] {
   const rows = database.all<TransactionRow & MerchantName>(sql, ...values);
   return rows.map((row) => ({
-    ...(rowOf(row) as RowsByOperation[T]),
+    ...(narrowTransactionRow(row) as RowsByOperation[T]),
     merchantName: row.merchantName,
   }));
 }

@@ -158,7 +158,7 @@ function topUpOf(row: TopUpRow): TopUpRow {
 }
 
 /** The row without the fields of other kinds, which are null as it was read. */
-export function rowOf(read: TransactionRow): TransactionRow {
+export function narrowTransactionRow(read: TransactionRow): TransactionRow {
   switch (read.operation) {
     case "deposit":
       return depositOf(read);
@@ -172,6 +172,6 @@ export function rowOf(read: TransactionRow): TransactionRow {
 }
 
 /** The row that was found. */
-export function rowOrNone(read: TransactionRow | undefined): TransactionRow | undefined {
-  return read === undefined ? undefined : rowOf(read);
+export function narrowFoundRow(read: TransactionRow | undefined): TransactionRow | undefined {
+  return read === undefined ? undefined : narrowTransactionRow(read);
 }

@@ -18,8 +18,8 @@ import {
   depositsSql,
   type NewDeposit,
   type NewTransfer,
-  rowOf,
-  rowOrNone,
+  narrowFoundRow,
+  narrowTransactionRow,
   transferFieldsSql,
   transferPartsSql,
   transfersSql,
@@ -30,7 +30,7 @@ export type RecordOperation = "deposit" | "withdraw";
 
 export function readTransaction(database: Database, id: string): TransactionRow | undefined {
   const sql = `${transfersSql} WHERE t.id = ?1 UNION ALL ${depositsSql} WHERE d.id = ?1`;
-  return rowOrNone(database.get<TransactionRow>(sql, id));
+  return narrowFoundRow(database.get<TransactionRow>(sql, id));
 }
 
 /** The deposit of an id; a transaction of another kind is not found. */
@@ -49,7 +49,7 @@ function oneDeposit(
   ...values: readonly SqlScalar[]
 ): DepositRow | undefined {
   const sql = `${depositsSql} WHERE ${condition}`;
-  return rowOrNone(database.get<TransactionRow>(sql, ...values)) as DepositRow | undefined;
+  return narrowFoundRow(database.get<TransactionRow>(sql, ...values)) as DepositRow | undefined;
 }
 
 function oneTransfer(
@@ -58,11 +58,11 @@ function oneTransfer(
   ...values: readonly SqlScalar[]
 ): TransferRow | undefined {
   const sql = `${transfersSql} WHERE ${condition}`;
-  return rowOrNone(database.get<TransactionRow>(sql, ...values)) as TransferRow | undefined;
+  return narrowFoundRow(database.get<TransactionRow>(sql, ...values)) as TransferRow | undefined;
 }
 
 /** The columns that an agent's answer changes; undefined if there is no such withdrawal. */
-export function readAnswered(
+export function readWithdrawalState(
   database: Database,
   id: string,
 ): Pick<WithdrawalRow, "status" | "stage" | "code"> | undefined {
@@ -361,7 +361,7 @@ function readWays(
   const values = ways.flatMap(({ conditions }) => conditions.flatMap((one) => one.values));
   const sql = `${arms.join(" UNION ALL ")} ORDER BY ${order} LIMIT ?`;
   const rows = database.all<TransactionRow>(sql, ...values, most);
-  return rows.map(rowOf) as readonly RecordRow[];
+  return rows.map(narrowTransactionRow) as readonly RecordRow[];
 }
 
 /**

@@ -3,7 +3,7 @@
  * payment while its coin does not exist.
  */
 import { unreachablePerAckMax } from "../../protocol/payloads.ts";
-import { belowCode } from "./below-beginning.ts";
+import { slotUnreachableCode } from "./below-beginning.ts";
 import type { TransferRow } from "./rows.ts";
 import type { Database, Store } from "./store.ts";
 
@@ -111,7 +111,7 @@ export function listUnknownCoins(
      LEFT JOIN coinLooks l ON l.transactionId = t.id
      WHERE t.status = 0 AND t.stage = 'stuck' AND t.code IN (?, ?) AND j.agent = ? AND coalesce(l.watchedMs, 0) >= ?
      ORDER BY u.since, t.id LIMIT ${unreachablePerAckMax}`,
-    ...[coinUnknownCode, belowCode, agentId, isGone ? coinGoneMs : 0],
+    ...[coinUnknownCode, slotUnreachableCode, agentId, isGone ? coinGoneMs : 0],
   );
   return rows.map(({ id }) => id);
 }

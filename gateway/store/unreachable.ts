@@ -5,7 +5,7 @@
  */
 import { unreachablePerAckMax } from "../../protocol/payloads.ts";
 import type { SweepRow } from "./rows.ts";
-import { type Slot, unreachableCode } from "./slots.ts";
+import { type Slot, sweepUnreachableCode } from "./slots.ts";
 import type { Database } from "./store.ts";
 import { listUnknownCoins } from "./unknown-coins.ts";
 
@@ -39,7 +39,7 @@ export function listEndedUnreached(
   network: string,
   address: string | null,
 ): readonly AssignedSweep[] {
-  const sql = `${bound("sweepsUnreached")} AND t.status = 2 AND t.code = '${unreachableCode}'
+  const sql = `${bound("sweepsUnreached")} AND t.status = 2 AND t.code = '${sweepUnreachableCode}'
     AND (? IS NULL OR t.payer = ?) ORDER BY t.changedAt, t.id`;
   return database.all<AssignedSweep>(sql, network, address, address);
 }
@@ -48,7 +48,7 @@ export function listEndedUnreached(
  * True if any withdrawal of any agent is recalled, or may be one that `listUnreachable` names; in
  * one statement, because hardly ever there is one.
  */
-export function isAnyNamed(database: Database): boolean {
+export function isAnyRecalledOrUnreachable(database: Database): boolean {
   const row = database.get<{ isAny: 0 | 1 }>(
     `SELECT EXISTS (SELECT 1 FROM recalls) OR EXISTS (SELECT 1 FROM unknownCoins) OR EXISTS
        (SELECT 1 FROM transfers WHERE operation = 'sweep' AND status = 0 AND stage = 'stuck') AS isAny`,
@@ -66,7 +66,7 @@ export function listUnreachable(database: Database, agentId: string): readonly s
     `SELECT t.id FROM transfers t JOIN jobs j ON j.transactionId = t.id
      WHERE t.operation = 'sweep' AND t.status = 0 AND t.stage = 'stuck' AND t.code = ? AND j.agent = ?
      ORDER BY t.changedAt, t.id LIMIT ${unreachablePerAckMax}`,
-    ...[unreachableCode, agentId],
+    ...[sweepUnreachableCode, agentId],
   );
   const ids = [...rows.map(({ id }) => id), ...listUnknownCoins(database, agentId)];
   return ids.slice(0, unreachablePerAckMax);

@@ -149,7 +149,7 @@ export function listUnread(database: Database, network: string): readonly Unread
 }
 
 /** The blocks of a row after its first; null if there are none. */
-export function restOf(row: UnreadRow): UnreadRow | null {
+export function remainderOfUnreadRow(row: UnreadRow): UnreadRow | null {
   return row.blockTo > row.block ? { ...row, block: row.block + 1, tries: 1, retryAt: 0 } : null;
 }
 
@@ -158,7 +158,7 @@ export function restOf(row: UnreadRow): UnreadRow | null {
  * what was settled long ago. Harmless to call twice.
  */
 export function settleUnread(database: Database, row: UnreadRow, nowMs: number): void {
-  const rest = restOf(row);
+  const rest = remainderOfUnreadRow(row);
   if (rest === null)
     database.run(
       `UPDATE unreadTransactions SET settledAt = ? WHERE ${atPlace}`,

@@ -159,7 +159,7 @@ export function unsweptBalanceOf(
 }
 
 /** The unswept balance of all of a merchant's addresses in one currency. */
-export function heldUnitsOf(database: Database, merchant: string, currency: string): bigint {
+export function sumUnsweptUnits(database: Database, merchant: string, currency: string): bigint {
   const sql = "SELECT units FROM unsweptBalances WHERE merchant = ? AND currency = ?";
   return database
     .all<Pick<UnsweptBalanceRow, "units">>(sql, merchant, currency)

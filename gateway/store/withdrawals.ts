@@ -33,7 +33,7 @@ export function insertWithdrawal(
 }
 
 /** Like `insertWithdrawal`, for any operation that an agent signs. */
-export function insertOutgoing(database: Database, row: NewTransfer): void {
+export function insertPendingTransfer(database: Database, row: NewTransfer): void {
   insertTransfer(database, row);
   changed(database, null, { ...row, status: 0, feeUnits: "" });
 }

@@ -16,7 +16,7 @@ import type { AgentRow, SweepRow, TransferRow } from "../store/rows.ts";
 import type { Database } from "../store/store.ts";
 import {
   dropSweepNote,
-  dropWish,
+  dropSweepRequest,
   listSweepableAt,
   listToppingUp,
   newestSweepNumber,
@@ -25,7 +25,7 @@ import {
 } from "../store/sweeps.ts";
 import { readTransfer, sweepOrderOf } from "../store/transactions.ts";
 import { unsweptBalanceOf } from "../store/unswept-balances.ts";
-import { insertOutgoing, updateWithdrawal } from "../store/withdrawals.ts";
+import { insertPendingTransfer, updateWithdrawal } from "../store/withdrawals.ts";
 import { makeJob } from "../withdrawals/jobs.ts";
 import { contentHashOfJob } from "../withdrawals/withdrawals.ts";
 import type { SweepSize } from "./sweep-threshold.ts";
@@ -89,7 +89,7 @@ export function orderSweep(
     const paying = readAgent(database, agent.id) ?? agent;
     makeJob(database, paying, transferOf(database, topUp), ordering.run);
   }
-  dropWish(database, row);
+  dropSweepRequest(database, row);
   dropSweepNote(database, row);
   return [agent.id];
 }
@@ -134,8 +134,8 @@ function insert(
     changedAt: nowMs,
     expiresAt: nowMs + lifetimeMs,
   };
-  if (mode === "topup") insertOutgoing(database, { ...row, operation: mode });
-  else insertOutgoing(database, { ...row, operation: mode, nextSlot });
+  if (mode === "topup") insertPendingTransfer(database, { ...row, operation: mode });
+  else insertPendingTransfer(database, { ...row, operation: mode, nextSlot });
   return id;
 }
 

@@ -7,7 +7,7 @@ import { type Refusal, refuse } from "../../base/fault.ts";
 import { parseAddressOnAny } from "../../chains/address-forms.ts";
 import { recordAct } from "../store/audit.ts";
 import type { Store } from "../store/store.ts";
-import { keepWish, listSweepableAt } from "../store/sweeps.ts";
+import { keepSweepRequest, listSweepableAt } from "../store/sweeps.ts";
 
 /** The operator's process, besides the gateway. */
 export interface SweepRequestContext {
@@ -51,7 +51,7 @@ export function orderSweeps(
         `nothing of ${currency ?? "any currency"} that could be swept lies on ${address}`,
       );
     for (const row of held) {
-      keepWish(database, row, by.nowMs);
+      keepSweepRequest(database, row, by.nowMs);
       const detail = `${row.currency} on ${row.address}`;
       recordAct(database, {
         at: by.nowMs,

@@ -5,7 +5,7 @@
 import { formatAmount, parseAmount } from "../../protocol/amount.ts";
 import type { GatewayCurrency } from "../config/config.ts";
 import type { TransactionRow } from "../store/rows.ts";
-import { unreachableCode } from "../store/slots.ts";
+import { sweepUnreachableCode } from "../store/slots.ts";
 import type { SweepableRow } from "../store/sweeps.ts";
 
 /** A failure that may pass by itself is tried again after this time. */
@@ -70,7 +70,7 @@ export function judgeCandidate({
   const isWished = row.wishedAt !== null;
   // A sweep that an operator ended because the chain could not reach it paid nothing and cost
   // nothing.
-  const isEnded = last?.code === unreachableCode;
+  const isEnded = last?.code === sweepUnreachableCode;
   const failed = last?.status === 2 && !isWished && !isEnded ? last : undefined;
   if (
     failed !== undefined &&
@@ -84,12 +84,12 @@ export function judgeCandidate({
   if (units >= leastUnits(currency)) return { ok: true };
   return no(
     "below_least",
-    `${inWords(units, currency)} there, at least ${currency.sweep.least} ${currency.id}`,
+    `${currencyAmountWords(units, currency)} there, at least ${currency.sweep.least} ${currency.id}`,
   );
 }
 
 /** An amount for the operator, with the name of its currency. */
-export function inWords(
+export function currencyAmountWords(
   units: bigint,
   { decimal, id }: Pick<GatewayCurrency, "decimal" | "id">,
 ): string {
@@ -152,7 +152,7 @@ export function measureSweep(
     )
       return no(
         "below_fee",
-        `${inWords(there, currency)} there, less than ${currency.sweep.feeMultiple} times the fee`,
+        `${currencyAmountWords(there, currency)} there, less than ${currency.sweep.feeMultiple} times the fee`,
       );
     return {
       ok: true,
@@ -169,7 +169,7 @@ export function measureSweep(
 export function belowFee(there: bigint, feeUnits: bigint, currency: GatewayCurrency): SweepRefusal {
   return no(
     "below_fee",
-    `${inWords(there, currency)} there, the fee up to ${inWords(feeUnits, currency)}`,
+    `${currencyAmountWords(there, currency)} there, the fee up to ${currencyAmountWords(feeUnits, currency)}`,
   );
 }
 

@@ -24,7 +24,7 @@ import { readBalanceRow } from "../store/balances.ts";
 import { currencyHoldOf } from "../store/currency-holds.ts";
 import type { AgentRow } from "../store/rows.ts";
 import type { Signals } from "../store/signals.ts";
-import { highestUsed, pendingSlotOwner, unreachableCode } from "../store/slots.ts";
+import { highestUsed, pendingSlotOwner, sweepUnreachableCode } from "../store/slots.ts";
 import type { Database, Store } from "../store/store.ts";
 import {
   changedBalancesMax,
@@ -53,8 +53,8 @@ import { canPay } from "../withdrawals/checks.ts";
 import { orderSweep, resumeToppedUpSweeps } from "./orders.ts";
 import {
   belowFee,
+  currencyAmountWords,
   type FiatWorth,
-  inWords,
   judgeCandidate,
   measureSweep,
   type SweepRefusal,
@@ -211,12 +211,12 @@ function strand(
     return updateWithdrawal(
       database,
       id,
-      { status: 2, stage: "expired", code: unreachableCode },
+      { status: 2, stage: "expired", code: sweepUnreachableCode },
       chain.clock(),
     );
-  if (now.code === unreachableCode && now.stage === "stuck") return false;
+  if (now.code === sweepUnreachableCode && now.stage === "stuck") return false;
   const detail = `slot ${slot} of ${account}, the chain counts ${count}: end ${id} at the agent`;
-  raiseAlarm(chain, database, { code: unreachableCode, subject: id, detail });
+  raiseAlarm(chain, database, { code: sweepUnreachableCode, subject: id, detail });
   keepSweepNote(database, {
     address: account,
     network,
@@ -225,7 +225,12 @@ function strand(
     detail,
     at: chain.clock(),
   });
-  return updateWithdrawal(database, id, { stage: "stuck", code: unreachableCode }, chain.clock());
+  return updateWithdrawal(
+    database,
+    id,
+    { stage: "stuck", code: sweepUnreachableCode },
+    chain.clock(),
+  );
 }
 
 /** Frees a sweep, because the chain has come so far or another transaction fills the gap. */
@@ -235,7 +240,7 @@ function free(
   { id, account, network, currency }: AssignedSweep,
 ): boolean {
   const now = listAssignedSweeps(database, network).find((one) => one.id === id);
-  if (now === undefined || now.code !== unreachableCode) return false;
+  if (now === undefined || now.code !== sweepUnreachableCode) return false;
   dropSweepNote(database, { address: account, network, currency });
   return updateWithdrawal(database, id, { stage: "broadcast", code: "" }, chain.clock());
 }
@@ -596,7 +601,7 @@ function tooLarge(
   return {
     ok: false,
     reason: "coin_too_large",
-    detail: `${inWords(units, currency)} in coin ${id}${others}: ${words}`,
+    detail: `${currencyAmountWords(units, currency)} in coin ${id}${others}: ${words}`,
   };
 }
 
@@ -638,7 +643,7 @@ function affordable(
     };
   const needed = topUpUnits + maxFeeUnits(pairedCurrencies(agent), row.currency);
   if (funds !== null && funds.availableUnits >= needed) return null;
-  const detail = `${inWords(amountUnits, currency)} there, ${inWords(needed, native)} wanted on the hot wallet`;
+  const detail = `${currencyAmountWords(amountUnits, currency)} there, ${currencyAmountWords(needed, native)} wanted on the hot wallet`;
   return { ok: false, reason: "no_coin", detail };
 }
 
@@ -685,7 +690,7 @@ function forgetNotes(
   if (free.length === 0) return;
   const stuck = new Set<string>();
   for (const { account, currency, code } of listAssignedSweeps(store.database, network))
-    if (code === unreachableCode) stuck.add(`${account} ${currency}`);
+    if (code === sweepUnreachableCode) stuck.add(`${account} ${currency}`);
   const gone = free.filter(({ address, currency }) => !stuck.has(`${address} ${currency}`));
   if (gone.length === 0) return;
   store.write((database) => {

@@ -13,7 +13,7 @@ import type { GatewayCurrency } from "../config/config.ts";
 import { keyText } from "../faults/fault.ts";
 import {
   issuedAddress,
-  keepAhead,
+  keepUnissuedLook,
   lookMs,
   readAddressState,
   wasLookedAt,
@@ -366,7 +366,7 @@ async function lookAt(
           comparedAt: chain.clock(),
           run: chain.run,
         };
-        keepAhead(database, { ...state, isUsed: isUsed ? 1 : 0 });
+        keepUnissuedLook(database, { ...state, isUsed: isUsed ? 1 : 0 });
         const known = new Set(read.map(({ currency }) => currency.id));
         const gaps = new Set(listLookGaps(database, network, address));
         for (const { id } of chain.currencies)

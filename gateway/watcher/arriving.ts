@@ -13,7 +13,7 @@ import {
   dropArriving,
   keepArriving,
   listArriving,
-  listOpen,
+  listOpenRequests,
   type OpenRequest,
 } from "../store/arriving.ts";
 import { listCounted } from "../store/credits.ts";
@@ -115,7 +115,7 @@ export async function watchArriving(
   if (reader.arriving === undefined || native === undefined || chain.ownClock().kind !== "right")
     return;
   const some = dealOpen(
-    listOpen(store.database, { network, currency: native.id }),
+    listOpenRequests(store.database, { network, currency: native.id }),
     memory,
     askedAt,
   );

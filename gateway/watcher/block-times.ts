@@ -5,7 +5,7 @@
 
 import type { AgentError } from "../../base/fault.ts";
 import { failed, goodResult, type Result, resultOf } from "../../base/result.ts";
-import { isOfItem } from "../faults/blame.ts";
+import { isItemFault } from "../faults/blame.ts";
 import type { WatchedChain } from "./chain.ts";
 
 /**
@@ -49,7 +49,7 @@ export async function firstNotBefore(
   let hasBefore = false; // a block that is told to be before was found
   const placeOf = async (number: number): Promise<"before" | "notBefore" | "untold"> => {
     const time = await resultOf(() => reader.timestamp(number));
-    if (!time.ok && !isOfItem(time.fault)) fault ??= time.fault;
+    if (!time.ok && !isItemFault(time.fault)) fault ??= time.fault;
     if (!time.ok) return "untold";
     if (time.value * 1000 >= atMs) return "notBefore";
     hasBefore = true;

@@ -48,7 +48,7 @@ export function nodesOf(
 }
 
 /** The nodes' own state is told first, then blocks that nobody keeps, then the pass's fault. */
-export function whyNot(
+export function explainChainOutage(
   health: ChainHealth,
   short: Delay | undefined,
   unread: string,

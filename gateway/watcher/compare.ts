@@ -46,7 +46,7 @@ export async function compareBalances(
 }
 
 /** The newest block at which a request's balance is known. */
-export function comparedAt(memory: CompareMemory, transactionId: string): number {
+export function comparedBlockOfRequest(memory: CompareMemory, transactionId: string): number {
   return memory.ended.get(transactionId) ?? -1;
 }
 

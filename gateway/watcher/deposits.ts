@@ -33,7 +33,7 @@ import { compareBalances } from "./compare.ts";
 import { checkDecimals } from "./decimals.ts";
 import type { DepositMemory } from "./deposit-memory.ts";
 import { endOverdue, forgetEnds, nameEnds } from "./ends.ts";
-import { findPayments, markPaid } from "./findings.ts";
+import { findPayments, markPaidWallets } from "./findings.ts";
 import { dueGaps, keepGaps, keepUnfilled, missingOf, tellGaps } from "./gaps.ts";
 import {
   endSeenOutgoing,
@@ -41,9 +41,16 @@ import {
   keepSeenOutgoing,
   noteUnreadOutgoing,
 } from "./outgoing-transactions.ts";
-import { judgeRequests, keepFinal, loseGone, tellLost } from "./payments.ts";
-import { blocksAtOnce, commitFinds, findInBlocks, findSpan, isClaim, readRun } from "./search.ts";
-import { keepPayment, nobodys } from "./strays.ts";
+import { judgeRequests, keepFinal, removeGonePayments, tellLost } from "./payments.ts";
+import {
+  blocksAtOnce,
+  commitFinds,
+  findInBlocks,
+  findSpan,
+  isUnconfirmedTransfer,
+  readRun,
+} from "./search.ts";
+import { keepPayment, unrequestedTransactionId } from "./strays.ts";
 import { dueUnread, restUnreadIn, settleRead, unreadIn } from "./unread.ts";
 import { applyVerdict } from "./withdrawals.ts";
 
@@ -90,7 +97,11 @@ async function rereadUnread(
  */
 function wasUnread(database: Database, before: readonly UnreadRow[], payment: PaymentRow): boolean {
   const { txHash, address, network, block, transactionId } = payment;
-  if (isClaim(payment) || transactionId === nobodys || readPayment(database, payment)?.final === 1)
+  if (
+    isUnconfirmedTransfer(payment) ||
+    transactionId === unrequestedTransactionId ||
+    readPayment(database, payment)?.final === 1
+  )
     return false;
   if (before.some((row) => row.txHash === txHash)) return true;
   // A payment that a request waits for is a row, and never in a sum, until the request has many.
@@ -137,7 +148,7 @@ async function fillGaps(
       gap.account === "" || payeeOf(network, address).address === gap.account;
     commitFinds(chain, (inside) => {
       keepAllOutgoing(chain, inside, outgoing);
-      const own = payments.filter((one) => !isClaim(one) && isOwn(one));
+      const own = payments.filter((one) => !isUnconfirmedTransfer(one) && isOwn(one));
       const credited = own.flatMap((one) => keepPayment(chain, inside, one, gap.summedTo));
       fillGap(inside, gap, to);
       if (gap.account === "") keepGaps(chain, inside, { ...gap, toBlock: to }, missingOf(lacking));
@@ -288,7 +299,7 @@ async function readFinal(
   const isSeen = blocks.every(({ hash }) => memory.seen.some((block) => block.hash === hash));
   const [{ read, missing, payments, consumptions, outgoing }] = await Promise.all([
     findSpan(chain, memory, blocks),
-    ...(isSeen ? [] : [markPaid(chain, memory.wallets, blocks)]),
+    ...(isSeen ? [] : [markPaidWallets(chain, memory.wallets, blocks)]),
   ]);
   for (const { account, block } of [...outgoing.paid, ...outgoing.failed])
     memory.wallets.mark(account, block);
@@ -309,7 +320,7 @@ async function readFinal(
         missing,
       );
       if (at > 0) return nothing;
-      const touched = loseGone(chain, inside, read);
+      const touched = removeGonePayments(chain, inside, read);
       // A payment that could not be read is not gone.
       if (missing.size === 0) tellGone(chain, inside, read, payments);
       keepAllOutgoing(chain, inside, outgoing);
@@ -404,10 +415,10 @@ function keepReached(
       ...others.touched,
       ...forgetDetectedPayments(database, chain.network, cursor.number + 1, reached.number),
     ];
-    for (const payment of payments.filter(isClaim))
+    for (const payment of payments.filter(isUnconfirmedTransfer))
       keepDetectedPayment(database, { ...payment, final: 0 });
     const summed = summedTo(database, chain.network);
-    for (const payment of payments.filter((one) => !isClaim(one)))
+    for (const payment of payments.filter((one) => !isUnconfirmedTransfer(one)))
       touched.push(...keepPayment(chain, database, payment, summed));
     keepSummedTo(database, chain.network, reached.number);
     moveTo(database, chain.network, reached);
@@ -519,7 +530,7 @@ async function readSeen(
     const [payments, outgoing] = await Promise.all([
       findPayments(chain, list, blocks, false, lacking),
       chain.reader.outgoing(blocks, senders.payers, false),
-      markPaid(chain, memory.wallets, blocks),
+      markPaidWallets(chain, memory.wallets, blocks),
     ]);
     lacking.push(...(outgoing.missing ?? []));
     noteUnreadOutgoing(chain, outgoing.unread);

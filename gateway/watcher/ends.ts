@@ -23,7 +23,7 @@ import { readDeposit } from "../store/transactions.ts";
 import { isUnread } from "../store/unread-transactions.ts";
 import { firstNotBefore, timeOfHead } from "./block-times.ts";
 import type { Tip, WatchedChain } from "./chain.ts";
-import { awaitEnds, comparedAt } from "./compare.ts";
+import { awaitEnds, comparedBlockOfRequest } from "./compare.ts";
 import type { CompareMemory } from "./compare-lists.ts";
 import { judgeRequests } from "./payments.ts";
 
@@ -108,7 +108,7 @@ export function endOverdue(
     const isKnown = ({ id, isNative }: OverdueRequest): boolean => {
       if (!isNative) return true;
       const end = depositEnd(inside, id) ?? head.number;
-      return end <= final.number && comparedAt(compare, id) >= end;
+      return end <= final.number && comparedBlockOfRequest(compare, id) >= end;
     };
     const ended = over.filter(isKnown).map(({ id }) => id);
     return judgeRequests(chain, inside, ended, askedAt);

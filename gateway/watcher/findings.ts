@@ -5,7 +5,7 @@
  */
 
 import { resultOf } from "../../base/result.ts";
-import { inWaves } from "../../chains/map-limit.ts";
+import { mapWithLimit } from "../../chains/map-limit.ts";
 import { addressSpaceOf } from "../../chains/network-names.ts";
 import type {
   AddressBook,
@@ -17,17 +17,21 @@ import type {
 } from "../../chains/nodes.ts";
 import { payeeOf } from "../../chains/payees.ts";
 import { hasForgottenAfter, listAddressesAfter } from "../store/deposit-addresses.ts";
-import { accountOwner, insertStray, unattributedIdOf } from "../store/forgotten-addresses.ts";
+import {
+  accountOwner,
+  insertStrayAddress,
+  unattributedIdOf,
+} from "../store/forgotten-addresses.ts";
 import { isInFoundBalance } from "../store/found-addresses.ts";
 import { outgoingOfSlot } from "../store/outgoing-transactions.ts";
 import type { PaymentRow } from "../store/rows.ts";
-import { type JudgedRow, signedBy } from "../store/signatures.ts";
+import { type JudgedRow, withdrawalOfAttempt } from "../store/signatures.ts";
 import { listForeignSlotOwners, type Slot } from "../store/slots.ts";
 import type { Database } from "../store/store.ts";
 import { isOwnTopUp } from "../store/top-ups.ts";
 import { contractOf, type WatchedChain } from "./chain.ts";
-import { ownerOf as merchantOf } from "./items.ts";
-import { isDayFull, leastUnits, nobodys } from "./strays.ts";
+import { merchantOfRequest as merchantOf } from "./items.ts";
+import { isDayFull, leastUnits, unrequestedTransactionId } from "./strays.ts";
 import { noteUnread } from "./unread.ts";
 import type { HotWallets } from "./wallets.ts";
 
@@ -130,7 +134,7 @@ export async function findPayments(
  * Marks the hot wallets that one node's blocks pay, where blocks are read whole: then they cost no
  * question of their own. A wallet that is not found here is read in its turn.
  */
-export async function markPaid(
+export async function markPaidWallets(
   chain: WatchedChain,
   wallets: HotWallets,
   blocks: readonly WatchedBlock[],
@@ -166,7 +170,7 @@ export function rowsOf(
     logIndex: index,
     currency: currencies.get(contract) as string,
     units: amountUnits.toString(),
-    transactionId: list.requestOf(payment.address) ?? nobodys,
+    transactionId: list.requestOf(payment.address) ?? unrequestedTransactionId,
     network,
     final: agreed ? (1 as const) : (0 as const),
   }));
@@ -202,7 +206,7 @@ function watchStrays(
   });
   if (worth.length > 0) {
     store.write((database) => {
-      for (const { address } of worth) insertStray(database, { network, address }, clock());
+      for (const { address } of worth) insertStrayAddress(database, { network, address }, clock());
     });
     list.refresh(store.database);
   }
@@ -224,7 +228,7 @@ export async function findConsumptions(
   const { found: sent, missing: lacking = [] } = await chain.reader.outgoing(blocks, users);
   missing.push(...lacking);
   const owners = listForeignSlotOwners(database, chain.network, sent);
-  return inWaves(owners, questionsAtOnce, async ({ place, ...row }) => ({
+  return mapWithLimit(owners, questionsAtOnce, async ({ place, ...row }) => ({
     row,
     verdict: await judge(chain, row, sent[place] as OutgoingTransaction),
   }));
@@ -241,7 +245,7 @@ export async function judgeUsed(
   slot: Slot,
 ): Promise<Judgement | null> {
   const kept = outgoingOfSlot(chain.store.database, slot);
-  if (kept === undefined || signedBy(chain.store.database, kept) === row.id) return null;
+  if (kept === undefined || withdrawalOfAttempt(chain.store.database, kept) === row.id) return null;
   const block = await chain.reader.block(kept.block, true);
   const { found: sent } = await chain.reader.outgoing([block], new Set([slot.account]));
   const outgoingTx = sent.find(({ txHash }) => txHash === kept.txHash);

@@ -9,12 +9,12 @@ import type { Code } from "../../base/codes.ts";
 import type { AgentError } from "../../base/fault.ts";
 import type { MissingHistory } from "../../chains/nodes.ts";
 import { hasTags } from "../../chains/payees.ts";
-import { isOfItem } from "../faults/blame.ts";
+import { isItemFault } from "../faults/blame.ts";
 import { faultDomains, isRestOver, restMsAfterTries } from "../faults/domains.ts";
 import type { Fault } from "../faults/fault.ts";
 import type { MerchantTurns } from "../faults/turns.ts";
 import { accountOwner } from "../store/forgotten-addresses.ts";
-import { countHeld, endGivenUp, hasGivenUp } from "../store/gap-holds.ts";
+import { countDepositsHeldByGap, endGivenUp, hasGivenUp } from "../store/gap-holds.ts";
 import { type GapRow, listGaps, markGapTold, openGap, restGap } from "../store/gaps.ts";
 import type { Database } from "../store/store.ts";
 import { summedTo } from "../store/stray-sums.ts";
@@ -30,7 +30,7 @@ const everybody = "*";
 
 /** The accounts whose list cannot be had, by account. @throws the fault if it is the chain's */
 export function missingOf(missing: readonly MissingHistory[]): ReadonlyMap<string, AgentError> {
-  const chains = missing.find(({ fault }) => !isOfItem(fault));
+  const chains = missing.find(({ fault }) => !isItemFault(fault));
   if (chains !== undefined) throw chains.fault;
   return new Map(missing.map(({ account, fault }) => [account, fault]));
 }
@@ -134,7 +134,7 @@ function asFault({ network, store, clock }: WatchedChain, gap: GapRow): Fault {
   const words =
     gap.givenUpAt === null
       ? gap.words
-      : `given up: ${heldWords(network, countHeld(store.database, gap))}`;
+      : `given up: ${heldWords(network, countDepositsHeldByGap(store.database, gap))}`;
   // The row says how long it stands: no time since its last try ends it, as it ends other faults.
   const retryAtMs = Math.max(gap.retryAt, clock());
   return {

@@ -7,14 +7,14 @@ import { AgentError } from "../../base/fault.ts";
 import { failed, type Result, resultOf } from "../../base/result.ts";
 import type { BalanceQuestion } from "../../chains/nodes.ts";
 import type { GatewayCurrency } from "../config/config.ts";
-import type { Domain } from "../faults/domains.ts";
+import type { FaultDomain } from "../faults/domains.ts";
 import { currencyItemId, type FaultKey, keyText } from "../faults/fault.ts";
 import { readTransaction } from "../store/transactions.ts";
 import type { WatchedChain } from "./chain.ts";
 
 export function faultKeyOn(
   { network }: Pick<WatchedChain, "network">,
-  domain: Domain,
+  domain: FaultDomain,
   id: string,
   merchant = "",
 ): FaultKey {
@@ -49,7 +49,7 @@ export function itemsOf(
 }
 
 /** The merchant of a request's address; "" if it is unknown. */
-export function ownerOf({ store }: WatchedChain, transactionId: string): string {
+export function merchantOfRequest({ store }: WatchedChain, transactionId: string): string {
   return readTransaction(store.database, transactionId)?.merchant ?? "";
 }
 
@@ -104,6 +104,6 @@ export function settleBalances(
 /**
  * Items that rest, of a domain: a list is asked for so many more, so that they take nobody's place.
  */
-export function countResting({ faults, network }: WatchedChain, domain: Domain): number {
+export function countResting({ faults, network }: WatchedChain, domain: FaultDomain): number {
   return faults.list({ domain, network }).length;
 }

@@ -7,7 +7,7 @@
  * operators get an alert. Source: docs/protocol.md section 8.
  */
 import { familyOf } from "../../chains/families.ts";
-import { inWaves } from "../../chains/map-limit.ts";
+import { mapWithLimit } from "../../chains/map-limit.ts";
 import type {
   MissingHistory,
   OutgoingTransaction,
@@ -32,7 +32,7 @@ import {
   markOutgoingTold,
 } from "../store/outgoing-transactions.ts";
 import type { OutgoingRow } from "../store/rows.ts";
-import { signedBy, signersOf } from "../store/signatures.ts";
+import { withdrawalOfAttempt, withdrawalsOfAttempts } from "../store/signatures.ts";
 import type { Database } from "../store/store.ts";
 import { hasExpiries } from "../store/void-attempts.ts";
 import { raiseAlarm, type WatchedChain } from "./chain.ts";
@@ -86,9 +86,9 @@ export async function findOutgoing(
   noteUnreadOutgoing(chain, unread);
   const failed = new Set<OutgoingTransaction>();
   // One that is an attempt stays one.
-  const signerOf = signersOf(chain.store.database, sent);
+  const signerOf = withdrawalsOfAttempts(chain.store.database, sent);
   const known = new Set(sent.filter((outgoingTx) => signerOf(outgoingTx) !== undefined));
-  await inWaves(sent, questionsAtOnce, async (outgoingTx) => {
+  await mapWithLimit(sent, questionsAtOnce, async (outgoingTx) => {
     if (known.has(outgoingTx)) return;
     if (await chain.reader.hasFailed(outgoingTx.txHash)) failed.add(outgoingTx);
   });
@@ -99,7 +99,7 @@ export async function findOutgoing(
       const isUnknown =
         isUncounted(chain) &&
         !known.has(outgoingTx) &&
-        signedBy(chain.store.database, outgoingTx) === undefined;
+        withdrawalOfAttempt(chain.store.database, outgoingTx) === undefined;
       const untold = isUnknown ? 1 : 0;
       return {
         network: chain.network,
@@ -134,7 +134,7 @@ export function keepAllOutgoing(
   { paid, failed }: FoundOutgoing,
 ): void {
   const isAnyOver = paid.length > 0 && hasExpiries(database);
-  const signerOf = signersOf(database, paid);
+  const signerOf = withdrawalsOfAttempts(database, paid);
   for (const outgoingTx of paid) {
     keepOutgoing(database, outgoingTx);
     const { txHash, block } = outgoingTx;
@@ -166,7 +166,9 @@ export function keepSeenOutgoing(
   seen: readonly SeenTransaction[],
 ): ReadonlySet<string> {
   const crowded = new Set<string>();
-  const foreign = seen.filter((outgoingTx) => signedBy(store.database, outgoingTx) === undefined);
+  const foreign = seen.filter(
+    (outgoingTx) => withdrawalOfAttempt(store.database, outgoingTx) === undefined,
+  );
   if (foreign.length === 0) return crowded;
   store.write((database) => {
     const kept = new Map<string, number>();

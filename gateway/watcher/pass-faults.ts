@@ -8,7 +8,7 @@ import type { Code } from "../../base/codes.ts";
 import { AgentError } from "../../base/fault.ts";
 import { type Result, resultOf } from "../../base/result.ts";
 import type { BlockId } from "../../chains/nodes.ts";
-import { type Domain, faultDomains } from "../faults/domains.ts";
+import { type FaultDomain, faultDomains } from "../faults/domains.ts";
 import { type Fault, type FaultKey, keyText } from "../faults/fault.ts";
 import { issuedAddress } from "../store/address-states.ts";
 import { dropFault, hasRetries, keepFault, listFaults, takeRetries } from "../store/faults.ts";
@@ -48,7 +48,7 @@ export function beginPass(chain: WatchedChain, memory: FaultMemory): void {
       ...others.map(({ domain, id, merchant, code, words, since: sinceMs, tries }): Fault => {
         const said = { code: code as Code, words, plain: code };
         return {
-          domain: domain as Domain,
+          domain: domain as FaultDomain,
           network,
           id,
           merchant,
@@ -64,7 +64,7 @@ export function beginPass(chain: WatchedChain, memory: FaultMemory): void {
   faults.beginPass();
   if (hasRetries(store.database, network)) {
     for (const row of store.write((database) => takeRetries(database, network)))
-      faults.retry({ domain: row.domain as Domain, network, id: row.id });
+      faults.retry({ domain: row.domain as FaultDomain, network, id: row.id });
   }
 }
 

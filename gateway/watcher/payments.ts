@@ -17,12 +17,12 @@ import {
   listUntoldGone,
   loseFinalPayment,
   revokedStage,
-  takeBack,
+  takeBackGonePayment,
 } from "../store/gone-payments.ts";
 import { keepUnjudged } from "../store/meta.ts";
 import { finalInOtherBlock, keepFinalPayment } from "../store/payments.ts";
 import type { DepositRow, PaymentRow } from "../store/rows.ts";
-import { isAside, onRow } from "../store/set-aside.ts";
+import { isAside, runTrackingRow } from "../store/set-aside.ts";
 import type { Database } from "../store/store.ts";
 import { readDeposit, refundedUnits } from "../store/transactions.ts";
 import { raiseAlarm, type WatchedChain } from "./chain.ts";
@@ -55,15 +55,15 @@ export function keepFinal(
   const lost = finalInOtherBlock(database, payment).flatMap((other) =>
     loseFinalPayment(database, other, chain.clock()),
   );
-  const before = takeBack(database, payment);
-  if (before !== undefined) tellBack(chain, database, before, payment.block);
+  const before = takeBackGonePayment(database, payment);
+  if (before !== undefined) alarmReturnedPayment(chain, database, before, payment.block);
   keepFinalPayment(database, payment);
   const credited = before === undefined ? [] : listCreditedWith(database, payment);
   return [payment.transactionId, ...lost, ...credited];
 }
 
 /** Raises the alarm that a payment whose block left the chain is final again. */
-export function tellBack(
+export function alarmReturnedPayment(
   chain: WatchedChain,
   database: Database,
   before: GonePayment,
@@ -85,7 +85,7 @@ export function tellBack(
  * chain's own, final, in which they were.
  * @returns the ids of the requests to judge
  */
-export function loseGone(
+export function removeGonePayments(
   chain: WatchedChain,
   database: Database,
   blocks: readonly { readonly number: number; readonly hash: string }[],
@@ -135,7 +135,7 @@ export function judgeRequests(
 ): readonly string[] {
   return [...new Set(ids)].filter((id) => {
     if (isAside(database, "judgement", id)) return false;
-    return onRow({ kind: "judgement", id, about: id }, () =>
+    return runTrackingRow({ kind: "judgement", id, about: id }, () =>
       judgeRequest(chain, database, id, scannedAt),
     );
   });

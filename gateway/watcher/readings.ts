@@ -12,10 +12,10 @@ import {
   type IssuedAddress,
   isBeingSwept,
   keepBaseline,
-  keepCompared,
+  keepIssuedComparison,
   keepTaken,
-  lastWithoutBaseline,
   readAddressState,
+  readLastNumberWithoutBaseline,
 } from "../store/address-states.ts";
 import { depositEnd } from "../store/deposits.ts";
 import { endHoldsCompared } from "../store/gap-holds.ts";
@@ -33,7 +33,7 @@ import type { Database } from "../store/store.ts";
 import { readTransaction } from "../store/transactions.ts";
 import { isUnread } from "../store/unread-transactions.ts";
 import type { WatchedChain } from "./chain.ts";
-import { internalHash, keepFinal, nativeLogIndex, tellBack } from "./payments.ts";
+import { alarmReturnedPayment, internalHash, keepFinal, nativeLogIndex } from "./payments.ts";
 import { keepPayment } from "./strays.ts";
 
 /**
@@ -84,7 +84,7 @@ export function applyReading(
   // The reading is older than the last judgement: money of a later block would look as if it had
   // been taken out.
   if (to > from && state?.run === "" && from < state.block) return false;
-  const isKnown = state?.run === "" || of.place <= lastWithoutBaseline(database);
+  const isKnown = state?.run === "" || of.place <= readLastNumberWithoutBaseline(database);
   let isPaid = false;
   if (!isBeingSwept(database, network, of.address, oldestOf(chain, from))) {
     endHoldsCompared(database, network, of.transactionId, {
@@ -101,7 +101,12 @@ export function applyReading(
     for (const { id: currency } of isKnown ? [] : chain.currencies)
       if (!read.has(currency)) keepLookGap(database, { network, address: of.address, currency });
   }
-  keepCompared(database, { network, address: of.address, block: to, comparedAt: chain.clock() });
+  keepIssuedComparison(database, {
+    network,
+    address: of.address,
+    block: to,
+    comparedAt: chain.clock(),
+  });
   return isPaid;
 }
 
@@ -229,7 +234,7 @@ function credit(
       final: 1,
     } as const;
     keepFinalPayment(database, { ...row, block: Math.min(block, reading.from), blockHash: "" });
-    tellBack(chain, database, before, reading.from);
+    alarmReturnedPayment(chain, database, before, reading.from);
     rest -= BigInt(units);
   }
   if (rest > 0n) keepUnnamed(chain, database, reading, place, rest);

@@ -4,9 +4,9 @@
  */
 import { AgentError } from "../../base/fault.ts";
 import { resultOf } from "../../base/result.ts";
-import { inWaves } from "../../chains/map-limit.ts";
+import { mapWithLimit } from "../../chains/map-limit.ts";
 import type { MissingHistory, WatchedBlock } from "../../chains/nodes.ts";
-import { isOfItem } from "../faults/blame.ts";
+import { isItemFault } from "../faults/blame.ts";
 import { endsGap } from "../store/gaps.ts";
 import type { PaymentRow } from "../store/rows.ts";
 import type { Database } from "../store/store.ts";
@@ -39,7 +39,7 @@ export async function readRun(
   agreed: boolean,
 ): Promise<readonly WatchedBlock[]> {
   const numbers = Array.from({ length: to - from + 1 }, (_, index) => from + index);
-  const blocks = await inWaves(numbers, blocksAtOnce, (number) =>
+  const blocks = await mapWithLimit(numbers, blocksAtOnce, (number) =>
     chain.reader.block(number, agreed),
   );
   for (const [index, block] of blocks.entries()) {
@@ -62,7 +62,8 @@ export async function readRun(
  * Coins that a contract sent on, by a receipt: only seen until the final balance confirms them,
  * even in a final block.
  */
-export const isClaim = ({ logIndex }: PaymentRow): boolean => logIndex < nativeLogIndex;
+export const isUnconfirmedTransfer = ({ logIndex }: PaymentRow): boolean =>
+  logIndex < nativeLogIndex;
 
 export interface SearchFinds {
   readonly payments: readonly PaymentRow[];
@@ -108,7 +109,7 @@ export async function findSpan(
     return { ...found, missing: missingOf(lacking) };
   });
   if (told.ok) return { read: blocks, ...told.value };
-  if (!isOfItem(told.fault)) throw told.fault;
+  if (!isItemFault(told.fault)) throw told.fault;
   if (blocks.length > 1)
     return findSpan(chain, memory, blocks.slice(0, Math.ceil(blocks.length / 2)));
   const { number = 0, hash = "" } = blocks[0] ?? {};

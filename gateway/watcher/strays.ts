@@ -1,25 +1,25 @@
 /**
  * Decides if a final payment is a row of its own or a part of a sum, so that a payment that nobody
  * asked for costs the same however many came before: below the least payment and to no open request
- * it is a part of a sum; a request has at most `recordsMax` rows, and an account as many in a day
- * that nobody asked for. Source: docs/architecture.md section 8.
+ * it is a part of a sum; a request has at most `paymentRowsMax` rows, and an account as many in a
+ * day that nobody asked for. Source: docs/architecture.md section 8.
  */
 import { payeeOf } from "../../chains/payees.ts";
 import { parseAmount } from "../../protocol/amount.ts";
 import { depositEnd } from "../store/deposits.ts";
 import { accountOwner, readForgotten } from "../store/forgotten-addresses.ts";
-import { wasElsewhere } from "../store/gone-payments.ts";
+import { wasPaidInOtherBlock } from "../store/gone-payments.ts";
 import { readPayment } from "../store/payments.ts";
 import type { DepositRow, PaymentRow } from "../store/rows.ts";
 import type { Database } from "../store/store.ts";
 import {
+  addStrayRowCount,
   addToSum,
-  countRecord,
   dayOf,
   hasAllRows,
   hasSumAt,
-  recordsMax,
-  recordsOf,
+  paymentRowsMax,
+  readStrayRowCount,
   type StraySumRow,
 } from "../store/stray-sums.ts";
 import { readDeposit } from "../store/transactions.ts";
@@ -28,7 +28,7 @@ import { raiseAlarm, type WatchedChain } from "./chain.ts";
 import { keepFinal } from "./payments.ts";
 
 /** The transaction id of a payment to an address of ours that no request and no row names. */
-export const nobodys = "";
+export const unrequestedTransactionId = "";
 
 /** Base units below which a payment that nobody asked for is no row. */
 export function leastUnits({ currencies }: WatchedChain, currency: string): bigint {
@@ -44,7 +44,9 @@ export function isDayFull(
   account: string,
   more = 0,
 ): boolean {
-  return recordsOf(store.database, network, account, dayOf(clock())) + more >= recordsMax;
+  return (
+    readStrayRowCount(store.database, network, account, dayOf(clock())) + more >= paymentRowsMax
+  );
 }
 
 /**
@@ -60,8 +62,9 @@ export function keepPayment(
 ): readonly string[] {
   const { transactionId, currency, network, address } = payment;
   const asRow = (): readonly string[] => keepFinal(chain, database, payment);
-  const request = transactionId === nobodys ? undefined : readDeposit(database, transactionId);
-  if (readPayment(database, payment)?.final === 1 || wasElsewhere(database, payment))
+  const request =
+    transactionId === unrequestedTransactionId ? undefined : readDeposit(database, transactionId);
+  if (readPayment(database, payment)?.final === 1 || wasPaidInOtherBlock(database, payment))
     return asRow();
   const isFull = request !== undefined && hasAllRows(database, transactionId);
   const place = {
@@ -81,15 +84,19 @@ export function keepPayment(
   if (
     !isDust &&
     !isSummed &&
-    transactionId !== nobodys &&
+    transactionId !== unrequestedTransactionId &&
     !isFull &&
     !isDayFull(chain, place.account)
   ) {
-    countRecord(database, network, place.account, dayOf(chain.clock()));
+    addStrayRowCount(database, network, place.account, dayOf(chain.clock()));
     return asRow();
   }
   if (!isNew) return [];
-  sum(database, payment, { ...place, kind: isDust ? "dust" : "more", transactionId: nobodys });
+  sum(database, payment, {
+    ...place,
+    kind: isDust ? "dust" : "more",
+    transactionId: unrequestedTransactionId,
+  });
   if (!isDust) tellStrays(chain, database, place);
   return [];
 }
@@ -117,7 +124,8 @@ function sum(
   }: Pick<StraySumRow, "account" | "merchant" | "kind" | "transactionId">,
 ): void {
   const { network, currency, txHash, block, units } = payment;
-  const end = transactionId === nobodys ? null : depositEnd(database, transactionId);
+  const end =
+    transactionId === unrequestedTransactionId ? null : depositEnd(database, transactionId);
   addToSum(database, {
     network,
     account,
@@ -139,6 +147,6 @@ function tellStrays(
   { account, merchant }: Pick<StraySumRow, "account" | "merchant">,
 ): void {
   const day = new Date(chain.clock()).toISOString().slice(0, 10);
-  const detail = `${account} of ${merchant} got more than ${recordsMax} payments that nobody asked for on ${day}; further ones are sums`;
+  const detail = `${account} of ${merchant} got more than ${paymentRowsMax} payments that nobody asked for on ${day}; further ones are sums`;
   raiseAlarm(chain, database, { code: "WATCHER_STRAYS", subject: account, detail });
 }

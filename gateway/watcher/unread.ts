@@ -15,7 +15,7 @@ import {
   listUnread,
   listUnreadDue,
   listUnreadIn,
-  restOf,
+  remainderOfUnreadRow,
   restUnread,
   settleUnread,
   type UnreadPlace,
@@ -140,7 +140,7 @@ export function settleRead(chain: WatchedChain, before: readonly UnreadRow[]): v
   });
   for (const row of read) {
     faults.settle(keyOf(chain, row, row.merchant), goodResult(null));
-    const rest = restOf(row);
+    const rest = remainderOfUnreadRow(row);
     if (rest !== null)
       faults.settle(
         keyOf(chain, rest, rest.merchant),

@@ -9,7 +9,7 @@
 import { resultOf } from "../../base/result.ts";
 import { momentOf } from "../../base/timestamp.ts";
 import { expiryExclusionOf } from "../../chains/families.ts";
-import { isOfItem } from "../faults/blame.ts";
+import { isItemFault } from "../faults/blame.ts";
 import type { FaultKey } from "../faults/fault.ts";
 import { MerchantTurns } from "../faults/turns.ts";
 import { recordAct } from "../store/audit.ts";
@@ -166,7 +166,7 @@ class VoidQuestions {
     } else {
       this.hasFailed = true;
       // A receipt of one attempt from only one node must not delay the other attempts.
-      this.isStopped = !isOfItem(answer.fault);
+      this.isStopped = !isItemFault(answer.fault);
       if (this.isStopped) return false;
     }
     if (group.length === 1) return true;

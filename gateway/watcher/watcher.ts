@@ -13,7 +13,7 @@ import { expiryExclusionOf, familyOf } from "../../chains/families.ts";
 import { type ChainPace, paceOf } from "../../chains/final-times.ts";
 import { healthOf } from "../../chains/health.ts";
 import { lookPauseMs } from "../../chains/look-pause.ts";
-import { inWaves } from "../../chains/map-limit.ts";
+import { mapWithLimit } from "../../chains/map-limit.ts";
 import type { WatcherNodes } from "../../chains/nodes.ts";
 import type { GatewayChain, GatewayConfig } from "../config/config.ts";
 import { FaultBook } from "../faults/book.ts";
@@ -31,7 +31,12 @@ import {
 import { agentsVersion, listPayingHotWallets } from "../store/agents.ts";
 import { readCursor } from "../store/cursors.ts";
 import { gapOver } from "../store/gaps.ts";
-import { isLevel, keepLevel, keepLevelTrouble, levelTrouble } from "../store/levels.ts";
+import {
+  isWalletLevel,
+  keepLevelTrouble,
+  markWalletLevel,
+  readLevelTrouble,
+} from "../store/levels.ts";
 import { newestDetectedBlock } from "../store/payments.ts";
 import { readChainWaitNumber } from "../store/restored-database.ts";
 import type { Signals } from "../store/signals.ts";
@@ -42,7 +47,7 @@ import { type ArrivingMemory, newArrivingMemory, watchArriving } from "./arrivin
 import { type BalanceMemory, newBalanceMemory, readBalances } from "./balances.ts";
 import { timeOfHead } from "./block-times.ts";
 import { currenciesOf, type Tip, type WatchedChain } from "./chain.ts";
-import { type ChainStatus, nodesOf, whyNot } from "./chain-status.ts";
+import { type ChainStatus, explainChainOutage, nodesOf } from "./chain-status.ts";
 import { newTokenMemory } from "./decimals.ts";
 import { type DepositMemory, newDepositMemory } from "./deposit-memory.ts";
 import { checkTokens, scanDeposits } from "./deposits.ts";
@@ -136,7 +141,7 @@ export function newLevelMemory(): LevelMemory {
  * @returns true if a wallet only waits for another pass
  * @throws AgentError NODE_CLOSED; then nothing changes
  */
-export async function keepLevels(
+export async function markLevelWallets(
   chain: WatchedChain,
   tip: Tip,
   memory: LevelMemory,
@@ -147,7 +152,7 @@ export async function keepLevels(
   const version = agentsVersion(store.database);
   if (memory.allAt === version) return false;
   const open = listPayingHotWallets(store.database, network).filter(
-    (account) => !isLevel(store.database, { network, account }, run),
+    (account) => !isWalletLevel(store.database, { network, account }, run),
   );
   memory.allAt = open.length === 0 ? version : null;
   if (open.length === 0) return false;
@@ -158,7 +163,7 @@ export async function keepLevels(
       ? "its newest transactions cannot be read, or are more than can be kept"
       : troubleOf(chain, account);
   const troubles = past.ok
-    ? await inWaves(open, questionsAtOnce, whyNot)
+    ? await mapWithLimit(open, questionsAtOnce, whyNot)
     : open.map(
         () =>
           `the time of block ${tip.head.number} cannot be read: ${past.fault.code}: ${past.fault.message}`,
@@ -168,8 +173,8 @@ export async function keepLevels(
       const trouble = troubles[at] ?? "";
       const wallet = { network, account };
       const isSeen = reader.unconfirmed === undefined || memory.beside.has(account);
-      if (trouble === "" && isSeen) keepLevel(database, wallet, run);
-      else if (levelTrouble(database, wallet) !== trouble)
+      if (trouble === "" && isSeen) markWalletLevel(database, wallet, run);
+      else if (readLevelTrouble(database, wallet) !== trouble)
         keepLevelTrouble(database, wallet, trouble);
     }
   });
@@ -426,7 +431,7 @@ export class ChainWatch {
     const short = health.delays.find(({ code }) => code === "NODE_HISTORY_SHORT");
     const unread =
       this.#detail || (risen === undefined ? trouble : `${risen.code}: ${risen.words}`);
-    const why = whyNot(health, short, unread, this.#code || risen?.code || trouble);
+    const why = explainChainOutage(health, short, unread, this.#code || risen?.code || trouble);
     return {
       chain: this.#chain.name,
       network: this.#chain.network,
@@ -559,7 +564,7 @@ export class ChainWatch {
       await tryJob(troubles, () => watchArriving(chain, tip, this.#arriving));
       const { reached, unseen } = this.#deposits;
       const isOneMore = await tryJob(troubles, () =>
-        keepLevels(chain, tip, this.#level, reached === tip, unseen),
+        markLevelWallets(chain, tip, this.#level, reached === tip, unseen),
       );
       // Orders wait for it.
       if (isOneMore === true) this.#isWoken = true;

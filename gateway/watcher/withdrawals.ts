@@ -8,12 +8,17 @@ import type { CodeWithCause } from "../../base/causes.ts";
 import { resultOf } from "../../base/result.ts";
 import { familyOf, isFeeInside } from "../../chains/families.ts";
 import type { Payment } from "../../chains/family.ts";
-import { inWaves } from "../../chains/map-limit.ts";
-import type { EndingTransaction, Judgement, MovedOtherwise } from "../../chains/nodes.ts";
+import { mapWithLimit } from "../../chains/map-limit.ts";
+import type { EndingTransaction, Judgement, PaymentMismatch } from "../../chains/nodes.ts";
 import { attemptsMax } from "../../protocol/payloads.ts";
 import type { FaultKey } from "../faults/fault.ts";
 import { MerchantTurns, type PassTurn } from "../faults/turns.ts";
-import { belowCode, belowEndedCode, isBelow, markBelow } from "../store/below-beginning.ts";
+import {
+  endedSlotUnreachableCode,
+  isSlotUnreachable,
+  markSlotUnreachable,
+  slotUnreachableCode,
+} from "../store/below-beginning.ts";
 import { holdCurrency } from "../store/currency-holds.ts";
 import { keepMoved } from "../store/moved-payments.ts";
 import { ReservedChanges } from "../store/reserved.ts";
@@ -47,7 +52,7 @@ function noteMoved(
   chain: WatchedChain,
   database: Database,
   { id, currency, merchant }: Pick<TransferRow, "id" | "currency" | "merchant">,
-  { final, isContracts }: MovedOtherwise,
+  { final, isContracts }: PaymentMismatch,
 ): void {
   if (final === null) return;
   const { txHash, block } = final;
@@ -90,18 +95,18 @@ function strandBelow(
   { detail }: UnreachableJudgement,
 ): boolean {
   const nowMs = chain.clock();
-  const mark = markBelow(database, id, nowMs);
+  const mark = markSlotUnreachable(database, id, nowMs);
   if (mark === "over") return false;
   if (takeExpiry(database, id) !== undefined)
     return updateWithdrawal(
       database,
       id,
-      { status: 2, stage: "expired", code: belowEndedCode },
+      { status: 2, stage: "expired", code: endedSlotUnreachableCode },
       nowMs,
     );
   if (mark === "known") return false;
-  raiseAlarm(chain, database, { code: belowCode, subject: id, detail });
-  return updateWithdrawal(database, id, { stage: "stuck", code: belowCode }, nowMs);
+  raiseAlarm(chain, database, { code: slotUnreachableCode, subject: id, detail });
+  return updateWithdrawal(database, id, { stage: "stuck", code: slotUnreachableCode }, nowMs);
 }
 
 interface OpenWithdrawal {
@@ -220,7 +225,7 @@ export async function checkWithdrawals(
     if (answer === null) again.add(one);
     return answer;
   };
-  const judged = await inWaves(turn, questionsAtOnce, (one) =>
+  const judged = await mapWithLimit(turn, questionsAtOnce, (one) =>
     settle(one, async () => ({
       one,
       verdict: unreadable(one) ?? (await pass.judge(one.payment, one.hashes, one.pin)),
@@ -231,7 +236,7 @@ export async function checkWithdrawals(
   for (const { one } of early) again.add(one);
   const held = known.filter(({ one }) => !again.has(one));
   remember(memory, known);
-  const found = await inWaves(held, questionsAtOnce, (each) =>
+  const found = await mapWithLimit(held, questionsAtOnce, (each) =>
     isUsed(each) ? settle(each.one, () => usedBy(chain, each)) : Promise.resolve(each),
   );
   const late = found.filter((each) => each !== null);
@@ -442,7 +447,7 @@ function applyCounted(
       });
     case "stuck":
       // The proof holds, also where a node has forgotten those blocks.
-      if (isBelow(database, row.id)) return false;
+      if (isSlotUnreachable(database, row.id)) return false;
       raiseAlarm(chain, database, {
         ...stuckCause(chain, row, verdict.code),
         subject: row.id,

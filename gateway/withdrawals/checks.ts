@@ -104,7 +104,7 @@ interface Place {
 }
 
 /** The reason why a destination is refused; null for a good one. */
-export function placeProblem(
+export function destinationProblem(
   database: Database,
   config: GatewayConfig,
   { agent, address, network }: Place,
@@ -141,7 +141,7 @@ function checkAddress(
   network: string,
 ): Answer | null {
   if (order.address === "") return null;
-  const fault = placeProblem(database, config, { agent, address: order.address, network });
+  const fault = destinationProblem(database, config, { agent, address: order.address, network });
   if (fault === null) return null;
   const { code, reason } = fault;
   return problem(code, { field: "address", ...(reason === "" ? {} : { reason }) });

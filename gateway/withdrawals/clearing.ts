@@ -12,15 +12,15 @@ import { pairedCurrencies } from "../balance/funds.ts";
 import { hotWalletAddressOn } from "../store/agent-accounts.ts";
 import { type PayingAgent, readPayingAgent } from "../store/agents.ts";
 import { gapOver } from "../store/gaps.ts";
-import { readAsked } from "../store/jobs.ts";
-import { isLevel } from "../store/levels.ts";
+import { readJobRecord } from "../store/jobs.ts";
+import { isWalletLevel } from "../store/levels.ts";
 import type { UnexplainedRow } from "../store/outgoing-holds.ts";
 import type { AgentRow, TransferRow } from "../store/rows.ts";
 import type { Signals } from "../store/signals.ts";
 import type { Database, Store } from "../store/store.ts";
 import { readTransfer } from "../store/transactions.ts";
 import { isUnread } from "../store/unread-transactions.ts";
-import { freeOrder, heldStage, holdersOf, holdOrder } from "./holds.ts";
+import { freeOrder, heldStage, holdOrder, listHoldingTransactions } from "./holds.ts";
 
 interface ClearingRooms {
   readonly store: Store;
@@ -95,7 +95,7 @@ function seenOf(
   id: string,
   run: string,
 ): HeldTransaction | null {
-  const asked = readAsked(database, id);
+  const asked = readJobRecord(database, id);
   // Most are on chains with counts: no more is read of these.
   if (asked === undefined || asked.jobAgent !== agent.id || familyOf(asked.network).slots.isCounted)
     return null;
@@ -105,7 +105,7 @@ function seenOf(
   const wallet = { network: row.network, account: hotWalletAddressOn(agent, row.network) };
   // A payment of the wallet may be in what could not be read since.
   const isRead =
-    isLevel(database, wallet, run) && !isUnread(database, wallet.network, wallet.account);
+    isWalletLevel(database, wallet, run) && !isUnread(database, wallet.network, wallet.account);
   if (!isRead || gapOver(database, wallet.network, [wallet.account]) !== undefined) return null;
-  return { row, holders: holdersOf(database, agent, row) };
+  return { row, holders: listHoldingTransactions(database, agent, row) };
 }

@@ -12,7 +12,7 @@ import { maxFeeUnits, nativeOf, pairedCurrencies } from "../balance/funds.ts";
 import type { Service } from "../service.ts";
 import { agentOfMerchant } from "../store/agents.ts";
 import { newestFees } from "../store/withdrawals.ts";
-import { canPay, checkCurrency, placeProblem } from "./checks.ts";
+import { canPay, checkCurrency, destinationProblem } from "./checks.ts";
 
 /** The newest paid withdrawals of a currency that make its usual fee. */
 const feesMax = 25;
@@ -64,7 +64,11 @@ export function checkDestination(
   const agent = agentOfMerchant(store.database, merchant) ?? null;
   const { network } = currency;
   const payee = payeeOf(network, asked.address);
-  const reason = placeProblem(store.database, config, { agent, address: payee.address, network });
+  const reason = destinationProblem(store.database, config, {
+    agent,
+    address: payee.address,
+    network,
+  });
   const parsed = parseAddress(payee.address, network);
   return dataAnswer({
     currency: currency.id,

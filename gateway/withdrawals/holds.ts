@@ -18,7 +18,10 @@ export const heldStage = "awaiting_operator";
 export const heldCode = "RECOVERY_HOLD";
 
 /** The payment that an order asks for, as `suspectsOf` compares it. */
-export function askedOf(agent: Pick<AgentRow, "currencies">, row: TransferRow): OrderedPayment {
+export function paymentOfOrder(
+  agent: Pick<AgentRow, "currencies">,
+  row: TransferRow,
+): OrderedPayment {
   const { id: transactionId, network, payer: account, tag, units } = row;
   const receiver = row.receiver ?? "";
   const contract = pairedCurrencies(agent).find(({ id }) => id === row.currency)?.contract ?? null;
@@ -28,12 +31,12 @@ export function askedOf(agent: Pick<AgentRow, "currencies">, row: TransferRow): 
 /**
  * The transactions that hold an order back; none for a sweep or a top-up, which pay nobody else.
  */
-export function holdersOf(
+export function listHoldingTransactions(
   database: Database,
   agent: Pick<AgentRow, "currencies">,
   row: TransferRow,
 ): readonly UnexplainedRow[] {
-  return row.operation === "withdraw" ? suspectsOf(database, askedOf(agent, row)) : [];
+  return row.operation === "withdraw" ? suspectsOf(database, paymentOfOrder(agent, row)) : [];
 }
 
 /**

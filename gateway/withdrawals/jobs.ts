@@ -17,8 +17,8 @@ import { type PayingAgent, readPayingAgent } from "../store/agents.ts";
 import {
   deleteJob,
   insertJob,
+  listUnnumberedWithdrawals,
   listUnsigned,
-  listWaiting,
   markAnswered,
   unnumberJob,
   waitingJobSeq,
@@ -30,7 +30,7 @@ import { highestUsed } from "../store/slots.ts";
 import type { Database } from "../store/store.ts";
 import { readDeposit, refundedUnits } from "../store/transactions.ts";
 import { updateWithdrawal } from "../store/withdrawals.ts";
-import { freeOrder, heldStage, holdersOf, holdOrder } from "./holds.ts";
+import { freeOrder, heldStage, holdOrder, listHoldingTransactions } from "./holds.ts";
 
 /**
  * Makes the job of a withdrawal: at the next position if the agent has caught up with the running
@@ -68,7 +68,7 @@ function placingOf(
   const state = readPlacing(database, wallet, row, run);
   if (state.isHeld === 1) return { kind: "wait" };
   if (state.isLevel === 0) return { kind: "wait" };
-  const holders = state.hasUnexplained === 0 ? [] : holdersOf(database, agent, row);
+  const holders = state.hasUnexplained === 0 ? [] : listHoldingTransactions(database, agent, row);
   return holders.length === 0 ? { kind: "place" } : { kind: "hold", holders };
 }
 
@@ -100,7 +100,7 @@ export interface PlacementResult {
  * belong to another job. Harmless to call again.
  */
 export function numberJobs(database: Database, agentId: string, nowMs: number): PlacementResult {
-  const waiting = listWaiting(database, agentId);
+  const waiting = listUnnumberedWithdrawals(database, agentId);
   if (waiting.length === 0) return { placed: 0, refused: [], moved: [] };
   const refused = refuseRefunds(database, waiting, nowMs);
   const moved: string[] = [];
@@ -125,7 +125,7 @@ export function numberJobs(database: Database, agentId: string, nowMs: number): 
 
 /** True if `numberJobs` would change something for an agent that has caught up in this run. */
 export function hasDueJobs(database: Database, agent: AgentRow, run: string): boolean {
-  return listWaiting(database, agent.id).some((row) => {
+  return listUnnumberedWithdrawals(database, agent.id).some((row) => {
     const { kind } = placingOf(database, agent, row, run);
     return kind === "place" || (kind === "hold" && row.stage !== heldStage);
   });

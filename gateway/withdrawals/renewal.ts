@@ -5,7 +5,7 @@
  * successor. Source: docs/api.md, Renew an ended request.
  */
 import { type Answer, problem } from "../answer/answer.ts";
-import { belowEndedCode } from "../store/below-beginning.ts";
+import { endedSlotUnreachableCode } from "../store/below-beginning.ts";
 import { isGivenUpOver } from "../store/gap-holds.ts";
 import { gapOver } from "../store/gaps.ts";
 import { listGoneOf } from "../store/gone-payments.ts";
@@ -54,7 +54,7 @@ function reasonAgainst(
   // The agent lets no renewal of such a payment be paid beside it.
   if (row.code === coinEndedCode) return "";
   // No ledger ever takes those bytes: their sequence is below the account's first.
-  if (row.code === belowEndedCode) return "";
+  if (row.code === endedSlotUnreachableCode) return "";
   // Bytes that were signed can be in anybody's hands, although the chain takes them no more.
   return isSigned(database, row.id) ? "signed" : "";
 }

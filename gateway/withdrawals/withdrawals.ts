@@ -22,7 +22,7 @@ import {
 import { type Order, type OrderShape, readOrder, readOrders } from "../answer/body.ts";
 import type { Language } from "../answer/language.ts";
 import { messageOf } from "../answer/messages.ts";
-import { askFunds } from "../balance/balance.ts";
+import { requestWalletReading } from "../balance/balance.ts";
 import type { Service } from "../service.ts";
 import { hotWalletAddressOn } from "../store/agent-accounts.ts";
 import type { PayingAgent } from "../store/agents.ts";
@@ -30,7 +30,7 @@ import { agentOfJob } from "../store/jobs.ts";
 import type { WithdrawalRow } from "../store/rows.ts";
 import { isSigned } from "../store/signatures.ts";
 import type { Database } from "../store/store.ts";
-import { readAnswered, recordOfOrder } from "../store/transactions.ts";
+import { readWithdrawalState, recordOfOrder } from "../store/transactions.ts";
 import { isAllVoid } from "../store/void-attempts.ts";
 import { insertWithdrawal } from "../store/withdrawals.ts";
 import { type CheckedOrder, checkRefund, checkWithdrawal } from "./checks.ts";
@@ -188,7 +188,7 @@ async function awaitAnswer(
     if (newFor === null) await waiters.decided(store.database, awaited, leftMs);
     else await waiters.answered(awaited, leftMs);
   }
-  return { ...row, ...readAnswered(store.database, row.id) };
+  return { ...row, ...readWithdrawalState(store.database, row.id) };
 }
 
 /**
@@ -325,7 +325,7 @@ async function place(
     // Coins that came since the last look are counted when the shop asks again.
     const network = service.config.currencies[written.currency]?.network;
     if (made.kind === "code" && made.code === "balance_insufficient" && network !== undefined)
-      askFunds(service, request.merchant, network);
+      requestWalletReading(service, request.merchant, network);
     return made;
   }
   const { order, row, newFor } = made;

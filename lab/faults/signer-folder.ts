@@ -14,7 +14,7 @@ import { sealKeystore } from "../../agent/keystore/keystore.ts";
 import { ledgerKey } from "../../agent/keystore/ledger-key.ts";
 import { deriveAccounts, namedAccounts, walletOf } from "../../agent/keystore/nodes.ts";
 import { Secret } from "../../agent/keystore/secret.ts";
-import { handOver } from "../../agent/launcher/frames.ts";
+import { writeFramesAndWipe } from "../../agent/launcher/frames.ts";
 import { type Lock, takeLock } from "../../agent/launcher/lock.ts";
 import { openRecord } from "../../agent/ledger/codec.ts";
 import { ledgerDisk } from "../../agent/ledger/disk.ts";
@@ -185,7 +185,11 @@ export function launchSigner(
   };
   child.stderr?.on("data", keep);
   child.stdin?.on("error", () => undefined); // Struck before it had read everything.
-  handOver(child.stdin, Buffer.from(JSON.stringify(folder.settings)), Buffer.from(folder.encKey));
+  writeFramesAndWipe(
+    child.stdin,
+    Buffer.from(JSON.stringify(folder.settings)),
+    Buffer.from(folder.encKey),
+  );
   const ended = new Promise<{ code: number | null; signal: string | null }>((resolve) => {
     child.once("close", (code, signal) => {
       process.off("exit", killWithUs);

@@ -5,7 +5,7 @@
  * gateway head, or recovered; a payment that the gateway has received is never forgotten.
  */
 
-import { isPastFile } from "../../agent/ledger/archive.ts";
+import { isArchiveFileName } from "../../agent/ledger/archive.ts";
 import { openLedger } from "../../agent/ledger/ledger.ts";
 import type { LedgerRecord } from "../../agent/ledger/records.ts";
 import { verifyLedger } from "../../agent/ledger/verify.ts";
@@ -103,7 +103,7 @@ function pressed(press: () => Verdict): Verdict {
     if (
       !(error instanceof AgentError) ||
       error.code !== "LEDGER_DAMAGED" ||
-      !isPastFile(String(error.context.file))
+      !isArchiveFileName(String(error.context.file))
     )
       throw error;
     return { fate: "refused", violation: null };
@@ -157,7 +157,7 @@ function assertTornKept({ files }: Image, disk: MemoryDisk, tornBytes: number): 
   if (tornBytes === 0) return;
   for (const [name, before] of files) {
     const after = disk.files.get(name);
-    if (after === before || (after === undefined && isPastFile(name))) continue;
+    if (after === before || (after === undefined && isArchiveFileName(name))) continue;
     const kept = disk.files.get(`torn-${name.slice(0, 8)}-${after?.length ?? 0}`);
     const isWhole =
       after !== undefined && kept !== undefined && Buffer.concat([after, kept]).equals(before);
@@ -172,7 +172,7 @@ function isChangedElsewhere({ moment, files }: Image): boolean {
   );
   for (const [name, bytes] of moment.files) {
     const segment = Number(/^(\d+)\.jsonl$/.exec(name)?.[1] ?? 0);
-    if (segment < newest && files.get(name) !== bytes && (segment > 0 || isPastFile(name)))
+    if (segment < newest && files.get(name) !== bytes && (segment > 0 || isArchiveFileName(name)))
       return true;
   }
   return false;

@@ -2,7 +2,7 @@
 import {
   type AddressMark,
   type IssuedAddressMarks,
-  marksOver,
+  makeAddressMarks,
 } from "../../gateway/store/address-marks.ts";
 
 /** Each line is durable at once, and `kept` has what a later start reads. */
@@ -17,7 +17,12 @@ export function memoryMarks(
     kept.set(account, { next: Number(next), ceiling: Number(ceiling) });
   };
   return {
-    ...marksOver(known, { append, syncNow: () => {}, sync: (done) => done(null), close: () => {} }),
+    ...makeAddressMarks(known, {
+      append,
+      syncNow: () => {},
+      sync: (done) => done(null),
+      close: () => {},
+    }),
     kept,
   };
 }

@@ -26,7 +26,7 @@ import {
 import { addPayerPages } from "../../gateway/api/payer.ts";
 import { addOperations } from "../../gateway/api/routes.ts";
 import { createServer } from "../../gateway/api/server.ts";
-import { addStation } from "../../gateway/api/service-routes.ts";
+import { addServiceRoutes } from "../../gateway/api/service-routes.ts";
 import { createGatewayKey } from "../../gateway/auth/gateway-key.ts";
 import type { NewKey } from "../../gateway/auth/keys.ts";
 import { parseConfig } from "../../gateway/config/config.ts";
@@ -298,7 +298,7 @@ export async function startTestGateway(
   addOperations(server, service);
   addPayerPages(server, service);
   addDescription(server, config);
-  addStation(server, service, []);
+  addServiceRoutes(server, service, []);
   await server.listen({ host: "127.0.0.1", port: 0 });
   const address = server.server.address();
   const url = `http://127.0.0.1:${typeof address === "object" && address !== null ? address.port : 0}`;

@@ -13,7 +13,7 @@ import { recordOf } from "../../gateway/answer/record.ts";
 import { addPayerPages } from "../../gateway/api/payer.ts";
 import { addOperations } from "../../gateway/api/routes.ts";
 import { createServer } from "../../gateway/api/server.ts";
-import { addStation } from "../../gateway/api/service-routes.ts";
+import { addServiceRoutes } from "../../gateway/api/service-routes.ts";
 import { readGatewayKey } from "../../gateway/auth/gateway-key.ts";
 import { closeBooks } from "../../gateway/books/closing.ts";
 import { startCallbacks } from "../../gateway/callbacks/callbacks.ts";
@@ -212,7 +212,7 @@ export class World {
     const server = createServer(service);
     addOperations(server, service);
     addPayerPages(server, service);
-    addStation(server, service, []);
+    addServiceRoutes(server, service, []);
     await server.ready();
     const httpServer = createHttpServer();
     httpServer.listen(0, "127.0.0.1");

@@ -8,7 +8,7 @@ import { acceptDifference } from "../../gateway/books/taking-in.ts";
 import { explainedUnits, keepBaseline, keepTaken } from "../../gateway/store/address-states.ts";
 import { keepDifference } from "../../gateway/store/books.ts";
 import { keepFinalPayment } from "../../gateway/store/payments.ts";
-import { correctUnsweptBalances, heldUnitsOf } from "../../gateway/store/unswept-balances.ts";
+import { correctUnsweptBalances, sumUnsweptUnits } from "../../gateway/store/unswept-balances.ts";
 import {
   type GatewayDatabase,
   gatewayDatabase,
@@ -37,7 +37,7 @@ async function figures(block = 9): Promise<readonly bigint[]> {
   const scope = { network, coin: "eth", merchant: null };
   const sheets = await sheetsOf(database, scope, [account], async () => {});
   return [
-    heldUnitsOf(database, "m1", "eth"),
+    sumUnsweptUnits(database, "m1", "eth"),
     explainedUnits(database, place, of),
     sheets.get(address)?.at("eth", block) ?? -1n,
     BigInt(db.store.write((writing) => correctUnsweptBalances(writing))),

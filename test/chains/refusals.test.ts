@@ -14,7 +14,7 @@ import {
   type Reply,
   takenReply,
 } from "../../chains/providers/broadcasts.ts";
-import { bestAnswer, isCurable } from "../../chains/standing.ts";
+import { bestAnswer, mayHigherFeeHelp } from "../../chains/standing.ts";
 import { Replies, readReply as readTron, refusals as tron } from "../../chains/tron/node-sender.ts";
 import { readReply as readUtxo, refusals as utxo } from "../../chains/utxo/node-sender.ts";
 import { readReply as readXrp, refusals as xrp } from "../../chains/xrp/node-sender.ts";
@@ -279,14 +279,16 @@ describe("the answers of several nodes to signed bytes", () => {
 
   it("are curable by a higher fee unless each refuses for another reason", () => {
     const cap = said("refused", "bytes");
-    expect(isCurable([cap, said("refused", "funds"), said("refused", "node"), unsent])).toBe(false);
+    expect(mayHigherFeeHelp([cap, said("refused", "funds"), said("refused", "node"), unsent])).toBe(
+      false,
+    );
     for (const other of [
       said("refused", "price"),
       said("refused", "slot-used"),
       said("refused"),
       said("doubtful"),
     ])
-      expect(isCurable([cap, other])).toBe(true);
+      expect(mayHigherFeeHelp([cap, other])).toBe(true);
   });
 
   const fault = (

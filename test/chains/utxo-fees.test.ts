@@ -8,12 +8,12 @@ import { describe, expect, it, onTestFinished, vi } from "vitest";
 import type { Coin, TxParams } from "../../chains/family.ts";
 import { utxoFamilies } from "../../chains/utxo/family.ts";
 import {
+  type CoinSelectionTarget,
   coinsWanted,
   firstMerging,
   firstOffer,
-  mergingFees,
+  mergingLimits,
   replacementOffer,
-  type Target,
 } from "../../chains/utxo/fees.ts";
 import { bitcoin, litecoin } from "../../chains/utxo/network.ts";
 import { dustOf, dustOfChange, sizeOf } from "../../chains/utxo/size.ts";
@@ -219,7 +219,7 @@ describe("every attempt", () => {
           sizeOf(figuresOf(begin).coins.length, script.length, figuresOf(begin).changeSat.length),
         ];
         for (let more = values.random.below(5); more > 0; more -= 1) {
-          const wanted: Target = values.random.chance(3) ? null : target;
+          const wanted: CoinSelectionTarget = values.random.chance(3) ? null : target;
           const asked = rate();
           const earlier = attempts.map((txParams) => ({
             txParams: values.random.chance(9) && attempts.length === 1 ? null : txParams,
@@ -278,7 +278,7 @@ describe("every attempt", () => {
   const earlier = [{ txParams: begin, feeMax: `${most(begin)}` }];
   const replaced = (
     satPerKvB: bigint,
-    wanted: Target = target,
+    wanted: CoinSelectionTarget = target,
     attempts: Parameters<typeof replacementOffer>[3] = earlier,
   ) => replacementOffer(network, { satPerKvB, coins }, wanted, attempts, pin(begin));
 
@@ -365,7 +365,7 @@ describe("every attempt", () => {
 });
 
 describe("a payment of an account with many coins", () => {
-  const large = Array.from({ length: mergingFees.coinsMin - 20 }, (_, place) =>
+  const large = Array.from({ length: mergingLimits.coinsMin - 20 }, (_, place) =>
     coin(place + 1, 100_000n + BigInt(place)),
   );
   const small = Array.from({ length: 21 }, (_, place) => coin(place + 1_000, 300n + BigInt(place)));
@@ -385,7 +385,7 @@ describe("a payment of an account with many coins", () => {
 
   it("merges the smallest, and loses nothing but their fee", () => {
     const { coins: taken, feeSat, changeSat } = offer(1_000n);
-    expect(taken).toEqual([...plain(1_000n).coins, ...small.slice(0, mergingFees.coinsMost)]);
+    expect(taken).toEqual([...plain(1_000n).coins, ...small.slice(0, mergingLimits.coinsMost)]);
     expect(feeSat).toBe(plain(1_000n).feeSat + 8n * 68n);
     expect(unitsOf(taken)).toBe(35_000n + feeSat + changeSat[0]!);
   });
@@ -398,7 +398,7 @@ describe("a payment of an account with many coins", () => {
   });
 
   it("merges none of an account with 100 coins, and none where the payment needs all that fit", () => {
-    expect(offer(1_000n, coins.slice(0, mergingFees.coinsMin))).toEqual(plain(1_000n));
+    expect(offer(1_000n, coins.slice(0, mergingLimits.coinsMin))).toEqual(plain(1_000n));
     const all = { satPerKvB: 1_000n, coins };
     const most = { destination, amountUnits: 100_000n * 62n };
     expect(figuresOf(firstMerging(network, all, most)!).coins).toHaveLength(coinsMax);

@@ -6,7 +6,7 @@
 import { describe, expect, it } from "vitest";
 import { addressOfScript } from "../../chains/utxo/address.ts";
 import type { ChainTransaction } from "../../chains/utxo/chain-transaction.ts";
-import { accountKeys, outgoingOf, paymentsIn, scriptKey } from "../../chains/utxo/found.ts";
+import { accountsByKeyHash, outgoingOf, paymentsIn, scriptKey } from "../../chains/utxo/found.ts";
 import { hash160 } from "../../chains/utxo/hash.ts";
 import { bitcoin, type UtxoNetwork } from "../../chains/utxo/network.ts";
 
@@ -39,7 +39,7 @@ describe("an input with the account's key", () => {
   const find = (text: string): string | undefined =>
     text === scriptKey(own) ? account : undefined;
   const outgoing = (script: Buffer, receiver = outsider) =>
-    outgoingOf([spending(receiver)], accountKeys([account]), network, async () => script);
+    outgoingOf([spending(receiver)], accountsByKeyHash([account]), network, async () => script);
 
   it("is the account's spend, and its output there is change, where the coin's own script is the account's", async () => {
     expect(await outgoing(own)).toMatchObject([
@@ -65,10 +65,12 @@ describe("an input with the account's key", () => {
       throw new Error("no node shows it");
     };
     await expect(
-      outgoingOf([spending(outsider)], accountKeys([account]), network, lost),
+      outgoingOf([spending(outsider)], accountsByKeyHash([account]), network, lost),
     ).rejects.toThrow("no node");
     const other = addressOfScript(outsider, network) as string;
-    expect(await outgoingOf([spending(own)], accountKeys([other]), network, lost)).toEqual([]);
+    expect(await outgoingOf([spending(own)], accountsByKeyHash([other]), network, lost)).toEqual(
+      [],
+    );
     expect(asked).toEqual([`${made}:1`]);
   });
 });

@@ -7,7 +7,7 @@
 import { secp256k1 } from "@noble/curves/secp256k1";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { Coin } from "../../chains/family.ts";
-import { mergingFees } from "../../chains/utxo/fees.ts";
+import { mergingLimits } from "../../chains/utxo/fees.ts";
 import {
   encodeTransaction,
   type TransactionOutput,
@@ -116,8 +116,8 @@ describe.skipIf(why !== null)("an account with many coins, by two providers over
     const signed = await wallet.first(target);
     expect(await wallet.sender.broadcast(signed.raw)).toMatchObject({ standing: "taken" });
     const spent = figuresOf(signed.txParams).coins.map(({ id }) => id);
-    const isMerged = (before.coins?.length ?? 0) > mergingFees.coinsMin;
-    expect(spent).toHaveLength(isMerged ? 1 + mergingFees.coinsMost : 1);
+    const isMerged = (before.coins?.length ?? 0) > mergingLimits.coinsMin;
+    expect(spent).toHaveLength(isMerged ? 1 + mergingLimits.coinsMost : 1);
     // On its way it changes no balance, and its coins pay nothing else.
     const between = await state();
     expect(between.balances.get("")).toBe(sat);

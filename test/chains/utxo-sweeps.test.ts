@@ -12,7 +12,7 @@ import {
   firstMerging,
   firstOffer,
   fittingCoins,
-  mergingFees,
+  mergingLimits,
   replacementOffer,
 } from "../../chains/utxo/fees.ts";
 import { bitcoin, litecoin, type UtxoNetwork } from "../../chains/utxo/network.ts";
@@ -92,7 +92,7 @@ describe("the first attempt of a sweep", () => {
   });
 
   it("merges and splits nothing, however few or many coins there are", () => {
-    const coins = Array.from({ length: mergingFees.coinsMin + 30 }, (_, place) =>
+    const coins = Array.from({ length: mergingLimits.coinsMin + 30 }, (_, place) =>
       coin(place + 1, 900_000n + BigInt(place)),
     );
     const largest = fittingCoins(coins, sumOf(coins));

@@ -1,6 +1,10 @@
 /** A hot wallet over a regtest network: offers, signs and sends as signer and courier do. */
 import type { TxParams } from "../../chains/family.ts";
-import { firstMerging, replacementOffer, type Target } from "../../chains/utxo/fees.ts";
+import {
+  type CoinSelectionTarget,
+  firstMerging,
+  replacementOffer,
+} from "../../chains/utxo/fees.ts";
 import { bitcoin, litecoin, type NativeCoin, type UtxoNetwork } from "../../chains/utxo/network.ts";
 import { createUtxoSender, type UtxoSender } from "../../chains/utxo/node-sender.ts";
 import { createUtxoWatcher, type UtxoWatcher } from "../../chains/utxo/node-watcher.ts";
@@ -16,7 +20,7 @@ export interface Signed {
   readonly raw: string;
   readonly txHash: string;
   readonly txParams: TxParams;
-  readonly target: Target;
+  readonly target: CoinSelectionTarget;
 }
 
 export interface Logged {
@@ -81,7 +85,7 @@ export class Wallet {
     await this.mine(100 + this.confirmations);
   }
 
-  async first(target: Exclude<Target, null>, account = this.owner): Promise<Signed> {
+  async first(target: Exclude<CoinSelectionTarget, null>, account = this.owner): Promise<Signed> {
     const market = await this.market(account);
     const txParams = firstMerging(this.network, market, target);
     if (txParams === null) throw new Error("the coins do not suffice");
@@ -89,7 +93,7 @@ export class Wallet {
   }
 
   /** In the place of all earlier attempts; a null target is a cancel. */
-  async next(target: Target, attempts: readonly Signed[]): Promise<Signed> {
+  async next(target: CoinSelectionTarget, attempts: readonly Signed[]): Promise<Signed> {
     const earlier = attempts.map(({ txParams }) => ({ txParams, feeMax: `${most(txParams)}` }));
     const anchor = anchorOf(attempts[0] as Signed);
     const txParams = replacementOffer(this.network, await this.market(), target, earlier, anchor);
@@ -102,7 +106,11 @@ export class Wallet {
     return { satPerKvB: feeMarket?.satPerKvB ?? 0n, coins };
   }
 
-  async sign(txParams: TxParams, target: Target, account = this.owner): Promise<Signed> {
+  async sign(
+    txParams: TxParams,
+    target: CoinSelectionTarget,
+    account = this.owner,
+  ): Promise<Signed> {
     const evidence = await this.sender.evidence(txParams);
     const place = { network: this.network.id, account: account.address, slot: "0" };
     const transactions = utxoTransactions;
@@ -123,7 +131,7 @@ export class Wallet {
     return { raw: Buffer.from(raw).toString("hex"), txHash, txParams, target };
   }
 
-  payment(target: Exclude<Target, null>) {
+  payment(target: Exclude<CoinSelectionTarget, null>) {
     return {
       network: this.network.id,
       account: this.owner.address,

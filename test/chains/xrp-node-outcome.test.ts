@@ -8,7 +8,7 @@ import type { LedgerTransaction } from "../../chains/xrp/node-answers.ts";
 import {
   amountReceivedBy,
   judgeAttempt,
-  judgeUser,
+  judgeSlotUser,
   outcomeOf,
 } from "../../chains/xrp/node-outcome.ts";
 import { owner, paymentOf } from "./xrp-wallet.ts";
@@ -83,7 +83,7 @@ group("a transaction that is none of our attempts", () => {
   ])(
     "a transaction that is none of our attempts and makes %s is judged so",
     (_, change, judgement) => {
-      expect(judgeUser(payment, { ...paid, ...change })).toEqual(judgement);
+      expect(judgeSlotUser(payment, { ...paid, ...change })).toEqual(judgement);
     },
   );
 });

@@ -11,7 +11,7 @@ import { chainsOfGateway } from "../../agent/config/nodes-of-gateway.ts";
 import { problemsOf } from "../../cli/status/problems.ts";
 import { parseConfig } from "../../gateway/config/config.ts";
 import { agentConfigText } from "../../gateway/operator/agent-config.ts";
-import { writtenWords } from "../../gateway/operator/merchants.ts";
+import { describeWrittenAgentConfig } from "../../gateway/operator/merchants.ts";
 import { testConfig } from "../../lab/kit/gateway-server.ts";
 import { Kit } from "../../lab/kit/signer-kit.ts";
 import { waitingKit, waitingSettings } from "../support/waiting-kit.ts";
@@ -68,7 +68,7 @@ describe("the file that the gateway makes", () => {
     expect(() => ofGateway(file)).toThrow(
       "chains.mine.nodes is empty: write the addresses of your own nodes there",
     );
-    expect(writtenWords("f", JSON.stringify(file, null, 2))).toContain(
+    expect(describeWrittenAgentConfig("f", JSON.stringify(file, null, 2))).toContain(
       "fills in nodes of their own",
     );
     for (const chain of Object.values(file.chains)) chain.nodes = nodes;

@@ -13,7 +13,7 @@ import { AgentError } from "../../base/fault.ts";
 import { jsonText, shellWord, visibleAll, visibleText } from "../../base/visible.ts";
 import type { Machine } from "../../cli/machine.ts";
 import { askOperator } from "../../cli/operator.ts";
-import { whyAway } from "../../cli/unreachable.ts";
+import { explainUnreachableSigner } from "../../cli/unreachable.ts";
 import { projectRoot } from "../../lab/kit/kit.ts";
 import { shareOf } from "../../lab/kit/share.ts";
 import { startsTheBuild } from "../support/built.ts";
@@ -158,7 +158,8 @@ describe("a copy of the installed agent's folder", () => {
     };
     const away = new AgentError("COMMAND_DAEMON_AWAY", "none", "crypto does not run");
     return String(
-      (whyAway(stateFolder(root), away, machine, installed) as AgentError).context.hint,
+      (explainUnreachableSigner(stateFolder(root), away, machine, installed) as AgentError).context
+        .hint,
     );
   };
 
@@ -198,7 +199,7 @@ describe("exit reason", () => {
       isThere: () => true,
       isReadOnly: () => false,
     };
-    const error = whyAway(stateFolder("/nowhere"), away, machine) as AgentError;
+    const error = explainUnreachableSigner(stateFolder("/nowhere"), away, machine) as AgentError;
     return `${error.message} ${String(error.context.hint)}`;
   };
 

@@ -4,10 +4,10 @@
  */
 import { setImmediate as nextRound } from "node:timers/promises";
 import { expect, it, vi } from "vitest";
-import { createHands, type SignerSocket } from "../../agent/courier/effects.ts";
+import { createEffectRunner, type SignerSocket } from "../../agent/courier/effects.ts";
 import { createMetrics } from "../../agent/courier/metrics.ts";
 import type { SchedulerEffect, SchedulerEvent } from "../../agent/courier/scheduler/scheduler.ts";
-import { eachMax } from "../../agent/socket/each.ts";
+import { batchRequestsMax } from "../../agent/socket/each.ts";
 import { AgentError } from "../../base/fault.ts";
 import { idOf, viewOf } from "../support/scheduler-views.ts";
 
@@ -28,7 +28,7 @@ function handsBefore(answer: (line: Line) => unknown) {
     return answer({ verb, body });
   };
   const log = { debug: vi.fn(), info: vi.fn(), warn: vi.fn(), error: vi.fn() };
-  const carry = createHands({
+  const carry = createEffectRunner({
     signer: { request } as unknown as SignerSocket,
     chainAccess: new Map(),
     readBack: () => Promise.resolve(""),
@@ -113,17 +113,17 @@ it("each request learns that its line got lost, with what is known of its effect
 
 it("a line asks for no more than the signer takes, and a short answer is taken for none", async () => {
   const { carry, lines, events } = handsBefore(({ body }) =>
-    body.of === undefined ? signed(eachMax + 1) : { ok: true, answers: [signed(1)] },
+    body.of === undefined ? signed(batchRequestsMax + 1) : { ok: true, answers: [signed(1)] },
   );
-  for (let number = 1; number <= eachMax + 1; number++) carry(signing(number));
+  for (let number = 1; number <= batchRequestsMax + 1; number++) carry(signing(number));
   await nextRound();
   await nextRound();
   expect(lines.map(({ verb, body }) => [verb, body.bodies?.length])).toEqual([
-    ["each", eachMax],
+    ["each", batchRequestsMax],
     ["sign", undefined],
   ]);
   const faults = events.filter((event) => event.kind === "answered" && !event.answer.ok);
-  expect(faults).toHaveLength(eachMax - 1);
+  expect(faults).toHaveLength(batchRequestsMax - 1);
   expect(faults[0]).toMatchObject({
     transactionId: idOf(2),
     answer: { code: "SOCKET_FORMAT", effect: "unknown" },

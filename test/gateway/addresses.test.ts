@@ -9,7 +9,7 @@ import {
 } from "../../gateway/store/deposit-addresses.ts";
 import {
   insertForgotten,
-  nameFound,
+  insertFoundDeposit,
   readForgotten,
 } from "../../gateway/store/forgotten-addresses.ts";
 import type { ForgottenAddressRow } from "../../gateway/store/rows.ts";
@@ -82,8 +82,8 @@ describe("a deposit address", () => {
     for (const row of [found, beside]) insertForgotten(db.store.database, row);
     const before = newest();
     expect(hasForgottenAfter(db.store.database, before)).toBe(false);
-    expect(db.store.write((database) => nameFound(database, beside, coin))).toBe(true);
-    expect(db.store.write((database) => nameFound(database, found, coin))).toBe(false);
+    expect(db.store.write((database) => insertFoundDeposit(database, beside, coin))).toBe(true);
+    expect(db.store.write((database) => insertFoundDeposit(database, found, coin))).toBe(false);
     expect(list(before)).toEqual([["rB:7", expect.any(String)]]);
     expect(list()).toContainEqual(["rA:7", null]);
     expect(hasForgottenAfter(db.store.database, before)).toBe(true);

@@ -6,8 +6,11 @@
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { FaultBook } from "../../gateway/faults/book.ts";
 import { type EntryContext, effectOf } from "../../gateway/hub/effect.ts";
-import { namedOf } from "../../gateway/hub/session.ts";
-import { belowCode, belowEndedCode } from "../../gateway/store/below-beginning.ts";
+import { ackListsOfAgent } from "../../gateway/hub/session.ts";
+import {
+  endedSlotUnreachableCode,
+  slotUnreachableCode,
+} from "../../gateway/store/below-beginning.ts";
 import { createSignals } from "../../gateway/store/signals.ts";
 import { insertSignature } from "../../gateway/store/signatures.ts";
 import { forgetEndedCoins } from "../../gateway/store/unknown-coins.ts";
@@ -75,7 +78,7 @@ function out(number: number): string {
 const row = (id: string) => readTransaction(db.store, id);
 const alarms = () =>
   db.store.database.all("SELECT act, subject FROM audit WHERE act LIKE 'alarm %'");
-const named = () => namedOf(db.store.database, readAgent(db.store, keys.id), "run");
+const named = () => ackListsOfAgent(db.store.database, readAgent(db.store, keys.id), "run");
 const judge = (id: string, verdict: Parameters<typeof applyVerdict>[3]) =>
   db.store.write((database) => applyVerdict(chain, database, transferRow(row(id)), verdict));
 /** The nodes show that the account was not there so long before the order. */
@@ -93,7 +96,7 @@ const entry = (transactionId: string, change: object = {}) =>
     at: 9,
     transactionId,
     decision: "expired",
-    code: belowCode,
+    code: slotUnreachableCode,
     address: "",
     ...change,
   }) as const;
@@ -123,7 +126,7 @@ describe("a payout below its account's first sequence", () => {
     const [id, other] = [out(5), out(6)];
     expect(named()).toEqual({});
     expect([shown(id), shown(id)]).toEqual([true, false]);
-    expect(row(id)).toMatchObject({ status: 0, stage: "stuck", code: belowCode });
+    expect(row(id)).toMatchObject({ status: 0, stage: "stuck", code: slotUnreachableCode });
     expect(row(other)).toMatchObject({ stage: "broadcast" });
     expect(named()).toEqual({ unreachable: [id] });
     expect(judge(id, { kind: "stuck", code: "WATCHER_SLOT_CONSUMED", detail: "used" })).toBe(false);
@@ -142,20 +145,23 @@ describe("a payout below its account's first sequence", () => {
 
   it("ends by its agent's word once the gateway's own nodes have shown it, and not before", () => {
     const id = out(5);
-    expect(effectOf(entry(id), around(id))).toEqual({ kind: "expire", code: belowEndedCode });
-    db.store.write((database) => keepExpiry(database, id, belowEndedCode, 9_000));
+    expect(effectOf(entry(id), around(id))).toEqual({
+      kind: "expire",
+      code: endedSlotUnreachableCode,
+    });
+    db.store.write((database) => keepExpiry(database, id, endedSlotUnreachableCode, 9_000));
     expect(row(id)).toMatchObject({ status: 0, stage: "broadcast" });
     expect(shown(id)).toBe(true);
-    expect(row(id)).toMatchObject({ status: 2, stage: "expired", code: belowEndedCode });
+    expect(row(id)).toMatchObject({ status: 2, stage: "expired", code: endedSlotUnreachableCode });
     const told = out(6);
     shown(told);
-    const change = { status: 2, stage: "expired", code: belowEndedCode };
+    const change = { status: 2, stage: "expired", code: endedSlotUnreachableCode };
     expect(effectOf(entry(told), around(told))).toEqual({ kind: "answer", change });
     db.store.write((database) =>
       updateWithdrawal(
         database,
         told,
-        { status: 2, stage: "expired", code: belowEndedCode },
+        { status: 2, stage: "expired", code: endedSlotUnreachableCode },
         9_000,
       ),
     );
@@ -191,7 +197,12 @@ describe("a payout below its account's first sequence", () => {
       );
     expect(again(id)).toMatchObject({ extra: { reason: "open" } });
     db.store.write((database) => {
-      updateWithdrawal(database, id, { status: 2, stage: "expired", code: belowEndedCode }, 9_000);
+      updateWithdrawal(
+        database,
+        id,
+        { status: 2, stage: "expired", code: endedSlotUnreachableCode },
+        9_000,
+      );
       updateWithdrawal(
         database,
         other,

@@ -6,7 +6,7 @@
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import type { OperatorContext } from "../../gateway/operator/accounts.ts";
 import { releaseOrder } from "../../gateway/operator/releasing.ts";
-import { keepLevel } from "../../gateway/store/levels.ts";
+import { markWalletLevel } from "../../gateway/store/levels.ts";
 import { keepUnexplained } from "../../gateway/store/outgoing-holds.ts";
 import { createSignals } from "../../gateway/store/signals.ts";
 import { createClearing } from "../../gateway/withdrawals/clearing.ts";
@@ -119,13 +119,13 @@ describe.each(Object.keys(uncounted) as (keyof typeof uncounted)[])(
       begin(false);
       const id = ask(name);
       expect(clear([id])).toEqual([]);
-      keepLevel(
+      markWalletLevel(
         db.store.database,
         { network: networks[name], account: hotWallet },
         "an earlier run",
       );
       expect(clear([id])).toEqual([]);
-      keepLevel(db.store.database, { network: networks[name], account: hotWallet }, run);
+      markWalletLevel(db.store.database, { network: networks[name], account: hotWallet }, run);
       expect(clear([id])).toEqual([id]);
       expect(told).toEqual([]);
     });

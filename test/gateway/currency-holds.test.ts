@@ -16,7 +16,7 @@ import {
   keepCurrencyStop,
   listCurrencyStops,
 } from "../../gateway/store/currency-holds.ts";
-import { keepLevel } from "../../gateway/store/levels.ts";
+import { markWalletLevel } from "../../gateway/store/levels.ts";
 import { keepMoved } from "../../gateway/store/moved-payments.ts";
 import type { JobRow } from "../../gateway/store/rows.ts";
 import { refundedUnits } from "../../gateway/store/transactions.ts";
@@ -51,7 +51,7 @@ async function running(): Promise<void> {
   Object.assign(gateway.service, { run });
   db().run("UPDATE agents SET caughtUp = ?", run);
   const [account] = JSON.parse(agentRow().accounts) as { id: string }[];
-  keepLevel(db(), { network, account: account!.id }, run);
+  markWalletLevel(db(), { network, account: account!.id }, run);
 }
 
 it("a new order is refused with a word of its own and nothing is made; after the resume it is taken", async () => {

@@ -16,7 +16,7 @@ import { listActsOn } from "../../gateway/store/audit.ts";
 import { readChanges } from "../../gateway/store/callback-outbox.ts";
 import { listUnattributed } from "../../gateway/store/credits.ts";
 import type { DepositRow } from "../../gateway/store/rows.ts";
-import { heldUnitsOf } from "../../gateway/store/unswept-balances.ts";
+import { sumUnsweptUnits } from "../../gateway/store/unswept-balances.ts";
 import { updateWithdrawal } from "../../gateway/store/withdrawals.ts";
 import { insertTransaction } from "../../lab/kit/gateway-database.ts";
 import { RestoredKit } from "../support/restored-kit.ts";
@@ -24,7 +24,7 @@ import { configOf, eth, network } from "../support/watched-chain.ts";
 
 vi.mock("../../gateway/deposits/ceiling-steps.ts", () => ({
   ceilingStep: 10,
-  farIndexes: 30,
+  indexesJumpMin: 30,
   ceilingAheadMax: 1_000_000,
 }));
 
@@ -97,7 +97,7 @@ describe("a payment that counts for no request", () => {
     expect(waiting()).toEqual([
       expect.objectContaining({ address: lost, leftUnits: eth, orderId: `unattributed/${lost}` }),
     ]);
-    const held = heldUnitsOf(kit.store.database, "m1", "eth");
+    const held = sumUnsweptUnits(kit.store.database, "m1", "eth");
     expect(held).toBe(eth);
     const name = paymentName(payment!);
     expect(credit("anna", [name])).toMatchObject({
@@ -106,7 +106,7 @@ describe("a payment that counts for no request", () => {
     });
     expect(waiting()).toEqual([]);
     expect(deposit(`unattributed/${lost}`)).toMatchObject({ status: 2, receivedUnits: "0" });
-    expect(heldUnitsOf(kit.store.database, "m1", "eth")).toBe(held);
+    expect(sumUnsweptUnits(kit.store.database, "m1", "eth")).toBe(held);
     const told = readChanges(kit.store.database, 100).filter(({ row }) => row.orderId === "anna");
     const events = told.flatMap((change) =>
       eventsOf(change, { minPaymentUnits: 0n, refundedUnits: 0n, wasBroadcast: false }),

@@ -6,7 +6,7 @@
  */
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { depositAddressOf } from "../../chains/evm/address.ts";
-import { keepAhead, lookMs, readAddressState } from "../../gateway/store/address-states.ts";
+import { keepUnissuedLook, lookMs, readAddressState } from "../../gateway/store/address-states.ts";
 import { markRestored } from "../../gateway/store/restored-database.ts";
 import { depositXpub, gatewayDatabase } from "../../lab/kit/gateway-database.ts";
 import { RestoredKit } from "../support/restored-kit.ts";
@@ -126,8 +126,9 @@ it("a look after a restore of the database says only that an address was used", 
   ];
   const look = { network, block: 7, comparedAt: 5, run: "run" };
   store.write((database) => {
-    for (const address of [unused, left]) keepAhead(database, { ...look, address, isUsed: 0 });
-    keepAhead(database, { ...look, address: used, isUsed: 1 });
+    for (const address of [unused, left])
+      keepUnissuedLook(database, { ...look, address, isUsed: 0 });
+    keepUnissuedLook(database, { ...look, address: used, isUsed: 1 });
     database.run("UPDATE addressStates SET run = '' WHERE address = ?", left);
     markRestored(database, "a test");
   });

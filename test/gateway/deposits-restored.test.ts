@@ -23,7 +23,7 @@ import { RestoredKit } from "../support/restored-kit.ts";
 // Steps of a thousand addresses show no more, and take a second each to derive.
 vi.mock("../../gateway/deposits/ceiling-steps.ts", () => ({
   ceilingStep: 10,
-  farIndexes: 30,
+  indexesJumpMin: 30,
   ceilingAheadMax: 1_000_000,
 }));
 

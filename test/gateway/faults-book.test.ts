@@ -7,7 +7,7 @@ import type { Code } from "../../base/codes.ts";
 import { AgentError } from "../../base/fault.ts";
 import { failed, goodResult, type Result } from "../../base/result.ts";
 import { FaultBook } from "../../gateway/faults/book.ts";
-import { type Domain, faultDomains } from "../../gateway/faults/domains.ts";
+import { type FaultDomain, faultDomains } from "../../gateway/faults/domains.ts";
 import { currencyItemId, type FaultKey, keyText, parentOf } from "../../gateway/faults/fault.ts";
 
 const network = "eip155:1";
@@ -20,7 +20,7 @@ beforeEach(() => {
 
 const fault = (code: Code, message = "no") => failed(new AgentError(code, "none", message));
 const refused = fault("NODE_ERROR", "execution reverted");
-const key = (domain: Domain, id: string, merchant = ""): FaultKey => ({
+const key = (domain: FaultDomain, id: string, merchant = ""): FaultKey => ({
   domain,
   network,
   id,

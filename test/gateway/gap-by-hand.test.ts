@@ -7,10 +7,10 @@ import { AgentError } from "../../base/fault.ts";
 import type { DetectedPayment } from "../../chains/nodes.ts";
 import type { OperatorContext } from "../../gateway/operator/accounts.ts";
 import { creditNamed } from "../../gateway/operator/crediting.ts";
-import { provePayments, releaseDeposit } from "../../gateway/operator/deposits.ts";
+import { addPaymentsByHash, releaseDeposit } from "../../gateway/operator/deposits.ts";
 import { giveUpGap, retryFault } from "../../gateway/operator/faults.ts";
 import { listFaults } from "../../gateway/store/faults.ts";
-import { askGap, type GapRow, listGaps } from "../../gateway/store/gaps.ts";
+import { type GapRow, listGaps, retryGapSoon } from "../../gateway/store/gaps.ts";
 import { listedTransactions } from "../../gateway/store/transaction-lists.ts";
 import type { Plant } from "../../lab/faults/items/plant-makers.ts";
 import { ItemWorld, type MerchantTransfer } from "../../lab/faults/items/world.ts";
@@ -76,7 +76,7 @@ function prove(id: string, txHash: string) {
     close: () => {},
   });
   const wanted = { payments: [txHash], reason: "seen in a block explorer" };
-  return provePayments(by(), { config: config as never, open }, id, wanted);
+  return addPaymentsByHash(by(), { config: config as never, open }, id, wanted);
 }
 
 /** Two requests of one time, of which the first is paid in the gap. */
@@ -139,7 +139,7 @@ describe("a payment in a gap on a chain of tags", () => {
     expect(asked).toEqual([paid.txHash]);
     isLost = false;
     const [row] = listGaps(world.database, world.network) as [GapRow];
-    world.store.write((database) => askGap(database, row));
+    world.store.write((database) => retryGapSoon(database, row));
     for (let at = 0; at < 3; at += 1) await world.settle();
     expect([
       listGaps(world.database, world.network),

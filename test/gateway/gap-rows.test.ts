@@ -1,7 +1,7 @@
 /** Gaps as rows: those that touch or cover one another are one, in whatever order they open. */
 import { afterEach, beforeEach, expect, it } from "vitest";
 import { AgentError } from "../../base/fault.ts";
-import { isOfItem } from "../../gateway/faults/blame.ts";
+import { isItemFault } from "../../gateway/faults/blame.ts";
 import type { OperatorContext } from "../../gateway/operator/accounts.ts";
 import { giveUpGap } from "../../gateway/operator/faults.ts";
 import { keepFault } from "../../gateway/store/faults.ts";
@@ -55,8 +55,8 @@ it("a gap of one account is no other's", () => {
 });
 
 it("a list that leaves payments out is its account's fault, and no chain's", () => {
-  expect(isOfItem(new AgentError("NODE_LIST_SHORT", "none", "7 drops unexplained"))).toBe(true);
-  expect(isOfItem(new AgentError("NODE_TIMEOUT", "none", "no answer"))).toBe(false);
+  expect(isItemFault(new AgentError("NODE_LIST_SHORT", "none", "7 drops unexplained"))).toBe(true);
+  expect(isItemFault(new AgentError("NODE_TIMEOUT", "none", "no answer"))).toBe(false);
 });
 
 it("a gap is given up, by hand alone where tags tell requests apart", () => {

@@ -4,7 +4,7 @@
  */
 import { describe, expect, it } from "vitest";
 import { createServer } from "../../gateway/api/server.ts";
-import { addStation } from "../../gateway/api/service-routes.ts";
+import { addServiceRoutes } from "../../gateway/api/service-routes.ts";
 import { rightClock } from "../../gateway/own-clock.ts";
 import { probesOf } from "../../gateway/reporting/probes.ts";
 import type { Watcher } from "../../gateway/watcher/watcher.ts";
@@ -84,7 +84,7 @@ describe("/ready", () => {
   it("names a currency that is out of service, which takes nothing else out; a chain that is not read does", async () => {
     const ask = async (isRead: boolean) => {
       const server = createServer(gateway.service);
-      addStation(server, gateway.service, [
+      addServiceRoutes(server, gateway.service, [
         () => ({ name: "chain local", ok: isRead, detail: isRead ? "" : "not read lately" }),
         () => ({ name: "currency usdt", ok: false, detail: "out of service: …", aloneOut: true }),
       ]);
@@ -131,7 +131,7 @@ describe("/ready", () => {
       },
     });
     const server = createServer(gateway.service);
-    addStation(server, gateway.service, probes);
+    addServiceRoutes(server, gateway.service, probes);
     const ask = async (query = "") => (await server.inject(`/ready${query}`)).statusCode;
     const answers = async () => [
       await ask(),

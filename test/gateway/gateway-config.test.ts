@@ -8,7 +8,7 @@ import { createPeers } from "../../gateway/api/server.ts";
 import { parseConfig } from "../../gateway/config/config.ts";
 import { agentConfigText } from "../../gateway/operator/agent-config.ts";
 import { writeOwnFile } from "../../gateway/operator/folder.ts";
-import { writtenWords } from "../../gateway/operator/merchants.ts";
+import { describeWrittenAgentConfig } from "../../gateway/operator/merchants.ts";
 import { testConfig, usdtContract } from "../../lab/kit/gateway-server.ts";
 
 describe("configuration", () => {
@@ -279,7 +279,7 @@ describe("configuration", () => {
       "https://rpc.example?apikey=<NODE_KEY>&chain=<NODE_KEY>",
       "https://rpc.example",
     ]);
-    expect(writtenWords("f", text)).toMatch(
+    expect(describeWrittenAgentConfig("f", text)).toMatch(
       /^Wrote f: the merchant replaces the three secrets in it, and each <NODE_KEY> /,
     );
     const path = join(folder, "without-keys.json");
@@ -303,7 +303,7 @@ describe("configuration", () => {
       "https://rpc.example/v1/jsonrpc",
       "https://Rpc.Example/",
     ];
-    expect(writtenWords("f", agentConfigText(parse({})))).toBe(
+    expect(describeWrittenAgentConfig("f", agentConfigText(parse({})))).toBe(
       "Wrote f: the merchant replaces the three secrets in it.",
     );
     const fileOf = (chain: object) =>

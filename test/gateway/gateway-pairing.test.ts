@@ -13,7 +13,7 @@ import {
   unpairAgent,
 } from "../../gateway/operator/accounts.ts";
 import { hotWalletAddressOn } from "../../gateway/store/agent-accounts.ts";
-import { keepLevel } from "../../gateway/store/levels.ts";
+import { markWalletLevel } from "../../gateway/store/levels.ts";
 import type { JobRow } from "../../gateway/store/rows.ts";
 import {
   type GatewayAnswer,
@@ -85,9 +85,9 @@ describe("pairing", () => {
     expect(recover(null)).toMatchObject({ ok: true, ledgerEpoch: 2, unread: [network] });
     expect(recover("now")).toMatchObject({ ledgerEpoch: 3, unread: [network] });
     const wallet = { network, account: hotWalletAddressOn(agent, network) };
-    keepLevel(gateway.operator.store.database, wallet, "before");
+    markWalletLevel(gateway.operator.store.database, wallet, "before");
     expect(recover("now")).toMatchObject({ unread: [network] });
-    keepLevel(gateway.operator.store.database, wallet, "now");
+    markWalletLevel(gateway.operator.store.database, wallet, "now");
     expect(recover("now")).toMatchObject({ unread: [] });
   });
 

@@ -25,10 +25,10 @@ import { compareMarks } from "../../gateway/deposits/ceilings.ts";
 import { checkCopy } from "../../gateway/store/copy.ts";
 import { inspectStore } from "../../gateway/store/inspect.ts";
 import {
-  copyBefore,
   type MigrateOptions,
   migrateStore,
   missingRoomBytes,
+  pathOfCopyBeforeVersion,
 } from "../../gateway/store/migrate.ts";
 import {
   digestOfVersion,
@@ -273,7 +273,7 @@ describe("a migration", () => {
     };
     migrateStore(at("a.db"), options);
     expect(reasonIn(at("a.db"))).toBe("");
-    copyFileSync(copyBefore(at("a.db"), 2), at("b.db"));
+    copyFileSync(pathOfCopyBeforeVersion(at("a.db"), 2), at("b.db"));
     migrateStore(at("b.db"), options);
     expect(reasonIn(at("b.db"))).toBe("it is a copy that backup made");
   });

@@ -8,7 +8,7 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { recordOf } from "../../gateway/answer/record.ts";
 import { operations } from "../../gateway/api/routes.ts";
 import { createServer } from "../../gateway/api/server.ts";
-import { addStation } from "../../gateway/api/service-routes.ts";
+import { addServiceRoutes } from "../../gateway/api/service-routes.ts";
 import { listParameterNames } from "../../gateway/api/transactions.ts";
 import { tellChanges } from "../../gateway/callbacks/outbox.ts";
 import { createMerchant, revokeMerchantKey } from "../../gateway/operator/accounts.ts";
@@ -710,7 +710,7 @@ describe("each documented code comes, and no other: ", () => {
     ]);
     for (const isRead of [true, false]) {
       const server = createServer(gateway.service);
-      addStation(server, gateway.service, [
+      addServiceRoutes(server, gateway.service, [
         () => ({ name: "chain local", ok: isRead, detail: isRead ? "" : "not read: starting" }),
         () => ({ name: "currency usdt", ok: false, detail: "out of service: …", aloneOut: true }),
       ]);

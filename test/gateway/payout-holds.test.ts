@@ -10,7 +10,7 @@ import { releaseOrder } from "../../gateway/operator/releasing.ts";
 import { problemsOf } from "../../gateway/operator/status-problems.ts";
 import { showWithdrawal } from "../../gateway/operator/withdrawals.ts";
 import { countsOf } from "../../gateway/store/counts.ts";
-import { keepLevel, keepLevelTrouble } from "../../gateway/store/levels.ts";
+import { keepLevelTrouble, markWalletLevel } from "../../gateway/store/levels.ts";
 import {
   forgetUnexplained,
   keepUnexplained,
@@ -48,7 +48,7 @@ async function running(isLevel = true): Promise<void> {
   await ready();
   Object.assign(gateway.service, { run });
   db().run("UPDATE agents SET caughtUp = ?", run);
-  if (isLevel) keepLevel(db(), { network, account: hotWallet() }, run);
+  if (isLevel) markWalletLevel(db(), { network, account: hotWallet() }, run);
 }
 
 /** A payment that left the wallet and that no signature explains, of what `auto` orders. */
@@ -79,7 +79,7 @@ const made = async (orderId: string, change: object = {}): Promise<string> =>
 describe("an order", () => {
   it("gets no place before the reader of its wallet's chain is level in this run, and gets it after the next pass", async () => {
     await running(false);
-    keepLevel(db(), { network, account: hotWallet() }, "an earlier run");
+    markWalletLevel(db(), { network, account: hotWallet() }, "an earlier run");
     const id = await made("w-1");
     pass();
     expect(isPlaced(id)).toBe(false);
@@ -97,7 +97,7 @@ describe("an order", () => {
     expect(showWithdrawal(operator(), id)).toMatchObject({
       unread: expect.stringMatching(/NODE_TIMEOUT/),
     });
-    keepLevel(db(), { network, account: hotWallet() }, run);
+    markWalletLevel(db(), { network, account: hotWallet() }, run);
     const woken: string[] = [];
     gateway.service.signals.on("job", ({ agent }) => woken.push(agent));
     pass();

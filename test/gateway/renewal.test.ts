@@ -3,7 +3,7 @@
  * for each ended record, and never one that was paid, may be paid or is open.
  */
 import { describe, expect, it } from "vitest";
-import { giveUp } from "../../gateway/store/gap-holds.ts";
+import { markGapGivenUp } from "../../gateway/store/gap-holds.ts";
 import { openGap } from "../../gateway/store/gaps.ts";
 import { keepDetectedPayment } from "../../gateway/store/payments.ts";
 import type { JobRow } from "../../gateway/store/rows.ts";
@@ -173,7 +173,8 @@ describe("renew of a deposit", () => {
       gap: (id) => gap("", row(id)!.createdAt),
       account: (id, address) => gap(address, row(id)!.createdAt),
       "given-up": (id) =>
-        gap("", row(id)!.createdAt) ?? giveUp(db(), { network, account: "", fromBlock: 5 }, 1),
+        gap("", row(id)!.createdAt) ??
+        markGapGivenUp(db(), { network, account: "", fromBlock: 5 }, 1),
       "left-the-chain": (id, address) =>
         db().run(
           "INSERT INTO gonePayments VALUES (?, '0x3', -1, ?, 'eth', '1', 5, '0x05', ?, 'revoked', 1, 1)",

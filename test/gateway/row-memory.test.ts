@@ -7,8 +7,17 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setImmediate as turn } from "node:timers/promises";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
-import { insertKey, markKeyRevoked, recallKey, setKeyExpiry } from "../../gateway/store/keys.ts";
-import { insertMerchant, recallMerchant, setMerchantPage } from "../../gateway/store/merchants.ts";
+import {
+  insertKey,
+  markKeyRevoked,
+  readCachedKey,
+  setKeyExpiry,
+} from "../../gateway/store/keys.ts";
+import {
+  insertMerchant,
+  readCachedMerchant,
+  setMerchantPage,
+} from "../../gateway/store/merchants.ts";
 import { createStore, openStore, type Store } from "../../gateway/store/store.ts";
 import { silentLog } from "../../lab/kit/gateway-database.ts";
 
@@ -49,8 +58,8 @@ describe("a row of a key", () => {
   it("is read once, and a merchant's as well", async () => {
     const get = vi.spyOn(store.database, "get");
     for (let time = 0; time < 5; time += 1) {
-      expect(recallKey(store, id)).toMatchObject({ id, revokedAt: null });
-      expect(recallMerchant(store, merchant)).toMatchObject({ name: "Shop" });
+      expect(readCachedKey(store, id)).toMatchObject({ id, revokedAt: null });
+      expect(readCachedMerchant(store, merchant)).toMatchObject({ name: "Shop" });
       await turn();
     }
     const asked = get.mock.calls.map(([sql]) => sql).filter((sql) => !sql.startsWith("PRAGMA"));
@@ -59,21 +68,21 @@ describe("a row of a key", () => {
   });
 
   it("that another process revoked is revoked in the next turn", async () => {
-    expect(recallKey(store, id)?.revokedAt).toBe(null);
+    expect(readCachedKey(store, id)?.revokedAt).toBe(null);
     other.write((database) => markKeyRevoked(database, id, 7));
     await turn();
-    expect(recallKey(store, id)?.revokedAt).toBe(7);
+    expect(readCachedKey(store, id)?.revokedAt).toBe(7);
     other.write((database) =>
       setMerchantPage(database, merchant, { shownName: "New", contact: "", origins: "" }),
     );
     await turn();
-    expect(recallMerchant(store, merchant)?.shownName).toBe("New");
+    expect(readCachedMerchant(store, merchant)?.shownName).toBe("New");
   });
 
   it("that this process changed is changed at once", () => {
-    expect(recallKey(store, id)?.expiresAt).toBe(null);
+    expect(readCachedKey(store, id)?.expiresAt).toBe(null);
     store.write((database) => setKeyExpiry(database, id, 9));
-    expect(recallKey(store, id)?.expiresAt).toBe(9);
+    expect(readCachedKey(store, id)?.expiresAt).toBe(9);
   });
 
   it("is not kept from a transaction, which may be rolled back", () => {
@@ -81,22 +90,22 @@ describe("a row of a key", () => {
     const change = (): void =>
       store.write((database) => {
         markKeyRevoked(database, id, 7);
-        expect(recallKey(store, id)?.revokedAt).toBe(7);
+        expect(readCachedKey(store, id)?.revokedAt).toBe(7);
         throw undone;
       });
     expect(change).toThrow(undone);
-    expect(recallKey(store, id)?.revokedAt).toBe(null);
+    expect(readCachedKey(store, id)?.revokedAt).toBe(null);
   });
 
   it("that is not there is looked for each time, and found once it is there", () => {
     const next = `k_${"2".repeat(16)}`;
-    expect(recallKey(store, next)).toBe(undefined);
+    expect(readCachedKey(store, next)).toBe(undefined);
     store.write((database) => insertKey(database, { ...key, id: next }));
-    expect(recallKey(store, next)).toMatchObject({ id: next });
+    expect(readCachedKey(store, next)).toMatchObject({ id: next });
   });
 
   it("cannot be changed in memory", () => {
-    const row = recallKey(store, id) as { scopes: string };
+    const row = readCachedKey(store, id) as { scopes: string };
     expect(() => {
       row.scopes = "all";
     }).toThrow(TypeError);

@@ -20,7 +20,7 @@ import { tellChanges } from "../../gateway/callbacks/outbox.ts";
 import type { DeliveryRequest } from "../../gateway/callbacks/send.ts";
 import type { OperatorContext } from "../../gateway/operator/accounts.ts";
 import { addCallback } from "../../gateway/operator/callbacks.ts";
-import { listedLine, listedRecord } from "../../gateway/operator/records.ts";
+import { jsonOfRecord, writeLineOrSetAside } from "../../gateway/operator/records.ts";
 import { retryRows } from "../../gateway/operator/rows.ts";
 import { rightClock } from "../../gateway/own-clock.ts";
 import { renderPage } from "../../gateway/pages/page.tsx";
@@ -32,12 +32,12 @@ import { readMerchant } from "../../gateway/store/merchants.ts";
 import type { DepositRow, TransactionRow } from "../../gateway/store/rows.ts";
 import {
   guardedWrite,
+  insertAsideRow,
   isAside,
-  keepAside,
   listAside,
-  onRow,
   rowOfBug,
   runGuarded,
+  runTrackingRow,
 } from "../../gateway/store/set-aside.ts";
 import { createSignals } from "../../gateway/store/signals.ts";
 import { listedTransactions } from "../../gateway/store/transaction-lists.ts";
@@ -60,7 +60,7 @@ import { currency } from "../support/watched-chain.ts";
 // A step of a thousand addresses shows no more, and takes a second to derive.
 vi.mock("../../gateway/deposits/ceiling-steps.ts", () => ({
   ceilingStep: 10,
-  farIndexes: 30,
+  indexesJumpMin: 30,
   ceilingAheadMax: 1_000_000,
 }));
 
@@ -154,7 +154,7 @@ const readers: Readonly<Record<string, (row: DepositRow) => unknown>> = {
   "one record": (row) => writeRecord(row, service, (record) => csvLine(tableForPrograms, record)),
   "the operator's list": (row) =>
     listedTransactions(db.store.database, { operations: [row.operation], most: 5 }).map((one) =>
-      listedRecord(by, one, service.config),
+      jsonOfRecord(by, one, service.config),
     ),
   "a page": (row) => {
     const merchant = readMerchant(db.store.database, "m1")!;
@@ -255,11 +255,11 @@ describe("a row that no reader takes", () => {
     expect(aside()).toEqual([`record/${bad}`]);
     expect(alarms()).toEqual([expect.stringContaining(`autowithdraw-gateway find ${bad}`)]);
     const [row] = listedTransactions(db.store.database, { operations: ["deposit"], most: 1 });
-    expect(listedRecord(by, row!, service.config)).toMatchObject({ code: "record_unreadable" });
-    expect(listedLine(by, row!, () => String(BigInt(row!.metadata)))).toContain(
+    expect(jsonOfRecord(by, row!, service.config)).toMatchObject({ code: "record_unreadable" });
+    expect(writeLineOrSetAside(by, row!, () => String(BigInt(row!.metadata)))).toContain(
       "record_unreadable",
     );
-    expect(listedLine(by, row!, () => "whole")).toBe("whole");
+    expect(writeLineOrSetAside(by, row!, () => "whole")).toBe("whole");
   });
 
   it("is tried again when an operator says so, and comes whole once it is corrected", () => {
@@ -424,7 +424,7 @@ describe("a row whose work ends the process", () => {
   it("a bug remembers the row in work; a fault, and a job that ends well, remember none", () => {
     const thrownBy = (job: () => void): unknown => {
       try {
-        onRow(key, job);
+        runTrackingRow(key, job);
       } catch (thrown) {
         return thrown;
       }
@@ -468,7 +468,7 @@ describe("a row whose work ends the process", () => {
     } as unknown as WatchedChain;
     const judge = (): readonly string[] =>
       db.store.write((database) => judgeRequests(chain, database, [bad, good], 9));
-    db.store.write((database) => keepAside(database, key, error, nowMs));
+    db.store.write((database) => insertAsideRow(database, key, error, nowMs));
     expect(judge()).toEqual([good]);
     expect(isAside(db.store.database, "judgement", bad)).toBe(true);
     expect(retryRows(by, bad).ok).toBe(true);

@@ -29,7 +29,7 @@ import { unattributedIdOf } from "../../gateway/store/forgotten-addresses.ts";
 import { isKnownAddress } from "../../gateway/store/found-addresses.ts";
 import { addReceivingKey } from "../../gateway/store/receiving-keys.ts";
 import { createStore, openStore } from "../../gateway/store/store.ts";
-import { heldUnitsOf } from "../../gateway/store/unswept-balances.ts";
+import { sumUnsweptUnits } from "../../gateway/store/unswept-balances.ts";
 import { type ChainNode, FakeChain, hashOf, serveChain } from "../../lab/kit/fake-chain.ts";
 import { depositXpub, pairAgent, silentLog } from "../../lab/kit/gateway-database.ts";
 import { testConfig } from "../../lab/kit/gateway-server.ts";
@@ -40,7 +40,7 @@ import { configOf, eth, network, outsider } from "../support/watched-chain.ts";
 
 vi.mock("../../gateway/deposits/ceiling-steps.ts", () => ({
   ceilingStep: 10,
-  farIndexes: 30,
+  indexesJumpMin: 30,
   ceilingAheadMax: 1_000_000,
 }));
 
@@ -244,7 +244,7 @@ describe("money that a scan found", () => {
       [at(26), `${eth}`, hashOf("payment 2")],
     ];
     expect([...listed()].sort()).toEqual([...lists].sort());
-    expect(heldUnitsOf(kit.store.database, "m1", "eth")).toBe(6n * eth);
+    expect(sumUnsweptUnits(kit.store.database, "m1", "eth")).toBe(6n * eth);
     // The blocks of that very payment are read again by name, and it counts no second time.
     const early = start!.block - 6;
     kit.store.database.run(
@@ -254,7 +254,7 @@ describe("money that a scan found", () => {
     );
     await kit.settle();
     expect(listed()).toHaveLength(3);
-    expect(heldUnitsOf(kit.store.database, "m1", "eth")).toBe(6n * eth);
+    expect(sumUnsweptUnits(kit.store.database, "m1", "eth")).toBe(6n * eth);
     expect(take(await found())).toMatchObject({ passedOver: 0 });
     expect(await kit.orderSoon("bora")).toBe(at(28));
   });

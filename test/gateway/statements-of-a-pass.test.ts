@@ -13,7 +13,7 @@ import {
   listNeverCompared,
 } from "../../gateway/store/address-states.ts";
 import { listDepositAddressMoves, listTaggedMoves } from "../../gateway/store/book-moves.ts";
-import { insertStray } from "../../gateway/store/forgotten-addresses.ts";
+import { insertStrayAddress } from "../../gateway/store/forgotten-addresses.ts";
 import { markOutgoingTold } from "../../gateway/store/outgoing-transactions.ts";
 import { depositsOfPayee } from "../../gateway/store/search.ts";
 import { insertSlot, listSlotsAfter, newestSlotPlace } from "../../gateway/store/slots.ts";
@@ -93,7 +93,7 @@ const asks: Readonly<Record<string, (database: Database) => unknown>> = {
   "payments with a tag": (database) =>
     listTaggedMoves(database, { network, account }, { block: 7, row: 3 }, 5),
   "the owner of an account that got a wrong tag": (database) =>
-    insertStray(database, { network, address: account }, 1),
+    insertStrayAddress(database, { network, address: account }, 1),
   "requests with a tag": (database) => depositsOfPayee(database, { address: account, tag: "7" }, 5),
   "an outgoing transaction that was told": (database) =>
     markOutgoingTold(database, { network, txHash: "0x1" }),
@@ -199,7 +199,7 @@ group("a payment with a tag that nobody gave out", () => {
     });
     keepStrays(count);
     const stray = { network: onXrp, address: addressAt(7) };
-    const ask = (database: Database): void => insertStray(database, stray, 5);
+    const ask = (database: Database): void => insertStrayAddress(database, stray, 5);
     const plan = stepsOf(ask).filter((step) => !step.startsWith("SCAN CONSTANT"));
     expect(plan).toEqual([
       "SEARCH accountOwners USING INDEX sqlite_autoindex_accountOwners_1 (network=? AND account=?)",
@@ -214,7 +214,7 @@ group("a payment with a tag that nobody gave out", () => {
 
   it("belongs to the owner of the newest request, and without any request to nobody", () => {
     const stray = (index: number): void =>
-      insertStray(db.store.database, { network: onXrp, address: addressAt(index) }, 5);
+      insertStrayAddress(db.store.database, { network: onXrp, address: addressAt(index) }, 5);
     stray(3);
     expect(db.store.database.all("SELECT 1 FROM addresses WHERE origin <> 'given'")).toEqual([]);
     const { id: agent } = pairAgent(db.store, "a");

@@ -13,7 +13,7 @@ import {
   keepNativeCoins,
   unsweptBalanceOf,
 } from "../../gateway/store/unswept-balances.ts";
-import { endWithdrawal, insertOutgoing } from "../../gateway/store/withdrawals.ts";
+import { endWithdrawal, insertPendingTransfer } from "../../gateway/store/withdrawals.ts";
 import {
   type GatewayDatabase,
   gatewayDatabase,
@@ -53,7 +53,7 @@ function ended(network: string, units: bigint, status: 1 | 2): void {
       blockHash: "02",
     };
     keepFinalPayment(database, { ...paid, transactionId: request, units: "100000", final: 1 });
-    insertOutgoing(database, {
+    insertPendingTransfer(database, {
       ...{
         ...place,
         id: sweep,

@@ -22,7 +22,7 @@ import { readAgent } from "../../gateway/store/agents.ts";
 import { recordAlarm } from "../../gateway/store/alarm.ts";
 import { fileBytesOf, walBytesMax } from "../../gateway/store/disk.ts";
 import { keepFault, listFaults, markFaultTold } from "../../gateway/store/faults.ts";
-import { lockOf, neighboursOf } from "../../gateway/store/neighbours.ts";
+import { neighboursOf, parseProcLock } from "../../gateway/store/neighbours.ts";
 import type { AgentRow } from "../../gateway/store/rows.ts";
 import type { ChainStatus } from "../../gateway/watcher/chain-status.ts";
 import type { Watcher } from "../../gateway/watcher/watcher.ts";
@@ -499,7 +499,7 @@ describe("neighbours of the database's file", () => {
       "",
       "4: FLOCK  ADVISORY  WRITE 5 08:01:12 0 EOF",
     ];
-    expect(lines.map(lockOf)).toEqual([
+    expect(lines.map(parseProcLock)).toEqual([
       { pid: 4242, inode: "131079" },
       null,
       { pid: 17, inode: "9" },

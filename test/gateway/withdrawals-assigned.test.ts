@@ -8,7 +8,7 @@ import { describe, expect, it } from "vitest";
 import type { Judgement } from "../../chains/nodes.ts";
 import { assignPayment, type OutgoingPaymentJudge } from "../../gateway/operator/assigning.ts";
 import { showWithdrawal } from "../../gateway/operator/withdrawals.ts";
-import { assignedOf } from "../../gateway/store/assigned-payments.ts";
+import { readAssignedPayment } from "../../gateway/store/assigned-payments.ts";
 import { listForeignOutgoing } from "../../gateway/store/books.ts";
 import { keepOutgoing } from "../../gateway/store/outgoing-transactions.ts";
 import { recalledAtOf } from "../../gateway/store/recalls.ts";
@@ -115,7 +115,7 @@ describe("a payment that an operator assigns", () => {
     const { store, signals } = gateway.service;
     signals.on("recall", () =>
       setImmediate(() => {
-        const assigned = assignedOf(db(), id);
+        const assigned = readAssignedPayment(db(), id);
         if (assigned !== undefined)
           store.write((database) => completeAssigned(database, assigned, gateway.clock.nowMs));
         signals.emit("changed", { transactionId: id });
@@ -181,7 +181,10 @@ describe("a payment that an operator assigns", () => {
       gateway.service.store.write((database) => markVoid(database, attempt, 80));
     }
     expect(await assign(open, hashOf(open))).toMatchObject({ ok: true, row: { status: 0 } });
-    expect([assignedOf(db(), open)?.txHash, countOf("recalls")]).toEqual([hashOf(open), 0]);
+    expect([readAssignedPayment(db(), open)?.txHash, countOf("recalls")]).toEqual([
+      hashOf(open),
+      0,
+    ]);
     decide(failed, { status: 2, stage: "expired", code: "OPERATOR_CANCELLED" });
     expect(await assign(failed, hashOf(failed))).toMatchObject({ ok: true, row: { status: 1 } });
     expect(row(failed)).toMatchObject({ status: 1, txHash: hashOf(failed), finalBlock: 9 });

@@ -4,7 +4,7 @@
  */
 import { describe, expect, it } from "vitest";
 import { type EntryContext, effectOf } from "../../gateway/hub/effect.ts";
-import { namedOf } from "../../gateway/hub/session.ts";
+import { ackListsOfAgent } from "../../gateway/hub/session.ts";
 import { insertSignature } from "../../gateway/store/signatures.ts";
 import { keepUnknownCoin } from "../../gateway/store/unknown-coins.ts";
 import { updateWithdrawal } from "../../gateway/store/withdrawals.ts";
@@ -75,7 +75,7 @@ const around = (id: string, isCoinGone: boolean): EntryContext => ({
 describe("a signed payment whose coin no node shows", () => {
   it("is named from the first hour, and as one to be ended after a day of watched chain time", () => {
     const id = stuck(23);
-    const named = () => namedOf(db.store.database, readAgent(db.store, keys.id), "run");
+    const named = () => ackListsOfAgent(db.store.database, readAgent(db.store, keys.id), "run");
     expect(named()).toEqual({ unreachable: [id] });
     db.store.write((database) => keepUnknownCoin(database, id, 0, 24 * hourMs));
     expect(named()).toEqual({ unreachable: [id], endable: [id] });

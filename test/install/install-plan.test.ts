@@ -11,7 +11,7 @@ import { AgentError } from "../../base/fault.ts";
 import { version } from "../../base/version.ts";
 import { readInstallCommand } from "../../cli/install/command-line.ts";
 import { type InstalledPart, layouts } from "../../cli/install/layout.ts";
-import { openText } from "../../cli/install/main.ts";
+import { describeOpenWithdrawals } from "../../cli/install/main.ts";
 import {
   assertFit,
   assertUpgrade,
@@ -20,7 +20,7 @@ import {
   type Step,
   type Survey,
 } from "../../cli/install/plan.ts";
-import { leftBehind, planRemoval, removalPaths } from "../../cli/install/removal.ts";
+import { listKeptByRemoval, planRemoval, removalPaths } from "../../cli/install/removal.ts";
 import { commandText, unitText } from "../../cli/install/survey.ts";
 import { projectRoot } from "../../lab/kit/kit.ts";
 import { treeVersion, versionTrouble } from "../../packaging/release/contents.ts";
@@ -358,15 +358,17 @@ describe("uninstalling", () => {
       program: "systemctl",
       args: ["disable", "--quiet", "--now", "autowithdraw.target", "autowithdraw-courier.service"],
     });
-    expect(leftBehind(survey("agent"), layouts.agent).map(({ command }) => command)).toEqual([
-      "rm -r /etc/autowithdraw",
-      "rm -r /var/lib/autowithdraw",
-      "rm -r /opt/autowithdraw.failed",
-      "shred -u /root/autowithdraw-encKey",
-      "userdel autowithdraw-signer",
-      "userdel autowithdraw",
-      "groupdel autowithdraw-operators",
-    ]);
+    expect(listKeptByRemoval(survey("agent"), layouts.agent).map(({ command }) => command)).toEqual(
+      [
+        "rm -r /etc/autowithdraw",
+        "rm -r /var/lib/autowithdraw",
+        "rm -r /opt/autowithdraw.failed",
+        "shred -u /root/autowithdraw-encKey",
+        "userdel autowithdraw-signer",
+        "userdel autowithdraw",
+        "groupdel autowithdraw-operators",
+      ],
+    );
   });
 
   it("keeps and names the release that the way back set aside, of agent and gateway alike", () => {
@@ -375,11 +377,13 @@ describe("uninstalling", () => {
       expect(removalPaths(layouts[part])).toContain(failed);
       const paths = new Set([...survey(part).paths, failed]);
       expect(
-        leftBehind({ ...survey(part), paths }, layouts[part]).map(({ command }) => command),
+        listKeptByRemoval({ ...survey(part), paths }, layouts[part]).map(({ command }) => command),
       ).toContain(`rm -r ${failed}`);
       const without = new Set([...paths].filter((path) => path !== failed));
       expect(
-        leftBehind({ ...survey(part), paths: without }, layouts[part]).map(({ what }) => what),
+        listKeptByRemoval({ ...survey(part), paths: without }, layouts[part]).map(
+          ({ what }) => what,
+        ),
       ).not.toContain(failed);
       const steps = planRemoval({ ...survey(part), paths }, layouts[part]);
       expect(steps.map(({ name }) => name)).not.toContain(failed);
@@ -388,7 +392,7 @@ describe("uninstalling", () => {
 
   it("names the withdrawals that are open, and says nothing without an agent that answers", () => {
     const open = (...ids: readonly string[]) =>
-      openText(
+      describeOpenWithdrawals(
         JSON.stringify({
           ok: true,
           withdrawals: ids.map((transactionId) => ({ transactionId, state: "held" })),
@@ -397,7 +401,7 @@ describe("uninstalling", () => {
     expect(open("a1")).toMatch(/1 withdrawal is not ended.*\n {4}a1 {2}held\n$/);
     expect(open("a1", "b2")).toMatch(/2 withdrawals are not ended/);
     for (const answer of ["", "no JSON", "{}", '{"withdrawals":[]}', "null"])
-      expect(openText(answer), answer).toBe("");
+      expect(describeOpenWithdrawals(answer), answer).toBe("");
   });
 
   it("releasing is refused for a tree whose package and program say two versions, and names both", () => {
@@ -408,7 +412,10 @@ describe("uninstalling", () => {
 
   it("has nothing to do where nothing is", () => {
     const none = { units: [], paths: new Set<string>(), accounts: new Set<string>() };
-    expect([planRemoval(none, layouts.agent), leftBehind(none, layouts.agent)]).toEqual([[], []]);
+    expect([planRemoval(none, layouts.agent), listKeptByRemoval(none, layouts.agent)]).toEqual([
+      [],
+      [],
+    ]);
   });
 });
 

@@ -7,7 +7,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, expect, it } from "vitest";
 import { isThere, type StateFolder, stateFolder } from "../../agent/files/state-folder.ts";
-import { assertPaired, assertWhole } from "../../agent/launcher/paired.ts";
+import { assertPaired, assertPairingComplete } from "../../agent/launcher/paired.ts";
 import { AgentError } from "../../base/fault.ts";
 import { askOperator } from "../../cli/operator.ts";
 import { readProgress } from "../../cli/pair/progress.ts";
@@ -61,7 +61,7 @@ async function faultOf(act: () => unknown): Promise<AgentError> {
 it("a paired state folder is paired for everybody who may look", () => {
   const state = pairedFolder();
   for (const role of ["both", "signer", "courier"] as const) assertPaired(state, role);
-  assertWhole(state);
+  assertPairingComplete(state);
   expect(isThere(state.pairing)).toBe(true);
   expect(isThere(join(state.pairing, "below a file"))).toBe(false);
 });

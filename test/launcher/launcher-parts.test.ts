@@ -14,10 +14,10 @@ import {
   exitVerdictOfError,
   verdictLines,
 } from "../../agent/launcher/exit-status.ts";
-import { handOver } from "../../agent/launcher/frames.ts";
+import { writeFramesAndWipe } from "../../agent/launcher/frames.ts";
 import { takeLock } from "../../agent/launcher/lock.ts";
 import { type SupervisorOptions, superviseChildren } from "../../agent/launcher/supervisor.ts";
-import { newsOf } from "../../agent/launcher/terminal-messages.ts";
+import { messagesOfStatus } from "../../agent/launcher/terminal-messages.ts";
 import type { SignerStatus } from "../../agent/socket/verbs.ts";
 import { AgentError, Bug } from "../../base/fault.ts";
 import { AgentFolder } from "../support/agent-folder.ts";
@@ -38,7 +38,7 @@ describe("a secret that is handed over", () => {
         setImmediate(done);
       },
     });
-    handOver(pipe, Buffer.from("{}"), secret);
+    writeFramesAndWipe(pipe, Buffer.from("{}"), secret);
     await new Promise<void>((resolve) => pipe.end(resolve));
     expect(seen).toEqual(["\0\0\0\x02{}", "\0\0\0\x05a key"]);
     for (const chunk of chunks) expect(chunk.every((byte) => byte === 0)).toBe(true);
@@ -52,7 +52,7 @@ describe("a secret that is handed over", () => {
     });
     await new Promise((resolve) => {
       pipe.on("error", resolve);
-      handOver(pipe, secret);
+      writeFramesAndWipe(pipe, secret);
     });
     await new Promise((resolve) => setImmediate(resolve));
     expect(chunks.map((chunk) => chunk.every((byte) => byte === 0))).toEqual([true]);
@@ -363,13 +363,13 @@ describe("small parts", () => {
       counts: { held: 0, quarantined: 0 },
       courier: null,
     } as unknown as SignerStatus;
-    expect([...newsOf(status).values()].every(({ bad }) => bad === "")).toBe(true);
+    expect([...messagesOfStatus(status).values()].every(({ bad }) => bad === "")).toBe(true);
     const courier = {
       link: "down",
       linkDetail: "ECONNREFUSED",
       chains: [{ chain: "local", ok: false, detail: "" }],
     };
-    const bad = newsOf({
+    const bad = messagesOfStatus({
       ...status,
       locked: "X",
       counts: { held: 1, quarantined: 1 },
@@ -382,7 +382,7 @@ describe("small parts", () => {
       linkDetail: "",
       chains: [{ chain: "local", ok: false, isAsking: true, detail: "asking" }],
     };
-    const calm = newsOf({ ...status, courier: asking } as unknown as SignerStatus);
+    const calm = messagesOfStatus({ ...status, courier: asking } as unknown as SignerStatus);
     expect([...calm.values()].filter((words) => words.bad !== "")).toEqual([]);
   });
 });

@@ -5,7 +5,7 @@
 import { spawn } from "node:child_process";
 import { describe, expect, it } from "vitest";
 import {
-  lookMs,
+  childCheckPauseMs,
   type SupervisorOptions,
   superviseChildren,
   Watchdog,
@@ -13,10 +13,13 @@ import {
 
 const limits = { beforeFirstMs: 60_000, afterMs: 20_000 };
 
-/** Looks every `lookMs` for `seconds`; gives the first overdue moment in seconds from now, or 0. */
+/**
+ * Looks every `childCheckPauseMs` for `seconds`; gives the first overdue moment in seconds from
+ * now, or 0.
+ */
 function looks(watchdog: Watchdog, clock: { now: number }, seconds: number): number {
   for (let second = 1; second <= seconds; second += 1) {
-    clock.now += lookMs;
+    clock.now += childCheckPauseMs;
     if (watchdog.overdueSeconds() > 0) return second;
   }
   return 0;

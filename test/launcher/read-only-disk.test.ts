@@ -13,7 +13,7 @@ import { checkDisk } from "../../agent/check/check.ts";
 import { stateFolder } from "../../agent/files/state-folder.ts";
 import { isReadOnly } from "../../agent/ledger/disk.ts";
 import { AgentError } from "../../base/fault.ts";
-import { whyAway } from "../../cli/unreachable.ts";
+import { explainUnreachableSigner } from "../../cli/unreachable.ts";
 import { ordinary } from "../support/command-kit.ts";
 
 const dir = mkdtempSync(join(tmpdir(), "aw-read-only-"));
@@ -24,7 +24,7 @@ mkdirSync(join(state.signer, "ledger"), { recursive: true, mode: 0o700 });
 describe("a command that gets no answer", () => {
   const said = (code: "SOCKET_TIMEOUT" | "COMMAND_DAEMON_AWAY", closed: boolean): AgentError => {
     const cause = new AgentError(code, "none", "no answer");
-    return whyAway(
+    return explainUnreachableSigner(
       state,
       cause,
       { ...ordinary, isReadOnly: () => closed },
@@ -52,7 +52,7 @@ describe("a command that gets no answer", () => {
       at: 2,
     } as const;
     const hangs = new AgentError("SOCKET_TIMEOUT", "none", "no answer");
-    const found = whyAway(
+    const found = explainUnreachableSigner(
       state,
       hangs,
       { ...ordinary, exitReason: () => [words] },
@@ -64,7 +64,7 @@ describe("a command that gets no answer", () => {
     expect(found.context.hint).toBe(
       "check the disk; more in: journalctl -u autowithdraw-signer -n 20",
     );
-    const silent = whyAway(state, hangs, ordinary, undefined) as AgentError;
+    const silent = explainUnreachableSigner(state, hangs, ordinary, undefined) as AgentError;
     expect(silent.message).toContain("it hangs, or the machine does");
   });
 });

@@ -4,7 +4,7 @@
  */
 
 import { describe, expect, it } from "vitest";
-import type { ArchivedRows, ArchiveLookup, Shelf } from "../../agent/ledger/archive.ts";
+import type { ArchivedRows, ArchiveKind, ArchiveLookup } from "../../agent/ledger/archive.ts";
 import { CopyCheck, copyLedger } from "../../agent/ledger/copy.ts";
 import type { LedgerFile } from "../../agent/ledger/folder.ts";
 import type { LedgerRecord } from "../../agent/ledger/records.ts";
@@ -15,12 +15,12 @@ import {
   probeOf,
   type Row,
   SortedFile,
-  type Source,
+  type SortedFileSource,
   sortedFileOf,
 } from "../../agent/ledger/sorted-file.ts";
 import { verifyLedger } from "../../agent/ledger/verify.ts";
 import type { PolicySnapshot } from "../../agent/signer/policy/policy.ts";
-import { regardConfig } from "../../agent/signer/state/in-force.ts";
+import { describeDestination } from "../../agent/signer/state/in-force.ts";
 import type { BookSnapshot } from "../../agent/signer/state/withdrawals.ts";
 import { MemoryDisk } from "../../lab/kit/ledger-disk.ts";
 import { testSeal } from "../../lab/kit/ledger-seal.ts";
@@ -41,18 +41,18 @@ const closing = (rows: readonly Row[], paid: readonly Row[] = []): ArchivedRows 
 });
 
 /** The newest value under a key, without the zeros that fill its row. */
-function found(past: ArchiveLookup, n: number, shelf: Shelf = "closed"): string | undefined {
+function found(past: ArchiveLookup, n: number, shelf: ArchiveKind = "closed"): string | undefined {
   const key = Buffer.from(id(n), "hex");
   const hit = past.find(shelf, key).find((each) => Buffer.compare(each.key, key) === 0);
   return hit === undefined ? undefined : Buffer.from(hit.value).toString().replace(/\0+$/, "");
 }
 
-const sourceOf = (bytes: Uint8Array): Source => ({
+const sourceOf = (bytes: Uint8Array): SortedFileSource => ({
   size: bytes.length,
   read: (start, end) => Uint8Array.from(bytes.subarray(start, end)),
 });
 
-const files = (disk: MemoryDisk, shelf: Shelf): readonly string[] =>
+const files = (disk: MemoryDisk, shelf: ArchiveKind): readonly string[] =>
   disk.list().filter((name) => name.startsWith(`${shelf}-`));
 
 /** A disk that keeps what a power failure would find before and after each change. */
@@ -476,7 +476,7 @@ describe("an order that closed before a checkpoint", () => {
       const { policy } = kit.core;
       expect(policy.paid.entries()).toEqual([]);
       expect(
-        regardConfig(
+        describeDestination(
           policy,
           { currency: "usdt", network: "eip155:31337", tag: "", amount: "1" },
           shop,
@@ -486,7 +486,11 @@ describe("an order that closed before a checkpoint", () => {
         likeness: null,
       });
       expect(
-        regardConfig(policy, { currency: "usdt", network: "eip155:1", tag: "", amount: "1" }, shop),
+        describeDestination(
+          policy,
+          { currency: "usdt", network: "eip155:1", tag: "", amount: "1" },
+          shop,
+        ),
       ).toMatchObject({
         isNew: true,
         likeness: null,
@@ -495,7 +499,7 @@ describe("an order that closed before a checkpoint", () => {
         state: "held",
         code: "POLICY_LOOKALIKE",
       });
-      const { likeness } = regardConfig(
+      const { likeness } = describeDestination(
         policy,
         { currency: "usdt", network: "eip155:31337", tag: "", amount: "1" },
         twin,

@@ -40,7 +40,7 @@ import {
   readSubmitted,
   readTransaction,
 } from "../../chains/xrp/node-answers.ts";
-import { readTold } from "../../chains/xrp/rpc.ts";
+import { parseRpcReply } from "../../chains/xrp/rpc.ts";
 import { readOrder, readOrders } from "../../gateway/answer/body.ts";
 import { csvCell } from "../../gateway/answer/csv-cell.ts";
 import { languageOf } from "../../gateway/answer/language.ts";
@@ -119,7 +119,7 @@ const readers: Readonly<Record<string, (text: string) => unknown>> = {
     ].map((read) => (text: string) => read(Buffer.from(text))),
   ),
   "an answer of a rippled or Clio server": (text) => {
-    const told = readTold(text);
+    const told = parseRpcReply(text);
     if (told === null || !told.ok) return told;
     const { result } = told;
     return each(

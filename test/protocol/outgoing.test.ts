@@ -18,10 +18,10 @@ import { promisify } from "node:util";
 import { gzipSync } from "node:zlib";
 import { afterEach, describe, expect, it } from "vitest";
 import {
+  connectionReasonOf,
   createOutgoingClient,
   type Outcome,
   type Request,
-  reasonOf,
 } from "../../base/outgoing/exchange.ts";
 import { version } from "../../base/version.ts";
 import { projectRoot } from "../../lab/kit/kit.ts";
@@ -192,14 +192,14 @@ describe("the reason of an exchange that failed", () => {
     const all = Object.assign(new AggregateError([at("::1"), at("127.0.0.1")]), {
       code: "ECONNREFUSED",
     });
-    expect(reasonOf(all)).toEqual({
+    expect(connectionReasonOf(all)).toEqual({
       code: "ECONNREFUSED",
       text: "ECONNREFUSED (::1 port 8545, 127.0.0.1 port 8545)",
     });
-    expect(reasonOf(new Error("no", { cause: at("::1") })).text).toBe(
+    expect(connectionReasonOf(new Error("no", { cause: at("::1") })).text).toBe(
       "ECONNREFUSED (::1 port 8545)",
     );
-    expect(reasonOf(undefined)).toEqual({ code: "", text: "connection failed" });
+    expect(connectionReasonOf(undefined)).toEqual({ code: "", text: "connection failed" });
   });
 });
 

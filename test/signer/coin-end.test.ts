@@ -3,7 +3,7 @@
  * the coin that its renewal has to spend so that the chain takes only one of the two.
  */
 import { describe, expect, it } from "vitest";
-import { unseenMs } from "../../agent/signer/handlers/coin-looks.ts";
+import { coinUnseenMinMs } from "../../agent/signer/handlers/coin-looks.ts";
 import { families } from "../../chains/families.ts";
 import { figuresOf, txParamsOf } from "../../chains/utxo/tx-params.ts";
 import { type AnyAnswer, merchant } from "../../lab/kit/signer-kit.ts";
@@ -256,7 +256,7 @@ describe("a payment whose coin no node shows", () => {
     expect(end(kit, id)).toMatchObject({ detail: expect.stringContaining("for 22 hours of 24") });
     watches(kit, id, pin, 2);
     expect(end(kit, id).ok).toBe(true);
-    expect(unseenMs).toBe(24 * hourMs);
+    expect(coinUnseenMinMs).toBe(24 * hourMs);
   });
 
   it("begins its day again once a node of the courier showed the coin, and writes one record an hour at most", () => {

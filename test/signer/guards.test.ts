@@ -6,7 +6,7 @@ import { describe, expect, it } from "vitest";
 import { approveGuards } from "../../agent/signer/handlers/approve.ts";
 import { observeGuards } from "../../agent/signer/handlers/observe.ts";
 import { replaceGuards } from "../../agent/signer/handlers/replace.ts";
-import { firstOf, type Guard } from "../../base/guard.ts";
+import { answerOfFirstGuard, type Guard } from "../../base/guard.ts";
 import { signedGuards } from "../../gateway/hub/effect.ts";
 
 const namesOf = (guards: readonly (readonly [string, ...unknown[]])[]): readonly string[] =>
@@ -18,7 +18,7 @@ function endOf<Case, Answer extends object>(
   given: object,
 ): readonly [string, unknown] {
   const [name] = guards.find(([, holds]) => holds(given as Case)) ?? ["none"];
-  const answer = firstOf(guards, given as Case);
+  const answer = answerOfFirstGuard(guards, given as Case);
   return [name, answer !== null && "code" in answer ? answer.code : ""];
 }
 
@@ -28,7 +28,11 @@ describe("tables of guards", () => {
       ["even", (n) => n % 2 === 0, (n) => `${n} is even`],
       ["small", (n) => n < 10, (n) => `${n} is small`],
     ];
-    expect([4, 5, 11].map((n) => firstOf(guards, n))).toEqual(["4 is even", "5 is small", null]);
+    expect([4, 5, 11].map((n) => answerOfFirstGuard(guards, n))).toEqual([
+      "4 is even",
+      "5 is small",
+      null,
+    ]);
   });
 
   it("an observation is refused or repeated by these rows, in this order", () => {

@@ -4,9 +4,9 @@
  * recovered ledger that was told of the withdrawal.
  */
 import { describe, expect, it } from "vitest";
-import { noPast } from "../../agent/ledger/archive.ts";
+import { emptyArchive } from "../../agent/ledger/archive.ts";
 import { readRules } from "../../agent/signer/policy/rules.ts";
-import { Core, spendUnsigned } from "../../agent/signer/state/core.ts";
+import { Core, countUnsignedAsSpent } from "../../agent/signer/state/core.ts";
 import { hotWallet, Kit, own, settings, txParams } from "../../lab/kit/signer-kit.ts";
 import { signJob } from "../../protocol/envelope.ts";
 import { type Contents, databaseOf, recovered } from "../support/recovery-offer.ts";
@@ -52,7 +52,7 @@ describe("an intent that is signed late", () => {
     const kit = intended();
     kit.now += 25 * hourMs;
     const { state } = kit.core.checkpoint();
-    const kept = new Core(readRules(limited, own), noPast, state);
+    const kept = new Core(readRules(limited, own), emptyArchive, state);
     for (const { policy } of [kit.core, kept])
       expect(policy.sums.of("eth").hourAssigned.sumAt(kit.now)).toBe(eth);
   });
@@ -66,7 +66,7 @@ describe("an intent that is never signed", () => {
     const { sums } = kit.core.policy;
     expect(sums.of("eth").dayAssigned.sumAt(kit.now)).toBe(eth);
     expect(sums.of("eth").fees.sumAt(kit.now)).toBeGreaterThan(0n);
-    for (let times = 0; times < 2; times++) spendUnsigned(sums, one!);
+    for (let times = 0; times < 2; times++) countUnsignedAsSpent(sums, one!);
     expect(sums.of("eth").dayAssigned.sumAt(kit.now)).toBe(0n);
     expect(sums.of("eth").fees.sumAt(kit.now)).toBe(0n);
   });

@@ -5,7 +5,7 @@
 import { generateKeyPairSync } from "node:crypto";
 import { readFileSync } from "node:fs";
 import { describe, expect, it } from "vitest";
-import { noPast } from "../../agent/ledger/archive.ts";
+import { emptyArchive } from "../../agent/ledger/archive.ts";
 import { readRules } from "../../agent/signer/policy/rules.ts";
 import { Core, type CoreSnapshot } from "../../agent/signer/state/core.ts";
 import {
@@ -437,15 +437,15 @@ describe("a checkpoint", () => {
       }
       const records = kit.records();
       const rules = readRules(settings, own);
-      const whole = new Core(rules, noPast);
+      const whole = new Core(rules, emptyArchive);
       for (const record of records) whole.apply(record);
       for (let i = 0; i < 8; i++) {
         const cut = 1 + random.below(records.length);
-        const before = new Core(rules, noPast);
+        const before = new Core(rules, emptyArchive);
         for (const record of records.slice(0, cut)) before.apply(record);
         const after = new Core(
           rules,
-          noPast,
+          emptyArchive,
           JSON.parse(JSON.stringify(before.snapshot())) as CoreSnapshot,
         );
         for (const record of records.slice(cut)) after.apply(record);

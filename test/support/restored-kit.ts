@@ -24,7 +24,7 @@ import { addReceivingKey } from "../../gateway/store/receiving-keys.ts";
 import type { DepositRow, PaymentRow, TransactionRow } from "../../gateway/store/rows.ts";
 import { createSignals } from "../../gateway/store/signals.ts";
 import { createStore, openStore, type Store } from "../../gateway/store/store.ts";
-import { depositsSql, rowOf } from "../../gateway/store/transaction-rows.ts";
+import { depositsSql, narrowTransactionRow } from "../../gateway/store/transaction-rows.ts";
 import { startWatcher, type Watcher } from "../../gateway/watcher/watcher.ts";
 import { createWaiters } from "../../gateway/withdrawals/waiters.ts";
 import { type ChainNode, FakeChain, hashOf, serveChain } from "../../lab/kit/fake-chain.ts";
@@ -234,7 +234,9 @@ export class RestoredKit {
   /** The deposits, in the order of their orders' ids. */
   rows(): readonly DepositRow[] {
     const sql = `${depositsSql} ORDER BY d.orderId`;
-    return this.store.database.all<TransactionRow>(sql).map(rowOf) as readonly DepositRow[];
+    return this.store.database
+      .all<TransactionRow>(sql)
+      .map(narrowTransactionRow) as readonly DepositRow[];
   }
 
   payments(): readonly PaymentRow[] {

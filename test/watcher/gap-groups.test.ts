@@ -6,7 +6,7 @@ import { afterEach, expect, it } from "vitest";
 import { AgentError } from "../../base/fault.ts";
 import type { DetectedPayment } from "../../chains/nodes.ts";
 import { insertForgotten } from "../../gateway/store/forgotten-addresses.ts";
-import { askGap, listGaps } from "../../gateway/store/gaps.ts";
+import { listGaps, retryGapSoon } from "../../gateway/store/gaps.ts";
 import type { Plant } from "../../lab/faults/items/plant-makers.ts";
 import { ItemWorld } from "../../lab/faults/items/world.ts";
 
@@ -62,7 +62,7 @@ async function fill(): Promise<void> {
   const { store, database, network } = world;
   store.write((inside) => {
     for (const { account, fromBlock } of listGaps(database, network))
-      askGap(inside, { network, account, fromBlock });
+      retryGapSoon(inside, { network, account, fromBlock });
   });
   await world.settle();
 }

@@ -6,9 +6,9 @@ import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { AgentError } from "../../base/fault.ts";
 import type { UnconfirmedTransaction, WatcherNodes } from "../../chains/nodes.ts";
 import { FaultBook } from "../../gateway/faults/book.ts";
-import { isLevel, levelTrouble } from "../../gateway/store/levels.ts";
+import { isWalletLevel, readLevelTrouble } from "../../gateway/store/levels.ts";
 import type { Tip, WatchedChain } from "../../gateway/watcher/chain.ts";
-import { keepLevels, newLevelMemory } from "../../gateway/watcher/watcher.ts";
+import { markLevelWallets, newLevelMemory } from "../../gateway/watcher/watcher.ts";
 import {
   type GatewayDatabase,
   gatewayDatabase,
@@ -60,8 +60,8 @@ const tipAt = (number: number): Tip => ({
   askedAt: 0,
 });
 const wallet = (name: Name) => ({ network: networks[name], account });
-const level = (name: Name): boolean => isLevel(db.store.database, wallet(name), run);
-const trouble = (name: Name): string => levelTrouble(db.store.database, wallet(name));
+const level = (name: Name): boolean => isWalletLevel(db.store.database, wallet(name), run);
+const trouble = (name: Name): string => readLevelTrouble(db.store.database, wallet(name));
 const unexplained = () =>
   db.store.database.all(
     "SELECT txHash, block, final, receiver, units FROM unexplained ORDER BY txHash",
@@ -73,10 +73,10 @@ describe("a hot wallet", () => {
     async (name) => {
       const chain = chainOf(name);
       const memory = newLevelMemory();
-      await keepLevels(chain, tipAt(9), memory, false);
+      await markLevelWallets(chain, tipAt(9), memory, false);
       expect(level(name)).toBe(false);
-      await keepLevels(chain, tipAt(9), memory, true);
-      expect([level(name), isLevel(db.store.database, wallet(name), "another run")]).toEqual([
+      await markLevelWallets(chain, tipAt(9), memory, true);
+      expect([level(name), isWalletLevel(db.store.database, wallet(name), "another run")]).toEqual([
         true,
         false,
       ]);
@@ -88,13 +88,13 @@ describe("a hot wallet", () => {
     const chain = chainOf("tron", { timestamp: async (number) => times.get(number) ?? 0 });
     const memory = newLevelMemory();
     // The first head counts although its blocks are read later.
-    await keepLevels(chain, tipAt(10), memory, false);
-    await keepLevels(chain, tipAt(11), memory, true);
-    await keepLevels(chain, tipAt(29), memory, true);
+    await markLevelWallets(chain, tipAt(10), memory, false);
+    await markLevelWallets(chain, tipAt(11), memory, true);
+    await markLevelWallets(chain, tipAt(29), memory, true);
     expect(level("tron")).toBe(false);
-    await keepLevels(chain, tipAt(30), memory, false);
+    await markLevelWallets(chain, tipAt(30), memory, false);
     expect(level("tron")).toBe(false);
-    await keepLevels(chain, tipAt(30), memory, true);
+    await markLevelWallets(chain, tipAt(30), memory, true);
     expect(level("tron")).toBe(true);
   });
 
@@ -107,15 +107,15 @@ describe("a hot wallet", () => {
       },
     });
     const memory = newLevelMemory();
-    await keepLevels(chain, tipAt(10), memory, true);
+    await markLevelWallets(chain, tipAt(10), memory, true);
     expect([level("tron"), trouble("tron")]).toEqual([
       false,
       expect.stringMatching(/block 10.*NODE_ANSWER/),
     ]);
     isTold = true;
-    await keepLevels(chain, tipAt(10), memory, true);
+    await markLevelWallets(chain, tipAt(10), memory, true);
     expect(level("tron")).toBe(false);
-    await keepLevels(chain, tipAt(30), memory, true);
+    await markLevelWallets(chain, tipAt(30), memory, true);
     expect([level("tron"), trouble("tron")]).toEqual([true, ""]);
   });
 
@@ -138,21 +138,21 @@ describe("a hot wallet", () => {
       };
       const chain = chainOf(name, { unconfirmed });
       const memory = newLevelMemory();
-      await keepLevels(chain, tipAt(9), memory, false);
+      await markLevelWallets(chain, tipAt(9), memory, false);
       expect(asked).toBe(0);
-      await keepLevels(chain, tipAt(9), memory, true);
+      await markLevelWallets(chain, tipAt(9), memory, true);
       expect([level(name), trouble(name)]).toEqual([
         false,
         expect.stringMatching(/mempool.*NODE_TIMEOUT/),
       ]);
-      expect(await keepLevels(chain, tipAt(9), memory, true)).toBe(true);
+      expect(await markLevelWallets(chain, tipAt(9), memory, true)).toBe(true);
       expect([level(name), trouble(name)]).toEqual([false, ""]);
       expect(unexplained()).toEqual([
         { txHash: "aa", block: null, final: 0, receiver, units: "7" },
       ]);
-      expect(await keepLevels(chain, tipAt(9), memory, true)).toBe(false);
+      expect(await markLevelWallets(chain, tipAt(9), memory, true)).toBe(false);
       expect([level(name), trouble(name)]).toEqual([true, ""]);
-      await keepLevels(chain, tipAt(9), memory, true);
+      await markLevelWallets(chain, tipAt(9), memory, true);
       expect(asked).toBe(3);
     },
   );
@@ -163,12 +163,12 @@ describe("a hot wallet", () => {
       // The pass began at block 9; block 10 took the payment before the mempool was read.
       const chain = chainOf(name, { unconfirmed: async () => [] });
       const memory = newLevelMemory();
-      await keepLevels(chain, tipAt(9), memory, true);
+      await markLevelWallets(chain, tipAt(9), memory, true);
       expect(level(name)).toBe(false);
       // Its blocks are not all read yet.
-      await keepLevels(chain, tipAt(10), memory, false);
+      await markLevelWallets(chain, tipAt(10), memory, false);
       expect(level(name)).toBe(false);
-      await keepLevels(chain, tipAt(10), memory, true);
+      await markLevelWallets(chain, tipAt(10), memory, true);
       expect(level(name)).toBe(true);
     },
   );
@@ -191,10 +191,10 @@ describe("a hot wallet", () => {
       "b".repeat(16),
     );
     const memory = newLevelMemory();
-    for (let pass = 0; pass < 2; pass += 1) await keepLevels(chain, tipAt(9), memory, true);
+    for (let pass = 0; pass < 2; pass += 1) await markLevelWallets(chain, tipAt(9), memory, true);
     expect([
       level("bitcoin"),
-      isLevel(db.store.database, { network: networks.bitcoin, account: "bc1other" }, run),
+      isWalletLevel(db.store.database, { network: networks.bitcoin, account: "bc1other" }, run),
     ]).toEqual([false, true]);
   });
 
@@ -213,7 +213,7 @@ describe("a hot wallet", () => {
     });
     const memory = newLevelMemory();
     const passes = async (): Promise<void> => {
-      for (let pass = 0; pass < 2; pass += 1) await keepLevels(chain, tipAt(9), memory, true);
+      for (let pass = 0; pass < 2; pass += 1) await markLevelWallets(chain, tipAt(9), memory, true);
     };
     await passes();
     expect([level("bitcoin"), unexplained().length]).toEqual([false, 1_000]);

@@ -9,7 +9,7 @@
 import { describe, expect, it } from "vitest";
 import { depositAddressOf } from "../../chains/evm/address.ts";
 import { takeAddress } from "../../gateway/deposits/deposits.ts";
-import { marksOver } from "../../gateway/store/address-marks.ts";
+import { makeAddressMarks } from "../../gateway/store/address-marks.ts";
 import { issueAddress } from "../../gateway/store/address-states.ts";
 import { unsweptBalanceOf } from "../../gateway/store/unswept-balances.ts";
 import { hashOf } from "../../lab/kit/fake-chain.ts";
@@ -157,7 +157,7 @@ describe("coins on an address from before it was given out", () => {
 
 /** Nothing is held beside the database, and the chain was read. */
 const beside = () => ({
-  marks: marksOver(new Map(), {
+  marks: makeAddressMarks(new Map(), {
     append: () => {},
     syncNow: () => {},
     sync: () => {},

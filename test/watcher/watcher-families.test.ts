@@ -6,7 +6,7 @@
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { goodResult } from "../../base/result.ts";
 import type { NodeStatus, WatcherNodes } from "../../chains/nodes.ts";
-import { keepCompared } from "../../gateway/store/address-states.ts";
+import { keepIssuedComparison } from "../../gateway/store/address-states.ts";
 import type { WatchedChain } from "../../gateway/watcher/chain.ts";
 import { newDepositMemory } from "../../gateway/watcher/deposit-memory.ts";
 import { scanDeposits } from "../../gateway/watcher/deposits.ts";
@@ -76,7 +76,7 @@ describe("families beside one another", () => {
       askedAt: 2_000,
     };
     for (const { network, address } of [byWaiting, bySlot]) {
-      keepCompared(db.store.database, { network, address, block: 6, comparedAt: 5_000 });
+      keepIssuedComparison(db.store.database, { network, address, block: 6, comparedAt: 5_000 });
       expect(await scanDeposits(watched(network), tip, newDepositMemory(network))).toBe(true);
     }
     const received = [byWaiting, bySlot].map(
@@ -97,7 +97,7 @@ describe("families beside one another", () => {
         askedAt: 2_000,
       };
       const { network, address, id } = bySlot;
-      keepCompared(db.store.database, { network, address, block: 6, comparedAt: 5_000 });
+      keepIssuedComparison(db.store.database, { network, address, block: 6, comparedAt: 5_000 });
       expect(await scanDeposits(watched(network, asked), tip, newDepositMemory(network))).toBe(
         true,
       );

@@ -8,7 +8,7 @@ import { AgentError } from "../../base/fault.ts";
 import { failed } from "../../base/result.ts";
 import { giveUpGap } from "../../gateway/operator/faults.ts";
 import { listFaults } from "../../gateway/store/faults.ts";
-import { askGap, type GapRow, listGaps } from "../../gateway/store/gaps.ts";
+import { type GapRow, listGaps, retryGapSoon } from "../../gateway/store/gaps.ts";
 import type { Plant } from "../../lab/faults/items/plant-makers.ts";
 import type { FamilyKey } from "../../lab/faults/items/plants.ts";
 import { ItemWorld, type MerchantTransfer } from "../../lab/faults/items/world.ts";
@@ -131,7 +131,7 @@ describe.each(["tron", "xrp"] as const)("a block of %s whose content nobody has"
     expect(asked - before).toBeLessThan(3);
     lost.clear();
     world.store.write((database) =>
-      askGap(database, { network: world.network, account: "", fromBlock: block }),
+      retryGapSoon(database, { network: world.network, account: "", fromBlock: block }),
     );
     await passes(1_000, 2);
     expect([
@@ -251,7 +251,7 @@ describe("a gap", () => {
     const ask = (): void =>
       world.store.write((database) => {
         for (const { account, fromBlock } of listGaps(database, world.network))
-          askGap(database, { network: world.network, account, fromBlock });
+          retryGapSoon(database, { network: world.network, account, fromBlock });
       });
     ask();
     await passes(1_000, 1);
@@ -280,7 +280,7 @@ describe("a gap", () => {
     expect([gaps().length, voids()]).toEqual([1, 0]);
     lost.clear();
     world.store.write((database) =>
-      askGap(database, { network: world.network, account: "", fromBlock: block }),
+      retryGapSoon(database, { network: world.network, account: "", fromBlock: block }),
     );
     await passes(1_000, 3);
     world.chain.mine(world.nowMs);

@@ -11,9 +11,9 @@ import { readSecretFile } from "../../gateway/config/secret-file.ts";
 import {
   endMoved,
   evidenceOf,
-  lookByReader,
   type MovedAmounts,
-  type MovedLook,
+  type MovedEvidenceReader,
+  readMovedEvidence,
 } from "../../gateway/operator/moving.ts";
 import { listHotWalletMoves } from "../../gateway/store/book-moves.ts";
 import { currencyHoldOf } from "../../gateway/store/currency-holds.ts";
@@ -65,14 +65,14 @@ const config = (): GatewayConfig =>
   ) as GatewayConfig;
 const by = () => ({ store: db.store, nowMs: clock.nowMs, actor: "operator ann", run }) as never;
 
-const look: MovedLook = async (asked, attempts) => {
+const look: MovedEvidenceReader = async (asked, attempts) => {
   const reader = openWatcher({
     chain: config().chains.local!,
     readSecretFile,
     log: nodeLog(silentLog, "local"),
   });
   try {
-    return await lookByReader(reader, asked, attempts);
+    return await readMovedEvidence(reader, asked, attempts);
   } finally {
     reader.close();
   }

@@ -6,7 +6,11 @@ import { expect, it } from "vitest";
 import { openWatcher } from "../../chains/connect.ts";
 import type { GatewayConfig } from "../../gateway/config/config.ts";
 import { readSecretFile } from "../../gateway/config/secret-file.ts";
-import { endMoved, lookByReader, type MovedLook } from "../../gateway/operator/moving.ts";
+import {
+  endMoved,
+  type MovedEvidenceReader,
+  readMovedEvidence,
+} from "../../gateway/operator/moving.ts";
 import { nodeLog } from "../../gateway/watcher/node-log.ts";
 import { silentLog } from "../../lab/kit/gateway-database.ts";
 import { sender } from "../support/tron-network.ts";
@@ -34,11 +38,11 @@ eachTestItsNetwork();
 
 const lessUnits = 4_000_000n;
 
-const look: MovedLook = async (asked, attempts) => {
+const look: MovedEvidenceReader = async (asked, attempts) => {
   const chain = (configOf() as GatewayConfig).chains.testnet!;
   const reader = openWatcher({ chain, readSecretFile, log: nodeLog(silentLog, "testnet") });
   try {
-    return await lookByReader(reader, asked, attempts);
+    return await readMovedEvidence(reader, asked, attempts);
   } finally {
     reader.close();
   }

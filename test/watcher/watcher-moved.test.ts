@@ -12,9 +12,9 @@ import { readSecretFile } from "../../gateway/config/secret-file.ts";
 import {
   endMoved,
   evidenceOf,
-  lookByReader,
   type MovedAmounts,
-  type MovedLook,
+  type MovedEvidenceReader,
+  readMovedEvidence,
 } from "../../gateway/operator/moving.ts";
 import { listHotWalletMoves } from "../../gateway/store/book-moves.ts";
 import { currencyHoldOf, resumeCurrency } from "../../gateway/store/currency-holds.ts";
@@ -56,14 +56,14 @@ const config = (): GatewayConfig =>
 const by = () =>
   ({ store: db.store, nowMs: clock.nowMs, actor: "operator ann", run: "this run" }) as never;
 
-const look: MovedLook = async (asked, attempts) => {
+const look: MovedEvidenceReader = async (asked, attempts) => {
   const reader = openWatcher({
     chain: config().chains.local!,
     readSecretFile,
     log: nodeLog(silentLog, "local"),
   });
   try {
-    return await lookByReader(reader, asked, attempts);
+    return await readMovedEvidence(reader, asked, attempts);
   } finally {
     reader.close();
   }
@@ -238,7 +238,7 @@ describe("withdrawals moved", () => {
     expect(
       await endMoved(by(), elsewhere, { operation: "withdraw", id }, moving, look),
     ).toMatchObject(no(/does not have usd/));
-    const notFinal: MovedLook = async (asked, attempts) => {
+    const notFinal: MovedEvidenceReader = async (asked, attempts) => {
       return {
         ...(await look(asked, attempts)),
         judged: { kind: "confirming", txHash: attemptTxHash(id), block: 6 },
@@ -247,7 +247,7 @@ describe("withdrawals moved", () => {
     expect(
       await endMoved(by(), config(), { operation: "withdraw", id }, moving, notFinal),
     ).toMatchObject(no(/\(confirming\)/));
-    const notOwn: MovedLook = async (asked, attempts) => {
+    const notOwn: MovedEvidenceReader = async (asked, attempts) => {
       const seen = await look(asked, attempts);
       return {
         ...seen,
@@ -268,14 +268,14 @@ describe("withdrawals moved", () => {
   it("tells that balances and events are not told by nodes that keep no old state", async () => {
     await start();
     const id = await stuck(0, fee);
-    const pruned: MovedLook = async (asked, attempts) => {
+    const pruned: MovedEvidenceReader = async (asked, attempts) => {
       const reader = openWatcher({
         chain: config().chains.local!,
         readSecretFile,
         log: nodeLog(silentLog, "local"),
       });
       try {
-        return await lookByReader({ ...reader, tellsNewestBalances: true }, asked, attempts);
+        return await readMovedEvidence({ ...reader, tellsNewestBalances: true }, asked, attempts);
       } finally {
         reader.close();
       }

@@ -14,7 +14,7 @@ import type {
   WatchedBlock,
   WatcherNodes,
 } from "../../chains/nodes.ts";
-import { keepCompared } from "../../gateway/store/address-states.ts";
+import { keepIssuedComparison } from "../../gateway/store/address-states.ts";
 import { unsweptBalanceOf } from "../../gateway/store/unswept-balances.ts";
 import type { Tip } from "../../gateway/watcher/chain.ts";
 import { newDepositMemory } from "../../gateway/watcher/deposit-memory.ts";
@@ -62,7 +62,12 @@ beforeEach(() => {
     const id = idOf(at);
     const row = { network, currency: "trx", units: "900000", createdAt: 0, expiresAt: 1e15 };
     giveAddress(db.store, { id, address, place: at, agent: null }, row);
-    keepCompared(db.store.database, { network, address, block: 0, comparedAt: clock.nowMs });
+    keepIssuedComparison(db.store.database, {
+      network,
+      address,
+      block: 0,
+      comparedAt: clock.nowMs,
+    });
   }
 });
 afterEach(() => db.remove());

@@ -18,10 +18,10 @@ import type {
 import { eventsOf } from "../../gateway/callbacks/events.ts";
 import type { OperatorContext } from "../../gateway/operator/accounts.ts";
 import { keepReorged, revokeReorged } from "../../gateway/operator/revoking.ts";
-import { keepCompared } from "../../gateway/store/address-states.ts";
+import { keepIssuedComparison } from "../../gateway/store/address-states.ts";
 import { readChanges } from "../../gateway/store/callback-outbox.ts";
 import { listedTransactions } from "../../gateway/store/transaction-lists.ts";
-import { correctUnsweptBalances, heldUnitsOf } from "../../gateway/store/unswept-balances.ts";
+import { correctUnsweptBalances, sumUnsweptUnits } from "../../gateway/store/unswept-balances.ts";
 import { newDepositMemory } from "../../gateway/watcher/deposit-memory.ts";
 import { checkRefund } from "../../gateway/withdrawals/checks.ts";
 import {
@@ -90,7 +90,7 @@ class Blocks {
     this.db.store.database.run(
       "INSERT INTO callbackTargets (id, merchant, url, events, secretBox, createdAt) VALUES ('c1', 'm1', 'https://shop', '[]', x'00', 0)",
     );
-    keepCompared(this.db.store.database, { network, address, block: 0, comparedAt: 0 });
+    keepIssuedComparison(this.db.store.database, { network, address, block: 0, comparedAt: 0 });
     this.mine(4);
   }
 
@@ -170,7 +170,7 @@ class Blocks {
   /** The money on its addresses, by the kept sums, which are what the rows add up to. */
   get held(): bigint {
     expect(this.db.store.write(correctUnsweptBalances)).toBe(0);
-    return heldUnitsOf(this.db.store.database, "m1", "eth");
+    return sumUnsweptUnits(this.db.store.database, "m1", "eth");
   }
 
   get alarms(): readonly string[] {

@@ -13,7 +13,7 @@ import { explainedUnits } from "../../gateway/store/address-states.ts";
 import {
   beginSums,
   listStrayTotals,
-  recordsMax,
+  paymentRowsMax,
   type StraySumRow,
 } from "../../gateway/store/stray-sums.ts";
 import { correctUnsweptBalances, unsweptBalanceOf } from "../../gateway/store/unswept-balances.ts";
@@ -177,19 +177,19 @@ const stories: readonly Story[] = [
       address: tagged(request, 3_000_000_000 + at * perBlock + of),
       units: 1_000_000n,
     }),
-    rows: recordsMax,
+    rows: paymentRowsMax,
   },
   {
     name: "drops with the tag of an open request",
     family: "xrp",
     to: ({ address }) => ({ address, units: drop }),
-    rows: recordsMax,
+    rows: paymentRowsMax,
   },
   {
     name: "coins of one Bitcoin address whose request is open",
     family: "bitcoin",
     to: ({ address }) => ({ address, units: 300n }),
-    rows: recordsMax,
+    rows: paymentRowsMax,
   },
   {
     name: "coins of one Bitcoin address whose request is over",
@@ -215,7 +215,7 @@ describe("the 50,000th payment that nobody asked for costs what the 1,000th did"
       // The runner hears of the test only between two turns.
       await nextTurn();
     }
-    const [first, second, last] = [costs[0], costs[recordsMax / perBlock], costs.at(-1)] as [
+    const [first, second, last] = [costs[0], costs[paymentRowsMax / perBlock], costs.at(-1)] as [
       Cost,
       Cost,
       Cost,
@@ -231,11 +231,13 @@ describe("the 50,000th payment that nobody asked for costs what the 1,000th did"
     }
     expect(rows("payments WHERE final = 1")).toBe(kept);
     expect(rows("straySums")).toBeLessThan(4);
-    expect(rows("addresses WHERE origin = 'stray'")).toBeLessThanOrEqual(recordsMax);
+    expect(rows("addresses WHERE origin = 'stray'")).toBeLessThanOrEqual(paymentRowsMax);
     const summed = sums().reduce((all, { count }) => all + count, 0);
     expect(summed + kept).toBe(blocks * perBlock);
     if (family === "xrp")
-      expect(alarms()).toHaveLength(kept === recordsMax && to(request, 0, 0).units > drop ? 1 : 0);
+      expect(alarms()).toHaveLength(
+        kept === paymentRowsMax && to(request, 0, 0).units > drop ? 1 : 0,
+      );
     // Another merchant's request is paid in the next block beside as many, and is not later for it.
     await world.order("B", "coin");
     const other = world.requests.at(-1) as MerchantTransfer;
@@ -256,17 +258,20 @@ describe("sums of payments", () => {
     await world.order("A", "coin");
     const [request] = world.requests as [MerchantTransfer];
     const half = { address: request.address, units: 50_000_000n };
-    await block([...Array.from({ length: recordsMax }, () => ({ ...half, units: 300n })), half]);
+    await block([
+      ...Array.from({ length: paymentRowsMax }, () => ({ ...half, units: 300n })),
+      half,
+    ]);
     await block();
     expect(rowOf(request)).toMatchObject({
       status: 0,
-      receivedUnits: `${recordsMax * 300 + 50_000_000}`,
+      receivedUnits: `${paymentRowsMax * 300 + 50_000_000}`,
     });
     await block([half]);
     await block();
     expect(rowOf(request)).toMatchObject({
       status: 1,
-      receivedUnits: `${recordsMax * 300 + 100_000_000}`,
+      receivedUnits: `${paymentRowsMax * 300 + 100_000_000}`,
     });
     expect(sums()).toMatchObject([
       {
@@ -279,7 +284,7 @@ describe("sums of payments", () => {
     ]);
     // A sweep takes what counted, and a start counts the same.
     const held = unsweptBalanceOf(world.database, request.address, world.network, "coin");
-    expect(held).toBe(BigInt(recordsMax) * 300n + 100_000_000n);
+    expect(held).toBe(BigInt(paymentRowsMax) * 300n + 100_000_000n);
     expect(world.store.write((database) => correctUnsweptBalances(database))).toBe(0);
   });
 
@@ -314,7 +319,7 @@ describe("sums of payments", () => {
     await world.order("A", "coin");
     const [request] = world.requests as [MerchantTransfer];
     const one = { address: request.address, units: 100n };
-    await block(Array.from({ length: recordsMax + 5 }, () => one));
+    await block(Array.from({ length: paymentRowsMax + 5 }, () => one));
     await block();
     world.database.run(
       "UPDATE deposits SET endBlock = ? WHERE id = ?",
@@ -326,7 +331,7 @@ describe("sums of payments", () => {
     expect(sums().map(({ count }) => count)).toEqual([5, 2]);
     expect(rowOf(request)).toMatchObject({
       status: 0,
-      receivedUnits: `${(recordsMax + 5) * 100}`,
+      receivedUnits: `${(paymentRowsMax + 5) * 100}`,
     });
   });
 
@@ -423,7 +428,7 @@ describe("sums of payments", () => {
       world.network,
       request.address,
       Math.floor(world.nowMs / dayMs),
-      recordsMax,
+      paymentRowsMax,
     );
     const first = await block([{ address: request.address, units }]);
     await world.settle();

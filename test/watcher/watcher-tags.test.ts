@@ -18,7 +18,7 @@ import { sheetsOf } from "../../gateway/books/accounts.ts";
 import { creditPayments } from "../../gateway/operator/crediting.ts";
 import { searchRecords } from "../../gateway/operator/find.ts";
 import { listUnattributed } from "../../gateway/store/credits.ts";
-import { heldUnitsOf } from "../../gateway/store/unswept-balances.ts";
+import { sumUnsweptUnits } from "../../gateway/store/unswept-balances.ts";
 import type { Tip } from "../../gateway/watcher/chain.ts";
 import { newDepositMemory } from "../../gateway/watcher/deposit-memory.ts";
 import {
@@ -185,7 +185,7 @@ describe("deposits by tags", () => {
       );
       // All of it lies in the hot wallet, so nothing waits for a sweep, and the books count it
       // there.
-      expect(heldUnitsOf(db.store.database, "m1", "xrp")).toBe(0n);
+      expect(sumUnsweptUnits(db.store.database, "m1", "xrp")).toBe(0n);
       const account = { address: hotWallet, merchant: "m1", kind: "hot", isOurs: true } as const;
       const sheets = await sheetsOf(
         db.store.database,

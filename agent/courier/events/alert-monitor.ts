@@ -13,7 +13,7 @@ import { createLoggedAlertQueue } from "../../../base/alerts/queue/logged-queue.
 import { type AlertName, alertTable } from "../../../base/alerts/queue/table.ts";
 import { adviceOf, dangerOf } from "../../../base/causes.ts";
 import type { AgentLog } from "../../../base/log.ts";
-import { lineOf } from "../../../base/state-end.ts";
+import { commandOfEnd } from "../../../base/state-end.ts";
 import { formatAmount, parseAmount } from "../../../protocol/amount.ts";
 import type { CourierSettings, NotifySettings } from "../../config/settings.ts";
 import type { CourierStatus, WithdrawalState } from "../../socket/verbs.ts";
@@ -187,7 +187,7 @@ function withdrawalConditions(item: WithdrawalSnapshot, stuckMs: number): readon
   if (state === "held" || state === "quarantined") return [heldCondition(item, context)];
   if (!moving.has(state) || general.test(why)) return [];
   const words = `a withdrawal of ${amount} ${currency} does not go on: ${why === "" ? "no block has it yet" : why}`;
-  const hint = `${lineOf(agentEnds.signer.stuck, { ID: transactionId })} says what it waits for`;
+  const hint = `${commandOfEnd(agentEnds.signer.stuck, { ID: transactionId })} says what it waits for`;
   return [
     { ...condition("withdrawal-stuck", transactionId, words, { ...context, why }, stuckMs), hint },
   ];
@@ -199,8 +199,8 @@ function heldCondition(
   context: Condition["context"],
 ): Condition {
   const names = { ID: transactionId };
-  const yes = lineOf(agentEnds.withdrawals.held, names).replace(/^autowithdraw /, "");
-  const hint = `${lineOf(agentEnds.signer.stuck, names)}; ${yes} pays it, refuse ${transactionId} rejects it`;
+  const yes = commandOfEnd(agentEnds.withdrawals.held, names).replace(/^autowithdraw /, "");
+  const hint = `${commandOfEnd(agentEnds.signer.stuck, names)}; ${yes} pays it, refuse ${transactionId} rejects it`;
   const words = `a withdrawal of ${amount} ${currency}`;
   if (awaited === null)
     return {
@@ -246,7 +246,7 @@ function namingConditions(items: readonly WithdrawalSnapshot[]): readonly Condit
     const words = `the account of ${chain} was used before, and begins with an operator's yes: ${waiting} wait`;
     return {
       ...condition("adopt-needed", chain, words, { waiting }),
-      hint: lineOf(agentEnds.courier.firstSlot, { CHAIN: chain }),
+      hint: commandOfEnd(agentEnds.courier.firstSlot, { CHAIN: chain }),
     };
   });
   return [...unnamed, ...unadopted];

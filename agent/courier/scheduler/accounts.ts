@@ -97,7 +97,7 @@ export function putAccount(book: Book, view: AccountView): Account {
  * The account that pays a withdrawal; undefined for a chain without an account of this agent. A
  * deposit address is known after the first sweep, and the next slot after the first question.
  */
-export function senderOf(
+export function senderAccountOf(
   book: Book,
   { mode, chain, network, sender }: CourierView,
 ): Account | undefined {
@@ -137,7 +137,7 @@ export function wakeAccount(account: Account, nowMs: number, out: SchedulerEffec
 }
 
 /** The account has no first slot yet, as the signer says: its counts are asked for at once. */
-export function beginAgain(account: Account, nowMs: number): void {
+export function markAccountUnbegun(account: Account, nowMs: number): void {
   account.isUnbegun = true;
   account.slotCounts.dueAtMs = nowMs;
 }
@@ -183,12 +183,12 @@ export function openSlots({ accounts, awaiting }: Book): readonly OpenSlots[] {
 
 /** The alarm for an account that its own key does not control any more; "" while it does. */
 /** The fault of the first part of the chain's state that a new signature needs and that lacks. */
-export function unreadPart({ unread }: Pick<ChainState, "unread">): string {
+export function codeOfUnreadState({ unread }: Pick<ChainState, "unread">): string {
   const fault = unread?.get("control") ?? unread?.get("market") ?? unread?.get("funds");
   return fault?.code ?? "";
 }
 
-export function lostControl({
+export function codeOfLostControl({
   accountHasCode,
   isKeyChanged = false,
 }: Pick<ChainState, "accountHasCode" | "isKeyChanged">):

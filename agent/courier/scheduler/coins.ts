@@ -5,7 +5,7 @@
  */
 import { isFeeInside } from "../../../chains/families.ts";
 import type { Coin, FeeMarket, Market, PaymentTerms, TxParams } from "../../../chains/family.ts";
-import type { SchedulerNo } from "./events.ts";
+import type { SchedulerRefusal } from "./events.ts";
 import type { Account, HeldCoins, OwnCoins, ScheduledWithdrawal } from "./item.ts";
 
 /** Coins that are left at the same time; the oldest may be offered again. */
@@ -46,12 +46,15 @@ export function marketOf(
 }
 
 /** True if a coin that the withdrawal has to spend is spent, or held by another payment. */
-export function lacksOwed({ view: { owed = [] } }: ScheduledWithdrawal, market: Market): boolean {
+export function isOwedCoinMissing(
+  { view: { owed = [] } }: ScheduledWithdrawal,
+  market: Market,
+): boolean {
   return owed.length > (market.owed?.length ?? 0);
 }
 
 /** The payment without its sender. */
-export function wantedOf({ view, amountUnits }: ScheduledWithdrawal): PaymentTerms {
+export function termsOfWithdrawal({ view, amountUnits }: ScheduledWithdrawal): PaymentTerms {
   const { network, mode, contract, address: destination, tag } = view;
   return {
     network,
@@ -118,7 +121,7 @@ export function holdCoins(item: ScheduledWithdrawal): void {
  */
 export function leaveCoin(
   { account, asked, view }: ScheduledWithdrawal,
-  { code, detail = "" }: SchedulerNo,
+  { code, detail = "" }: SchedulerRefusal,
   nowMs: number,
 ): boolean {
   const { held, pinExclusion } = account;

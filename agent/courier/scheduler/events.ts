@@ -34,11 +34,11 @@ export type InclusionAnswer = Inclusion & { readonly transactionId: string };
 export interface VoidFound {
   readonly transactionId: string;
   readonly txHashes: readonly string[];
-  readonly answer: ({ readonly ok: true } & VoidAnswer) | SchedulerNo;
+  readonly answer: ({ readonly ok: true } & VoidAnswer) | SchedulerRefusal;
 }
 
 /** A refusal (effect none) or a fault, of the signer or of the nodes. */
-export interface SchedulerNo {
+export interface SchedulerRefusal {
   readonly ok: false;
   readonly code: string;
   readonly detail?: string; // the signer's own words
@@ -72,13 +72,15 @@ export type SchedulerEvent =
       readonly kind: "answered";
       readonly verb: SchedulerVerb;
       readonly transactionId: string;
-      readonly answer: { readonly ok: true; readonly withdrawal: WithdrawalStep } | SchedulerNo;
+      readonly answer:
+        | { readonly ok: true; readonly withdrawal: WithdrawalStep }
+        | SchedulerRefusal;
     }
   | {
       readonly kind: "adopted";
       readonly chain: string;
       readonly account?: string;
-      readonly answer: { readonly ok: true; readonly account: AccountView } | SchedulerNo;
+      readonly answer: { readonly ok: true; readonly account: AccountView } | SchedulerRefusal;
     }
   /** The gateway has sent a job for the chain, which the signer has not judged yet. */
   | { readonly kind: "expected"; readonly chain: string }
@@ -111,7 +113,7 @@ export type SchedulerEvent =
        */
       readonly answer:
         | { readonly ok: true; readonly gasLimit: bigint }
-        | (SchedulerNo & { readonly wouldRevert: boolean });
+        | (SchedulerRefusal & { readonly wouldRevert: boolean });
     }
   | {
       readonly kind: "sent";
@@ -173,7 +175,7 @@ export type SchedulerEvent =
       /** `began`: null if it was not asked for, or the nodes do not show it. */
       readonly answer:
         | ({ readonly ok: true; readonly began?: BeginningProof | null } & SlotCounts)
-        | SchedulerNo;
+        | SchedulerRefusal;
     }
   /** The final spenders of coins; null for a coin without one, or without an answer. */
   | {

@@ -9,20 +9,20 @@ import type { FeeMarket } from "../../../chains/family.ts";
 import type { VoidQuestion } from "../../../chains/nodes.ts";
 import { courierAttemptsMax } from "../../socket/limits.ts";
 import type { AttemptView, WithdrawalStep } from "../../socket/verbs.ts";
-import { namesOfAccount, unreadPart } from "./accounts.ts";
-import { marketOf, wantedOf } from "./coins.ts";
+import { codeOfUnreadState, namesOfAccount } from "./accounts.ts";
+import { marketOf, termsOfWithdrawal } from "./coins.ts";
 import type { SchedulerEffect, VoidFound, VoidWanted } from "./events.ts";
 import type { Account, Book, ScheduledWithdrawal } from "./item.ts";
-import { isPastEnd } from "./offers.ts";
+import { isOfferExpired } from "./offers.ts";
 import { askGas, feesOf, gasOf } from "./signing.ts";
 import {
   fileItem,
   freeUnits,
   isAside,
   isToldOver,
+  listAttemptsWithBytes,
+  listPossiblyIncludedAttempts,
   newRequest,
-  releasedAttempts,
-  releasedVersions,
 } from "./withdrawals.ts";
 
 /**
@@ -49,7 +49,7 @@ function isCalledVoid({ voidFound }: ScheduledWithdrawal, attempt: AttemptView):
 export function isPastSending(item: ScheduledWithdrawal, attempt: AttemptView): boolean {
   const { account, offer } = item;
   if (account.expiryExclusion === null) return false;
-  if (isCalledVoid(item, attempt) || (offer?.txHash === attempt.txHash && isPastEnd(offer)))
+  if (isCalledVoid(item, attempt) || (offer?.txHash === attempt.txHash && isOfferExpired(offer)))
     return true;
   return (
     attempt.validUntilMs !== undefined && (account.chainState?.chainMs ?? 0) > attempt.validUntilMs
@@ -59,7 +59,7 @@ export function isPastSending(item: ScheduledWithdrawal, attempt: AttemptView): 
 /**
  * The withdrawal that was sent, or looked for, longest ago comes first, because none blocks others.
  */
-export function byPatience(
+export function sortByLongestWait(
   items: Iterable<ScheduledWithdrawal>,
   atMsOf: (item: ScheduledWithdrawal) => number,
 ): ScheduledWithdrawal[] {
@@ -113,7 +113,7 @@ function isSeen({ chainOutcome, stopped, location, isDoubtful }: ScheduledWithdr
 
 /** Released attempts that our own nodes have not called void. */
 function notVoid({ view, voidFound }: ScheduledWithdrawal): VoidQuestion[] {
-  return releasedAttempts(view).flatMap(({ txHash, validUntilMs, voidBy: said }) =>
+  return listPossiblyIncludedAttempts(view).flatMap(({ txHash, validUntilMs, voidBy: said }) =>
     validUntilMs === undefined || voidFound.has(txHash) || isTold(said)
       ? []
       : [{ txHash, validUntilMs: validUntilMs }],
@@ -127,7 +127,7 @@ function isTold(said: AttemptView["voidBy"]): boolean {
 /** Sets the text of `status` for a withdrawal that stays in no block. */
 function describeWait(item: ScheduledWithdrawal, chainMs: number, nowMs: number): void {
   const { account, offer, view } = item;
-  const newest = releasedVersions(view).at(-1) ?? releasedAttempts(view).at(-1);
+  const newest = listAttemptsWithBytes(view).at(-1) ?? listPossiblyIncludedAttempts(view).at(-1);
   if (
     account.expiryExclusion === null ||
     newest?.validUntilMs === undefined ||
@@ -181,12 +181,12 @@ function takeVoidOf(item: ScheduledWithdrawal, { txHashes, answer }: VoidFound):
 /** The void attempt that the signer must still record, null when there is none. */
 export function voidReport({ view, voidFound, location, isAbsent }: ScheduledWithdrawal) {
   if (location !== null) return null;
-  const newest = releasedAttempts(view).at(-1);
+  const newest = listPossiblyIncludedAttempts(view).at(-1);
   // The attempt was called void, then a late answer showed a block with it, and now no block has
   // it. The signer must record this.
   if (view.state === "included" && isAbsent && newest !== undefined && isTold(newest.voidBy))
     return { stage: "broadcast", outcome: "", txHash: newest.txHash, block: 0 } as const;
-  for (const { txHash, voidBy: said } of releasedAttempts(view)) {
+  for (const { txHash, voidBy: said } of listPossiblyIncludedAttempts(view)) {
     const found = voidFound.get(txHash);
     if (found === undefined || isTold(said)) continue;
     // The attempt was in a block and is out of it again. The signer must record this first.
@@ -198,7 +198,10 @@ export function voidReport({ view, voidFound, location, isAbsent }: ScheduledWit
 }
 
 /** True if the signer's answer shows the attempt as void in its record. */
-export function isRecorded({ attempts }: Pick<WithdrawalStep, "attempts">, key: string): boolean {
+export function isVoidRecorded(
+  { attempts }: Pick<WithdrawalStep, "attempts">,
+  key: string,
+): boolean {
   const [, txHash] = key.split(" ");
   return attempts.some((one) => one.txHash === txHash && isTold(one.voidBy));
 }
@@ -230,8 +233,8 @@ export function requestNewAttempts(account: Account, nowMs: number, out: Schedul
     account.away !== ""
   )
     return;
-  if (unreadPart(chainState) !== "") return;
-  for (const item of byPatience(account.pending, ({ openedAtMs }) => openedAtMs)) {
+  if (codeOfUnreadState(chainState) !== "") return;
+  for (const item of sortByLongestWait(account.pending, ({ openedAtMs }) => openedAtMs)) {
     const { view } = item;
     const isMoving = view.state === "released" || view.state === "broadcast";
     if (!isMoving || !item.isAbsent || isOver(item) || item.asking !== null || isAside(item, nowMs))
@@ -257,7 +260,7 @@ function askAnother(
     return;
   }
   const fees = feesOf(account);
-  const txParams = fees.first(marketOf(item, feeMarket, computeLimit), wantedOf(item));
+  const txParams = fees.first(marketOf(item, feeMarket, computeLimit), termsOfWithdrawal(item));
   if (txParams === null) return;
   const most = fees.most(txParams);
   const bound = item.reserved.native - (view.contract === "" ? item.amountUnits : 0n);

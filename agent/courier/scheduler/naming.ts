@@ -3,12 +3,12 @@
  * for those that it has not. The signer makes no first attempt on another coin, because a courier's
  * nodes may show coins that no block has. Pure.
  */
-import { lineOf } from "../../../base/state-end.ts";
+import { commandOfEnd } from "../../../base/state-end.ts";
 import { familyOf } from "../../../chains/families.ts";
 import type { Coin, FeeMarket, TxParams } from "../../../chains/family.ts";
 import { sightedMax } from "../../../protocol/sightings.ts";
 import { agentEnds } from "../../state-ends.ts";
-import { lacksOwed, marketOf, wantedOf } from "./coins.ts";
+import { isOwedCoinMissing, marketOf, termsOfWithdrawal } from "./coins.ts";
 import type { SchedulerEffect, SchedulerEvent } from "./events.ts";
 import type { Account, Book, NamedCoins, ScheduledWithdrawal, WaitingOffer } from "./item.ts";
 
@@ -56,7 +56,7 @@ export function unnamedWords(account: Account, nowMs: number): string {
 export function whyUnbegun(account: Account, code: string, nowMs: number): string {
   const { slotCounts, chain } = account;
   if (code === "ACCOUNT_FIRST_SLOT")
-    return `${code}: the nodes count ${slotCounts.highest}; ${lineOf(firstSlot, { CHAIN: chain })}`;
+    return `${code}: the nodes count ${slotCounts.highest}; ${commandOfEnd(firstSlot, { CHAIN: chain })}`;
   if (code !== "ACCOUNT_FIRST_UNNAMED") return code;
   return isSilent(account, nowMs) ? `${code}: ${firstUnnamed[1]} yet` : askingWords;
 }
@@ -100,8 +100,8 @@ function offerFor(
   const { pinExclusion, naming } = account;
   const { fees } = familyOf(account.network);
   const market = marketOf(item, feeMarket, computeLimit);
-  if (item.view.attempts.length === 0 && lacksOwed(item, market)) return "owed";
-  const whole = fees.first(market, wantedOf(item));
+  if (item.view.attempts.length === 0 && isOwedCoinMissing(item, market)) return "owed";
+  const whole = fees.first(market, termsOfWithdrawal(item));
   // The signer keeps the coins of a recorded attempt.
   if (pinExclusion === null || whole === null || item.view.attempts.length > 0) return whole;
   const coins = pinExclusion.coins(whole);
@@ -111,9 +111,14 @@ function offerFor(
   }
   askFor(account, market.coins, coins, nowMs, out);
   const named = market.coins.filter((coin) => naming.named.has(coinText(coin)));
-  if (lacksOwed(item, { ...market, owed: named.filter((coin) => market.owed?.includes(coin)) }))
+  if (
+    isOwedCoinMissing(item, {
+      ...market,
+      owed: named.filter((coin) => market.owed?.includes(coin)),
+    })
+  )
     return "unnamed";
-  return fees.first({ ...market, coins: named }, wantedOf(item)) ?? "unnamed";
+  return fees.first({ ...market, coins: named }, termsOfWithdrawal(item)) ?? "unnamed";
 }
 
 /** Remembers an offer that waits for other coins, with all that it was made of. */
@@ -208,7 +213,7 @@ export function askFirstSlot(
 }
 
 /** The time until a withdrawal is asked for again that the gateway has not cleared. */
-export function clearedAgainMs(tries: number): number {
+export function clearanceRetryMs(tries: number): number {
   return Math.min(againMsMax, againMs * 2 ** Math.min(tries, 8));
 }
 

@@ -3,7 +3,7 @@
  * the one place for `status`, `show`, `doctor` and alerts, for every family. Pure.
  */
 import type { BroadcastStanding, NodeAnswer } from "../../../chains/nodes.ts";
-import { bestAnswer, isCurable } from "../../../chains/standing.ts";
+import { bestAnswer, mayHigherFeeHelp } from "../../../chains/standing.ts";
 import type { Offer, ScheduledWithdrawal } from "./item.ts";
 
 /**
@@ -17,7 +17,7 @@ const refusedReason = "offered, no node took it";
 const doubtfulReason = "offered, no node has said that it took it";
 
 /** The offer after further answers. A node that was not reached keeps its last one. */
-export function withAnswers(offer: Offer, answers: readonly NodeAnswer[]): Offer {
+export function addNodeAnswers(offer: Offer, answers: readonly NodeAnswer[]): Offer {
   const heard = answers.filter(({ standing }) => standing !== "unsent");
   return {
     ...offer,
@@ -30,25 +30,29 @@ export function bestOf({ byNode }: Offer): NodeAnswer {
 }
 
 /** The standing of the newest offer; unasked if no node has got its bytes in this run. */
-export function standingOf(offer: Offer | null): Exclude<BroadcastStanding, "unsent"> | "unasked" {
+export function standingOfOffer(
+  offer: Offer | null,
+): Exclude<BroadcastStanding, "unsent"> | "unasked" {
   if (offer === null) return "unasked";
   const { standing } = bestOf(offer);
   return standing === "unsent" ? "unasked" : standing;
 }
 
 /** True if every node that has got the bytes calls their end past. */
-export function isPastEnd(offer: Offer | null): boolean {
-  return standingOf(offer) === "refused" && offer !== null && bestOf(offer).meaning === "expired";
+export function isOfferExpired(offer: Offer | null): boolean {
+  return (
+    standingOfOffer(offer) === "refused" && offer !== null && bestOf(offer).meaning === "expired"
+  );
 }
 
 /** True if no node took the bytes, and a higher fee changes none of the refusals. */
 export function isRefusedForGood(offer: Offer): boolean {
-  return standingOf(offer) === "refused" && !isCurable([...offer.byNode.values()]);
+  return standingOfOffer(offer) === "refused" && !mayHigherFeeHelp([...offer.byNode.values()]);
 }
 
 /** The least price that refusals of the bytes name, the lowest of all; null without one. */
-export function namedPrice(offer: Offer | null): bigint | null {
-  if (standingOf(offer) !== "refused") return null;
+export function readLowestRequiredFee(offer: Offer | null): bigint | null {
+  if (standingOfOffer(offer) !== "refused") return null;
   const named = [...(offer?.byNode.values() ?? [])].flatMap(({ least }) =>
     least === undefined ? [] : [BigInt(least)],
   );
@@ -67,8 +71,9 @@ export function offerWords({
   location,
   chainOutcome,
 }: Pick<ScheduledWithdrawal, "offer" | "location" | "chainOutcome">): string {
-  if (offer === null || location !== null || chainOutcome !== null || isPastEnd(offer)) return "";
-  const standing = standingOf(offer);
+  if (offer === null || location !== null || chainOutcome !== null || isOfferExpired(offer))
+    return "";
+  const standing = standingOfOffer(offer);
   const { node, meaning, text } = bestOf(offer);
   const isLong = offer.atMs - offer.firstAtMs >= doubtMs;
   const words = node === "" ? text : `${node}: ${text}`;

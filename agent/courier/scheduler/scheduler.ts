@@ -9,7 +9,7 @@ import { sightedMax } from "../../../protocol/sightings.ts";
 import { pendingPerAccountMax } from "../../socket/limits.ts";
 import type { WithdrawalStep } from "../../socket/verbs.ts";
 import {
-  beginAgain,
+  markAccountUnbegun,
   namesOfAccount,
   putAccount,
   stayBusy,
@@ -17,8 +17,8 @@ import {
   withAccount,
 } from "./accounts.ts";
 import { leaveCoin } from "./coins.ts";
-import type { SchedulerEffect, SchedulerEvent, SchedulerNo, SchedulerVerb } from "./events.ts";
-import { askVoid, isRecorded, requestNewAttempts, takeVoid } from "./expiry-exclusion.ts";
+import type { SchedulerEffect, SchedulerEvent, SchedulerRefusal, SchedulerVerb } from "./events.ts";
+import { askVoid, isVoidRecorded, requestNewAttempts, takeVoid } from "./expiry-exclusion.ts";
 import type { Account, Book, PendingRequest, ScheduledWithdrawal } from "./item.ts";
 import {
   askFirstSlot,
@@ -28,13 +28,13 @@ import {
   unnamedCode,
   whyUnbegun,
 } from "./naming.ts";
-import { standingOf } from "./offers.ts";
+import { standingOfOffer } from "./offers.ts";
 import { takeSpenders, watchCoins } from "./own-coins.ts";
 import {
+  requestAttemptsAfterRecovery,
   requestFeeBumps,
   resendAttempts,
   sendAttempt,
-  signAgain,
   takeMisread,
   takeSent,
 } from "./sending.ts";
@@ -62,7 +62,6 @@ import {
   takeSlotCounts,
 } from "./watching.ts";
 import {
-  bySlot,
   clearBook,
   closeItem,
   createBook,
@@ -70,9 +69,10 @@ import {
   isAside,
   isToldOver,
   isVoidKey,
+  listPossiblyIncludedAttempts,
   putStep,
   putView,
-  releasedAttempts,
+  sortBySlot,
 } from "./withdrawals.ts";
 
 /*
@@ -100,10 +100,15 @@ function lookForCoins(account: Account, nowMs: number, out: SchedulerEffect[]): 
 
 function isDue(item: ScheduledWithdrawal, nowMs: number): boolean {
   const { isAbsent, chainOutcome, stopped, openedAtMs, coinLookedAtMs, offer, view } = item;
-  if (!isAbsent || chainOutcome !== null || stopped !== "" || releasedAttempts(view).length === 0)
+  if (
+    !isAbsent ||
+    chainOutcome !== null ||
+    stopped !== "" ||
+    listPossiblyIncludedAttempts(view).length === 0
+  )
     return false;
   const ageMs = nowMs - openedAtMs;
-  const isOld = standingOf(offer) === "taken" ? ageMs >= takenMs : ageMs >= stillMs;
+  const isOld = standingOfOffer(offer) === "taken" ? ageMs >= takenMs : ageMs >= stillMs;
   return (
     isOld && pinOf(item) !== "" && (coinLookedAtMs === null || nowMs - coinLookedAtMs >= againMs)
   );
@@ -167,7 +172,7 @@ export type {
   NodeQuestion,
   SchedulerEffect,
   SchedulerEvent,
-  SchedulerNo,
+  SchedulerRefusal,
   SchedulerVerb,
   SendEffect,
   VoidFound,
@@ -380,7 +385,7 @@ function steerAll(
   out: SchedulerEffect[],
 ): void {
   for (const { account } of items) wakeAccount(account, nowMs, out);
-  for (const item of bySlot(items)) advanceItem(item, nowMs, out);
+  for (const item of sortBySlot(items)) advanceItem(item, nowMs, out);
 }
 
 /** Asks for the next step of this withdrawal, after any event. A second call asks nothing twice. */
@@ -420,7 +425,7 @@ function endAsk(
   // A withdrawal that a recovery has quarantined stays quarantined until its end.
   const isWatched = state === "quarantined" && !asked.key.startsWith("final ");
   const isOther = isVoidKey(asked.key)
-    ? !isRecorded(withdrawal, asked.key)
+    ? !isVoidRecorded(withdrawal, asked.key)
     : !isWatched && !asked.key.startsWith(`${stage} `);
   if (asked.verb === "observed" && isOther) return;
   item.asking = null;
@@ -433,7 +438,7 @@ function handleRefusal(
   book: Book,
   item: ScheduledWithdrawal,
   verb: SchedulerVerb,
-  answer: SchedulerNo,
+  answer: SchedulerRefusal,
   nowMs: number,
   out: SchedulerEffect[],
 ): void {
@@ -446,7 +451,7 @@ function handleRefusal(
   item.asking = null;
   if (answer.code === unnamedCode) forgetNamed(item);
   const isLeft = leaveCoin(item, answer, nowMs);
-  if (answer.code === "ACCOUNT_NOT_ADOPTED") beginAgain(item.account, nowMs);
+  if (answer.code === "ACCOUNT_NOT_ADOPTED") markAccountUnbegun(item.account, nowMs);
   const refusedUnits = item.feeAskedWei;
   if (verb === "sign" || verb === "replace") Object.assign(item, { asked: null, feeAskedWei: 0n });
   if (isLeft) return;
@@ -477,7 +482,7 @@ function takeBlock(
   checkFinality(account, nowMs, out);
   detectReorg(account, out);
   requestFeeBumps(account, nowMs, out);
-  signAgain(account, nowMs, out);
+  requestAttemptsAfterRecovery(account, nowMs, out);
   askVoid(account, nowMs, out);
   requestNewAttempts(account, nowMs, out);
   refreshSlotCounts(book, account, nowMs, out);
@@ -546,7 +551,7 @@ function takeTick(book: Book, nowMs: number, out: SchedulerEffect[]): Iterable<A
     if (account.away === "") {
       findInBlocks(account, nowMs, out);
       checkFinality(account, nowMs, out);
-      signAgain(account, nowMs, out);
+      requestAttemptsAfterRecovery(account, nowMs, out);
       askVoid(account, nowMs, out);
       requestNewAttempts(account, nowMs, out);
     }

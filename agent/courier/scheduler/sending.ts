@@ -7,21 +7,27 @@ import type { FeeMarket, TxParams } from "../../../chains/family.ts";
 import { attemptsApartMs, courierAttemptsMax } from "../../socket/limits.ts";
 import type { AttemptView } from "../../socket/verbs.ts";
 import { namesOfAccount } from "./accounts.ts";
-import { marketOf, wantedOf } from "./coins.ts";
+import { marketOf, termsOfWithdrawal } from "./coins.ts";
 import type { SchedulerEffect, SchedulerEvent } from "./events.ts";
-import { byPatience, isPastSending } from "./expiry-exclusion.ts";
+import { isPastSending, sortByLongestWait } from "./expiry-exclusion.ts";
 import type { Account, ScheduledWithdrawal } from "./item.ts";
-import { bestOf, isRefusedForGood, namedPrice, standingOf, withAnswers } from "./offers.ts";
+import {
+  addNodeAnswers,
+  bestOf,
+  isRefusedForGood,
+  readLowestRequiredFee,
+  standingOfOffer,
+} from "./offers.ts";
 import { askGas, feesOf, gasOf, marketForNextOffer } from "./signing.ts";
 import {
-  bySlot,
   fileItem,
   freeUnits,
   isAside,
+  listAttemptsWithBytes,
+  listPossiblyIncludedAttempts,
   lowestSlotOf,
   newRequest,
-  releasedAttempts,
-  releasedVersions,
+  sortBySlot,
 } from "./withdrawals.ts";
 
 /** The same bytes are sent again after this time, for nodes without them. */
@@ -60,7 +66,7 @@ export function sendAttempt(
   out: SchedulerEffect[],
 ): void {
   if (item.stopped !== "" || item.location !== null || item.chainOutcome !== null) return;
-  const newest = releasedVersions(item.view).at(-1);
+  const newest = listAttemptsWithBytes(item.view).at(-1);
   if (newest === undefined || isPastSending(item, newest)) return;
   if (item.sendingSinceMs !== null && nowMs - item.sendingSinceMs < sendingMsMax) return;
   if (nowMs < item.sendNotBeforeMs) return;
@@ -82,13 +88,13 @@ export function sendAttempt(
 export function resendAttempts(account: Account, nowMs: number, out: SchedulerEffect[]): void {
   const { pending, slots } = account;
   const some = slots.blocksLater
-    ? bySlot(pending)
-    : byPatience([...pending].filter(isSendable), handedAtMs);
+    ? sortBySlot(pending)
+    : sortByLongestWait([...pending].filter(isSendable), handedAtMs);
   for (const item of some.slice(0, resendMax)) sendAttempt(item, true, nowMs, out);
 }
 
 function isSendable(item: ScheduledWithdrawal): boolean {
-  const newest = releasedVersions(item.view).at(-1);
+  const newest = listAttemptsWithBytes(item.view).at(-1);
   return newest !== undefined && !isPastSending(item, newest);
 }
 
@@ -137,7 +143,7 @@ export function takeSent(
   };
   const isFirst = item.offer?.attempt !== number;
   const before = isFirst || item.offer === null ? first : item.offer;
-  item.offer = withAnswers(
+  item.offer = addNodeAnswers(
     { ...before, attempt: number, txHash: attempt.txHash, atMs: nowMs },
     answers,
   );
@@ -159,7 +165,7 @@ export function attemptsToLookFor(item: ScheduledWithdrawal): {
 } {
   return {
     withdrawal: item.view,
-    txHashes: releasedAttempts(item.view).map((attempt) => attempt.txHash),
+    txHashes: listPossiblyIncludedAttempts(item.view).map((attempt) => attempt.txHash),
   };
 }
 
@@ -194,7 +200,7 @@ function bumpOne(item: ScheduledWithdrawal, nowMs: number, out: SchedulerEffect[
     isAside(item, nowMs)
   )
     return;
-  const isRefused = standingOf(offer) === "refused";
+  const isRefused = standingOfOffer(offer) === "refused";
   if (feesOf(account).bidding?.isReplaced !== true && !isRefused) return;
   const { firstBlock, firstAtMs } = offer;
   if (firstBlock === null) {
@@ -271,9 +277,13 @@ function gapBelow({ account, view: { slot } }: ScheduledWithdrawal): string | nu
  * withdrawal again. The attempt uses the present fee market and the same nonce, so only one of all
  * attempts can ever be in a block.
  */
-export function signAgain(account: Account, nowMs: number, out: SchedulerEffect[]): void {
+export function requestAttemptsAfterRecovery(
+  account: Account,
+  nowMs: number,
+  out: SchedulerEffect[],
+): void {
   if (feesOf(account).bidding === null) return;
-  for (const item of bySlot(account.pending)) {
+  for (const item of sortBySlot(account.pending)) {
     const newest = item.view.attempts.at(-1);
     const isApproved = item.view.state === "released" || item.view.state === "broadcast";
     if (
@@ -318,7 +328,13 @@ function replacementParams(
     return null;
   const offerAt = (feeMarket: FeeMarket): TxParams | null => {
     const market = marketOf(item, feeMarket, computeLimit);
-    return bidding.replacementAt(market, wantedOf(item), view.attempts, newest.attempt, isTipLow);
+    return bidding.replacementAt(
+      market,
+      termsOfWithdrawal(item),
+      view.attempts,
+      newest.attempt,
+      isTipLow,
+    );
   };
   const named = marketWithNamed(item, newest, account.chainState.feeMarket);
   return offerAt(marketForNextOffer(item, named, offerAt));
@@ -333,7 +349,7 @@ function marketWithNamed(
   { attempt, txParams }: AttemptView,
   feeMarket: FeeMarket,
 ): FeeMarket {
-  const least = item.offer?.attempt === attempt ? namedPrice(item.offer) : null;
+  const least = item.offer?.attempt === attempt ? readLowestRequiredFee(item.offer) : null;
   const { bidding } = feesOf(item.account);
   return least === null || txParams === null
     ? feeMarket

@@ -3,25 +3,32 @@
  * every reservation before finality, plus this withdrawal with its fee. The order is by sequence
  * within a currency, so an unpayable nonce never stands in front of payable ones.
  */
-import { lineOf } from "../../../base/state-end.ts";
+import { commandOfEnd } from "../../../base/state-end.ts";
 import { familyOf } from "../../../chains/families.ts";
 import type { FeeMarket, Fees, TxParams } from "../../../chains/family.ts";
 import type { AttemptView } from "../../socket/verbs.ts";
 import { agentEnds } from "../../state-ends.ts";
-import { lostControl, unreadPart } from "./accounts.ts";
-import { marketOf, takeCoinsBack, wantedOf } from "./coins.ts";
+import { codeOfLostControl, codeOfUnreadState } from "./accounts.ts";
+import { marketOf, takeCoinsBack, termsOfWithdrawal } from "./coins.ts";
 import type { SchedulerEffect, SchedulerEvent } from "./events.ts";
 import type { Account, Book, ScheduledWithdrawal } from "./item.ts";
 import {
-  clearedAgainMs,
+  clearanceRetryMs,
   namedOffer,
   owedWords,
   unclearedWords,
   unnamedCode,
   unnamedWords,
 } from "./naming.ts";
-import { heldWords } from "./stops.ts";
-import { fileItem, freeUnits, isAside, isBehind, newRequest, setAside } from "./withdrawals.ts";
+import { describeCurrencyStop } from "./stops.ts";
+import {
+  fileItem,
+  freeUnits,
+  isAside,
+  isLedgerBehindChain,
+  newRequest,
+  setAside,
+} from "./withdrawals.ts";
 
 /** Estimates asked for ahead of the head of a queue, so they share a node's batch. */
 const prefetchMax = 64;
@@ -67,19 +74,19 @@ export function describeStandstill(book: Book, account: Account): string {
   if (book.locked !== "") return `locked ${book.locked}`;
   if (book.paused) return "SIGNER_PAUSED";
   if (book.stopped.has(account.network))
-    return `NETWORK_PAUSED: ${lineOf(agentEnds.signer.networkStopped, { CHAIN: account.chain })}`;
+    return `NETWORK_PAUSED: ${commandOfEnd(agentEnds.signer.networkStopped, { CHAIN: account.chain })}`;
   if (!book.handshakeDone) return "link";
   if (account.away !== "") return `nodes ${account.away}`;
   if (account.chainState === null) return "nodes";
-  const lost = lostControl(account.chainState);
+  const lost = codeOfLostControl(account.chainState);
   if (lost !== "") return lost;
-  const unread = unreadPart(account.chainState);
+  const unread = codeOfUnreadState(account.chainState);
   if (unread !== "") return `nodes ${unread}`;
   if (!account.slots.isCounted) return "";
   if (account.nextSlot === "") return `first slot ${account.slotCounts.detail}`.trim();
   if (account.slotCounts.highest === "")
     return `the account's slot counts ${account.slotCounts.detail}`.trim();
-  return isBehind(account) ? "ACCOUNT_BEHIND" : "";
+  return isLedgerBehindChain(account) ? "ACCOUNT_BEHIND" : "";
 }
 
 /**
@@ -98,7 +105,7 @@ export function advanceAccount(
   const most = inFlightMax + outOfReach(book, account);
   for (const queue of account.queues.values()) {
     const [first] = queue;
-    if (first !== undefined && heldWords(book, first.view) === "")
+    if (first !== undefined && describeCurrencyStop(book, first.view) === "")
       advanceQueue(account, queue, most, nowMs, out);
   }
 }
@@ -188,7 +195,7 @@ function marketForFirstOffer(
 ): FeeMarket {
   const { first } = feesOf(item.account);
   return marketForNextOffer(item, feeMarket, (at) =>
-    first(marketOf(item, at, computeLimit), wantedOf(item)),
+    first(marketOf(item, at, computeLimit), termsOfWithdrawal(item)),
   );
 }
 
@@ -353,7 +360,7 @@ export function takeGas(
   const least =
     feeMarket === null
       ? null
-      : fees.first(marketOf(item, feeMarket, fees.computeLimitMin), wantedOf(item));
+      : fees.first(marketOf(item, feeMarket, fees.computeLimitMin), termsOfWithdrawal(item));
   if (least === null || !isCovered(item, fees.most(least))) {
     setAside(item, "funds", { notBeforeMs: nowMs + faultRetryMs });
     return;
@@ -456,7 +463,7 @@ function isOfFeeMarket(code: string): boolean {
  */
 export function askCleared(item: ScheduledWithdrawal, nowMs: number, out: SchedulerEffect[]): void {
   setAside(item, unclearedWords(item, nowMs), {
-    notBeforeMs: nowMs + clearedAgainMs(item.refusals),
+    notBeforeMs: nowMs + clearanceRetryMs(item.refusals),
   });
   item.refusals += 1;
   out.push({ kind: "question", coins: [], accounts: [], orders: [item.view.transactionId] });

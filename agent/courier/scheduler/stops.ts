@@ -30,7 +30,7 @@ export function takePaused(
 }
 
 /** The reason why no first attempt in a currency is signed; "" while signing goes on. */
-export function heldWords(
+export function describeCurrencyStop(
   { stopped }: Book,
   { network, currency }: Pick<CourierView, "network" | "currency">,
 ): string {

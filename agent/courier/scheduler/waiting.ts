@@ -5,7 +5,7 @@ import { offerWords } from "./offers.ts";
 import type { SchedulerState } from "./scheduler.ts";
 
 import { describeStandstill } from "./signing.ts";
-import { heldWords } from "./stops.ts";
+import { describeCurrencyStop } from "./stops.ts";
 
 const waitingMax = 100;
 
@@ -26,7 +26,7 @@ export function listWaitingItems(state: SchedulerState): CourierStatus["waiting"
     if (found.length === waitingMax) break;
     const isQueued = item.view.state === "approved" && item.asking === null;
     const standing = isQueued
-      ? describeStandstill(state.book, item.account) || heldWords(state.book, item.view)
+      ? describeStandstill(state.book, item.account) || describeCurrencyStop(state.book, item.view)
       : "";
     const first = isQueued ? item.account.queues.get(limitGroupOf(item.view))?.[0] : undefined;
     const why = standing || offerWords(item) || item.waiting || first?.waiting || "";

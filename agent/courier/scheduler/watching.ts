@@ -7,18 +7,18 @@
 import type { BeginningProof, ChainOutcome, Location, SlotCounts } from "../../../chains/nodes.ts";
 import { namesOfAccount } from "./accounts.ts";
 import type { SchedulerEffect, SchedulerEvent } from "./events.ts";
-import { byPatience, dropExpiryClaim, voidReport } from "./expiry-exclusion.ts";
+import { dropExpiryClaim, sortByLongestWait, voidReport } from "./expiry-exclusion.ts";
 import type { Account, Book, LastNodeQuestion, ScheduledWithdrawal } from "./item.ts";
-import { standingOf } from "./offers.ts";
+import { standingOfOffer } from "./offers.ts";
 import { attemptsToLookFor } from "./sending.ts";
 import {
-  bySlot,
   fileItem,
-  isBehind,
+  isLedgerBehindChain,
   isToldOver,
+  listPossiblyIncludedAttempts,
   newRequest,
   observationKey,
-  releasedAttempts,
+  sortBySlot,
 } from "./withdrawals.ts";
 
 /**
@@ -96,7 +96,12 @@ function lossesDue(
   if (pinExclusion === null) return [];
   const isLost = (item: ScheduledWithdrawal): boolean => {
     const { isAbsent, chainOutcome, stopped, openedAtMs, confirmed, foreign, view } = item;
-    if (!isAbsent || chainOutcome !== null || stopped !== "" || releasedAttempts(view).length === 0)
+    if (
+      !isAbsent ||
+      chainOutcome !== null ||
+      stopped !== "" ||
+      listPossiblyIncludedAttempts(view).length === 0
+    )
       return false;
     return (
       nowMs - Math.max(openedAtMs, confirmed.atMs) >=
@@ -160,10 +165,10 @@ function lookAhead(account: Account, most: number, nowMs: number, out: Scheduler
   const wanted: ScheduledWithdrawal[] = [];
   const { pending, slots } = account;
   for (const item of slots.blocksLater
-    ? bySlot(pending)
-    : byPatience(pending, ({ looked }) => looked.atMs)) {
+    ? sortBySlot(pending)
+    : sortByLongestWait(pending, ({ looked }) => looked.atMs)) {
     if (wanted.length === most) break;
-    const isOut = item.chainOutcome === null && releasedAttempts(item.view).length > 0;
+    const isOut = item.chainOutcome === null && listPossiblyIncludedAttempts(item.view).length > 0;
     if (isOut && isDue(account, item.looked, block, nowMs)) wanted.push(item);
   }
   if (wanted.length === 0) return;
@@ -348,7 +353,7 @@ function observationOf(item: ScheduledWithdrawal): Observation | null {
     return { stage: "included", outcome: "", txHash: location.txHash, block: location.block };
   const found = voidReport(item);
   if (found !== null) return found;
-  if (offer !== null && standingOf(offer) === "taken")
+  if (offer !== null && standingOfOffer(offer) === "taken")
     return { stage: "broadcast", outcome: "", txHash: offer.txHash, block: 0 };
   return outOfBlock(item);
 }
@@ -359,7 +364,12 @@ function observationOf(item: ScheduledWithdrawal): Observation | null {
  * operator ends it.
  */
 function outOfBlock({ view, isAbsent, offer }: ScheduledWithdrawal): Observation | null {
-  if (view.state !== "included" || !isAbsent || offer === null || standingOf(offer) !== "refused")
+  if (
+    view.state !== "included" ||
+    !isAbsent ||
+    offer === null ||
+    standingOfOffer(offer) !== "refused"
+  )
     return null;
   return { stage: "broadcast", outcome: "", txHash: offer.txHash, block: 0 };
 }
@@ -425,7 +435,7 @@ export function takeSlotCounts(
   const laterMs = suspectForeignUse(account, final, began, nowMs, out)
     ? suspectRecheckMs
     : accountMs;
-  slotCounts.dueAtMs = nowMs + (isBehind(account) ? adoptRetryMs : laterMs);
+  slotCounts.dueAtMs = nowMs + (isLedgerBehindChain(account) ? adoptRetryMs : laterMs);
   out.push({
     kind: "account",
     body: { ...of, slot: `${final}`, quorum, ...(began === null ? {} : { began }) },
@@ -465,7 +475,7 @@ function suspectForeignUse(
     (item) =>
       isBefore(item, `${final}`) &&
       item.chainOutcome === null &&
-      releasedAttempts(item.view).length > 0,
+      listPossiblyIncludedAttempts(item.view).length > 0,
   );
   const suspects = began === null ? below : below.filter((item) => !isBefore(item, began.slot));
   if (suspects.length === 0) return below.length > 0;
@@ -474,7 +484,7 @@ function suspectForeignUse(
     item.foreign.count += 1;
     const isSure =
       item.foreign.count > foreignMax && nowMs - item.foreign.firstAtMs >= foreignOverMs;
-    const txHash = releasedAttempts(item.view).at(-1)?.txHash ?? "";
+    const txHash = listPossiblyIncludedAttempts(item.view).at(-1)?.txHash ?? "";
     if (isSure) item.chainOutcome = { outcome: "conflicted", txHash, block: 0 };
   }
   const some = suspects.slice(0, confirmMax).map(attemptsToLookFor);

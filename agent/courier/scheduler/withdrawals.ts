@@ -11,7 +11,7 @@ import type {
   WithdrawalState,
   WithdrawalStep,
 } from "../../socket/verbs.ts";
-import { forgetIdle, noAccountCounts, senderOf } from "./accounts.ts";
+import { forgetIdle, noAccountCounts, senderAccountOf } from "./accounts.ts";
 import { holdCoins, newHeldCoins, newOwnCoins } from "./coins.ts";
 import type { SchedulerVerb } from "./events.ts";
 import type {
@@ -98,7 +98,7 @@ export function clearBook(book: Book): void {
  * scheduler sees the end or the gateway confirms it.
  */
 export function putView(book: Book, view: CourierView, nowMs: number): ScheduledWithdrawal | null {
-  const account = senderOf(book, view);
+  const account = senderAccountOf(book, view);
   if (account === undefined) return null;
   const item = putViewOf(book, account, view, nowMs);
   if (item === null) forgetIdle(book, account);
@@ -112,16 +112,17 @@ function putViewOf(
   nowMs: number,
 ): ScheduledWithdrawal | null {
   const { transactionId } = view;
-  const isToldOver = chainEnds.has(view.state) && !view.isOver;
-  if (isToldOver) book.awaiting.set(transactionId, { account, slot: view.slot });
+  const isEndRecordedBySigner = chainEnds.has(view.state) && !view.isOver;
+  if (isEndRecordedBySigner) book.awaiting.set(transactionId, { account, slot: view.slot });
   else book.awaiting.delete(transactionId);
   const closedAtMs = book.closed.get(transactionId);
-  if (closedAtMs !== undefined && !(isToldOver && nowMs - closedAtMs >= recheckMs)) return null;
+  if (closedAtMs !== undefined && !(isEndRecordedBySigner && nowMs - closedAtMs >= recheckMs))
+    return null;
   book.closed.delete(transactionId);
   let item = book.items.get(transactionId);
   if (item !== undefined && isOlder(view, item.view)) return item;
   const isSeen = item?.chainOutcome?.outcome === view.state;
-  if (finalStates.has(view.state) && (!isToldOver || isSeen)) {
+  if (finalStates.has(view.state) && (!isEndRecordedBySigner || isSeen)) {
     if (item !== undefined) closeItem(book, item, nowMs);
     else rememberEnd(book, transactionId, nowMs);
     return null;
@@ -272,7 +273,7 @@ function createItem(view: CourierView, account: Account, openedAtMs: number): Sc
  * an inclusion is reported again.
  */
 function toldAtStart(view: CourierView): string {
-  const newest = releasedVersions(view).at(-1);
+  const newest = listAttemptsWithBytes(view).at(-1);
   return view.state === "broadcast" && newest !== undefined
     ? observationKey("broadcast", newest.txHash, 0)
     : "";
@@ -294,14 +295,14 @@ export function isVoidKey(key: string): boolean {
 }
 
 /** Attempts whose bytes the signer has released, oldest first. */
-export function releasedVersions(view: CourierView): readonly AttemptView[] {
+export function listAttemptsWithBytes(view: CourierView): readonly AttemptView[] {
   return view.attempts.filter((attempt) => attempt.raw !== undefined);
 }
 
 /**
  * Attempts that may be in a block: released ones, and those known only by hash after a recovery.
  */
-export function releasedAttempts(view: CourierView): readonly AttemptView[] {
+export function listPossiblyIncludedAttempts(view: CourierView): readonly AttemptView[] {
   return view.attempts.filter((attempt) => attempt.raw !== undefined || attempt.isOut === true);
 }
 
@@ -378,14 +379,14 @@ function dequeueItem(item: ScheduledWithdrawal): void {
  * key, or ledger and gateway were both restored from backups older than their own payments. Those
  * payments may be requested again, and would be paid again with a higher nonce.
  */
-export function isBehind({ nextSlot, slotCounts, slots }: Account): boolean {
+export function isLedgerBehindChain({ nextSlot, slotCounts, slots }: Account): boolean {
   return (
     slotCounts.highest !== "" && slots.compare(slotCounts.highest, nextSlot || slots.least) > 0
   );
 }
 
 /** In order of slot within each network. Items without a slot come last, in order of sequence. */
-export function bySlot(items: Iterable<ScheduledWithdrawal>): ScheduledWithdrawal[] {
+export function sortBySlot(items: Iterable<ScheduledWithdrawal>): ScheduledWithdrawal[] {
   return [...items].sort(inOrder);
 }
 

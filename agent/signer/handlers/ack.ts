@@ -13,14 +13,14 @@ import type { Ack } from "../../../protocol/messages.ts";
 import { parseAck } from "../../../protocol/payloads.ts";
 import {
   type AdmissionResult,
-  closedGate,
-  hearTime,
+  keepGatewayTime,
   type RequestContext,
   type Resync,
+  refuseIfGateClosed,
 } from "./context.ts";
 import { recordVoid } from "./expiry-exclusion.ts";
 import { takeForeign } from "./foreign.ts";
-import { checkGatewayHead, foreignTo, skewOf } from "./gateway-head.ts";
+import { checkGatewayHead, refuseIfOtherAgent, skewOf } from "./gateway-head.ts";
 import { refuseRecalled } from "./recall.ts";
 import { releaseHeld } from "./release.ts";
 import { completeHandshake } from "./welcome.ts";
@@ -35,10 +35,10 @@ export function acknowledgeRecords(context: RequestContext, frame: Uint8Array): 
   const ack = parseAck(
     openEnvelope(frame, { kind: "ack", publicKey, bytesMax: agentFrameBytesMax }).payload,
   );
-  const foreign = foreignTo(context, ack);
+  const foreign = refuseIfOtherAgent(context, ack);
   if (foreign !== null) return foreign;
   const closed =
-    (context.run.resync === null ? closedGate(context) : resyncGate(context)) ??
+    (context.run.resync === null ? refuseIfGateClosed(context) : resyncGate(context)) ??
     skewOf(context, ack);
   if (closed !== null) return closed;
   const held = checkGatewayHead(context, ack.head);
@@ -52,7 +52,7 @@ export function acknowledgeRecords(context: RequestContext, frame: Uint8Array): 
     context.run.recalled = new Set(ack.recalled ?? []);
   }
   takeForeign(context, ack.foreign ?? [], "gateway");
-  if (held === null) hearTime(context, ack.at);
+  if (held === null) keepGatewayTime(context, ack.at);
   const ended = end(context, ack.ended);
   const released = held === null ? releaseHeld(context, ack.head) : [];
   // An attempt released by this acknowledgement may be void already.

@@ -15,13 +15,13 @@ import { skewMaxMs } from "../state/ledger-time.ts";
 import { openMax } from "../state/withdrawals.ts";
 import {
   type AdmissionResult,
-  closedGate,
   fullDisk,
-  hearTime,
+  keepGatewayTime,
   lockSigner,
   type RequestContext,
+  refuseIfGateClosed,
 } from "./context.ts";
-import { checkGatewayHead, foreignTo, otherWallet, skewOf } from "./gateway-head.ts";
+import { checkGatewayHead, otherWallet, refuseIfOtherAgent, skewOf } from "./gateway-head.ts";
 import { type FreshJob, recordRequest } from "./request.ts";
 import { admitWelcome } from "./welcome.ts";
 
@@ -35,14 +35,14 @@ import { admitWelcome } from "./welcome.ts";
 
 function admitJobs(context: RequestContext, envelope: Jobs): AdmissionResult {
   const { core } = context;
-  const foreign = foreignTo(context, envelope) ?? otherWallet(context, envelope.wallet);
+  const foreign = refuseIfOtherAgent(context, envelope) ?? otherWallet(context, envelope.wallet);
   if (foreign !== null) return foreign;
-  const closed = closedGate(context) ?? skewOf(context, envelope);
+  const closed = refuseIfGateClosed(context) ?? skewOf(context, envelope);
   if (closed !== null) return closed;
   const headCheck = checkGatewayHead(context, envelope.gatewayHead);
   if (headCheck === "stale") return refuse("JOB_HEAD_STALE");
   if (headCheck !== null) return headCheck;
-  hearTime(context, envelope.at);
+  keepGatewayTime(context, envelope.at);
   const read = readJobs(core, envelope);
   if (!read.ok) return "forked" in read ? lockSigner(context, "LEDGER_FORKED", read.forked) : read;
   const full = read.fresh.length > 0 ? fullDisk(context) : null;
@@ -148,7 +148,7 @@ function keepOrder(context: RequestContext, part: Recovery): AdmissionResult {
     );
   const skewed = skewOf(context, part);
   if (skewed !== null) return skewed;
-  hearTime(context, part.at);
+  keepGatewayTime(context, part.at);
   run.handshakeDone = false;
   run.gatewayHeadSeq = null;
   const taken = run.orders.take(part);

@@ -15,7 +15,13 @@ import { type Account, isBegun } from "../state/accounts.ts";
 import { isFinal } from "../state/machine.ts";
 import { belowCode } from "../state/out-of-reach.ts";
 import { isOver } from "../state/withdrawal.ts";
-import { closedToNew, countKey, lockSigner, type RequestContext, raiseAlarm } from "./context.ts";
+import {
+  countKey,
+  lockSigner,
+  type RequestContext,
+  raiseAlarm,
+  refuseIfClosedOrFull,
+} from "./context.ts";
 
 /** A lagging node does not explain a count that is ahead of ours for so long. */
 const aheadLockMs = 60_000;
@@ -53,7 +59,7 @@ export function adoptSlot(
   chain: ConfiguredChain & { readonly name: string },
   claim: FirstSlot,
 ): { readonly ok: true; readonly account: Account } | Refusal {
-  const closed = closedToNew(context);
+  const closed = refuseIfClosedOrFull(context);
   if (closed !== null) return closed;
   const { core, run } = context;
   const { slot, quorum } = claim;
@@ -166,7 +172,7 @@ export function adoptByOperator(
   slot: string,
   address: string, // the account's; a deposit address only while a sweep of it is open
 ): { readonly ok: true; readonly account: Account } | Refusal {
-  const closed = closedToNew(context);
+  const closed = refuseIfClosedOrFull(context);
   if (closed !== null) return closed;
   const network = networkOf(chain);
   const known = context.core.accounts.find(network, address);

@@ -4,15 +4,15 @@
  */
 
 import { refuse } from "../../../base/fault.ts";
-import { firstOf, type Guard } from "../../../base/guard.ts";
+import { answerOfFirstGuard, type Guard } from "../../../base/guard.ts";
 import { saySlot } from "../../../chains/families.ts";
 import { canonicalAddress } from "../state/content.ts";
 import { confirmationOf } from "../state/digest.ts";
 import { isFinal } from "../state/machine.ts";
 import { contestedCode } from "../state/slot-assignments.ts";
 import { isCancelling, type Withdrawal } from "../state/withdrawal.ts";
-import { type ActResult, closedGate, type RequestContext } from "./context.ts";
-import { isAsBefore } from "./restored-slots.ts";
+import { type ActResult, type RequestContext, refuseIfGateClosed } from "./context.ts";
+import { isSameApprovedPayment } from "./restored-slots.ts";
 
 /** An operator's decision. */
 interface ApprovalDecision {
@@ -85,7 +85,7 @@ const isElsewhere = ({ named, address, withdrawal: { job } }: ApprovalRequest): 
  */
 export function approveWithdrawal(context: RequestContext, yes: ApprovalDecision): ActResult {
   // Before the handshake ledger time stands: a yes would count for the day of the newest record.
-  const closed = closedGate(context);
+  const closed = refuseIfGateClosed(context);
   if (closed !== null) return closed;
   const { core } = context;
   const { transactionId, digest, address, approver, expected } = yes;
@@ -93,7 +93,7 @@ export function approveWithdrawal(context: RequestContext, yes: ApprovalDecision
   if (withdrawal === undefined) return refuse("WITHDRAWAL_UNKNOWN");
   const first = confirmationOf(withdrawal, expected);
   const named = withdrawal.address || (first?.address ?? "");
-  const decided = firstOf(approveGuards, { ...yes, withdrawal, named });
+  const decided = answerOfFirstGuard(approveGuards, { ...yes, withdrawal, named });
   if (decided !== null) return decided;
   const isAssigned = withdrawal.state === "quarantined";
   const destination = named === "" ? address : named;
@@ -105,7 +105,7 @@ export function approveWithdrawal(context: RequestContext, yes: ApprovalDecision
   );
   if (!judged.ok) return judged;
   const { body, needsTwo } = judged;
-  if (isAssigned && !isAsBefore(withdrawal, body)) {
+  if (isAssigned && !isSameApprovedPayment(withdrawal, body)) {
     return refuse(
       "POLICY_NOT_AS_APPROVED",
       "the currency's table changed since the slot was assigned",

@@ -8,10 +8,10 @@ import { type Refusal, refuse } from "../../../base/fault.ts";
 import { pinExclusionOf } from "../../../chains/families.ts";
 import type { CoinLookReport } from "../../socket/stuck.ts";
 import { isInNoBlock, pinOf, type Withdrawal } from "../state/withdrawal.ts";
-import { type CoinLook, closedGate, type RequestContext } from "./context.ts";
+import { type CoinLook, type RequestContext, refuseIfGateClosed } from "./context.ts";
 
 /** An operator may end it after so much watched chain time, and as much ledger time. */
-export const unseenMs = 86_400_000;
+export const coinUnseenMinMs = 86_400_000;
 /** A look covers so much time before it at most; the courier looks six times an hour. */
 const coveredMsMax = 3_600_000;
 const recordedEachMs = 3_600_000;
@@ -30,7 +30,7 @@ export function takeCoinLook(
   context: RequestContext,
   seen: CoinLookReport,
 ): { readonly ok: true } | Refusal {
-  const closed = closedGate(context);
+  const closed = refuseIfGateClosed(context);
   if (closed !== null) return closed;
   const { core, run, nowMs, monotonicMs } = context;
   const { transactionId, coin, isShown, chainMs } = seen;
@@ -71,7 +71,7 @@ function isRecorded(
   const isNews =
     unseen === undefined ||
     look.gainedMs < 0 ||
-    (look.gainedMs >= recordedEachMs && unseen.watchedMs < unseenMs);
+    (look.gainedMs >= recordedEachMs && unseen.watchedMs < coinUnseenMinMs);
   if (!isNews || observations >= recordsMax) return false;
   commit([{ kind: "UNSEEN", transactionId, watchedMs, chainMs: look.chainMs }]);
   return true;
@@ -86,7 +86,7 @@ export function watchedMsOf(
 }
 
 /** Returns why the courier's nodes do not say yet that the coin is gone; null if they do. */
-export function shownReason(
+export function explainCoinNotGone(
   context: Pick<RequestContext, "run" | "nowMs" | "monotonicMs">,
   one: Withdrawal,
 ): string | null {
@@ -97,6 +97,6 @@ export function shownReason(
   const watchedMs = watchedMsOf(context, one);
   const agedMs = one.unseen === undefined ? 0 : context.nowMs - one.unseen.since;
   const hours = Math.floor(Math.min(watchedMs, agedMs) / 3_600_000);
-  if (watchedMs >= unseenMs && agedMs >= unseenMs) return null;
+  if (watchedMs >= coinUnseenMinMs && agedMs >= coinUnseenMinMs) return null;
   return `the courier's nodes have not shown its coin for ${hours} hours of 24`;
 }

@@ -129,7 +129,7 @@ export interface RequestContext {
 type Clocks = Pick<RequestContext, "run" | "localMs" | "monotonicMs">;
 
 /** Returns why nothing may be signed, released or decided now; null if it may. */
-export function closedGate(context: Clocks & Pick<RequestContext, "core">): Refusal | null {
+export function refuseIfGateClosed(context: Clocks & Pick<RequestContext, "core">): Refusal | null {
   const { core, run } = context;
   if (core.locked !== null) return refuse("SIGNER_LOCKED", core.locked.code);
   if (run.isReadOnly) return refuse("LEDGER_READ_ONLY");
@@ -144,7 +144,7 @@ export function aheadOfBlocks({ run, localMs, monotonicMs }: Clocks): Refusal | 
 }
 
 /** Keeps the courier's report on the outside. A block time older than before changes nothing. */
-export function hearCourier(
+export function keepCourierStatus(
   { run, monotonicMs }: Pick<RequestContext, "run" | "monotonicMs">,
   courier: CourierStatus,
 ): void {
@@ -163,11 +163,11 @@ export function countKey(
 }
 
 /**
- * As `closedGate`, and the disk must have room. The check stands before every new use of a slot, so
- * that open withdrawals can still be recorded to their end.
+ * As `refuseIfGateClosed`, and the disk must have room. The check stands before every new use of a
+ * slot, so that open withdrawals can still be recorded to their end.
  */
-export function closedToNew(context: RequestContext): Refusal | null {
-  return closedGate(context) ?? fullDisk(context);
+export function refuseIfClosedOrFull(context: RequestContext): Refusal | null {
+  return refuseIfGateClosed(context) ?? fullDisk(context);
 }
 
 /** Returns the refusal of a disk that takes nothing new; null if it does. */
@@ -177,15 +177,15 @@ export function fullDisk(context: Pick<RequestContext, "fullDisk">): Refusal | n
 }
 
 /**
- * Returns why no payment may be signed, in addition to `closedGate`: an operator paused the signer.
- * A cancel is an operator's own order and pays nothing.
+ * Returns why no payment may be signed, in addition to `refuseIfGateClosed`: an operator paused the
+ * signer. A cancel is an operator's own order and pays nothing.
  */
 export function pauseRefusal({ core }: Pick<RequestContext, "core">): Refusal | null {
   return core.paused === null ? null : refuse("SIGNER_PAUSED", core.paused.approver);
 }
 
 /** Keeps the newest verified time of the gateway. A time older than before changes nothing. */
-export function hearTime({ run, monotonicMs }: RequestContext, at: number): void {
+export function keepGatewayTime({ run, monotonicMs }: RequestContext, at: number): void {
   run.gatewayLeadMs = Math.max(run.gatewayLeadMs, at - monotonicMs);
   if (at <= run.gatewayAt) return;
   run.gatewayAt = at;

@@ -7,8 +7,8 @@ import type { RecordBody } from "../../ledger/records.ts";
 import type { Decision } from "../policy/policy.ts";
 import { isFinal, nextState } from "../state/machine.ts";
 import { isHeldByRecovery, type Withdrawal } from "../state/withdrawal.ts";
-import { closedGate, type RequestContext } from "./context.ts";
-import { hasRunOut } from "./expiry-exclusion.ts";
+import { type RequestContext, refuseIfGateClosed } from "./context.ts";
+import { mayEndVoidWithdrawal } from "./expiry-exclusion.ts";
 import { judgeKept } from "./restored-slots.ts";
 import { expiredBodies } from "./top-up.ts";
 
@@ -26,20 +26,20 @@ export function decisionBody(transactionId: string, decision: Decision): RecordB
 
 /**
  * Ends each withdrawal that ran out before it had a slot, held or approved, or after every attempt
- * was void (`hasRunOut`). Returns the ended withdrawals.
+ * was void (`mayEndVoidWithdrawal`). Returns the ended withdrawals.
  *
  * Time ends nothing during the hold of a recovery, nor a withdrawal that a recovery held. Ledger
  * and gateway may both have forgotten a payment, and an end would state that none will ever be
  * made.
  */
 export function expireWithdrawals(context: RequestContext): readonly Withdrawal[] {
-  if (closedGate(context) !== null) return [];
+  if (refuseIfGateClosed(context) !== null) return [];
   const { nowMs } = context;
   const { isHolding } = context.core;
   const ended: Withdrawal[] = [];
   for (const withdrawal of context.core.book.open()) {
     if (isHeldByRecovery(withdrawal)) continue;
-    if (hasRunOut(context, withdrawal)) ended.push(withdrawal);
+    if (mayEndVoidWithdrawal(context, withdrawal)) ended.push(withdrawal);
     if (
       nowMs > withdrawal.job.expiresAt &&
       !isHolding &&
@@ -59,7 +59,7 @@ export function reconsiderWithdrawals(context: RequestContext): readonly Withdra
   const { core } = context;
   if (
     core.book.count("held") + core.book.count("quarantined") === 0 ||
-    closedGate(context) !== null
+    refuseIfGateClosed(context) !== null
   )
     return [];
   const due: Withdrawal[] = [];

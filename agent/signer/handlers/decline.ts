@@ -7,7 +7,7 @@ import { type Code, codes } from "../../../base/codes.ts";
 import { refuse } from "../../../base/fault.ts";
 import { saySlot } from "../../../chains/families.ts";
 import { isFinal, nextState } from "../state/machine.ts";
-import { type ActResult, closedGate, type RequestContext } from "./context.ts";
+import { type ActResult, type RequestContext, refuseIfGateClosed } from "./context.ts";
 import { refusedBodies } from "./top-up.ts";
 
 /**
@@ -19,7 +19,7 @@ export function declineWithdrawal(
   transactionId: string,
   code: string,
 ): ActResult {
-  const closed = closedGate(context);
+  const closed = refuseIfGateClosed(context);
   if (closed !== null) return closed;
   const withdrawal = context.core.book.find(transactionId);
   if (withdrawal === undefined) return refuse("WITHDRAWAL_UNKNOWN");

@@ -8,7 +8,7 @@
  * Touches nothing; records go through the `RequestContext`.
  */
 import { type Refusal, refuse } from "../../../base/fault.ts";
-import { beginsLate, familyOf, pinExclusionOf, saySlot } from "../../../chains/families.ts";
+import { familyOf, isFirstSlotOnChain, pinExclusionOf, saySlot } from "../../../chains/families.ts";
 import { isInternal, limitGroupOf } from "../../../protocol/job-mode.ts";
 import type { EndPlan } from "../../socket/stuck.ts";
 import { owedMax } from "../state/owed-coins.ts";
@@ -21,8 +21,8 @@ import {
   type Withdrawal,
 } from "../state/withdrawal.ts";
 import { isSameName } from "./approve.ts";
-import { shownReason } from "./coin-looks.ts";
-import { closedGate, countKey, type RequestContext } from "./context.ts";
+import { explainCoinNotGone } from "./coin-looks.ts";
+import { countKey, type RequestContext, refuseIfGateClosed } from "./context.ts";
 
 /*
  * The end of a withdrawal whose pin no node shows. Gateway and courier must both have seen nothing
@@ -48,7 +48,7 @@ function planCoinEnd(
       "REPLACEMENT_REACHABLE",
       "the gateway's nodes have not missed its coin for 24 hours",
     );
-  const shown = shownReason(context, withdrawal);
+  const shown = explainCoinNotGone(context, withdrawal);
   if (shown !== null) return refuse("REPLACEMENT_REACHABLE", shown);
   const owed = isInternal(withdrawal.job.mode)
     ? { ok: true as const, coins: [] }
@@ -163,7 +163,7 @@ export function planEnd(
   transactionId: string,
   approver: string,
 ): EndResult {
-  const closed = closedGate(context);
+  const closed = refuseIfGateClosed(context);
   if (closed !== null) return closed;
   const withdrawal = context.core.book.find(transactionId);
   if (withdrawal === undefined) return refuse("WITHDRAWAL_UNKNOWN");
@@ -193,7 +193,7 @@ export function planEnd(
 function planOf({ job }: Withdrawal): typeof planSlotEnd | null {
   if (pinExclusionOf(job.network) !== null) return planCoinEnd;
   if (job.mode === "sweep") return familyOf(job.network).slots.isCounted ? planSlotEnd : null;
-  return beginsLate(job.network) ? planBelowEnd : null;
+  return isFirstSlotOnChain(job.network) ? planBelowEnd : null;
 }
 
 /** A sweep, on a chain that counts. */

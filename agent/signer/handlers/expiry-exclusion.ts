@@ -76,10 +76,10 @@ export function prepareNext(
   const { transactionId, job, slot, ordered, state } = withdrawal;
   if (isCancelling(withdrawal)) return refuse("WITHDRAWAL_CANCELLING");
   if (withdrawal.isEnded && !withdrawal.isKept) return refuse("WITHDRAWAL_CLOSED", state);
-  if (!isVoid(withdrawal)) return stillAlive(withdrawal);
+  if (!isVoid(withdrawal)) return refuseForNonVoidAttempts(withdrawal);
   if (!isReceivedVoid(context, withdrawal))
     return refuse("WITHDRAWAL_ALIVE", "the gateway has not said so in this run");
-  if (hasRunOut(context, withdrawal)) {
+  if (mayEndVoidWithdrawal(context, withdrawal)) {
     context.commit(expiredBodies(context, [withdrawal]));
     return refuse("JOB_EXPIRED");
   }
@@ -107,7 +107,7 @@ export function prepareNext(
 }
 
 /** Names each attempt that is not void yet and the side whose statement is missing. */
-export function stillAlive({ attempts }: Withdrawal): Refusal {
+export function refuseForNonVoidAttempts({ attempts }: Withdrawal): Refusal {
   const missing = attempts
     .filter(({ txHash, voidBy }) => txHash !== "" && voidBy !== "both")
     .map(({ attempt, voidBy, validUntilMs }) => {
@@ -135,7 +135,7 @@ function endWords(validUntilMs: number | undefined): string {
  * withdrawal that a recovered ledger keeps also ends if the gateway knows its end, because the
  * ledger then comes from a backup older than the end.
  */
-export function hasRunOut(context: RequestContext, withdrawal: Withdrawal): boolean {
+export function mayEndVoidWithdrawal(context: RequestContext, withdrawal: Withdrawal): boolean {
   if (!endsUnpaid(withdrawal) || !isReceivedVoid(context, withdrawal)) return false;
   if (isCancelling(withdrawal) || (withdrawal.isKept && withdrawal.isEnded)) return true;
   const isOperators =
@@ -164,15 +164,19 @@ export function orderReplacement(
   const { transactionId, ordered, attempts } = withdrawal;
   const isSaid = ordered?.act === act && (act === "cancel" || ordered.attempts === attempts.length);
   if (!isSaid) context.commit([{ kind: "MANUAL_REPLACEMENT", transactionId, act, approver }]);
-  if (hasRunOut(context, withdrawal)) context.commit(expiredBodies(context, [withdrawal]));
+  if (mayEndVoidWithdrawal(context, withdrawal))
+    context.commit(expiredBodies(context, [withdrawal]));
   return { ok: true, work: null };
 }
 
 /** Returns why an operator's order would change nothing, or null. */
-export function cannotOrder(withdrawal: Withdrawal, act: "replace" | "cancel"): Refusal | null {
+export function refuseIfOrderUseless(
+  withdrawal: Withdrawal,
+  act: "replace" | "cancel",
+): Refusal | null {
   if (act === "cancel") return null;
   if (isCancelling(withdrawal)) return refuse("WITHDRAWAL_CANCELLING");
-  return isVoid(withdrawal) ? null : stillAlive(withdrawal);
+  return isVoid(withdrawal) ? null : refuseForNonVoidAttempts(withdrawal);
 }
 
 /**

@@ -18,7 +18,7 @@ import type { RequestContext } from "./context.ts";
 export type Side = "gateway" | "courier";
 
 /** Returns why no first attempt of a job is signed; null if one may be. */
-export function stoppedOn(
+export function refuseIfStopped(
   { core }: Pick<RequestContext, "core">,
   { network, currency }: Pick<Job, "network" | "currency">,
 ): Refusal | null {

@@ -32,7 +32,7 @@ function skewWords(at: number, localMs: number): string {
   return `${minutes} minutes apart: here ${here}Z, at the gateway ${there}Z`;
 }
 
-export function foreignTo(
+export function refuseIfOtherAgent(
   { core }: RequestContext,
   envelope: Pick<Jobs, "agent" | "ledgerEpoch">,
 ): Refusal | null {

@@ -23,8 +23,8 @@ import {
   pinOf,
   type Withdrawal,
 } from "../state/withdrawal.ts";
-import { closedToNew, type RequestContext } from "./context.ts";
-import { oneAtATime } from "./top-up.ts";
+import { type RequestContext, refuseIfClosedOrFull } from "./context.ts";
+import { refuseIfTopUpOverlaps } from "./top-up.ts";
 
 /*
  * Exclusion by the pin, for chains with coins. All attempts of a withdrawal spend one coin, the
@@ -134,9 +134,9 @@ export interface NextAttempt extends Offer {
  * one because the approval does not match the job.
  */
 export function recordIntent(context: RequestContext, next: NextAttempt): PreparedAttempt {
-  const waits = next.approval === null ? null : oneAtATime(context, next.withdrawal);
+  const waits = next.approval === null ? null : refuseIfTopUpOverlaps(context, next.withdrawal);
   if (waits !== null) return waits;
-  const cleared = clearBytes(context, next);
+  const cleared = buildClearedAttempt(context, next);
   if (!cleared.ok) return cleared;
   const { unsigned, clearance } = cleared;
   const { transactionId, attempt } = clearance;
@@ -155,8 +155,11 @@ interface ClearedBytes extends ComparisonResult {
 }
 
 /** Builds and clears an attempt; records nothing. */
-export function clearBytes(context: RequestContext, next: NextAttempt): ClearedBytes | Refusal {
-  const closed = closedToNew(context);
+export function buildClearedAttempt(
+  context: RequestContext,
+  next: NextAttempt,
+): ClearedBytes | Refusal {
+  const closed = refuseIfClosedOrFull(context);
   if (closed !== null) return closed;
   const { withdrawal, approval, txParams, attempt, slot, tipAllowedUnits = 0n } = next;
   const { policy } = context.core;

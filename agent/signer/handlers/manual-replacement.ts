@@ -14,10 +14,10 @@ import { attemptsMax } from "../../../protocol/payloads.ts";
 import type { ReplacementPlan, ReplacementWish } from "../../socket/verbs.ts";
 import type { Account } from "../state/accounts.ts";
 import { type Attempt, isCancelling, isOver, type Withdrawal } from "../state/withdrawal.ts";
-import { closedGate, pauseRefusal, type RequestContext } from "./context.ts";
-import { cannotOrder, orderReplacement } from "./expiry-exclusion.ts";
+import { pauseRefusal, type RequestContext, refuseIfGateClosed } from "./context.ts";
+import { orderReplacement, refuseIfOrderUseless } from "./expiry-exclusion.ts";
 import {
-  clearBytes,
+  buildClearedAttempt,
   type NextAttempt,
   type PreparedAttempt,
   recordedAttempt,
@@ -55,7 +55,7 @@ export function planReplacement(
   const bidding = biddingOf(withdrawal);
   if (bidding === null) {
     readWish(withdrawal, wish.txParams);
-    const refused = cannotOrder(withdrawal, wish.act);
+    const refused = refuseIfOrderUseless(withdrawal, wish.act);
     return (
       refused ?? {
         ok: true,
@@ -76,7 +76,7 @@ export function planReplacement(
   if (!txParams.ok) return txParams;
   let first: Refusal | null = null;
   for (const each of txParams.txParams) {
-    const cleared = clearBytes(context, nextOf(context, found, each));
+    const cleared = buildClearedAttempt(context, nextOf(context, found, each));
     if (cleared.ok)
       return { ok: true, withdrawal, plan: planOf(found, withdrawal.attempts.length + 1, each) };
     first ??= cleared;
@@ -109,7 +109,8 @@ export function prepareManualReplacement(
   if (bidding === null && made === null) {
     if (attempt !== plan.attempt || wish.act !== plan.act) return refuse("REPLACEMENT_OTHER_PLAN");
     return (
-      cannotOrder(withdrawal, wish.act) ?? orderReplacement(context, withdrawal, wish.act, approver)
+      refuseIfOrderUseless(withdrawal, wish.act) ??
+      orderReplacement(context, withdrawal, wish.act, approver)
     );
   }
   if (act !== plan.act || attempt !== plan.attempt) return refuse("REPLACEMENT_OTHER_PLAN");
@@ -132,7 +133,7 @@ function find(
   context: RequestContext,
   { transactionId, act }: ReplacementWish,
 ): ReplacementSource | Refusal {
-  const closed = closedGate(context);
+  const closed = refuseIfGateClosed(context);
   if (closed !== null) return closed;
   const { core } = context;
   const withdrawal = core.book.find(transactionId);

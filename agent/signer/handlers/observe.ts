@@ -5,7 +5,7 @@
  */
 
 import { type Refusal, refuse } from "../../../base/fault.ts";
-import { firstOf, type Guard } from "../../../base/guard.ts";
+import { answerOfFirstGuard, type Guard } from "../../../base/guard.ts";
 import { expiryExclusionOf, pinExclusionOf, saySlot } from "../../../chains/families.ts";
 import type { RecordBody } from "../../ledger/records.ts";
 import type { CourierRequests } from "../../socket/verbs.ts";
@@ -123,7 +123,7 @@ export function recordObservation(
   const withdrawal = context.core.book.find(transactionId);
   if (withdrawal === undefined) return refuse("WITHDRAWAL_UNKNOWN");
   const ours = withdrawal.attempts.find((attempt) => attempt.released && attempt.txHash === txHash);
-  const decided = firstOf(observeGuards, { context, claim, withdrawal, ours });
+  const decided = answerOfFirstGuard(observeGuards, { context, claim, withdrawal, ours });
   if (decided !== null) return decided;
   const refusal =
     outcome === "conflicted" && withdrawal.code !== contestedCode

@@ -4,7 +4,7 @@
  */
 import type { Refusal } from "../../../base/fault.ts";
 import type { StopPlace } from "../../socket/stops.ts";
-import { closedGate, type RequestContext } from "./context.ts";
+import { type RequestContext, refuseIfGateClosed } from "./context.ts";
 
 /** Returns true if nothing is signed now: everywhere, or first attempts in one place. */
 function isStopped({ core }: RequestContext, { network, currency }: Partial<StopPlace>): boolean {
@@ -22,7 +22,7 @@ export function pauseSigning(
   approver: string,
   where: Partial<StopPlace>,
 ): { readonly ok: true; readonly paused: boolean } | Refusal {
-  const closed = isPaused ? null : closedGate(context);
+  const closed = isPaused ? null : refuseIfGateClosed(context);
   if (closed !== null) return closed;
   if (isStopped(context, where) !== isPaused)
     context.commit([{ kind: "PAUSED", paused: isPaused, approver, ...where }]);

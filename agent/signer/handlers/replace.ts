@@ -6,7 +6,7 @@
  */
 
 import { invariant, type Refusal, refuse } from "../../../base/fault.ts";
-import { firstOf, type Guard } from "../../../base/guard.ts";
+import { answerOfFirstGuard, type Guard } from "../../../base/guard.ts";
 import { expiryExclusionOf, familyOf } from "../../../chains/families.ts";
 import type { FeeBumps, Fees } from "../../../chains/family.ts";
 import { limitGroupOf } from "../../../protocol/job-mode.ts";
@@ -15,13 +15,13 @@ import { attemptsApartMs, courierAttemptsMax } from "../../socket/limits.ts";
 import type { CourierOffer } from "../../socket/offered.ts";
 import {
   type Attempt,
+  hasNonVoidExpiringAttempt,
   isCancelling,
-  isLate,
   isOver,
   type Withdrawal,
 } from "../state/withdrawal.ts";
-import { closedGate, pauseRefusal, type RequestContext } from "./context.ts";
-import { prepareNext, stillAlive } from "./expiry-exclusion.ts";
+import { pauseRefusal, type RequestContext, refuseIfGateClosed } from "./context.ts";
+import { prepareNext, refuseForNonVoidAttempts } from "./expiry-exclusion.ts";
 import { type PreparedAttempt, recordedAttempt, recordIntent } from "./intent.ts";
 
 /** A replacement that the courier asks for. */
@@ -61,8 +61,8 @@ export const replaceGuards: readonly Guard<ReplacementRequest, PreparedAttempt>[
   ],
   [
     "recorded too early",
-    ({ made, one }) => made !== undefined && isLate(one),
-    ({ one }) => stillAlive(one),
+    ({ made, one }) => made !== undefined && hasNonVoidExpiringAttempt(one),
+    ({ one }) => refuseForNonVoidAttempts(one),
   ],
   [
     "recorded",
@@ -114,7 +114,7 @@ export function prepareReplace(
   above: number,
   claimed: CourierOffer,
 ): PreparedAttempt {
-  const closed = closedGate(context);
+  const closed = refuseIfGateClosed(context);
   if (closed !== null) return closed;
   const { core } = context;
   const withdrawal = core.book.find(transactionId);
@@ -122,7 +122,7 @@ export function prepareReplace(
   const isCancel = isCancelling(withdrawal);
   const [newest, made] = [withdrawal.attempts[above - 1], withdrawal.attempts[above]];
   const ageMs = context.nowMs - (newest?.signedAt ?? 0);
-  const decided = firstOf(replaceGuards, {
+  const decided = answerOfFirstGuard(replaceGuards, {
     context,
     one: withdrawal,
     above,

@@ -20,14 +20,16 @@ export function judgeKept({ core, nowMs }: RequestContext, withdrawal: Withdrawa
   }
   const judged = core.policy.judgeHeld(job, { address, approver: "" }, nowMs, true);
   if (!judged.ok) return held(judged.code);
-  return isAsBefore(withdrawal, judged.body) ? judged.body : held("POLICY_NOT_AS_APPROVED");
+  return isSameApprovedPayment(withdrawal, judged.body)
+    ? judged.body
+    : held("POLICY_NOT_AS_APPROVED");
 }
 
 /**
  * True if a new approval is for the same payment as before. Existing attempts pay what was approved
  * then, so a new approval cannot be for anything else.
  */
-export function isAsBefore(
+export function isSameApprovedPayment(
   { amountUnits, contract, address, job }: Withdrawal,
   now: {
     readonly amountUnits: string;

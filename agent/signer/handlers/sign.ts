@@ -5,7 +5,7 @@
 
 import { invariant, type Refusal, refuse } from "../../../base/fault.ts";
 import { familyOf, saySlot } from "../../../chains/families.ts";
-import type { Place } from "../../../chains/family.ts";
+import type { AccountSlot } from "../../../chains/family.ts";
 import { pendingPerAccountMax } from "../../socket/limits.ts";
 import type { CourierOffer } from "../../socket/offered.ts";
 import { type Account, isPending } from "../state/accounts.ts";
@@ -13,9 +13,9 @@ import { isFinal, nextState } from "../state/machine.ts";
 import type { Withdrawal } from "../state/withdrawal.ts";
 import { beginsAgain, begunAccount } from "./adopt.ts";
 import { unclearedRefusal } from "./cleared.ts";
-import { closedGate, countKey, pauseRefusal, type RequestContext } from "./context.ts";
+import { countKey, pauseRefusal, type RequestContext, refuseIfGateClosed } from "./context.ts";
 import { checkOffer } from "./expiry-exclusion.ts";
-import { stoppedOn } from "./foreign.ts";
+import { refuseIfStopped } from "./foreign.ts";
 import { type PreparedAttempt, recordedAttempt, recordIntent } from "./intent.ts";
 
 /**
@@ -29,7 +29,7 @@ export function prepareSign(
   transactionId: string,
   { txParams, evidence }: CourierOffer,
 ): PreparedAttempt {
-  const closed = closedGate(context);
+  const closed = refuseIfGateClosed(context);
   if (closed !== null) return closed;
   const { core, nowMs } = context;
   const withdrawal = core.book.find(transactionId);
@@ -37,7 +37,7 @@ export function prepareSign(
   if (withdrawal.state === "quarantined") return refuse("WITHDRAWAL_HELD", withdrawal.code);
   const first = withdrawal.attempts[0];
   if (first !== undefined && first.txHash !== "") return { ok: true, work: null };
-  const stopped = pauseRefusal(context) ?? stoppedOn(context, withdrawal.job);
+  const stopped = pauseRefusal(context) ?? refuseIfStopped(context, withdrawal.job);
   if (stopped !== null) return stopped;
   if (first !== undefined)
     return waitingBelow(core, placeOf(withdrawal)) ?? recordedAttempt(context, withdrawal, first);
@@ -94,7 +94,7 @@ export function prepareAssigned(
 ): readonly { readonly transactionId: string; readonly prepared: PreparedAttempt }[] {
   if (
     context.core.book.count("intent") === 0 ||
-    (closedGate(context) ?? pauseRefusal(context)) !== null
+    (refuseIfGateClosed(context) ?? pauseRefusal(context)) !== null
   )
     return [];
   const assigned = [...context.core.book.open()]
@@ -104,7 +104,7 @@ export function prepareAssigned(
   for (const withdrawal of assigned) {
     const [first] = withdrawal.attempts;
     // Prepared singly, because a withdrawal that becomes quarantined here stops the slots above.
-    if (first === undefined || stoppedOn(context, withdrawal.job) !== null) continue;
+    if (first === undefined || refuseIfStopped(context, withdrawal.job) !== null) continue;
     if (waitingBelow(context.core, placeOf(withdrawal)) !== null) continue;
     found.push({
       transactionId: withdrawal.transactionId,
@@ -122,7 +122,7 @@ export function prepareAssigned(
  */
 function waitingBelow(
   { book }: RequestContext["core"],
-  { network, account, slot }: Place,
+  { network, account, slot }: AccountSlot,
 ): Refusal | null {
   if (
     book.count("quarantined") + book.count("intent") === 0 ||
@@ -179,6 +179,6 @@ function inOrderOfSlots(a: Withdrawal, b: Withdrawal): number {
   return `${one.network} ${one.account}` < `${two.network} ${two.account}` ? -1 : 1;
 }
 
-function placeOf({ job, account, slot }: Withdrawal): Place {
+function placeOf({ job, account, slot }: Withdrawal): AccountSlot {
   return { network: job.network, account, slot };
 }

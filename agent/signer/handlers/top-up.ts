@@ -66,7 +66,7 @@ export function expiredBodies(
  * courier may lie. Always null on a chain with excluding slots: no block takes a sweep before its
  * coins are there.
  */
-export function oneAtATime(
+export function refuseIfTopUpOverlaps(
   context: RequestContext,
   { job, transactionId }: Withdrawal,
 ): Refusal | null {

@@ -9,12 +9,12 @@ import type { Welcome } from "../../../protocol/messages.ts";
 import { skewMaxMs } from "../state/ledger-time.ts";
 import {
   type AdmissionResult,
-  hearTime,
+  keepGatewayTime,
   lockSigner,
   type RequestContext,
   raiseAlarm,
 } from "./context.ts";
-import { checkGatewayHead, foreignTo, otherWallet, skewOf } from "./gateway-head.ts";
+import { checkGatewayHead, otherWallet, refuseIfOtherAgent, skewOf } from "./gateway-head.ts";
 import { releaseHeld } from "./release.ts";
 import { resumeRequests } from "./request.ts";
 
@@ -26,7 +26,7 @@ const skewAlarmMs = 60_000;
 
 export function admitWelcome(context: RequestContext, welcome: Welcome): AdmissionResult {
   const { core, run } = context;
-  const foreign = foreignTo(context, welcome) ?? otherWallet(context, welcome.wallet);
+  const foreign = refuseIfOtherAgent(context, welcome) ?? otherWallet(context, welcome.wallet);
   if (foreign !== null) return foreign;
   if (welcome.answers !== run.runId) return refuse("WELCOME_OTHER_RUN");
   const isOld = welcome.at <= run.gatewayAt;
@@ -60,7 +60,7 @@ export function admitWelcome(context: RequestContext, welcome: Welcome): Admissi
     return lockSigner(context, "LEDGER_FORKED", `job ${sequence} has another hash at the gateway`);
   }
   if (!isOld && beginResync(context, welcome)) {
-    hearTime(context, welcome.at);
+    keepGatewayTime(context, welcome.at);
     run.handshakeDone = false;
     run.behindAt = welcome.at;
     return { ok: true, touched: [] };
@@ -78,7 +78,7 @@ export function completeHandshake(
   { at, challenge, gatewayHead }: Pick<Welcome, "at" | "challenge" | "gatewayHead">,
 ): readonly string[] {
   const { run } = context;
-  hearTime(context, at);
+  keepGatewayTime(context, at);
   run.handshakeDone = true;
   run.handshake = challenge;
   resumeRequests(context);

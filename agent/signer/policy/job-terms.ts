@@ -24,7 +24,7 @@ type PaymentField =
   | "expiresAt";
 
 /** The fields of a job that policy judges. */
-export type Question = Pick<Job, PaymentField | "depositIndex" | "depositAddress">;
+export type JudgedJobFields = Pick<Job, PaymentField | "depositIndex" | "depositAddress">;
 
 /** A job in the agent's own terms. */
 export interface AmountTerms {
@@ -50,7 +50,7 @@ export function assetOf({ assets }: Pick<Rules, "assets">, limitGroup: string): 
 }
 
 /** Translates a job into the agent's own terms, or refuses it. */
-export function readQuestion(rules: Rules, question: Question): AmountTerms | Refusal {
+export function readAmountTerms(rules: Rules, question: JudgedJobFields): AmountTerms | Refusal {
   const limitGroup = limitGroupOf(question);
   const asset = assetOf(rules, limitGroup);
   if (asset === undefined) return refuse("POLICY_CURRENCY_UNKNOWN", question.currency);
@@ -70,11 +70,11 @@ export function readQuestion(rules: Rules, question: Question): AmountTerms | Re
  */
 export function destinationOf(
   rules: Rules,
-  question: Question,
+  question: JudgedJobFields,
   text: string,
   limits: Limits,
 ): ParsedAddress {
-  if (!isInternal(question.mode)) return outsiderAt(rules, text, question.network, limits);
+  if (!isInternal(question.mode)) return parseOutsideAddress(rules, text, question.network, limits);
   const deposit = depositOf(rules, question);
   if (!deposit.ok) return deposit;
   return {
@@ -87,7 +87,7 @@ export function destinationOf(
  * Returns an address outside the wallet; refuses the wallet's own address, a token's contract, and
  * an address of the chain itself.
  */
-export function outsiderAt(
+export function parseOutsideAddress(
   rules: Rules,
   text: string,
   network: string,
@@ -108,7 +108,7 @@ export function outsiderAt(
 /** Returns the account that pays for a job; a sweep is paid by the deposit address at its index. */
 export function senderOf(
   rules: Rules,
-  question: Pick<Question, "mode" | "network" | "depositIndex">,
+  question: Pick<JudgedJobFields, "mode" | "network" | "depositIndex">,
 ): Sender | null {
   if (question.mode !== "sweep")
     return { account: hotWalletOn(rules, question.network), addressIndex: null };
@@ -120,7 +120,11 @@ export function senderOf(
  * True if a job names another destination. For a job without a destination, an operator decides. A
  * sweep and a top-up never name one.
  */
-export function isElsewhere(rules: Rules, question: Question, destination: string): boolean {
+export function hasOtherDestination(
+  rules: Rules,
+  question: JudgedJobFields,
+  destination: string,
+): boolean {
   const { network, address, mode } = question;
   if (isInternal(mode)) {
     const deposit = depositOf(rules, question);
@@ -139,7 +143,7 @@ export function isElsewhere(rules: Rules, question: Question, destination: strin
  * Returns the deposit address in a job, if the job's index in the account gives exactly this
  * address.
  */
-function depositOf(rules: Rules, question: Question): ParsedAddress {
+function depositOf(rules: Rules, question: JudgedJobFields): ParsedAddress {
   const address = derived(rules, question);
   if (address !== null && address === question.depositAddress) return { ok: true, address };
   return refuse("JOB_DEPOSIT_ADDRESS", question.depositAddress);
@@ -152,7 +156,7 @@ function hotWalletOn({ own }: Rules, network: string): string {
 /** Returns null if the wallet has no deposit account, or no address at that index. */
 function derived(
   rules: Rules,
-  { network, depositIndex }: Pick<Question, "network" | "depositIndex">,
+  { network, depositIndex }: Pick<JudgedJobFields, "network" | "depositIndex">,
 ): string | null {
   invariant(depositIndex !== undefined, "a sweep and a top-up name an address index");
   const family = familyOf(network);

@@ -10,7 +10,7 @@ import { expiryExclusionOf, familyOf } from "../../../chains/families.ts";
 import type { Description } from "../../../chains/family.ts";
 import { limitGroupOf } from "../../../protocol/job-mode.ts";
 import type { Job } from "../../../protocol/messages.ts";
-import { type ArchiveLookup, noPast } from "../../ledger/archive.ts";
+import { type ArchiveLookup, emptyArchive } from "../../ledger/archive.ts";
 import type { LedgerRecord, RecordBody } from "../../ledger/records.ts";
 import { type Approval, makeApproval } from "./approval.ts";
 import {
@@ -25,18 +25,18 @@ import { holdReason, isAbove } from "./holds.ts";
 import {
   assetOf,
   destinationOf,
-  isElsewhere,
-  outsiderAt,
-  type Question,
-  readQuestion,
+  hasOtherDestination,
+  type JudgedJobFields,
+  parseOutsideAddress,
+  readAmountTerms,
   type Sender,
   senderOf,
 } from "./job-terms.ts";
 import type { Asset, Limits, Rules } from "./rules.ts";
 import {
-  type AboveWindow,
-  aboveWindow,
   countKeyOf,
+  type ExceededLimit,
+  findExceededLimit,
   isAboveLimit,
   Sums,
   type SumsEntries,
@@ -125,7 +125,7 @@ export class Policy {
   readonly paid: Destinations;
   readonly #approvals = new Map<string, Approval>();
 
-  constructor(rules: Rules, past: ArchiveLookup = noPast, snapshot?: PolicySnapshot) {
+  constructor(rules: Rules, past: ArchiveLookup = emptyArchive, snapshot?: PolicySnapshot) {
     this.rules = rules;
     this.sums = new Sums(snapshot?.windows);
     this.paid = new Destinations(past, snapshot?.paid);
@@ -200,8 +200,13 @@ export class Policy {
    * (`isAssigned`). The last kind does not expire, and its amount counts already. Both times are
    * ledger time.
    */
-  judge(question: Question, requestedAt: number, nowMs: number, isAssigned = false): Decision {
-    const asked = readQuestion(this.rules, question);
+  judge(
+    question: JudgedJobFields,
+    requestedAt: number,
+    nowMs: number,
+    isAssigned = false,
+  ): Decision {
+    const asked = readAmountTerms(this.rules, question);
     if (!asked.ok) return { decision: "refuse", code: asked.code };
     const { limitGroup, asset, limits, units } = asked;
     if (!isAssigned && nowMs > question.expiresAt)
@@ -216,7 +221,7 @@ export class Policy {
       return { decision: "refuse", code: "POLICY_ABOVE_WITHDRAWAL" };
     const code = holdReason({ ...question, limits, units, address, requestedAt, nowMs }, this.paid);
     if (code !== null) return { decision: "hold", code };
-    const above = aboveWindow(
+    const above = findExceededLimit(
       this.sums.of(limitGroup),
       limits,
       { key: question.transactionId, units },
@@ -232,21 +237,21 @@ export class Policy {
    * twice. `needsTwo`: the amount also needs the yes of a second operator.
    */
   judgeHeld(
-    question: Question,
+    question: JudgedJobFields,
     { address, approver }: HeldYes,
     nowMs: number,
     isAssigned = false,
   ): HeldDecision {
-    const asked = readQuestion(this.rules, question);
+    const asked = readAmountTerms(this.rules, question);
     if (!asked.ok) return asked;
     const { limitGroup, asset, limits, units } = asked;
     if (!isAssigned && nowMs > question.expiresAt) return refuse("JOB_EXPIRED");
     const destination = destinationOf(this.rules, question, address, limits);
     if (!destination.ok) return destination;
-    if (isElsewhere(this.rules, question, destination.address))
+    if (hasOtherDestination(this.rules, question, destination.address))
       return refuse("POLICY_NOT_AS_APPROVED", "the job names another address");
     if (units > limits.maxPerWithdrawalUnits) return refuse("POLICY_ABOVE_WITHDRAWAL");
-    const above = aboveWindow(
+    const above = findExceededLimit(
       this.sums.of(limitGroup),
       limits,
       { key: question.transactionId, units },
@@ -310,17 +315,22 @@ export class Policy {
    * Returns the limit that a later attempt would exceed, or null. Only with exclusion by expiry is
    * a later attempt a payment of its own.
    */
-  withoutRoom(approval: Approval, attempt: number, nowMs: number): AboveWindow {
+  withoutRoom(approval: Approval, attempt: number, nowMs: number): ExceededLimit {
     const limits = this.rules.limits.get(approval.currency);
     if (limits === undefined || expiryExclusionOf(approval.network) === null) return null;
     return this.#aboveAssigned(approval, attempt, limits, nowMs);
   }
 
   /** Returns the limit that an attempt would exceed if it counted as assigned, or null. */
-  #aboveAssigned(approval: Approval, attempt: number, limits: Limits, nowMs: number): AboveWindow {
+  #aboveAssigned(
+    approval: Approval,
+    attempt: number,
+    limits: Limits,
+    nowMs: number,
+  ): ExceededLimit {
     const { hourAssigned: hour, dayAssigned: day } = this.sums.of(approval.currency);
     const key = countKeyOf(approval.network, approval.transactionId, attempt);
-    return aboveWindow({ hour, day }, limits, { key, units: approval.amountUnits }, nowMs);
+    return findExceededLimit({ hour, day }, limits, { key, units: approval.amountUnits }, nowMs);
   }
 
   /**
@@ -346,9 +356,9 @@ export class Policy {
   /** Returns why a recorded approval does not match the job under today's table, or null. */
   unlike(
     { network, contract, address, tag, amountUnits }: Approval,
-    job: Question,
+    job: JudgedJobFields,
   ): Refusal | null {
-    const asked = readQuestion(this.rules, job);
+    const asked = readAmountTerms(this.rules, job);
     if (!asked.ok) return asked;
     const { asset, units } = asked;
     const isSame =
@@ -356,7 +366,7 @@ export class Policy {
       asset.contract === contract &&
       job.tag === tag &&
       units === amountUnits;
-    if (isSame && !isElsewhere(this.rules, job, address)) return null;
+    if (isSame && !hasOtherDestination(this.rules, job, address)) return null;
     return refuse("POLICY_NOT_AS_APPROVED", "the job asks for something else");
   }
 
@@ -383,7 +393,7 @@ export class Policy {
   clearRecorded(
     built: BuiltTransaction | BuiltCancel,
     digest: string,
-    job: Question,
+    job: JudgedJobFields,
   ): ComparisonResult | Refusal {
     const compared = "approval" in built ? compareBytes(built) : compareCancel(built);
     if (!compared.ok) return compared;
@@ -439,7 +449,7 @@ export class Policy {
   ): Refusal | null {
     // Both ends of a sweep or a top-up are derived again from the job (`unlike`).
     const isOwn = !this.rules.assets.has(currency);
-    const destination = isOwn ? null : outsiderAt(this.rules, address, network, limits);
+    const destination = isOwn ? null : parseOutsideAddress(this.rules, address, network, limits);
     if (destination?.ok === false) return destination;
     return amountUnits > limits.maxPerWithdrawalUnits ? refuse("POLICY_ABOVE_WITHDRAWAL") : null;
   }
@@ -447,7 +457,7 @@ export class Policy {
 
 /** `approver` is the operator's name, "" for policy itself. */
 function approvedBody(
-  of: Question,
+  of: JudgedJobFields,
   approver: string,
   asset: Asset,
   address: string,

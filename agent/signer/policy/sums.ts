@@ -156,7 +156,7 @@ export class Sums {
  * of gateway and courier, and a paid attempt can be called void. So at most the limit itself is
  * given back within one window, and the excess counts.
  */
-export function usedOf(
+export function countUnitsAgainstLimit(
   window: SlidingWindow,
   limitUnits: bigint | null | undefined,
   nowMs: number,
@@ -182,20 +182,23 @@ export function isAboveLimit(
   nowMs: number,
 ): boolean {
   const counted = window.unitsOf(key, nowMs);
-  return counted < units && usedOf(window, limitUnits, nowMs) - counted + units > limitUnits;
+  return (
+    counted < units &&
+    countUnitsAgainstLimit(window, limitUnits, nowMs) - counted + units > limitUnits
+  );
 }
 
 /** The limit that an amount would exceed, or null. */
-export type AboveWindow = "POLICY_ABOVE_HOUR" | "POLICY_ABOVE_DAY" | null;
+export type ExceededLimit = "POLICY_ABOVE_HOUR" | "POLICY_ABOVE_DAY" | null;
 type HourAndDay = Pick<Windows, "hour" | "day">;
 
 /** Returns the limit that an amount would exceed, or null. */
-export function aboveWindow(
+export function findExceededLimit(
   { hour, day }: HourAndDay,
   limits: Limits,
   amount: Amount,
   nowMs: number,
-): AboveWindow {
+): ExceededLimit {
   const { maxPerHourUnits, maxPerDayUnits } = limits;
   if (maxPerHourUnits !== null && isAboveLimit(hour, maxPerHourUnits, amount, nowMs))
     return "POLICY_ABOVE_HOUR";

@@ -17,7 +17,7 @@ import { acknowledgeRecords } from "../handlers/ack.ts";
 import { admitJobFrame } from "../handlers/admit.ts";
 import { adoptSlot, checkChainCount } from "../handlers/adopt.ts";
 import { takeCoinLook } from "../handlers/coin-looks.ts";
-import { type AdmissionResult, hearCourier, type Reply } from "../handlers/context.ts";
+import { type AdmissionResult, keepCourierStatus, type Reply } from "../handlers/context.ts";
 import { declineWithdrawal } from "../handlers/decline.ts";
 import { takeForeign } from "../handlers/foreign.ts";
 import { recordObservation } from "../handlers/observe.ts";
@@ -28,7 +28,7 @@ import { stopCode } from "../state/stops.ts";
 import { showsBytes, stepOf, withoutBytes } from "../state/view.ts";
 import { isOver } from "../state/withdrawal.ts";
 import { sweptAccounts } from "./accounts.ts";
-import { heldThere, lockCode } from "./ledger-continuity.ts";
+import { lockCode, readGatewaySeq } from "./ledger-continuity.ts";
 import type { Signer } from "./signer.ts";
 
 /* Reads a slot and a chain as the courier names them. Touches nothing. */
@@ -122,8 +122,8 @@ export const courierActs: CourierActs = {
 };
 
 /** Keeps the courier's report; the answer to it is a summary for the operator's socket. */
-export function tellCourier(signer: Signer, { courier }: CourierRequests["tell"]): void {
-  hearCourier(signer.context(), courier);
+export function takeCourierReport(signer: Signer, { courier }: CourierRequests["tell"]): void {
+  keepCourierStatus(signer.context(), courier);
 }
 
 function hello(signer: Signer, reply: Reply<Hello>): void {
@@ -138,7 +138,7 @@ function hello(signer: Signer, reply: Reply<Hello>): void {
     ledgerEpoch,
     wallet,
     head: core.heads.head,
-    acked: heldThere(core, run),
+    acked: readGatewaySeq(core, run),
     nonce: run.runId,
     handshakeDone: run.handshakeDone,
     locked: lockCode(core, run),

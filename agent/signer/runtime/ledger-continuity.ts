@@ -7,7 +7,7 @@ import type { Core } from "../state/core.ts";
  * acknowledgement, so the head in the newest welcome counts too: the gateway would refuse repeated
  * records each time.
  */
-export function heldThere({ heads }: Core, { resync, gatewayHeadSeq }: SignerRun): number {
+export function readGatewaySeq({ heads }: Core, { resync, gatewayHeadSeq }: SignerRun): number {
   return resync?.from ?? Math.max(heads.acked.seq, gatewayHeadSeq ?? 0);
 }
 

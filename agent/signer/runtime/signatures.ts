@@ -10,18 +10,23 @@ import { transactionsOf } from "../../../chains/transactions.ts";
 import type { Ledger } from "../../ledger/ledger.ts";
 import type { WithdrawalStep } from "../../socket/verbs.ts";
 import {
-  closedGate,
   pauseRefusal,
   type Reply,
   type RequestContext,
+  refuseIfGateClosed,
   type SignerRun,
 } from "../handlers/context.ts";
-import { stoppedOn } from "../handlers/foreign.ts";
+import { refuseIfStopped } from "../handlers/foreign.ts";
 import type { PreparedAttempt, SignWork } from "../handlers/intent.ts";
 import type { Core } from "../state/core.ts";
 import { Fifo } from "../state/fifo.ts";
 import { stepOf } from "../state/view.ts";
-import { isCancelling, isLate, isOver, type Withdrawal } from "../state/withdrawal.ts";
+import {
+  hasNonVoidExpiringAttempt,
+  isCancelling,
+  isOver,
+  type Withdrawal,
+} from "../state/withdrawal.ts";
 import type { Vault } from "../vault/vault.ts";
 
 /**
@@ -113,7 +118,7 @@ export class Signatures {
     const withdrawal = core.book.find(work.transactionId);
     // Other requests may have come between record and signature: a lock, the end of an earlier
     // attempt, or a yes to a recovery.
-    const closed = closedGate(this.#options.context());
+    const closed = refuseIfGateClosed(this.#options.context());
     const paused = work.clearance.isCancel ? null : stoppedFor(this.#options, work, withdrawal);
     // A ledger that was recovered meanwhile does not contain this intent.
     const isKnown = withdrawal?.attempts[work.attempt - 1]?.intentSeq === work.intentSeq;
@@ -161,7 +166,7 @@ function stoppedFor(
 ): Refusal | null {
   const everywhere = pauseRefusal(options);
   if (everywhere !== null || attempt > 1 || withdrawal === undefined) return everywhere;
-  return stoppedOn(options, withdrawal.job);
+  return refuseIfStopped(options, withdrawal.job);
 }
 
 /**
@@ -170,7 +175,7 @@ function stoppedFor(
  * another can still be paid.
  */
 function isTooLate(withdrawal: Withdrawal, { clearance }: SignWork): boolean {
-  if (isOver(withdrawal) || isLate(withdrawal)) return true;
+  if (isOver(withdrawal) || hasNonVoidExpiringAttempt(withdrawal)) return true;
   return !clearance.isCancel && (withdrawal.state === "quarantined" || isCancelling(withdrawal));
 }
 

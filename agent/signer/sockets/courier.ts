@@ -18,8 +18,8 @@ import {
   shapeFault,
   string,
 } from "../../../protocol/shape.ts";
-import { type ConfigRead, isOlder } from "../../socket/config-read.ts";
-import { eachMax } from "../../socket/each.ts";
+import { type ConfigRead, isOlderConfig } from "../../socket/config-read.ts";
+import { batchRequestsMax } from "../../socket/each.ts";
 import { txParamForm, txParamLengthMax, txParamName, txParamsMax } from "../../socket/limits.ts";
 import {
   evidenceBytesMax,
@@ -37,7 +37,7 @@ import {
   statusTextMax,
   type WithdrawalState,
 } from "../../socket/verbs.ts";
-import { courierActs, tellCourier } from "../runtime/courier-acts.ts";
+import { courierActs, takeCourierReport } from "../runtime/courier-acts.ts";
 import type { Signer } from "../runtime/signer.ts";
 import { limitsInForce } from "../state/in-force.ts";
 import { allStates } from "../state/machine.ts";
@@ -248,7 +248,7 @@ export function courierVerbs(
       ),
       (body, reply) => courierActs.observed(signer, body, reply),
     ),
-    each: eachVerb(byName, eachMax, "sign", "observed"),
+    each: eachVerb(byName, batchRequestsMax, "sign", "observed"),
     adopt: verbOf("adopt", object({ chain, slot, quorum }, { address }), (body, reply) =>
       courierActs.adopt(signer, body, reply),
     ),
@@ -274,7 +274,7 @@ export function courierVerbs(
       (body, reply) => courierActs.unseen(signer, body, reply),
     ),
     tell: verbOf("tell", object({ courier: courierStatus }), (body, reply) => {
-      tellCourier(signer, body);
+      takeCourierReport(signer, body);
       reply({ ok: true, summary: summaryOf(signer, source, body.courier.configDigest) });
     }),
   };
@@ -295,6 +295,6 @@ function hello(
 ): void {
   courierActs.hello(signer, body, (answer) => {
     reply("ok" in answer && answer.ok ? { ...answer, config: source.config } : answer);
-    if (body.config !== undefined && isOlder(source.config, body.config)) source.giveWay();
+    if (body.config !== undefined && isOlderConfig(source.config, body.config)) source.giveWay();
   });
 }

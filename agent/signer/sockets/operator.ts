@@ -50,15 +50,21 @@ import { isBegun } from "../state/accounts.ts";
 import { canonicalLimits, limitsDigest, listLoosened } from "../state/canonical.ts";
 import { canonicalAddress } from "../state/content.ts";
 import { approvalDigestOf, confirmationOf } from "../state/digest.ts";
-import { limitsInForce, nodesOfGateway, regardConfig } from "../state/in-force.ts";
+import { describeDestination, limitsInForce, nodesOfGateway } from "../state/in-force.ts";
 import { aheadOfBlocksMs } from "../state/ledger-time.ts";
 import { allStates, isFinal } from "../state/machine.ts";
 import { outOfReachCode } from "../state/out-of-reach.ts";
-import { listUnorderedOutgoing, outgoingLike } from "../state/outgoing-transactions.ts";
+import { listPossiblePayments, listUnorderedOutgoing } from "../state/outgoing-transactions.ts";
 import { courierViewOf, unitsOf } from "../state/view.ts";
 import { isOver, type Withdrawal } from "../state/withdrawal.ts";
 import { carryOut, type Outcome, type Verb, verbOf } from "./answers.ts";
-import { leftOf, manualReplaceOf, noRoomOf, stuckOf, unreachableOf } from "./stuck.ts";
+import {
+  describeMissingForEnd,
+  manualReplaceOf,
+  noRoomOf,
+  stuckOf,
+  unreachableOf,
+} from "./stuck.ts";
 
 /* The operator's verb `pause`, and the stopped networks for `status`. Touches nothing. */
 
@@ -203,7 +209,7 @@ function waitOf(withdrawal: Withdrawal, policy: Policy, address = ""): WaitView 
   return {
     until:
       code === "POLICY_NEW_DESTINATION_DELAY" ? policy.delayEndsAt(job.currency, requestedAt) : 0,
-    ...regardConfig(policy, job, destination),
+    ...describeDestination(policy, job, destination),
     confirmed:
       first === null ? null : { approver: first.approver, address: first.address, at: first.at },
   };
@@ -491,7 +497,7 @@ function show(
           withdrawal: { ...viewOf(signer, withdrawal), ...reachOf(signer, withdrawal) },
           history: [...withdrawal.history],
           wait: waitOf(withdrawal, signer.core.policy, asked.address),
-          outgoing: outgoingLike(signer.core, withdrawal, asked.address),
+          outgoing: listPossiblePayments(signer.core, withdrawal, asked.address),
         };
   signer.whenDurable(() => reply(answer));
 }
@@ -503,7 +509,7 @@ function reachOf(
 ): { readonly code?: string; readonly left?: string } {
   const isNamed =
     one.code === "" && !isFinal(one.state) && signer.run.unreachable.has(one.transactionId);
-  return isNamed ? { code: outOfReachCode(one), left: leftOf(signer, one) } : {};
+  return isNamed ? { code: outOfReachCode(one), left: describeMissingForEnd(signer, one) } : {};
 }
 
 function viewOf({ core }: Signer, withdrawal: Withdrawal): OperatorView {

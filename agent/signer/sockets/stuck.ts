@@ -99,7 +99,7 @@ export function noRoomOf(signer: Signer): Pick<SignerStatus, "noRoom"> {
 export function unreachableOf(signer: Signer): Pick<SignerStatus, "unreachable"> {
   const { core, run } = signer;
   const found = core.book.findEach([...run.unreachable]).filter((one) => !isOver(one));
-  const told = found.map((one) => ({ one, left: leftOf(signer, one) }));
+  const told = found.map((one) => ({ one, left: describeMissingForEnd(signer, one) }));
   const [first] = told.sort(
     (a, b) => rankOf(a) - rankOf(b) || a.one.job.sequence - b.one.job.sequence,
   );
@@ -121,7 +121,7 @@ export function unreachableOf(signer: Signer): Pick<SignerStatus, "unreachable">
 const rankOf = ({ left }: { readonly left: string }): number => (left === "" ? 0 : 1);
 
 /** Returns what is missing before an operator can end the withdrawal; "" for nothing. */
-export function leftOf(signer: Signer, { transactionId }: Withdrawal): string {
+export function describeMissingForEnd(signer: Signer, { transactionId }: Withdrawal): string {
   const planned = planEnd(signer.context(), transactionId, "");
   return planned.ok ? "" : (planned.detail ?? planned.code);
 }

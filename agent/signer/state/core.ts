@@ -21,7 +21,7 @@ import type { AmountStanding } from "../policy/window.ts";
 import { type AccountEntries, Accounts, type EndedSlots } from "./accounts.ts";
 import { canonicalAddress } from "./content.ts";
 import { Outbox, stopEntries } from "./entries.ts";
-import { OwedCoins, type OwedEntries, spentBy } from "./owed-coins.ts";
+import { coinsOfFinalAttempt, OwedCoins, type OwedEntries } from "./owed-coins.ts";
 import { policySnapshot, settleSums } from "./policy-state.ts";
 import { type PauseState, Stops, type StopsSnapshot } from "./stops.ts";
 import { unitsOf } from "./view.ts";
@@ -218,7 +218,7 @@ function countAttempt(sums: Sums, withdrawal: Withdrawal, record: LedgerRecord):
  * Has an intent that is never signed count no longer than the window. A repeat is harmless, and so
  * is a withdrawal whose bytes are all signed.
  */
-export function spendUnsigned(sums: Sums, { transactionId, job }: Withdrawal): void {
+export function countUnsignedAsSpent(sums: Sums, { transactionId, job }: Withdrawal): void {
   if (expiryExclusionOf(job.network) !== null) return;
   const { hourAssigned, dayAssigned, fees } = sums.of(limitGroupOf(job));
   for (const window of [hourAssigned, dayAssigned, fees])
@@ -567,8 +567,8 @@ export class Core {
   /** The sums need an attempt's id only until chain and gateway have ended the withdrawal. */
   #settle(withdrawal: Withdrawal): void {
     if (!isOver(withdrawal)) return;
-    this.owed.spend(withdrawal, spentBy(withdrawal));
-    spendUnsigned(this.policy.sums, withdrawal);
+    this.owed.spend(withdrawal, coinsOfFinalAttempt(withdrawal));
+    countUnsignedAsSpent(this.policy.sums, withdrawal);
     if (!withdrawal.isEnded) return;
     // An attempt that a side calls void may still be given back.
     const settled = withdrawal.attempts.filter(({ voidBy }) => voidBy === undefined);

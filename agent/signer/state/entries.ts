@@ -138,7 +138,7 @@ export function batchesOf(
  */
 function entriesOf(record: LedgerRecord, withdrawal: Withdrawal | undefined): readonly Entry[] {
   if (record.kind === "REPEATED")
-    return withdrawal === undefined ? [] : answerAgain(record, withdrawal);
+    return withdrawal === undefined ? [] : repeatDecisionEntries(record, withdrawal);
   const entry = entryOf(record, withdrawal);
   if (entry === null) return [];
   const isFirst =
@@ -196,7 +196,10 @@ export function keptEntries({ seq, at }: Place, withdrawal: Withdrawal): readonl
 }
 
 /** Repeats the answer of an order for a job that arrives again. */
-export function answerAgain({ seq, at }: Place, withdrawal: Withdrawal): readonly Entry[] {
+export function repeatDecisionEntries(
+  { seq, at }: Place,
+  withdrawal: Withdrawal,
+): readonly Entry[] {
   const { transactionId, state, code, address, observed } = withdrawal;
   if (state === "refused" || state === "expired") {
     return [{ kind: "decision", seq, at, transactionId, decision: state, code, address: "" }];

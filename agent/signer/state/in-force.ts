@@ -9,7 +9,7 @@ import { limitGroupOf } from "../../../protocol/job-mode.ts";
 import type { LimitView, SweepLimitView } from "../../socket/verbs.ts";
 import type { LastPayment } from "../policy/destinations.ts";
 import { isAbove, likenessOf } from "../policy/holds.ts";
-import type { Question } from "../policy/job-terms.ts";
+import type { JudgedJobFields } from "../policy/job-terms.ts";
 import type { Policy } from "../policy/policy.ts";
 import type { Limits } from "../policy/rules.ts";
 import { usedAt } from "./policy-state.ts";
@@ -64,9 +64,14 @@ function currencies({ rules }: Policy): readonly (readonly [string, Limits])[] {
  * Describes a destination for the operator who decides: new or not, and the paid destination that
  * resembles it. `needsTwo` as in `judgeHeld`; false if the currency has no limits.
  */
-export function regardConfig(
+export function describeDestination(
   { rules, paid }: Policy,
-  { currency, network, tag, amount }: Pick<Question, "currency" | "network" | "tag" | "amount">,
+  {
+    currency,
+    network,
+    tag,
+    amount,
+  }: Pick<JudgedJobFields, "currency" | "network" | "tag" | "amount">,
   address: string,
 ): {
   readonly isNew: boolean;

@@ -1,5 +1,5 @@
 /** The codes of withdrawals that no block takes, here and at the gateway. Touches nothing. */
-import { beginsLate, pinExclusionOf } from "../../../chains/families.ts";
+import { isFirstSlotOnChain, pinExclusionOf } from "../../../chains/families.ts";
 import { isInternal } from "../../../protocol/job-mode.ts";
 import type { Job } from "../../../protocol/messages.ts";
 
@@ -13,5 +13,5 @@ export function outOfReachCode({
   readonly job: Pick<Job, "network" | "mode">;
 }): "SWEEP_UNREACHABLE" | "COIN_UNKNOWN" | typeof belowCode {
   if (pinExclusionOf(job.network) !== null) return "COIN_UNKNOWN";
-  return beginsLate(job.network) && !isInternal(job.mode) ? belowCode : "SWEEP_UNREACHABLE";
+  return isFirstSlotOnChain(job.network) && !isInternal(job.mode) ? belowCode : "SWEEP_UNREACHABLE";
 }

@@ -13,7 +13,7 @@ import type { Withdrawal } from "./withdrawal.ts";
  * Returns the transactions that may have paid this withdrawal: the same receiver, or the same asset
  * and amount. `given` is the address that an operator would give to a withdrawal without one.
  */
-export function outgoingLike(
+export function listPossiblePayments(
   core: Core,
   withdrawal: Withdrawal,
   given = "",

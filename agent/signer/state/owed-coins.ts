@@ -76,16 +76,16 @@ export class OwedCoins {
  * The coins of a withdrawal which is over that a final transaction spent: those of the final
  * attempt, or the pin of a conflicted one, which a transaction of another spent.
  */
-export function spentWith(withdrawal: Withdrawal): readonly string[] {
+export function listCoinsSpentAtEnd(withdrawal: Withdrawal): readonly string[] {
   const pin = pinOf(withdrawal);
-  return withdrawal.state === "conflicted" && pin !== "" ? [pin] : spentBy(withdrawal);
+  return withdrawal.state === "conflicted" && pin !== "" ? [pin] : coinsOfFinalAttempt(withdrawal);
 }
 
 /**
  * The coins that a withdrawal which is over has spent for good: those of the final attempt. Of a
  * conflicted one another transaction spent the pin, which may be the ended one's.
  */
-export function spentBy(withdrawal: Withdrawal): readonly string[] {
+export function coinsOfFinalAttempt(withdrawal: Withdrawal): readonly string[] {
   const { job, state, observed, attempts } = withdrawal;
   const exclusion = pinExclusionOf(job.network);
   if (exclusion === null || state === "conflicted") return [];

@@ -4,7 +4,13 @@
  */
 import { attemptsMax } from "../../../protocol/payloads.ts";
 import type { Policy, PolicySnapshot } from "../policy/policy.ts";
-import { attemptKey, largerOf, type Sums, type SumsEntries, usedOf } from "../policy/sums.ts";
+import {
+  attemptKey,
+  countUnitsAgainstLimit,
+  largerOf,
+  type Sums,
+  type SumsEntries,
+} from "../policy/sums.ts";
 import type { SlidingWindow } from "../policy/window.ts";
 
 /** Used parts of limits, base units; fees in those of the fee coin. */
@@ -19,9 +25,15 @@ export function usedAt({ sums, rules }: Policy, currency: string, nowMs: number)
   const limits = rules.limits.get(currency);
   const { hour, day, hourAssigned, dayAssigned, fees } = sums.of(currency);
   return {
-    hourUnits: largerOf(hour.sumAt(nowMs), usedOf(hourAssigned, limits?.maxPerHourUnits, nowMs)),
-    dayUnits: largerOf(day.sumAt(nowMs), usedOf(dayAssigned, limits?.maxPerDayUnits, nowMs)),
-    feesUnits: usedOf(fees, limits?.maxFeePerDayUnits, nowMs),
+    hourUnits: largerOf(
+      hour.sumAt(nowMs),
+      countUnitsAgainstLimit(hourAssigned, limits?.maxPerHourUnits, nowMs),
+    ),
+    dayUnits: largerOf(
+      day.sumAt(nowMs),
+      countUnitsAgainstLimit(dayAssigned, limits?.maxPerDayUnits, nowMs),
+    ),
+    feesUnits: countUnitsAgainstLimit(fees, limits?.maxFeePerDayUnits, nowMs),
   };
 }
 
@@ -105,7 +117,7 @@ export function forgetAmounts(sums: Sums, id: string, currency: string): void {
 }
 
 /** Returns the assigned amounts and the fees of the day, without the withdrawals in `open`. */
-export function countedBeside(
+export function sumAssignedWithout(
   sums: Sums,
   currency: string,
   open: Iterable<string>,

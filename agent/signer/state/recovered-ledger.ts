@@ -30,7 +30,7 @@ import {
   holdCode,
   isOver,
   isQuarantined,
-  notReceived,
+  unreceivedTimeMark,
   type Withdrawal,
 } from "./withdrawal.ts";
 
@@ -433,8 +433,8 @@ function keptOf(
     jobSignature: own?.jobSignature ?? item?.signature ?? "",
     isKept: true,
     ...(rival === "" ? {} : { rival }),
-    requestedAt: own?.requestedAt ?? notReceived,
-    changedAt: own?.changedAt ?? notReceived,
+    requestedAt: own?.requestedAt ?? unreceivedTimeMark,
+    changedAt: own?.changedAt ?? unreceivedTimeMark,
     state: "quarantined",
     code: isContested ? contestedCode : quarantineOf(own) || (isHolding ? holdOf(job.network) : ""),
     address,

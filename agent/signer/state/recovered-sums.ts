@@ -12,8 +12,8 @@ import { limitGroupOf } from "../../../protocol/job-mode.ts";
 import { parseJob } from "../../../protocol/payloads.ts";
 import type { UnknownSumView } from "../../socket/recovery-plan.ts";
 import type { Limits } from "../policy/rules.ts";
-import { aboveWindow, largerOf, Sums, type SumsEntries } from "../policy/sums.ts";
-import { countAssigned, countedBeside, forgetAmounts, sumsEntries } from "./policy-state.ts";
+import { findExceededLimit, largerOf, Sums, type SumsEntries } from "../policy/sums.ts";
+import { countAssigned, forgetAmounts, sumAssignedWithout, sumsEntries } from "./policy-state.ts";
 import type { RecoveryOrder } from "./recovered-terms.ts";
 import { isOver, type Withdrawal } from "./withdrawal.ts";
 
@@ -99,14 +99,15 @@ function codeOf(
   if (limits === undefined) return null;
   const { hour, day, hourAssigned, dayAssigned } = sums.of(limitGroup);
   const amount = { key: kept.transactionId, units: unitsOf(kept, weighing) };
-  const assigned = aboveWindow(
+  const assigned = findExceededLimit(
     { hour: hourAssigned, day: dayAssigned },
     limits,
     amount,
     weighing.nowMs,
   );
   return (
-    assigned ?? (wasApproved ? null : aboveWindow({ hour, day }, limits, amount, weighing.nowMs))
+    assigned ??
+    (wasApproved ? null : findExceededLimit({ hour, day }, limits, amount, weighing.nowMs))
   );
 }
 
@@ -122,7 +123,7 @@ function countForgottenDay(sums: Sums, { each, order, nowMs }: RecoveredSumsInpu
   // The gateway's sum includes a withdrawal that has ended there, whether it is open here or not.
   const open = each.map(({ kept }) => kept.transactionId).filter((id) => !ended.has(id));
   for (const { currency, units, feesUnits } of order.spent) {
-    const counted = countedBeside(sums, currency, open, nowMs);
+    const counted = sumAssignedWithout(sums, currency, open, nowMs);
     const rest = (all: bigint, known: bigint): bigint => (all > known ? all - known : 0n);
     const lost = {
       units: rest(BigInt(units), counted.units),

@@ -10,7 +10,13 @@ import { expiryExclusionOf, pinExclusionOf } from "../../../chains/families.ts";
 import type { Entry } from "../../../protocol/messages.ts";
 import { isCancel, type LedgerRecord } from "../../ledger/records.ts";
 import type { Core } from "./core.ts";
-import { answerAgain, type EntrySource, entryOf, keptEntries, stopEntries } from "./entries.ts";
+import {
+  type EntrySource,
+  entryOf,
+  keptEntries,
+  repeatDecisionEntries,
+  stopEntries,
+} from "./entries.ts";
 import { isFinal } from "./machine.ts";
 
 type Intent = Extract<LedgerRecord, { kind: "INTENT" }>;
@@ -141,7 +147,7 @@ function askedEntries(
   const known = record.code === "" ? core.book.find(transactionId) : undefined;
   return [
     { ...place, job: "", signature: "" },
-    ...(known === undefined ? [] : answerAgain(record, known)),
+    ...(known === undefined ? [] : repeatDecisionEntries(record, known)),
   ];
 }
 

@@ -127,7 +127,7 @@ export function isOver({ state, isEnded }: Pick<Withdrawal, "state" | "isEnded">
  * time of the RECOVERED record replaces the mark. A job's `issuedAt` is the gateway's statement,
  * and would end a delay for new destinations before an operator here could see the withdrawal.
  */
-export const notReceived = 0;
+export const unreceivedTimeMark = 0;
 
 /** True if an operator has cancelled the withdrawal: its slot gets no paying attempt any more. */
 export function isCancelling({
@@ -159,7 +159,9 @@ export function isVoid({ job, attempts }: Pick<Withdrawal, "job" | "attempts">):
  * True with exclusion by expiry if a signed attempt is not void, or no longer: an intent without a
  * signature is not signed then.
  */
-export function isLate(withdrawal: Pick<Withdrawal, "job" | "attempts">): boolean {
+export function hasNonVoidExpiringAttempt(
+  withdrawal: Pick<Withdrawal, "job" | "attempts">,
+): boolean {
   return expiryExclusionOf(withdrawal.job.network) !== null && !isVoid(withdrawal);
 }
 
@@ -225,7 +227,7 @@ export interface Withdrawal {
   readonly jobSignature: string;
   readonly isKept: boolean; // it was open with a slot when the ledger was recovered
   readonly rival?: string; // the withdrawal that the gateway has on its slot instead
-  requestedAt: number; // ledger time; `notReceived` only in the state of a RECOVERED record
+  requestedAt: number; // ledger time; `unreceivedTimeMark` only in the state of a RECOVERED record
   state: State;
   code: string; // why held, refused or expired
   address: string; // destination in force

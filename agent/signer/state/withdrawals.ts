@@ -16,14 +16,14 @@ import type { Row } from "../../ledger/sorted-file.ts";
 import { contentOf } from "./content.ts";
 import { Fifo } from "./fifo.ts";
 import { allStates, isFinal, type State } from "./machine.ts";
-import { outpointOf, spentWith } from "./owed-coins.ts";
+import { listCoinsSpentAtEnd, outpointOf } from "./owed-coins.ts";
 import {
   applyRecord,
   applyRelease,
   applyVoid,
   isOver,
   newWithdrawal,
-  notReceived,
+  unreceivedTimeMark,
   type Withdrawal,
 } from "./withdrawal.ts";
 
@@ -235,7 +235,7 @@ export class Book {
    */
   receive(at: number): void {
     for (const withdrawal of this.#open.values())
-      if (withdrawal.requestedAt === notReceived)
+      if (withdrawal.requestedAt === unreceivedTimeMark)
         Object.assign(withdrawal, { requestedAt: at, changedAt: at });
   }
 
@@ -413,14 +413,14 @@ export class Book {
   #remember(withdrawal: Withdrawal): void {
     const { transactionId, job } = withdrawal;
     this.#recent.set(transactionId, withdrawal);
-    for (const coin of spentWith(withdrawal))
+    for (const coin of listCoinsSpentAtEnd(withdrawal))
       this.#spent.set(coinKey(job.network, coin), transactionId);
   }
 
   #forget(withdrawal: Withdrawal): void {
     const { transactionId, job } = withdrawal;
     this.#recent.delete(transactionId);
-    for (const coin of spentWith(withdrawal)) {
+    for (const coin of listCoinsSpentAtEnd(withdrawal)) {
       const key = coinKey(job.network, coin);
       if (this.#spent.get(key) === transactionId) this.#spent.delete(key);
     }

@@ -6,10 +6,12 @@
 import { rmSync } from "node:fs";
 import { createServer, type Server } from "node:http";
 
-export type Place = { readonly path: string } | { readonly host: string; readonly port: number };
+export type ListenAddress =
+  | { readonly path: string }
+  | { readonly host: string; readonly port: number };
 
 export interface MetricsServerOptions {
-  readonly place: Place;
+  readonly place: ListenAddress;
   readonly text: () => Promise<string>; // called for each request
   readonly contentType: string;
   readonly onListen: (where: string) => void;

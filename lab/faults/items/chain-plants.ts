@@ -6,10 +6,10 @@
 import type { Code } from "../../../base/codes.ts";
 import { AgentError } from "../../../base/fault.ts";
 import type { BlockId, HeadView, NodeStatus, WatcherNodes } from "../../../chains/nodes.ts";
-import type { Domain } from "../../../gateway/faults/domains.ts";
+import type { FaultDomain } from "../../../gateway/faults/domains.ts";
 import type { FamilyKey, Reason } from "./plants.ts";
 
-export type ChainDomain = Extract<Domain, "head" | "final" | "span" | "history" | "provider">;
+export type ChainDomain = Extract<FaultDomain, "head" | "final" | "span" | "history" | "provider">;
 
 /** The state of the chain while a plant is in. */
 export interface ChainTime {

@@ -3,7 +3,7 @@
  * each with the report that it copies, or the reason why a family has none. A domain or a family
  * without a cell does not compile.
  */
-import type { Domain } from "../../../gateway/faults/domains.ts";
+import type { FaultDomain } from "../../../gateway/faults/domains.ts";
 import {
   lostHistory,
   oddPayment,
@@ -59,7 +59,7 @@ const twoMinds = unjudged(
   refusal("NODE_DISAGREE", "the nodes do not agree on the receipt"),
 );
 
-export const plants: Readonly<Record<Domain, Readonly<Record<FamilyKey, Cell>>>> = {
+export const plants: Readonly<Record<FaultDomain, Readonly<Record<FamilyKey, Cell>>>> = {
   head: none("the chain itself has it: lab/faults/items/chain-plants.ts"),
   final: none("the chain itself has it: lab/faults/items/chain-plants.ts"),
   span: none("the chain itself has it: lab/faults/items/chain-plants.ts"),
@@ -233,26 +233,27 @@ export const plants: Readonly<Record<Domain, Readonly<Record<FamilyKey, Cell>>>>
 export type Extent = "one" | "all";
 
 export interface ItemCell {
-  readonly domain: Domain;
+  readonly domain: FaultDomain;
   readonly family: FamilyKey;
   readonly extent: Extent;
   readonly plant: Plant;
 }
 
 /** A token is one, and so are the list of an account and a wallet that has its coin alone. */
-function extentsOf(domain: Domain, family: FamilyKey, { of }: Plant): readonly Extent[] {
+function extentsOf(domain: FaultDomain, family: FamilyKey, { of }: Plant): readonly Extent[] {
   const hasTokens = family === "evm" || family === "tron";
   const isSingle = of === "token" || (of === "wallet" && (domain === "history" || !hasTokens));
   return isSingle ? ["all"] : ["one", "all"];
 }
 
 /** All cells with a plant. */
-export const itemCells: readonly ItemCell[] = (Object.keys(plants) as Domain[]).flatMap((domain) =>
-  families.flatMap((family) => {
-    const cell = plants[domain][family];
-    if ("none" in cell) return [];
-    return cell.flatMap((plant) =>
-      extentsOf(domain, family, plant).map((extent) => ({ domain, family, extent, plant })),
-    );
-  }),
+export const itemCells: readonly ItemCell[] = (Object.keys(plants) as FaultDomain[]).flatMap(
+  (domain) =>
+    families.flatMap((family) => {
+      const cell = plants[domain][family];
+      if ("none" in cell) return [];
+      return cell.flatMap((plant) =>
+        extentsOf(domain, family, plant).map((extent) => ({ domain, family, extent, plant })),
+      );
+    }),
 );

@@ -14,7 +14,7 @@ import type { GatewayChain, GatewayCurrency } from "../../../gateway/config/conf
 import { takeAddress } from "../../../gateway/deposits/deposits.ts";
 import type { Fault } from "../../../gateway/faults/fault.ts";
 import { rightClock } from "../../../gateway/own-clock.ts";
-import { marksOver } from "../../../gateway/store/address-marks.ts";
+import { makeAddressMarks } from "../../../gateway/store/address-marks.ts";
 import { issueAddress } from "../../../gateway/store/address-states.ts";
 import { depositsIdOn } from "../../../gateway/store/agent-accounts.ts";
 import { readAgent } from "../../../gateway/store/agents.ts";
@@ -252,7 +252,7 @@ export class ItemWorld {
     const shop = this.#shops.find((one) => one.name === name) as Shop;
     const { store } = this.#db;
     const wanted = this.currencies.find(({ id }) => id === currency) as GatewayCurrency;
-    const marks = marksOver(new Map(), {
+    const marks = makeAddressMarks(new Map(), {
       append: () => {},
       syncNow: () => {},
       sync: () => {},

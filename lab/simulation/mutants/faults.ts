@@ -13,7 +13,7 @@ export const faultMutants: readonly Mutant[] = [
   {
     name: "fault-of-an-item-ends-the-pass",
     file: book,
-    find: "    if (group === null || isOfItem(fault)) this.#note(key, fault, isWaited);\n    return null;",
+    find: "    if (group === null || isItemFault(fault)) this.#note(key, fault, isWaited);\n    return null;",
     replace: "    this.#note(key, fault, isWaited);\n    throw fault;",
     invariant:
       "One thing that cannot be read ends the pass, and nobody else is paid (a fault stays with the thing that has it).",

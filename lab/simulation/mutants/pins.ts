@@ -27,7 +27,7 @@ export const pinMutants: readonly Mutant[] = [
   {
     name: "first-attempt-on-a-stopped-network",
     file: "agent/signer/handlers/sign.ts",
-    find: "  const stopped = pauseRefusal(context) ?? stoppedOn(context, withdrawal.job);",
+    find: "  const stopped = pauseRefusal(context) ?? refuseIfStopped(context, withdrawal.job);",
     replace: "  const stopped = pauseRefusal(context);",
     invariant:
       "Somebody else empties the wallet, and the agent goes on signing first payments there (records).",

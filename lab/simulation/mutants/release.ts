@@ -42,7 +42,7 @@ export const releaseMutants: readonly Mutant[] = [
   {
     name: "ack-while-locked",
     file: "agent/signer/handlers/ack.ts",
-    find: "  const closed = (context.run.resync === null ? closedGate(context) : resyncGate(context)) ?? skewOf(context, ack);",
+    find: "  const closed = (context.run.resync === null ? refuseIfGateClosed(context) : resyncGate(context)) ?? skewOf(context, ack);",
     replace:
       "  const closed = (context.run.resync === null ? null : resyncGate(context)) ?? skewOf(context, ack);",
     invariant:
@@ -64,8 +64,8 @@ export const releaseMutants: readonly Mutant[] = [
   {
     name: "signed-after-the-lock",
     file: "agent/signer/runtime/signatures.ts",
-    find: "    const closed = closedGate(this.#options.context());",
-    replace: "    const closed: ReturnType<typeof closedGate> = null;",
+    find: "    const closed = refuseIfGateClosed(this.#options.context());",
+    replace: "    const closed: ReturnType<typeof refuseIfGateClosed> = null;",
     invariant: "What was recorded before a lock is signed after it (monotone).",
     when: (plan) => mayLock(plan) && plan.rates.slowDisk > 0,
   },

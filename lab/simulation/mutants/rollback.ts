@@ -107,7 +107,7 @@ export const rollbackMutants: readonly Mutant[] = [
   {
     name: "restored-ledger-expires",
     file: "agent/signer/handlers/decide.ts",
-    find: "  if (closedGate(context) !== null) return [];\n",
+    find: "  if (refuseIfGateClosed(context) !== null) return [];\n",
     replace: "",
     invariant:
       "A signer that is locked, or has no handshake, says that nothing was ever signed, though it may have forgotten a signature (truth).",
@@ -116,7 +116,7 @@ export const rollbackMutants: readonly Mutant[] = [
   {
     name: "restored-ledger-declines",
     file: "agent/signer/handlers/decline.ts",
-    find: `  const closed = closedGate(context);
+    find: `  const closed = refuseIfGateClosed(context);
   if (closed !== null) return closed;
   const withdrawal = context.core.book.find(transactionId);
   if (withdrawal === undefined) return refuse("WITHDRAWAL_UNKNOWN");
@@ -132,7 +132,7 @@ export const rollbackMutants: readonly Mutant[] = [
     name: "operator-decides-before-the-handshake",
     file: "agent/signer/handlers/approve.ts",
     find: `  // Before the handshake ledger time stands: a yes would count for the day of the newest record.
-  const closed = closedGate(context);
+  const closed = refuseIfGateClosed(context);
   if (closed !== null) return closed;
 `,
     replace: "",

@@ -40,7 +40,7 @@ export const schedulerMutants: readonly Mutant[] = [
     name: "bumps-the-last",
     file: sending,
     find: "  const first = lowestSlotOf(pending);",
-    replace: "  const first = bySlot(pending).at(-1);",
+    replace: "  const first = sortBySlot(pending).at(-1);",
     invariant:
       "The highest nonce is made more expensive instead of the one all others wait for (liveness).",
     when: ({ rates, orders }) => rates.feeSpikes > 0 && orders.length > 1,
@@ -48,9 +48,9 @@ export const schedulerMutants: readonly Mutant[] = [
   {
     name: "bump-sent-never",
     file: sending,
-    find: "  const newest = releasedVersions(item.view).at(-1);\n  if (newest === undefined || isPastSending(item, newest)) return;",
+    find: "  const newest = listAttemptsWithBytes(item.view).at(-1);\n  if (newest === undefined || isPastSending(item, newest)) return;",
     replace:
-      "  const newest = releasedVersions(item.view).at(0);\n  if (newest === undefined || isPastSending(item, newest)) return;",
+      "  const newest = listAttemptsWithBytes(item.view).at(0);\n  if (newest === undefined || isPastSending(item, newest)) return;",
     invariant:
       "A replacement with a higher fee is signed and released, and the nodes get the first one again and again (liveness).",
     when: ({ rates }) => rates.feeSpikes > 0,
@@ -84,9 +84,9 @@ export const schedulerMutants: readonly Mutant[] = [
   {
     name: "looks-for-the-newest-only",
     file: sending,
-    find: "  return { withdrawal: item.view, txHashes: releasedAttempts(item.view).map((attempt) => attempt.txHash) };",
+    find: "  return { withdrawal: item.view, txHashes: listPossiblyIncludedAttempts(item.view).map((attempt) => attempt.txHash) };",
     replace:
-      "  return { withdrawal: item.view, txHashes: releasedAttempts(item.view).slice(-1).map((attempt) => attempt.txHash) };",
+      "  return { withdrawal: item.view, txHashes: listPossiblyIncludedAttempts(item.view).slice(-1).map((attempt) => attempt.txHash) };",
     invariant:
       "A block that took an earlier attempt is not found, and the withdrawal never ends or ends as lost (truth).",
     when: ({ rates }) => rates.feeSpikes > 0 && rates.minerStale > 0,

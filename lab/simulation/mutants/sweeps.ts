@@ -15,7 +15,7 @@ export const sweepMutants: readonly Mutant[] = [
   {
     name: "topped-up-twice",
     file: orders,
-    find: "  dropWish(database, row);\n",
+    find: "  dropSweepRequest(database, row);\n",
     replace: `  if (topUpUnits > 0n) {
     const again = sweep.split("").reverse().join("");
     insert(database, agent, ordering, row, {
@@ -23,7 +23,7 @@ export const sweepMutants: readonly Mutant[] = [
       ...{ receiver: address, nextSlot: "" },
     });
   }
-  dropWish(database, row);
+  dropSweepRequest(database, row);
 `,
     invariant:
       "While a top-up is on its way the gateway orders another one for the same sweep (a sweep has one top-up).",
@@ -129,9 +129,9 @@ export const sweepMutants: readonly Mutant[] = [
   {
     name: "last-block-of-a-run-unread",
     file: "gateway/watcher/deposits.ts",
-    find: "of payments.filter((one) => !isClaim(one))) touched.push(",
+    find: "of payments.filter((one) => !isUnconfirmedTransfer(one))) touched.push(",
     replace:
-      "of payments.filter((one) => !isClaim(one) && one.block < reached.number)) touched.push(",
+      "of payments.filter((one) => !isUnconfirmedTransfer(one) && one.block < reached.number)) touched.push(",
     invariant:
       "The cursor passes a block whose payments were not kept, and their balance is credited without them (truth).",
     world,

@@ -52,7 +52,7 @@ export const twoLiarsMutants: readonly Mutant[] = [
   {
     name: "recovery-order-not-weighed",
     file: weighed,
-    find: "assigned ?? (wasApproved ? null : aboveWindow({ hour, day }, limits, amount, weighing.nowMs))",
+    find: "assigned ?? (wasApproved ? null : findExceededLimit({ hour, day }, limits, amount, weighing.nowMs))",
     replace: "assigned === null || assigned.length > 0 ? null : (wasApproved ? null : assigned)",
     invariant:
       "A recovery offer brings withdrawals that nobody asked for, above the hour's limit (limits).",

@@ -11,11 +11,11 @@ const asked = "agent/signer/policy/job-terms.ts";
 const acts = "agent/signer/handlers/expiry-exclusion.ts";
 const ends =
   '  return { ok: true, address: question.mode === "sweep" ? hotWalletOn(rules, question.network) : deposit.address };';
-const alive = `  if (!isVoid(withdrawal)) return stillAlive(withdrawal);
+const alive = `  if (!isVoid(withdrawal)) return refuseForNonVoidAttempts(withdrawal);
   if (!isReceivedVoid(context, withdrawal)) return`;
 const aliveUnless = (
   mode: string,
-): string => `  if (job.mode !== "${mode}" && !isVoid(withdrawal)) return stillAlive(withdrawal);
+): string => `  if (job.mode !== "${mode}" && !isVoid(withdrawal)) return refuseForNonVoidAttempts(withdrawal);
   if (job.mode !== "${mode}" && !isReceivedVoid(context, withdrawal)) return`;
 const world = "waiting";
 
@@ -27,7 +27,7 @@ export const waitingSweepMutants: readonly Mutant[] = [
   {
     name: "waiting-topped-up-twice",
     file: orders,
-    find: "  dropWish(database, row);\n",
+    find: "  dropSweepRequest(database, row);\n",
     replace: `  if (topUpUnits > 0n) {
     const again = sweep.split("").reverse().join("");
     insert(database, agent, ordering, row, {
@@ -35,7 +35,7 @@ export const waitingSweepMutants: readonly Mutant[] = [
       ...{ receiver: address, nextSlot: "" },
     });
   }
-  dropWish(database, row);
+  dropSweepRequest(database, row);
 `,
     invariant:
       "While a top-up waits for its block the gateway orders another one for the same sweep (a sweep has one top-up).",

@@ -6,7 +6,7 @@
 import { noRoomOf } from "../../../agent/signer/sockets/stuck.ts";
 import type { Core } from "../../../agent/signer/state/core.ts";
 import { usedAt } from "../../../agent/signer/state/policy-state.ts";
-import { catchUp } from "../../../gateway/recovery/catch-up.ts";
+import { catchUpStates } from "../../../gateway/recovery/catch-up.ts";
 import { parseAmount } from "../../../protocol/amount.ts";
 import type { Scene } from "./scene.ts";
 import { begun, currencies, hotWallet, network, policyOf, stage } from "./setting.ts";
@@ -100,7 +100,7 @@ export function unshownLock(world: Scene): string {
       return false;
     const sql =
       "SELECT 1 FROM agents WHERE id = ? AND unpairedAt IS NULL AND lockedCode = '' AND caughtUp NOT IN (?, ?)";
-    return gateway.all(sql, id, catchUp.behind, catchUp.given).length > 0;
+    return gateway.all(sql, id, catchUpStates.behind, catchUpStates.given).length > 0;
   });
   return locked === undefined
     ? ""
