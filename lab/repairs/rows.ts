@@ -2520,7 +2520,7 @@ export const repairs: readonly Repair[] = [
     find: "  const feeUnits = rows.feeUnits\n",
     replace: '  const feeUnits = rows.feeUnits === "none"\n',
     test: "test/gateway/gateway-funds.test.ts",
-    title: "stay reserved with the fee that was paid",
+    title: "stay reserved until the balance was read",
   },
   {
     name: "renewal-of-a-renewal-owes-no-coin",

@@ -82,7 +82,7 @@ describe("funds", () => {
     expect((await read("/balance/eth")).body).toMatchObject({ available: "0", reserved: "0.02" });
   });
 
-  it("stay reserved with the fee that was paid until the balance was read at a block that has the payment", async () => {
+  it("stay reserved until the balance was read at a block that has the payment", async () => {
     await ready();
     const { transactionId } = (await auto()).body;
     const place = { txHash: "0x01", feeUnits: "1000000000000000", finalBlock: 120, changedAt: 1 };

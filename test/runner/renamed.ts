@@ -343,4 +343,9 @@ export const renamedTests: Readonly<
       file: "gateway/client-package",
       name: "the client's package > installs into an empty folder and works there, with every file of clients/typescript/ behind an entry of its own",
     },
+  "signer/pins-attacked: a pin under attack > a pin that two withdrawals spent, since one end was a lie, pays one of the two: the first gets no other attempt":
+    {
+      file: "signer/pins-attacked",
+      name: "a pin under attack > a pin of an end that was a lie of both sides pays no second withdrawal, and the first gets no other attempt",
+    },
 };
