@@ -45,6 +45,7 @@ import { listPairedAgents } from "./store/agents.ts";
 import { readCursor } from "./store/cursors.ts";
 import { inspectStore } from "./store/inspect.ts";
 import { takeRepeated } from "./store/last-item.ts";
+import { endFirstCount } from "./store/meta.ts";
 import { migrateStore } from "./store/migrate.ts";
 import { checkFingerprint, checkKey, ownStore } from "./store/owner.ts";
 import { mendReserved } from "./store/reserved.ts";
@@ -122,10 +123,12 @@ function mendSums(store: Store, config: GatewayConfig, log: GatewayLog): void {
   const coins = Object.values(config.currencies).filter(({ contract }) => contract === "");
   const held = store.write((database) => {
     keepNativeCoins(database, new Map(coins.map(({ network, id }) => [network, id])));
-    return correctUnsweptBalances(database);
+    const corrected = correctUnsweptBalances(database);
+    // A step of the tables changed what counts, so the first count corrects what was right before.
+    return endFirstCount(database) ? 0 : corrected;
   });
   const heldWords =
-    "what deposit addresses hold was not what payments and sweeps make; it was counted again";
+    "what deposit addresses hold was not what payments, notes and sweeps make; it was counted again";
   if (held > 0) log.error({ event: "unswept-balances-corrected", wrong: held }, heldWords);
 }
 

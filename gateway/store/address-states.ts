@@ -4,7 +4,6 @@
  * explains. Addresses that have not left yet are read ahead, so that a used address is skipped.
  */
 import { isFeeInside } from "../../chains/families.ts";
-import { notedUnits } from "./books.ts";
 import type { Statements as Database } from "./statements.ts";
 import { summedUnits } from "./stray-sums.ts";
 import { holdAdjustment } from "./unswept-balances.ts";
@@ -240,7 +239,9 @@ export function listNeverCompared(
 
 export function newestPlace(database: Database): number {
   return (
-    database.get<{ place: number | null }>("SELECT max(number) AS place FROM addresses")?.place ?? 0
+    database.get<{ place: number | null }>(
+      "SELECT max(number) AS place FROM addresses WHERE number > 0",
+    )?.place ?? 0
   );
 }
 
@@ -321,9 +322,9 @@ export function listDueByAge(
 }
 
 /**
- * The balance of an address without its baseline at the end of a block: final payments, top-ups and
- * operators' notes in, sweeps and their fees out. `native`: the currency is the coin that pays
- * fees.
+ * The balance of an address without its baseline at the end of a block: final payments and top-ups
+ * in, sweeps and their fees out. `native`: the currency is the coin that pays fees. A note of an
+ * operator is no part of it: a payment counts for its payer whatever an operator wrote.
  */
 export function explainedUnits(
   database: Database,
@@ -360,7 +361,6 @@ export function explainedUnits(
   );
   let units = paid.reduce((sum, row) => sum + BigInt(row.units), 0n);
   units += summedUnits(database, { network, address, currency }, block, sumsBeyond);
-  units += notedUnits(database, { network, address, currency }, block);
   for (const row of swept) {
     if (row.currency === currency && row.status !== 2) units -= BigInt(row.units);
     const isFeeApart = row.feeUnits !== "" && !(row.status !== 2 && isFeeInside(network, "sweep"));

@@ -126,7 +126,7 @@ export interface MovePlace {
 /**
  * The next movements of a hot wallet on a network in the order of blocks, at most `most`. Side
  * "out" lists withdrawals and top-ups. Side "in" lists sweeps and payments from other accounts of
- * this gateway, but for those that are kept as payments to a deposit with a tag.
+ * this gateway, but for those that are kept as payments to a tag, or in a sum of such payments.
  */
 export function listHotWalletMoves(
   database: Database,
@@ -140,7 +140,9 @@ export function listHotWalletMoves(
     side === "out"
       ? ""
       : ` AND NOT EXISTS (SELECT 1 FROM payments p CROSS JOIN deposits d ON d.id = p.transactionId
-         WHERE p.network = t.network AND p.txHash = t.txHash AND p.final = 1 AND d.payTo = t.receiver AND d.payTo <> d.address)`;
+         WHERE p.network = t.network AND p.txHash = t.txHash AND p.final = 1 AND d.payTo = t.receiver AND d.payTo <> d.address)
+       AND NOT EXISTS (SELECT 1 FROM straySums s WHERE s.network = t.network AND s.account = t.receiver AND s.currency = t.currency
+         AND s.fromBlock <= t.finalBlock AND s.toBlock >= t.finalBlock)`;
   const rows = database.all<MoveRow & { readonly row: number }>(
     `SELECT t.operation AS kind, '${side}' AS side, t.${column} AS address, ${currencyOfTransferSql} AS currency,
        ${movedColumns(side)}, coalesce(t.feeUnits, '') AS feeUnits, t.finalBlock AS block, t.number AS row

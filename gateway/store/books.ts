@@ -5,7 +5,6 @@
 
 import { explainingSignatureSql } from "./outgoing-transactions.ts";
 import type { OutgoingRow } from "./rows.ts";
-import type { Statements } from "./statements.ts";
 import type { Database } from "./store.ts";
 import { holdAdjustment } from "./unswept-balances.ts";
 
@@ -89,8 +88,7 @@ export function countBookAddresses(
   return database.get<{ n: number }>(sql, 0, start.length, start, merchant, merchant)?.n ?? 0;
 }
 
-const forgotten = `FROM addresses f WHERE f.number > ? AND f.addressSpace = ? AND (? IS NULL OR f.merchant = ?)
-  AND f.request IS NULL`;
+const forgotten = `FROM addresses f WHERE f.number < 0 AND f.number < ? AND f.addressSpace = ? AND (? IS NULL OR f.merchant = ?)`;
 
 /**
  * Like `listBookAddresses`, for addresses that may have left before the database was restored from
@@ -102,7 +100,7 @@ export function listForgottenBookAddresses(
   place: number,
   most: number,
 ): readonly BookAddress[] {
-  const sql = `SELECT f.number AS place, f.address, f.merchant, f.agent ${forgotten} ORDER BY f.number LIMIT ?`;
+  const sql = `SELECT f.number AS place, f.address, f.merchant, f.agent ${forgotten} ORDER BY f.number DESC LIMIT ?`;
   return database.all<BookAddress>(sql, place, addressSpace, merchant, merchant, most);
 }
 
@@ -120,19 +118,6 @@ export function countForgottenBookAddresses(
       merchant,
     )?.n ?? 0
   );
-}
-
-/** The units of the notes on an account's balance at the end of a block. */
-export function notedUnits(
-  database: Statements,
-  { network, address, currency }: BookPlace,
-  block: number,
-): bigint {
-  const rows = database.all<{ units: string }>(
-    `SELECT units FROM bookEntries WHERE address = ? AND network = ? AND currency = ? AND block <= ? AND kind = 'note'`,
-    ...[address, network, currency, block],
-  );
-  return rows.reduce((sum, { units }) => sum + BigInt(units), 0n);
 }
 
 /**

@@ -3,6 +3,10 @@ import { Bug } from "../../base/fault.ts";
 import type { GivenAddress } from "./rows.ts";
 import type { Statements as Database } from "./statements.ts";
 
+/** The number of the next address that gets a request. */
+export const nextNumberSql =
+  "(SELECT coalesce(max(number), 0) + 1 FROM addresses WHERE number > 0)";
+
 /**
  * Gives an address to a shop's request. An address that was watched before becomes the request's,
  * and is the newest from now on.
@@ -11,9 +15,9 @@ import type { Statements as Database } from "./statements.ts";
 export function giveAddress(database: Database, row: GivenAddress): void {
   const { address, addressSpace, merchant, agent, addressIndex, request, at } = row;
   const { changes } = database.run(
-    `INSERT INTO addresses (address, addressSpace, merchant, agent, addressIndex, origin, request, at)
-     VALUES (?, ?, ?, ?, ?, 'given', ?, ?)
-     ON CONFLICT (address) DO UPDATE SET number = (SELECT max(number) + 1 FROM addresses), merchant = excluded.merchant,
+    `INSERT INTO addresses (number, address, addressSpace, merchant, agent, addressIndex, origin, request, at)
+     VALUES (${nextNumberSql}, ?, ?, ?, ?, ?, 'given', ?, ?)
+     ON CONFLICT (address) DO UPDATE SET number = excluded.number, merchant = excluded.merchant,
        agent = excluded.agent, addressIndex = excluded.addressIndex, origin = 'given', request = excluded.request, at = excluded.at
        WHERE request IS NULL`,
     ...[address, addressSpace, merchant, agent, addressIndex, request, at],
@@ -27,25 +31,36 @@ export function isDepositAddressOf(database: Database, address: string, agentId:
   return database.get(sql, address, agentId) !== undefined;
 }
 
-/** An address that is watched, in the order of `place`. */
+/** An address that is watched. */
 export interface WatchedAddress {
-  readonly place: number;
+  readonly place: number; // negative without a request
   readonly address: string;
   readonly addressSpace: string;
   readonly merchant: string;
   readonly request: string | null; // transaction id; null: a payment makes its request
 }
 
-/** The addresses after `place`, in order. */
-export function listAddressesAfter(database: Database, place: number): readonly WatchedAddress[] {
-  return database.all<WatchedAddress>(
-    "SELECT number AS place, address, addressSpace, merchant, request FROM addresses WHERE number > ? ORDER BY number",
-    place,
-  );
+/** The newest places of both lists that were read; 0 before the first. */
+export interface ReadPlaces {
+  readonly given: number;
+  readonly forgotten: number; // negative
 }
 
-/** True if an address after `place` is watched though no shop asked for it. */
-export function hasForgottenAfter(database: Database, place: number): boolean {
-  const sql = "SELECT 1 FROM addresses WHERE number > ? AND origin <> 'given' LIMIT 1";
-  return database.get(sql, place) !== undefined;
+/** The addresses that came after these places: those without a request, then the others. */
+export function listAddressesAfter(
+  database: Database,
+  { given, forgotten }: ReadPlaces,
+): readonly WatchedAddress[] {
+  const select =
+    "SELECT number AS place, address, addressSpace, merchant, request FROM addresses WHERE number";
+  return [
+    ...database.all<WatchedAddress>(`${select} < ? ORDER BY number DESC`, Math.min(forgotten, 0)),
+    ...database.all<WatchedAddress>(`${select} > ? ORDER BY number`, given),
+  ];
+}
+
+/** True if an address without a request came after these places. */
+export function hasForgottenAfter(database: Database, { forgotten }: ReadPlaces): boolean {
+  const sql = "SELECT 1 FROM addresses WHERE number < ? LIMIT 1";
+  return database.get(sql, Math.min(forgotten, 0)) !== undefined;
 }

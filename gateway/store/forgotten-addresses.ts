@@ -7,6 +7,7 @@
 import { addressSpaceOf } from "../../chains/network-names.ts";
 import { payeeOf } from "../../chains/payees.ts";
 import { transactionIdOf } from "../../protocol/identity.ts";
+import { nextNumberSql } from "./deposit-addresses.ts";
 import type { ForgottenAddressRow, PaymentRow } from "./rows.ts";
 import type { Statements as Database } from "./statements.ts";
 import { insertDeposit } from "./transactions.ts";
@@ -25,8 +26,9 @@ export const unattributedIdOf = ({
 export function insertForgotten(database: Database, row: ForgottenAddressRow): void {
   const { address, addressSpace, merchant, agent, addressIndex, origin, at } = row;
   database.run(
-    `INSERT INTO addresses (address, addressSpace, merchant, agent, addressIndex, origin, at)
-     VALUES (?, ?, ?, ?, ?, ?, ?) ON CONFLICT (address) DO NOTHING`,
+    `INSERT INTO addresses (number, address, addressSpace, merchant, agent, addressIndex, origin, at)
+     VALUES ((SELECT coalesce(min(number), 0) - 1 FROM addresses WHERE number < 0), ?, ?, ?, ?, ?, ?, ?)
+     ON CONFLICT (address) DO NOTHING`,
     ...[address, addressSpace, merchant, agent, addressIndex, origin, at],
   );
 }
@@ -84,8 +86,11 @@ export function readForgotten(
 export function insertForgottenDeposit(database: Database, payment: PaymentRow): void {
   if (database.get("SELECT 1 FROM deposits WHERE id = ?", payment.transactionId) !== undefined)
     return;
-  const row = readForgotten(database, payment.address);
-  if (row !== undefined) makeRequest(database, row, payment);
+  const sql = `SELECT address, addressSpace, merchant, agent, addressIndex, origin, at FROM addresses WHERE address = ?`;
+  const row = database.get<ForgottenAddressRow>(sql, payment.address);
+  // The address may have been given to a request while the payment was read.
+  if (row !== undefined && payment.transactionId === unattributedIdOf(row))
+    makeRequest(database, row, payment);
 }
 
 /**
@@ -141,7 +146,7 @@ function makeRequest(
   // At most one address has left at an index, however many families there are.
   if (addressIndex === null || !isPlaceFree(database, row)) return;
   database.run(
-    `UPDATE addresses SET request = ?, number = (SELECT max(number) + 1 FROM addresses)
+    `UPDATE addresses SET request = ?, number = ${nextNumberSql}
      WHERE address = ? AND request IS NULL`,
     id,
     address,

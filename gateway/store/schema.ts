@@ -406,8 +406,9 @@ const keepOwner = `INSERT INTO accountOwners (network, account, merchant, agent)
  * address is watched: it was given to a shop's request, a restored database skipped its index, a
  * scan found it in use, or a payment named a tag that no request has. `request` is the deposit that
  * has the address, and NULL as long as none has it, or where another address has its index; only
- * an address with a request is compared and swept. The watcher reads the list by `number`; an
- * address that was watched before a request had it gets a new one then. `accountOwners` has the
+ * an address with a request is compared and swept. `number` counts up from 1 with each address of a
+ * request, and down from -1 with each other: however many these are, the newest requests are found
+ * by their numbers. An address that gets a request later gets a new one. `accountOwners` has the
  * owner of each account whose requests differ by their tags: triggers write it with each request's
  * address. `addressStates` and `baselines` have known balances (address-states.ts), `arriving`
  * payments to open requests that no block has. `depositCredits` has payments that an operator
@@ -421,7 +422,7 @@ CREATE TABLE addresses (
   number INTEGER PRIMARY KEY, address TEXT NOT NULL UNIQUE, addressSpace TEXT NOT NULL, merchant TEXT NOT NULL REFERENCES merchants(id),
   agent TEXT REFERENCES agents(id), addressIndex INTEGER,
   origin TEXT NOT NULL CHECK (origin IN ('given','skipped','found','stray')), request TEXT REFERENCES deposits(id), at INTEGER NOT NULL,
-  CHECK (origin <> 'given' OR request IS NOT NULL), CHECK (request IS NULL OR addressIndex IS NOT NULL)) STRICT;
+  CHECK (origin <> 'given' OR request IS NOT NULL), CHECK ((request IS NULL) = (number < 0)), CHECK (request IS NULL OR addressIndex IS NOT NULL)) STRICT;
 CREATE UNIQUE INDEX addressesByIndex ON addresses (agent, addressIndex) WHERE request IS NOT NULL;
 CREATE TABLE accountOwners (
   network TEXT NOT NULL, account TEXT NOT NULL, merchant TEXT NOT NULL REFERENCES merchants(id), agent TEXT REFERENCES agents(id),

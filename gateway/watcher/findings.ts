@@ -16,7 +16,11 @@ import type {
   WatchedBlock,
 } from "../../chains/nodes.ts";
 import { payeeOf } from "../../chains/payees.ts";
-import { hasForgottenAfter, listAddressesAfter } from "../store/deposit-addresses.ts";
+import {
+  hasForgottenAfter,
+  listAddressesAfter,
+  type ReadPlaces,
+} from "../store/deposit-addresses.ts";
 import {
   accountOwner,
   insertStrayAddress,
@@ -42,7 +46,7 @@ import type { HotWallets } from "./wallets.ts";
 export class WatchList implements AddressBook {
   readonly #requests = new Map<string, string>(); // transaction id by address
   readonly #addressSpace: string;
-  #newest = 0;
+  #read: ReadPlaces = { given: 0, forgotten: 0 };
 
   /**
    * The list is for the family of `network`, whose addresses are watched on each of its networks.
@@ -56,16 +60,18 @@ export class WatchList implements AddressBook {
    * the nodes have named the blocks that are read next.
    */
   refresh(database: Database): void {
-    for (const row of listAddressesAfter(database, this.#newest)) {
-      if (row.addressSpace === this.#addressSpace)
-        this.#requests.set(row.address, row.request ?? unattributedIdOf(row));
-      this.#newest = row.place;
-    }
+    const rows = listAddressesAfter(database, this.#read);
+    for (const row of rows.filter((one) => one.addressSpace === this.#addressSpace))
+      this.#requests.set(row.address, row.request ?? unattributedIdOf(row));
+    this.#read = {
+      given: Math.max(this.#read.given, rows.at(-1)?.place ?? 0),
+      forgotten: Math.min(this.#read.forgotten, ...rows.map(({ place }) => place)),
+    };
   }
 
   /** True if a forgotten address is not in the list yet. */
   lacks(database: Database): boolean {
-    return hasForgottenAfter(database, this.#newest);
+    return hasForgottenAfter(database, this.#read);
   }
 
   get size(): number {

@@ -2478,8 +2478,8 @@ export const repairs: readonly Repair[] = [
     fault:
       "After a refusal because of an earlier attempt's dear fee, XRP was offered below the market, and no ledger took it.",
     file: "agent/courier/scheduler/signing.ts",
-    find: "  return usual !== null && most(usual) < item.lowered.refusedUnits\n",
-    replace: "  return usual !== null && most(usual) < 0n\n",
+    find: "usual * above <= item.lowered.refusedUnits * next ?",
+    replace: "usual * above < 0n ?",
     test: "test/courier/scheduler-sending.test.ts",
     title: "is at the market as soon as an earlier one's dear fee counts no more",
   },
@@ -2491,7 +2491,7 @@ export const repairs: readonly Repair[] = [
     find: '  if (kind === "note") holdAdjustment(database, entry, BigInt(units));\n',
     replace: "",
     test: "test/books/same-balance.test.ts",
-    title: "units by each rule, and is no less before the note",
+    title: "units in balance and books, and credits nothing",
   },
   {
     name: "coins-of-the-owner-in-pending",
@@ -2521,6 +2521,16 @@ export const repairs: readonly Repair[] = [
     replace: '  const feeUnits = rows.feeUnits === "none"\n',
     test: "test/gateway/gateway-funds.test.ts",
     title: "stay reserved until the balance was read",
+  },
+  {
+    name: "falling-market-ends-the-steps",
+    fault:
+      "A market that fell by a little each block had the usual offer made again each time, and a payment above its ceiling never came to a lower one.",
+    file: "agent/courier/scheduler/signing.ts",
+    find: "usual * above <= item.lowered.refusedUnits * next ?",
+    replace: "usual < item.lowered.refusedUnits ?",
+    test: "test/courier/scheduler-sending.test.ts",
+    title: "comes under its ceiling within five offers",
   },
   {
     name: "renewal-of-a-renewal-owes-no-coin",

@@ -378,6 +378,28 @@ describe("a replacement with a higher fee", () => {
     expect(feeOf(driver.block(19, market(50n)))).toBe(feeOf(blockLater(waited(), 16, market(50n))));
   });
 
+  it.each([
+    ["stays", 0n],
+    ["falls by a little each block", 1n],
+    ["falls each block", 100n],
+  ])("comes under its ceiling within five offers where the market %s", (_, fallMwei) => {
+    const market = (mwei: bigint) => ({
+      feeMarket: { ...feeMarket, baseFeePerGas: (mwei * gwei) / 1000n },
+    });
+    const driver = waited();
+    let effects = blockLater(driver, 16, market(100_000n));
+    const offers: bigint[] = [];
+    for (let block = 17n; block < 40n; block += 1n) {
+      if (asked(effects).length > 0) offers.push(feeOf(effects));
+      if ((offers.at(-1) ?? 120n * gwei) < 120n * gwei) break;
+      driver.feed(refused("replace", 1, "POLICY_FEE_ABOVE_WITHDRAWAL"));
+      driver.nowMs += 12_000;
+      effects = blockLater(driver, Number(block), market(100_000n - (block - 16n) * fallMwei));
+    }
+    expect(offers.at(-1)).toBeLessThan(120n * gwei);
+    expect(offers.length).toBeLessThanOrEqual(5);
+  });
+
   it("is at the market as soon as an earlier one's dear fee counts no more, on a ledger whose attempts end", () => {
     const network = "xrpl:0";
     const begun = { accounts: [{ chain: "local", network, address: "r1", nextSlot: "6" }] };

@@ -1,17 +1,21 @@
 /** The list of deposit addresses: each has one row, and the newest request's place. */
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { Bug } from "../../base/fault.ts";
+import { newestPlace } from "../../gateway/store/address-states.ts";
 import {
   giveAddress,
   hasForgottenAfter,
   isDepositAddressOf,
   listAddressesAfter,
+  type ReadPlaces,
 } from "../../gateway/store/deposit-addresses.ts";
 import {
   insertForgotten,
   insertFoundDeposit,
   readForgotten,
+  unattributedIdOf,
 } from "../../gateway/store/forgotten-addresses.ts";
+import { keepFinalPayment } from "../../gateway/store/payments.ts";
 import type { ForgottenAddressRow } from "../../gateway/store/rows.ts";
 import {
   type GatewayDatabase,
@@ -45,9 +49,13 @@ function give(id: string, address: string, addressIndex: number): void {
   db.store.write((database) => giveAddress(database, { ...row, request: id }));
 }
 
-const list = (place = 0) =>
-  listAddressesAfter(db.store.database, place).map(({ address, request }) => [address, request]);
-const newest = () => listAddressesAfter(db.store.database, 0).at(-1)?.place ?? 0;
+const all: ReadPlaces = { given: 0, forgotten: 0 };
+const list = (places = all) =>
+  listAddressesAfter(db.store.database, places).map(({ address, request }) => [address, request]);
+const newest = (): ReadPlaces => {
+  const places = listAddressesAfter(db.store.database, all).map(({ place }) => place);
+  return { given: Math.max(0, ...places), forgotten: Math.min(0, ...places) };
+};
 
 describe("a deposit address", () => {
   it("that a payer's own tag named first becomes the request's, as the newest of the list", () => {
@@ -86,6 +94,29 @@ describe("a deposit address", () => {
     expect(db.store.write((database) => insertFoundDeposit(database, found, coin))).toBe(false);
     expect(list(before)).toEqual([["rB:7", expect.any(String)]]);
     expect(list()).toContainEqual(["rA:7", null]);
-    expect(hasForgottenAfter(db.store.database, before)).toBe(true);
+    expect(hasForgottenAfter(db.store.database, all)).toBe(true);
+  });
+
+  it("of nobody takes no place among those of requests", () => {
+    give("1".repeat(32), "rA:1", 1);
+    for (let tag = 100; tag < 200; tag += 1)
+      insertForgotten(db.store.database, forgotten(`rA:${tag}`));
+    give("2".repeat(32), "rA:2", 2);
+    expect(newestPlace(db.store.database)).toBe(2);
+    expect(list({ given: 1, forgotten: -100 })).toEqual([["rA:2", "2".repeat(32)]]);
+  });
+
+  it("that is given out while an earlier payment to it is read keeps that payment apart", () => {
+    const stray = forgotten("rA:7");
+    insertForgotten(db.store.database, stray);
+    const transactionId = unattributedIdOf(stray);
+    give("1".repeat(32), "rA:7", 7);
+    const payment = { ...coin, txHash: "AB", logIndex: 0, units: "5", block: 5, blockHash: "05" };
+    db.store.write((database) =>
+      keepFinalPayment(database, { ...payment, address: "rA:7", final: 1, transactionId }),
+    );
+    const sql = "SELECT origin FROM deposits WHERE id = ?";
+    expect(db.store.database.get(sql, transactionId)).toEqual({ origin: "unattributed" });
+    expect(list()).toEqual([["rA:7", "1".repeat(32)]]);
   });
 });

@@ -151,7 +151,7 @@ describe("beside the database", () => {
     const { database } = kit.store;
     const forgotten = () =>
       database.all<{ addressIndex: number }>(
-        "SELECT addressIndex FROM addresses WHERE origin <> 'given' ORDER BY number",
+        "SELECT addressIndex FROM addresses WHERE origin <> 'given' ORDER BY number DESC",
       );
     expect([countForgottenIndexes(database), forgotten()]).toEqual([30, []]);
     const left = [];

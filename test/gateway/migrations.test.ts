@@ -483,7 +483,8 @@ describe("the step to one table of addresses", () => {
     );
     const { to } = migrateStore(at("a.db"), options);
     expect(to).toBe(schemaVersion);
-    const sql = `SELECT address, addressSpace, merchant, addressIndex, origin, request, at FROM addresses ORDER BY number`;
+    const sql = `SELECT address, addressSpace, merchant, addressIndex, origin, request, at FROM addresses
+      ORDER BY number < 0, abs(number)`;
     const rows = seenIn(at("a.db"), (raw) => raw.prepare(sql).all() as Record<string, unknown>[]);
     expect(rows.map((row) => Object.values(row).join(" "))).toEqual([
       "0xB eip155: m1 4 given 1 5",

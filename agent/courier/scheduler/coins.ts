@@ -134,14 +134,20 @@ export function leaveCoin(
   const [coin = ""] = detail.split(" ");
   const coins = (txParams: TxParams | null): readonly string[] =>
     txParams === null ? [] : (pinExclusion?.coins(txParams) ?? []);
-  const isPin = view.attempts.some(({ txParams }) => coins(txParams)[0] === coin);
-  if (untilMs === 0 || isPin || !coins(asked).includes(coin) || held.left.has(coin)) return false;
-  held.left.set(coin, untilMs);
+  const isPin = view.attempts.some(
+    ({ txParams }) => outpointOf(coins(txParams)[0] ?? "") === outpointOf(coin),
+  );
+  // The signer's text of another withdrawal's coin may have another amount after a recovery.
+  const offered = coins(asked).find((one) => outpointOf(one) === outpointOf(coin));
+  if (untilMs === 0 || isPin || offered === undefined || held.left.has(offered)) return false;
+  held.left.set(offered, untilMs);
   held.version += 1;
   const [oldest = ""] = held.left.keys();
   if (held.left.size > leftMax) held.left.delete(oldest);
   return true;
 }
+
+const outpointOf = (coin: string): string => coin.slice(0, coin.lastIndexOf(":"));
 
 /** Offers the coins again whose time has come. */
 export function takeCoinsBack({ held }: Account, nowMs: number): void {

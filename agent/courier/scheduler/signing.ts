@@ -170,8 +170,9 @@ function advanceQueue(
 
 /**
  * The fee market for the next offer: lower than the nodes' one where the signer refused the offers
- * above. The usual offer is made again as soon as it costs less than the refused one, which an
- * earlier attempt or a busy market may have raised: no block takes bytes below the market.
+ * above. The usual offer is made again once it costs no more than the refused one would a step
+ * lower: an earlier attempt or a busy market had raised that one, and no block takes bytes below
+ * the market. A market that falls by a little each block ends no steps.
  */
 export function marketForNextOffer(
   item: ScheduledWithdrawal,
@@ -181,10 +182,15 @@ export function marketForNextOffer(
   const { bidding, most } = feesOf(item.account);
   const steps = stepsBelow(item);
   if (steps === 0) return feeMarket;
-  const usual = offerAt(feeMarket);
-  return usual !== null && most(usual) < item.lowered.refusedUnits
-    ? feeMarket
-    : (bidding?.lowered(feeMarket, steps) ?? feeMarket);
+  const marketAt = (step: number): FeeMarket => bidding?.lowered(feeMarket, step) ?? feeMarket;
+  const costIn = (market: FeeMarket): bigint | null => {
+    const offer = offerAt(market);
+    return offer === null ? null : most(offer);
+  };
+  const lower = marketAt(steps);
+  const [usual, above, next] = [costIn(feeMarket), costIn(marketAt(steps - 1)), costIn(lower)];
+  if (usual === null || above === null || next === null) return lower;
+  return usual * above <= item.lowered.refusedUnits * next ? feeMarket : lower;
 }
 
 /** As `marketForNextOffer`, for a first attempt. */

@@ -1,12 +1,12 @@
 -- Deposit addresses stood in two tables: those that a request has, and those that a restored database
 -- may have forgotten. An address could be in both, with two places in two orders. Each address has one
--- row now, and `request` is NULL as long as no request names it.
+-- row now, and `request` is NULL as long as no request names it; numbers of these are negative.
 DROP TRIGGER accountOwned;
 CREATE TABLE addresses (
   number INTEGER PRIMARY KEY, address TEXT NOT NULL UNIQUE, addressSpace TEXT NOT NULL, merchant TEXT NOT NULL REFERENCES merchants(id),
   agent TEXT REFERENCES agents(id), addressIndex INTEGER,
   origin TEXT NOT NULL CHECK (origin IN ('given','skipped','found','stray')), request TEXT REFERENCES deposits(id), at INTEGER NOT NULL,
-  CHECK (origin <> 'given' OR request IS NOT NULL), CHECK (request IS NULL OR addressIndex IS NOT NULL)) STRICT;
+  CHECK (origin <> 'given' OR request IS NOT NULL), CHECK ((request IS NULL) = (number < 0)), CHECK (request IS NULL OR addressIndex IS NOT NULL)) STRICT;
 INSERT INTO addresses (number, address, addressSpace, merchant, agent, addressIndex, origin, request, at)
   SELECT a.rowid, a.address,
     CASE WHEN d.network LIKE 'bip122:%' THEN d.network ELSE substr(d.network, 1, instr(d.network, ':')) END,
@@ -17,7 +17,7 @@ INSERT INTO addresses (number, address, addressSpace, merchant, agent, addressIn
     a.transactionId, CASE WHEN d.origin = 'ordered' THEN d.createdAt ELSE coalesce(f.at, d.createdAt) END
   FROM depositAddresses a JOIN deposits d ON d.id = a.transactionId LEFT JOIN forgottenAddresses f ON f.address = a.address;
 INSERT INTO addresses (number, address, addressSpace, merchant, agent, addressIndex, origin, at)
-  SELECT (SELECT coalesce(max(rowid), 0) FROM depositAddresses) + f.rowid, f.address, f.addressSpace, f.merchant, f.agent,
+  SELECT -f.rowid, f.address, f.addressSpace, f.merchant, f.agent,
     CASE WHEN f.addressIndex >= 0 THEN f.addressIndex END,
     CASE WHEN f.addressIndex < 0 THEN 'stray'
       WHEN EXISTS (SELECT 1 FROM foundAddresses o WHERE o.address = f.address) THEN 'found' ELSE 'skipped' END, f.at
@@ -43,3 +43,4 @@ CREATE TRIGGER accountOwnedLater AFTER UPDATE OF request ON addresses BEGIN
       WHERE merchant <> excluded.merchant OR agent IS NOT excluded.agent;
 END;
 -- check: SELECT count(*) = 0 FROM addresses WHERE origin <> 'stray' AND addressIndex IS NULL
+INSERT OR REPLACE INTO meta (name, value) VALUES ('unsweptUncounted', '');
