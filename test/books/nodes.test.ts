@@ -102,9 +102,9 @@ describe("books and the nodes", () => {
 
   it("an address that a restored database may have forgotten is compared, with what came to it", async () => {
     const insert =
-      "INSERT INTO addresses (address, merchant, agent, addressIndex, addressSpace, origin, at) VALUES (?, 'm1', ?, ?, 'eip155:', 'skipped', 0)";
-    db.store.database.run(insert, "forgotten 1", agent.id, 71);
-    db.store.database.run(insert, "forgotten 2", agent.id, 72);
+      "INSERT INTO addresses (number, address, merchant, agent, addressIndex, addressSpace, origin, at) VALUES (?, ?, 'm1', ?, ?, 'eip155:', 'skipped', 0)";
+    db.store.database.run(insert, -1, "forgotten 1", agent.id, 71);
+    db.store.database.run(insert, -2, "forgotten 2", agent.id, 72);
     const [paid, lost] = [issue(), issue()].map(({ id }) => id);
     db.store.database.run("DELETE FROM addresses WHERE request IS NOT NULL");
     db.store.database.run(
