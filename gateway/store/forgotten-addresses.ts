@@ -27,7 +27,8 @@ export function insertForgotten(database: Database, row: ForgottenAddressRow): v
   const { address, addressSpace, merchant, agent, addressIndex, origin, at } = row;
   database.run(
     `INSERT INTO addresses (number, address, addressSpace, merchant, agent, addressIndex, origin, at)
-     VALUES ((SELECT coalesce(min(number), 0) - 1 FROM addresses WHERE number < 0), ?, ?, ?, ?, ?, ?, ?)
+     VALUES (min(coalesce((SELECT min(number) FROM addresses WHERE number < 0), 0),
+       coalesce((SELECT CAST(value AS INTEGER) FROM meta WHERE name = 'lowestAddress'), 0)) - 1, ?, ?, ?, ?, ?, ?, ?)
      ON CONFLICT (address) DO NOTHING`,
     ...[address, addressSpace, merchant, agent, addressIndex, origin, at],
   );

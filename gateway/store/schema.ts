@@ -408,7 +408,8 @@ const keepOwner = `INSERT INTO accountOwners (network, account, merchant, agent)
  * has the address, and NULL as long as none has it, or where another address has its index; only
  * an address with a request is compared and swept. `number` counts up from 1 with each address of a
  * request, and down from -1 with each other: however many these are, the newest requests are found
- * by their numbers. An address that gets a request later gets a new one. `accountOwners` has the
+ * by their numbers. An address that gets a request later gets a new one, and none gets its old one
+ * (`lowestAddress` of meta), or a reader of the list would miss it. `accountOwners` has the
  * owner of each account whose requests differ by their tags: triggers write it with each request's
  * address. `addressStates` and `baselines` have known balances (address-states.ts), `arriving`
  * payments to open requests that no block has. `depositCredits` has payments that an operator
@@ -432,6 +433,8 @@ CREATE TRIGGER accountOwned AFTER INSERT ON addresses WHEN NEW.request IS NOT NU
 END;
 CREATE TRIGGER accountOwnedLater AFTER UPDATE OF request ON addresses BEGIN
   ${keepOwner}
+  INSERT INTO meta (name, value) SELECT 'lowestAddress', OLD.number WHERE OLD.number < 0
+    ON CONFLICT (name) DO UPDATE SET value = min(CAST(value AS INTEGER), CAST(excluded.value AS INTEGER));
 END;
 CREATE TABLE receivingKeys (
   merchant TEXT NOT NULL REFERENCES merchants(id), family TEXT NOT NULL, xpub TEXT NOT NULL,

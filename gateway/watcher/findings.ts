@@ -63,10 +63,11 @@ export class WatchList implements AddressBook {
     const rows = listAddressesAfter(database, this.#read);
     for (const row of rows.filter((one) => one.addressSpace === this.#addressSpace))
       this.#requests.set(row.address, row.request ?? unattributedIdOf(row));
-    this.#read = {
-      given: Math.max(this.#read.given, rows.at(-1)?.place ?? 0),
-      forgotten: Math.min(this.#read.forgotten, ...rows.map(({ place }) => place)),
-    };
+    for (const { place } of rows)
+      this.#read = {
+        given: Math.max(this.#read.given, place),
+        forgotten: Math.min(this.#read.forgotten, place),
+      };
   }
 
   /** True if a forgotten address is not in the list yet. */

@@ -97,6 +97,18 @@ describe("a deposit address", () => {
     expect(hasForgottenAfter(db.store.database, all)).toBe(true);
   });
 
+  it("of nobody never has the number of one that got a request, so that a reader sees it", () => {
+    for (const tag of [5, 7]) insertForgotten(db.store.database, forgotten(`rA:${tag}`));
+    const before = newest();
+    give("1".repeat(32), "rA:7", 7);
+    insertForgotten(db.store.database, forgotten("rA:9"));
+    expect(hasForgottenAfter(db.store.database, before)).toBe(true);
+    expect(list(before)).toEqual([
+      ["rA:9", null],
+      ["rA:7", "1".repeat(32)],
+    ]);
+  });
+
   it("of nobody takes no place among those of requests", () => {
     give("1".repeat(32), "rA:1", 1);
     for (let tag = 100; tag < 200; tag += 1)

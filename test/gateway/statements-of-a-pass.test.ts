@@ -205,6 +205,7 @@ group("a payment with a tag that nobody gave out", () => {
       "SEARCH accountOwners USING INDEX sqlite_autoindex_accountOwners_1 (network=? AND account=?)",
       // The lowest number, which SQLite reads as one row from the end of the key.
       "SEARCH addresses USING INTEGER PRIMARY KEY (rowid<?)",
+      "SEARCH meta USING INDEX sqlite_autoindex_meta_1 (name=?)",
     ]);
     expect(
       db.store.database.all(

@@ -41,6 +41,8 @@ CREATE TRIGGER accountOwnedLater AFTER UPDATE OF request ON addresses BEGIN
     SELECT network, payTo, merchant, NEW.agent FROM deposits WHERE id = NEW.request AND payTo <> address
     ON CONFLICT (network, account) DO UPDATE SET merchant = excluded.merchant, agent = excluded.agent
       WHERE merchant <> excluded.merchant OR agent IS NOT excluded.agent;
+  INSERT INTO meta (name, value) SELECT 'lowestAddress', OLD.number WHERE OLD.number < 0
+    ON CONFLICT (name) DO UPDATE SET value = min(CAST(value AS INTEGER), CAST(excluded.value AS INTEGER));
 END;
 -- check: SELECT count(*) = 0 FROM addresses WHERE origin <> 'stray' AND addressIndex IS NULL
 INSERT OR REPLACE INTO meta (name, value) VALUES ('unsweptUncounted', '');
