@@ -6,13 +6,13 @@ import type { AttemptView, OperatorView } from "../agent/socket/verbs.ts";
 import { familyOf } from "../chains/families.ts";
 import { formatAmount } from "../protocol/amount.ts";
 
-export const ownCoin = "the native coin";
+export const nativeCoinWords = "the native coin";
 
 type Amount = Pick<OperatorView, "mode" | "amount" | "currency">;
 
 /** The amount that a withdrawal pays, within a sentence. */
 export function sumWords({ mode, amount, currency }: Amount): string {
-  return mode === "topup" ? `${amount} of ${ownCoin}` : `${amount} ${currency}`;
+  return mode === "topup" ? `${amount} of ${nativeCoinWords}` : `${amount} ${currency}`;
 }
 
 /** The same, and for a top-up the sweep that it pays for. */
@@ -27,7 +27,7 @@ export function modeMark({ mode }: Pick<OperatorView, "mode">): string {
 
 /** A fee in the coin that the network's fees are paid in. */
 export function feeWords(units: bigint, network: string): string {
-  return `${formatAmount(units, familyOf(network).fees.decimal)} of ${ownCoin}`;
+  return `${formatAmount(units, familyOf(network).fees.decimal)} of ${nativeCoinWords}`;
 }
 
 /** The most that an attempt can cost. */

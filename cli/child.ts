@@ -10,7 +10,7 @@ import { encodeFrame } from "../agent/launcher/frames.ts";
 import type { Code } from "../base/codes.ts";
 import { AgentError, type Effect } from "../base/fault.ts";
 import { systemEnvironment } from "../base/system-path.ts";
-import type { ProgramEnd, Terminal } from "./terminal.ts";
+import type { ProgramResult, Terminal } from "./terminal.ts";
 
 const here = import.meta.url;
 /** As if this module stood in cli/ itself: a bundle holds it in a folder below. */
@@ -63,7 +63,7 @@ async function runChild(
   name: string,
   parts: readonly Uint8Array[],
   within: readonly string[],
-): Promise<ProgramEnd> {
+): Promise<ProgramResult> {
   const child = startChild({
     program: fileURLToPath(programPath(inCli, name)),
     within,

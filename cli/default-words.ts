@@ -4,7 +4,7 @@
  */
 
 /** The description of `--state`. */
-export function stateWords(installed = process.env.AUTOWITHDRAW_STATE ?? ""): string {
+export function stateOptionWords(installed = process.env.AUTOWITHDRAW_STATE ?? ""): string {
   const usual = "$XDG_DATA_HOME/autowithdraw, else ~/.local/share/autowithdraw";
   return `state folder (default: ${installed === "" ? usual : installed})`;
 }

@@ -1,7 +1,7 @@
 /** Options that many commands share: the state folder, JSON, the places of encKey. */
 import { Command } from "commander";
 import { readDescriptor } from "./command-of.ts";
-import { configWords, stateWords } from "./default-words.ts";
+import { configWords, stateOptionWords } from "./default-words.ts";
 import type { Terminal } from "./terminal.ts";
 
 export interface CommonOptions {
@@ -19,7 +19,7 @@ export type CommandRunner = (
 export function createStateCommand(name: string, description: string): Command {
   return new Command(name)
     .description(description)
-    .option("--state <folder>", stateWords())
+    .option("--state <folder>", stateOptionWords())
     .option("--json", "print one line of JSON");
 }
 

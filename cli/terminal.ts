@@ -39,10 +39,10 @@ export interface Terminal {
  * Runs the program `name` (a path from cli/, without its ending) on the parts, which stay the
  * caller's. Never rejects for a program that ends badly.
  */
-export type RunProgram = (name: string, parts: readonly Uint8Array[]) => Promise<ProgramEnd>;
+export type RunProgram = (name: string, parts: readonly Uint8Array[]) => Promise<ProgramResult>;
 
 /** How a program ended, and what it printed on stdout. */
-export interface ProgramEnd {
+export interface ProgramResult {
   readonly status: number | null; // null for a signal
   readonly output: string;
 }

@@ -15,7 +15,7 @@ import {
 import { AgentError } from "../base/fault.ts";
 import { jsonText } from "../base/visible.ts";
 import { slotWord } from "../chains/several-networks.ts";
-import { amountWords, feeMaxWords, modeMark, ownCoin } from "./amounts.ts";
+import { amountWords, feeMaxWords, modeMark, nativeCoinWords } from "./amounts.ts";
 import type { Diagnosis } from "./decision-diagnosis.ts";
 import { diagnosisOf } from "./diagnosis.ts";
 import { askOperator } from "./operator.ts";
@@ -221,7 +221,7 @@ export function describeWithdrawal(
     ["to address", one.address || (wait?.confirmed?.address ?? "") || noAddress(one)],
     ...destinationRows(wait, isWaiting(one) ? chainWords(one, compared) : ""),
     ["chain", `${one.chain} (${one.network})`],
-    ["token", one.contract === "" ? ownCoin : one.contract],
+    ["token", one.contract === "" ? nativeCoinWords : one.contract],
     ["mode", one.mode],
     ["requested", momentHere(one.requestedAt)],
     ["changed", momentHere(one.changedAt)],

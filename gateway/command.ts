@@ -244,7 +244,7 @@ const commandGroups: CommandGroups = [
 ];
 
 /** Every command and its options. The manual page is also made from this tree. */
-export function gatewayCommands(): Command {
+export function buildGatewayCommands(): Command {
   const program = new Command("autowithdraw-gateway")
     .description("The payment service: REST for shops, a link for their agents.")
     .version(programVersion, "--version", "print the version");
@@ -403,7 +403,7 @@ function assertKnown(program: Command, [first = "", second = "-"]: readonly stri
  * Runs one command line: the words after the program's name. Sets the exit status; never rejects.
  */
 export async function runWords(words: readonly string[]): Promise<void> {
-  const program = gatewayCommands();
+  const program = buildGatewayCommands();
   silence(program);
   answerAsJson(words.includes("--json"));
   try {

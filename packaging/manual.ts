@@ -20,7 +20,7 @@ import { commandTree } from "../cli/main.ts";
 import { completionScript } from "../cli/manual/completion.ts";
 import { agentIds, gatewayIds } from "../cli/manual/offered-ids.ts";
 import { type ManualFields, manualPage } from "../cli/manual/roff.ts";
-import { gatewayCommands as gatewayTree } from "../gateway/command.ts";
+import { buildGatewayCommands as gatewayTree } from "../gateway/command.ts";
 
 const agentFiles = [
   [

@@ -238,7 +238,7 @@ export interface Renewal {
 }
 
 /** A courier's process that waits for its settings. */
-export interface WaitingCourier {
+export interface CourierAwaitingSettings {
   readonly child: ChildProcess;
   /** Gives it the settings, called once. A courier that has ended already takes no harm. */
   readonly handSettings: () => void;
@@ -248,7 +248,7 @@ export interface SupervisorOptions extends WatchOptions {
   /** Starts the signer and gives it its settings; null if another launcher runs it. */
   readonly startSigner: (() => ChildProcess) | null;
   /** Starts the courier, which waits for its settings; null if another launcher runs it. */
-  readonly startCourier: (() => WaitingCourier) | null;
+  readonly startCourier: (() => CourierAwaitingSettings) | null;
   /** Called once, before the promise resolves, when a child ends permanently. */
   readonly verdict: (verdict: Verdict) => void;
   /** Called each time a child ends because of a fault and is started again. */
@@ -317,7 +317,7 @@ interface StartedCourier extends WatchedChild {
   readonly handSettings: () => void;
 }
 
-function startCourier(start: () => WaitingCourier, options: WatchOptions): StartedCourier {
+function startCourier(start: () => CourierAwaitingSettings, options: WatchOptions): StartedCourier {
   const { child, handSettings } = start();
   return { ...watchChild("courier", child, options), handSettings };
 }

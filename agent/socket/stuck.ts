@@ -57,6 +57,6 @@ export interface ManualReplaceView {
 }
 
 /** A withdrawal whose attempts are all void, if a limit leaves no room for another one. */
-export interface NoRoomView extends ManualReplaceView {
+export interface NoLimitRoomView extends ManualReplaceView {
   readonly code: "POLICY_ABOVE_HOUR" | "POLICY_ABOVE_DAY"; // the limit that it would exceed
 }

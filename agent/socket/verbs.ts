@@ -21,7 +21,7 @@ import type {
   CoinLookReport,
   EndPlan,
   ManualReplaceView,
-  NoRoomView,
+  NoLimitRoomView,
   StuckView,
   UnreachableWithdrawalView,
 } from "./stuck.ts";
@@ -102,7 +102,7 @@ export type {
   CoinLookReport,
   EndPlan,
   ManualReplaceView,
-  NoRoomView,
+  NoLimitRoomView,
   StuckView,
   UnreachableWithdrawalView,
 } from "./stuck.ts";
@@ -334,7 +334,7 @@ export interface SignerStatus {
   /** Absent if no operator's order for another attempt is needed. */
   readonly manualReplace?: ManualReplaceView;
   /** Absent if no other attempt waits for a limit of the hour or the day. */
-  readonly noRoom?: NoRoomView;
+  readonly noRoom?: NoLimitRoomView;
   /** Absent if the gateway names no sweep that the chain cannot reach. */
   readonly unreachable?: UnreachableWithdrawalView;
   readonly ledgerWritable: boolean;

@@ -7,7 +7,7 @@ import type { Fees, TxParams } from "../family.ts";
 import type { TypedFees } from "../offers.ts";
 import { gweiDecimal } from "./network.ts";
 
-export function typed({
+export function readTypedFees({
   maxFee,
   tip,
   computeLimit,
@@ -46,7 +46,7 @@ export function describeFees(txParams: TxParams): string {
   return `gas ${gasLimit}, at most ${maxFeePerGas} wei per gas${data}`;
 }
 
-export function rows(
+export function feeRowsOf(
   txParams: TxParams,
   before: TxParams | null,
   beforeName: string,

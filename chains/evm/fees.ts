@@ -17,9 +17,9 @@ import type {
   TxParams,
 } from "../family.ts";
 import { feeModelOf } from "./fee-model.ts";
-import { describeFees, rows, typed } from "./fee-words.ts";
+import { describeFees, feeRowsOf, readTypedFees } from "./fee-words.ts";
 import { gasFloorOf, gasPlain } from "./gas.ts";
-import { besideMarket, fittingOffers, loweredMarket, raiseMarketTip } from "./market-offers.ts";
+import { fittingOffers, loweredMarket, marketViewOf, raiseMarketTip } from "./market-offers.ts";
 import { gweiDecimal, nativeDecimal } from "./network.ts";
 
 /** Nodes take a replacement from 10 % on (both fees); an eighth leaves room for their rounding. */
@@ -77,7 +77,7 @@ export const fees: Fees = {
   computeLimitUnknown: gasUnknown,
   read: (txParams) => read(txParams, counterForm),
   readWish: (txParams) => read(txParams, /^(?:|0|[1-9][0-9]{0,38})$/),
-  typed,
+  typed: readTypedFees,
   most: (txParams) =>
     BigInt(evm(txParams).gasLimit) * BigInt(evm(txParams).maxFeePerGas) +
     separateUnsignedFees(txParams).dataFeeWei,
@@ -92,12 +92,12 @@ export const fees: Fees = {
     named: raiseMarketTip,
     manualReplacement,
     lowered: loweredMarket,
-    beside: besideMarket,
+    beside: marketViewOf,
   },
   tooLittle,
   unbounded,
   say: describeFees,
-  rows,
+  rows: feeRowsOf,
 };
 
 function evm(txParams: TxParams): EvmTxParams {

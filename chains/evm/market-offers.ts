@@ -67,7 +67,7 @@ export function loweredMarket(feeMarket: FeeMarket, step: number): FeeMarket | n
 }
 
 /** The market in words, and the reason why no block takes an offer now. */
-export function besideMarket({ maxFeePerGas = "0" }: TxParams, feeMarket: FeeMarket): MarketView {
+export function marketViewOf({ maxFeePerGas = "0" }: TxParams, feeMarket: FeeMarket): MarketView {
   const { baseFee, usualTip } = figuresOf(feeMarket);
   const gwei = (wei: bigint): string => formatAmount(wei, gweiDecimal);
   const now = `base fee ${gwei(baseFee)} gwei per gas, usual tip ${gwei(usualTip)}`;

@@ -25,10 +25,10 @@ const historyQuestion: Question<readonly bigint[]> = {
 };
 
 /** Wei per gas, from one node, whose newest block is the context. */
-export type Tips = FigureWays<PoolNode, Promise<BlockHead>, bigint>;
+export type TipWays = FigureWays<PoolNode, Promise<BlockHead>, bigint>;
 
 /** Not every node answers the plain question; the others are wallets' ways. */
-export function createTips(pool: NodePool): Tips {
+export function createTips(pool: NodePool): TipWays {
   const byHistory = async (node: PoolNode): Promise<bigint> =>
     middleOf(await pool.ask(node, historyQuestion), "lower");
   const byPrice = async (node: PoolNode, head: Promise<BlockHead>): Promise<bigint> => {

@@ -49,7 +49,7 @@ import {
   gasQuestion,
   oracleQuestion,
 } from "./node-questions.ts";
-import { createTips, type Tips } from "./node-tip.ts";
+import { createTips, type TipWays } from "./node-tip.ts";
 import { createPool, type NodePool, type PoolNode, type Question } from "./node-wire.ts";
 
 /*
@@ -366,7 +366,7 @@ function createNodeQuorum(
 }
 
 /** The fee market by one node, where a tip alone may be missing. */
-async function askMarket(pool: NodePool, node: PoolNode, feeModel: FeeModel, tips: Tips) {
+async function askMarket(pool: NodePool, node: PoolNode, feeModel: FeeModel, tips: TipWays) {
   const head = askHead(pool, node);
   const asked = [
     head,
@@ -478,12 +478,12 @@ export interface EvmNodesOptions {
 }
 
 /** A range of blocks, or the one block with a hash. */
-export type LogFilter = LogPlace & {
+export type LogFilter = LogBlocks & {
   readonly address: readonly string[];
   readonly topics: readonly (string | null)[];
 };
 
-export type LogPlace =
+export type LogBlocks =
   | { readonly fromBlock: number; readonly toBlock: number }
   | { readonly blockHash: string };
 

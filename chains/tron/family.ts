@@ -29,22 +29,22 @@ const offers = {
   tipDecimal: 0,
   tipUnit: "",
   tipMax: "0",
-  ceilings: fees.ceilings,
+  ceilings: fees.defaultFeeCeilings,
   computeLimitMin: fees.computeLimitCoin,
   computeLimitUnknown: fees.computeLimitUnknown,
   read: fees.readTxParams,
-  readWish: fees.readWish,
-  typed: fees.typed,
-  most: fees.most,
+  readWish: fees.readWishedTxParams,
+  typed: fees.readTypedFees,
+  most: fees.feeMaxOf,
   tipOf: (): bigint => 0n,
   computeLimitOf: fees.computeLimitOf,
   first: fees.firstOffer,
   bidding: null,
   tooLittle: ({ contract, txParams }: Pick<Description, "contract" | "txParams">): string | null =>
-    fees.tooLittle(contract, txParams),
+    fees.tooLowLimitReason(contract, txParams),
   unbounded: (): string | null => null,
   say: fees.describeFees,
-  rows: fees.rows,
+  rows: fees.feeRowsOf,
 };
 
 export const tron = {

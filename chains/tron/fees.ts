@@ -42,7 +42,7 @@ const byteSunMax = 1_000_000n;
  * 16.3 TRX with the room above. The cap of 45 allows almost three times today's energy price, and
  * 2,000 allow about 120 such transfers a day.
  */
-export const ceilings = { maxFee: "45", maxFeePerDay: "2000" } as const;
+export const defaultFeeCeilings = { maxFee: "45", maxFeePerDay: "2000" } as const;
 const activationSunMax = 100_000_000n;
 const energyMax = 1_000_000_000n;
 /** The energy of a payment whose bytes are recorded already; the recorded figures count. */
@@ -59,7 +59,7 @@ const names = [
  * `energy` is the call's energy as the nodes reported it, `byteSun` the price of a byte of
  * bandwidth, `activationSun` the charge for a receiver that is new on chain.
  */
-export type Figures = Readonly<Record<(typeof names)[number], bigint>>;
+export type TronFigures = Readonly<Record<(typeof names)[number], bigint>>;
 
 /**
  * The fee market at one moment: number modulo 2^16, bytes 8 … 15 of the id and the time of a
@@ -90,7 +90,7 @@ export function readTxParams(txParams: TxParams): TxParams {
 }
 
 /** As `read`, but "" leaves a figure to the program. */
-export function readWish(txParams: TxParams): TxParams {
+export function readWishedTxParams(txParams: TxParams): TxParams {
   readTxParams(
     Object.fromEntries(Object.entries(txParams).map(([name, figure]) => [name, figure || "0"])),
   );
@@ -101,7 +101,7 @@ export function readWish(txParams: TxParams): TxParams {
  * Tron has no fee market. An attempt is made at the chain's own prices, so the operator has no
  * figure to type.
  */
-export function typed(
+export function readTypedFees(
   options: TypedFees,
 ):
   | { readonly ok: true; readonly txParams: TxParams }
@@ -114,16 +114,18 @@ export function typed(
   return { ok: true, txParams: Object.fromEntries(names.map((name) => [name, ""])) };
 }
 
-export function figuresOf(txParams: TxParams): Figures {
-  return Object.fromEntries(names.map((name) => [name, BigInt(txParams[name] ?? "-1")])) as Figures;
+export function figuresOf(txParams: TxParams): TronFigures {
+  return Object.fromEntries(
+    names.map((name) => [name, BigInt(txParams[name] ?? "-1")]),
+  ) as TronFigures;
 }
 
-export function txParamsOf(figures: Figures): TxParams {
+export function txParamsOf(figures: TronFigures): TxParams {
   return Object.fromEntries(names.map((name) => [name, `${figures[name]}`]));
 }
 
 /** The most that an attempt may cost, in sun. */
-export function most(txParams: TxParams): bigint {
+export function feeMaxOf(txParams: TxParams): bigint {
   const { feeLimitSun, byteSun, activationSun } = figuresOf(txParams);
   const bytes = feeLimitSun === 0n ? bandwidthMax.coin : bandwidthMax.token;
   return feeLimitSun + bytes * (byteSun > byteSunKnown ? byteSun : byteSunKnown) + activationSun;
@@ -132,7 +134,7 @@ export function most(txParams: TxParams): bigint {
 /** The reason why the figures outside the bytes cannot belong to such a payment, or null. */
 export function unfitReason(
   contract: string,
-  { energy, byteSun, activationSun }: Figures,
+  { energy, byteSun, activationSun }: TronFigures,
 ): string | null {
   const isCoin = contract === "";
   if (isCoin ? energy !== 0n : energy < 1n || energy > energyMax) return "energy is out of range";
@@ -171,7 +173,7 @@ export function firstOffer({
  * The reason why the bytes cannot do their payment for so low a limit, or null. `contract` is ""
  * for TRX.
  */
-export function tooLittle(contract: string, txParams: TxParams): string | null {
+export function tooLowLimitReason(contract: string, txParams: TxParams): string | null {
   const { feeLimitSun, energy } = figuresOf(txParams);
   if (contract === "") return null;
   if (energy < energyTokenMin) return `energy ${energy}, at least ${energyTokenMin}`;
@@ -189,13 +191,13 @@ export function describeFees(txParams: TxParams): string {
 }
 
 /** The offer in rows, next to that of an earlier attempt. */
-export function rows(
+export function feeRowsOf(
   txParams: TxParams,
   before: TxParams | null,
   beforeName: string,
 ): readonly (readonly [name: string, text: string])[] {
   const { feeLimitSun, energy, byteSun, activationSun, expirationMs } = figuresOf(txParams);
-  const was = (field: keyof Figures, text: (value: bigint) => string): string =>
+  const was = (field: keyof TronFigures, text: (value: bigint) => string): string =>
     before === null ? "" : `, ${beforeName} has ${text(figuresOf(before)[field])}`;
   const energyRows: (readonly [string, string])[] =
     energy === 0n

@@ -30,7 +30,11 @@ export interface FeeSchedule {
 }
 
 export function accountQuestion(side: ApiSide, address: string): Question<Account> {
-  return { path: `${side}/getaccount`, fields: { address: hexOf(address) }, read: readAccount };
+  return {
+    path: `${side}/getaccount`,
+    fields: { address: hexOfAddress(address) },
+    read: readAccount,
+  };
 }
 
 const dataOf = (text: string): CanonicalText =>
@@ -44,8 +48,8 @@ export function trialQuestion(
   data: string,
 ): Question<Trial> {
   const fields = {
-    owner_address: owner === "" ? nobody : hexOf(owner),
-    contract_address: hexOf(contract),
+    owner_address: owner === "" ? nobody : hexOfAddress(owner),
+    contract_address: hexOfAddress(contract),
     data: dataOf(data),
   };
   return { path: `${side}/triggerconstantcontract`, fields, read: readTrial };
@@ -61,7 +65,7 @@ export function tokenBalanceQuestion(
     side,
     "",
     contract,
-    balanceSelector + hexOf(holder).slice(2).padStart(64, "0"),
+    balanceSelector + hexOfAddress(holder).slice(2).padStart(64, "0"),
   );
   return { ...question, read: (value) => wordOf(question.read(value), contract) };
 }
@@ -116,7 +120,7 @@ function wordOf({ isReverted, returned, text }: Trial, contract: string): bigint
   );
 }
 
-export function hexOf(address: string): CanonicalText {
+export function hexOfAddress(address: string): CanonicalText {
   const bytes = addressBytes(
     requireCanonicalText(address, /^T[1-9A-HJ-NP-Za-km-z]{33}$/, "address"),
   );

@@ -24,13 +24,13 @@ import type { ServerAddress } from "../providers/server.ts";
 import { findEach, joinFinds } from "../providers/unread.ts";
 import type { Block, BlockHead, BlockTransaction, Receipt } from "./answers.ts";
 import { transfersOf } from "./events.ts";
-import { firstOffer, most } from "./fees.ts";
+import { feeMaxOf, firstOffer } from "./fees.ts";
 import { agreedBalance } from "./node-balances.ts";
 import { type Blocks, createBlocks, headQuestion } from "./node-blocks.ts";
 import {
   accountQuestion,
   decimalsQuestion,
-  hexOf,
+  hexOfAddress,
   tokenBalanceQuestion,
 } from "./node-questions.ts";
 import { computeLimitOf, feeMarketOf } from "./node-sender.ts";
@@ -218,7 +218,7 @@ export function createWatcher(options: WatcherOptions): TronWatcher {
   });
   const blocks = createBlocks(pool, clock);
   const newest = createNewestBlocks(blocks);
-  const indexOf = createIndexes(hexOf);
+  const indexOf = createIndexes(hexOfAddress);
   const findVoid = createVoidFinder(blocks, pool.quorumMin);
   return {
     nobody,
@@ -271,7 +271,7 @@ export function createWatcher(options: WatcherOptions): TronWatcher {
       return computeLimit.ok
         ? {
             ok: true,
-            feeUnits: most(firstOffer({ feeMarket, computeLimit: computeLimit.computeLimit })),
+            feeUnits: feeMaxOf(firstOffer({ feeMarket, computeLimit: computeLimit.computeLimit })),
           }
         : computeLimit;
     },
@@ -458,7 +458,7 @@ function outgoingIn(
   { number: block, transactions }: Block,
   accounts: ReadonlySet<string>,
 ): Finds<OutgoingTransaction> {
-  const keys = new Map([...accounts].map((account) => [hexOf(account) as string, account]));
+  const keys = new Map([...accounts].map((account) => [hexOfAddress(account) as string, account]));
   const placeOf = ({ txHash, ownerKey }: BlockTransaction) => ({
     txHash,
     block,

@@ -11,7 +11,14 @@ import type {
   Transactions,
   TxParams,
 } from "../family.ts";
-import { type Figures, figuresOf, most, readTxParams, txParamsOf, unfitReason } from "./fees.ts";
+import {
+  feeMaxOf,
+  figuresOf,
+  readTxParams,
+  type TronFigures,
+  txParamsOf,
+  unfitReason,
+} from "./fees.ts";
 import { chainIdOf } from "./network.ts";
 import type { Transfer } from "./raw-data.ts";
 import * as transactions from "./transaction.ts";
@@ -86,17 +93,17 @@ function describe(
       tag: "",
       amountUnits,
       txParams: own,
-      feeMaxUnits: most(own),
+      feeMaxUnits: feeMaxOf(own),
     },
   };
 }
 
-function otherThan(transfer: Transfer, figures: Figures): Refusal | null {
+function otherThan(transfer: Transfer, figures: TronFigures): Refusal | null {
   const name = carried.find((each) => transfer[each] !== figures[each]);
   return name === undefined ? null : refuse("TRANSACTION_FIELD", `${name} is not what was told`);
 }
 
-function refusalOf(network: string, contract: string, figures: Figures): Refusal | null {
+function refusalOf(network: string, contract: string, figures: TronFigures): Refusal | null {
   if (chainIdOf(network) === null)
     return refuse("TRANSACTION_FIELD", "the network is of another family");
   const why = unfitReason(contract, figures);

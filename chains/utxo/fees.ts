@@ -13,7 +13,7 @@ import type { Coin, TxParams } from "../family.ts";
 import { parseAddress } from "./address.ts";
 import type { UtxoNetwork } from "./network.ts";
 import { dustOf, dustOfChange, satPerByteMin, sizeOf } from "./size.ts";
-import { amountOf, coinsMax, type Figures, figuresOf, txParamsOf } from "./tx-params.ts";
+import { amountOf, coinsMax, figuresOf, txParamsOf, type UtxoFigures } from "./tx-params.ts";
 
 /** The rate that nodes ask, and the account's final coins that no other withdrawal holds. */
 export interface CoinMarket {
@@ -270,7 +270,7 @@ function withChange(
   paid: PaidOutput,
   rule: FeeRule,
   { isSplit, least }: ChangeRule,
-): Figures | null {
+): UtxoFigures | null {
   const { scriptBytes, units, isFeeInside, leastUnits } = paid;
   const over = sumOf(coins) - units;
   const sizeWith = (changes: number): bigint => sizeOf(coins.length, scriptBytes, changes);
@@ -295,7 +295,7 @@ function sumOf(coins: readonly Coin[]): bigint {
   return coins.reduce((sum, { units }) => sum + units, 0n);
 }
 
-function sizeOfFigures(figures: Figures, scriptBytes: number | null): bigint {
+function sizeOfFigures(figures: UtxoFigures, scriptBytes: number | null): bigint {
   const isCancel = amountOf(figures) === 0n;
   return sizeOf(figures.coins.length, isCancel ? null : scriptBytes, figures.changeSat.length);
 }

@@ -16,7 +16,7 @@ import type { Blocks, TransactionPlaces } from "./node-blocks.ts";
 import { outspendQuestions } from "./node-questions.ts";
 import type { KnownTransaction, KnownTransactions } from "./node-transactions.ts";
 import type { NodePool } from "./node-wire.ts";
-import { effectOf, judgeAttempt, judgeForeignSpender } from "./outcome.ts";
+import { effectOf, judgeByFinal, judgeForeignSpender } from "./outcome.ts";
 
 export interface JudgeTools {
   readonly pool: NodePool;
@@ -109,7 +109,7 @@ async function judgePayment(
     const txHash = txHashes[at] as string;
     if (place === null || !(await isFinal(tools, place, final))) continue;
     const { effect, isOwn, ending } = await readEnd(tools, payment, txHash, place);
-    return judgeAttempt(effect, isOwn, ending);
+    return judgeByFinal(effect, isOwn, ending);
   }
   const at = placed.findIndex(({ shown }) => shown !== null);
   const shown = placed[at]?.shown ?? null;

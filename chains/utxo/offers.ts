@@ -20,7 +20,7 @@ import { parseAddress } from "./address.ts";
 import { firstMerging, firstOffer, replacementOffer } from "./fees.ts";
 import { type NativeCoin, nativeDecimal, networkOf, type UtxoNetwork } from "./network.ts";
 import { dustOf, sizeOf } from "./size.ts";
-import { amountOf, coinTexts, figuresOf, most, readCoin, readTxParams } from "./tx-params.ts";
+import { amountOf, coinTexts, feeMaxOf, figuresOf, readCoin, readTxParams } from "./tx-params.ts";
 
 /*
  * The fees of such a coin in words: as an operator types them, and as `show`, `replace` and
@@ -98,7 +98,7 @@ export function feesOf(coin: NativeCoin): Fees {
     read: readTxParams,
     readWish,
     typed,
-    most,
+    most: feeMaxOf,
     tipOf: () => 0n,
     computeLimitOf: () => 1n,
     first: ({ feeMarket, coins, owed = [] }, wanted) => {
@@ -122,7 +122,7 @@ export function feesOf(coin: NativeCoin): Fees {
  * @throws AgentError TRANSACTION_FIELD if an earlier attempt cost as much
  */
 function outbidding(attempts: readonly Pick<PricedAttempt, "feeMax">[], asked: TxParams): TxParams {
-  const offered = most(asked);
+  const offered = feeMaxOf(asked);
   const before = attempts.find(({ feeMax }) => BigInt(feeMax) >= offered);
   if (before === undefined) return asked;
   throw new AgentError(

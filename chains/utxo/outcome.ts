@@ -42,7 +42,7 @@ export function effectOf(
 }
 
 /** Judges a withdrawal by the final transaction that is one of its attempts. */
-export function judgeAttempt(effect: Effect, isOwn: boolean, final: EndingTransaction): Judgement {
+export function judgeByFinal(effect: Effect, isOwn: boolean, final: EndingTransaction): Judgement {
   if (isOwn && effect === "paid") return { kind: "completed", final };
   if (isOwn && effect === "cancelled") return { kind: "failed", code: "cancelled", final };
   const detail = `${final.txHash} is final and is not exactly the payment that was asked for`;

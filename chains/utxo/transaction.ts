@@ -32,7 +32,7 @@ import {
   txHashOf,
 } from "./raw-transaction.ts";
 import { dustOf, dustOfChange, satPerByteMin, sizeOf } from "./size.ts";
-import { amountOf, type Figures, figuresOf, readCoin } from "./tx-params.ts";
+import { amountOf, figuresOf, readCoin, type UtxoFigures } from "./tx-params.ts";
 
 /*
  * The unsigned bytes: a PSBT of version 0 with the transaction, and with amount and script of each
@@ -150,7 +150,7 @@ const sequences = { replaced: 0xfffffffd, other: 0xffffffff } as const;
 interface Content {
   readonly own: Uint8Array;
   readonly paid: { readonly script: Uint8Array; readonly units: bigint } | null;
-  readonly figures: Figures;
+  readonly figures: UtxoFigures;
 }
 
 /**

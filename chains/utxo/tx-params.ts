@@ -10,7 +10,7 @@ import type { Coin, TxParams } from "../family.ts";
  * The same parameters as values. A coin's id is the transaction that made it, a colon, and the
  * output's number; its units are sat.
  */
-export interface Figures {
+export interface UtxoFigures {
   readonly coins: readonly Coin[]; // 1 … coinsMax, none twice; the anchor first
   readonly changeSat: readonly bigint[]; // 0 … changesMax outputs to the own account
   readonly feeSat: bigint;
@@ -46,7 +46,7 @@ export function readTxParams(txParams: TxParams): TxParams {
 }
 
 /** @throws JSON_SHAPE as `read` */
-export function figuresOf(txParams: TxParams): Figures {
+export function figuresOf(txParams: TxParams): UtxoFigures {
   const { coins = "", changeSat = "", feeSat = "" } = readTxParams(txParams);
   return {
     coins: coins
@@ -57,7 +57,7 @@ export function figuresOf(txParams: TxParams): Figures {
   };
 }
 
-export function txParamsOf({ coins, changeSat, feeSat }: Figures): TxParams {
+export function txParamsOf({ coins, changeSat, feeSat }: UtxoFigures): TxParams {
   return {
     coins: coins.map(({ id, units }) => `${id}:${units}`).join(","),
     changeSat: changeSat.length === 0 ? "0" : changeSat.join(","),
@@ -82,12 +82,12 @@ export function readCoin(text: string): Coin | null {
 }
 
 /** The fee of an attempt, in sat. A transaction costs neither more nor less. */
-export function most(txParams: TxParams): bigint {
+export function feeMaxOf(txParams: TxParams): bigint {
   return figuresOf(txParams).feeSat;
 }
 
 /** The amount that the coins leave beside change and fee; 0 for a cancel. */
-export function amountOf({ coins, changeSat, feeSat }: Figures): bigint {
+export function amountOf({ coins, changeSat, feeSat }: UtxoFigures): bigint {
   return (
     coins.reduce((sum, { units }) => sum + units, 0n) -
     changeSat.reduce((sum, units) => sum + units, 0n) -

@@ -8,7 +8,7 @@ import type { MarketView, TypedFees } from "../offers.ts";
 import { nativeDecimal } from "./network.ts";
 
 /** A whole number is drops, as nodes name fees; a number with a point is XRP. */
-export function typed({
+export function readTypedFees({
   maxFee,
   tip,
   computeLimit,
@@ -31,7 +31,7 @@ export function describeFees({ feeDrops = "0", lastLedger = "" }: TxParams): str
   return `fee ${feeText(feeDrops)}, until ledger ${lastLedger}`;
 }
 
-export function rows(
+export function feeRowsOf(
   { feeDrops = "0", lastLedger = "" }: TxParams,
   before: TxParams | null,
   beforeName: string,
@@ -45,7 +45,7 @@ export function rows(
 }
 
 /** The fee market in words, and the reason why no ledger takes an offer now. */
-export function besideMarket(
+export function marketViewOf(
   { feeDrops = "0", lastLedger = "0" }: TxParams,
   feeMarket: FeeMarket,
 ): MarketView {

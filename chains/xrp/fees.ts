@@ -7,7 +7,7 @@
 import { type Refusal, refuse } from "../../base/fault.ts";
 import { shapeFault } from "../../protocol/shape.ts";
 import type { FeeMarket, Fees, Market, PaymentTerms, PricedAttempt, TxParams } from "../family.ts";
-import { besideMarket, describeFees, rows, typed } from "./fee-words.ts";
+import { describeFees, feeRowsOf, marketViewOf, readTypedFees } from "./fee-words.ts";
 import { nativeDecimal } from "./network.ts";
 
 /**
@@ -23,7 +23,7 @@ const wishForm = /^(?:|[1-9][0-9]{0,17})$/;
 const names = ["feeDrops", "lastLedger"] as const;
 
 /** `lastLedger` is the number of the last ledger that may take the attempt. */
-export type Figures = Readonly<Record<(typeof names)[number], bigint>>;
+export type XrpFigures = Readonly<Record<(typeof names)[number], bigint>>;
 
 /** The fee that the nodes ask, and the newest validated ledger. */
 type XrpFeeMarket = Readonly<Record<"feeDrops" | "ledger", bigint>>;
@@ -38,7 +38,7 @@ export const fees: Fees = {
   computeLimitUnknown: 1n,
   read: (txParams) => read(txParams, form),
   readWish: (txParams) => read(txParams, wishForm),
-  typed,
+  typed: readTypedFees,
   most: (txParams) => figuresOf(txParams).feeDrops,
   tipOf: () => 0n,
   computeLimitOf: () => 1n,
@@ -50,7 +50,7 @@ export const fees: Fees = {
     leastTip: () => 0n,
     manualReplacement,
     lowered,
-    beside: besideMarket,
+    beside: marketViewOf,
   },
   tooLittle: ({ txParams }) => {
     const { feeDrops } = figuresOf(txParams);
@@ -58,16 +58,16 @@ export const fees: Fees = {
   },
   unbounded: () => null,
   say: describeFees,
-  rows,
+  rows: feeRowsOf,
 };
 
 /** The parameters as numbers. @throws JSON_SHAPE */
-export function figuresOf(txParams: TxParams): Figures {
+export function figuresOf(txParams: TxParams): XrpFigures {
   const { feeDrops = "", lastLedger = "" } = read(txParams, form);
   return { feeDrops: BigInt(feeDrops), lastLedger: BigInt(lastLedger) };
 }
 
-export function txParamsOf({ feeDrops, lastLedger }: Figures): TxParams {
+export function txParamsOf({ feeDrops, lastLedger }: XrpFigures): TxParams {
   return { feeDrops: `${feeDrops}`, lastLedger: `${lastLedger}` };
 }
 

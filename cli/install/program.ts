@@ -32,7 +32,7 @@ interface Project {
 }
 
 /** The version of the copy in a folder, null if there is none. */
-export function programVersion(folder: string): string | null {
+export function versionInFolder(folder: string): string | null {
   const manifest = join(folder, "package.json");
   if (!existsSync(manifest)) return null;
   const { version } = JSON.parse(readFileSync(manifest, "utf8")) as { readonly version?: unknown };
@@ -119,7 +119,7 @@ const packagePaths = ({ packages }: Lock): readonly string[] =>
 
 function hasPackages(folder: string, lock: Lock): boolean {
   return packagePaths(lock).every(
-    (path) => programVersion(join(folder, path)) === lock.packages[path]?.version,
+    (path) => versionInFolder(join(folder, path)) === lock.packages[path]?.version,
   );
 }
 

@@ -14,7 +14,7 @@ import {
   unitSources,
 } from "./layout.ts";
 import type { FolderState, Survey } from "./plan.ts";
-import { isSameProgram, leastNode, npmEnvironment, programVersion } from "./program.ts";
+import { isSameProgram, leastNode, npmEnvironment, versionInFolder } from "./program.ts";
 import { type RemovalSurvey, removalPaths } from "./removal.ts";
 
 /* The texts that installing writes: units for this machine, and the short commands. Pure. */
@@ -106,7 +106,7 @@ export async function gatherSurvey(layout: Layout, from: string, root: string): 
       layout.folders.flatMap(({ path, owner }) => folderStateOf(path, at(path), owner !== "root")),
     ),
     source: {
-      version: programVersion(from) ?? "",
+      version: versionInFolder(from) ?? "",
       nodeLeast: hasPart ? await leastNode(from, layout.part) : "",
       hasPart,
       units,
@@ -114,7 +114,7 @@ export async function gatherSurvey(layout: Layout, from: string, root: string): 
       helps: new Map(layout.helps.flatMap(({ file, path }) => textEntry(path, join(from, file)))),
     },
     installed: {
-      version: programVersion(at(layout.program)),
+      version: versionInFolder(at(layout.program)),
       isSame: await isSameProgram(layout, from, at(layout.program)),
       units: new Map(
         unitNames(at(unitFolder), layout)

@@ -1,6 +1,6 @@
 /** The options of `pair`, for its own process and for the manual. */
 import type { CommandTable } from "../../agent/launcher/command-line.ts";
-import { configWords, stateWords } from "../default-words.ts";
+import { configWords, stateOptionWords } from "../default-words.ts";
 
 export function pairTable(): CommandTable {
   return {
@@ -9,7 +9,7 @@ export function pairTable(): CommandTable {
       "Seals the wallet of config.json, registers this server at the gateway, takes the secrets out of config.json.",
     options: [
       { name: "config", value: "file", words: configWords("configuration") },
-      { name: "state", value: "folder", words: stateWords() },
+      { name: "state", value: "folder", words: stateOptionWords() },
       {
         name: "mnemonic-file",
         value: "file",

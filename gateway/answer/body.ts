@@ -42,7 +42,7 @@ export interface OrderShape {
 }
 
 /** The lifetime and the tolerance that a request may ask for. */
-export const depositTermLimits = {
+export const lifetimeAndToleranceLimits = {
   minutesMin: 5,
   minutesMax: 10_080,
   percentMax: 10,
@@ -278,7 +278,7 @@ function readTerms({
   expiresInMinutes,
   tolerancePercent,
 }: JsonObject): Pick<Order, "expiresInMinutes" | "tolerancePercent"> | Answer {
-  const { minutesMin, minutesMax, percentMax, percentDecimal } = depositTermLimits;
+  const { minutesMin, minutesMax, percentMax, percentDecimal } = lifetimeAndToleranceLimits;
   const isLifetime = Number.isInteger(expiresInMinutes) && Number(expiresInMinutes) >= minutesMin;
   if (
     expiresInMinutes !== undefined &&

@@ -8,8 +8,8 @@
  */
 
 /** The separators of a table for people, by their names. */
-export const separators = { semicolon: ";", comma: ",", tab: "\t" } as const;
-export type SeparatorName = keyof typeof separators;
+export const separatorByName = { semicolon: ";", comma: ",", tab: "\t" } as const;
+export type SeparatorName = keyof typeof separatorByName;
 
 export interface CsvTable {
   readonly mark: string; // before the first cell
@@ -62,7 +62,7 @@ export const tableForPrograms: CsvTable = { mark: "", separator: ",", cell: csvC
 
 export const tableForPeople = (separator: SeparatorName): CsvTable => ({
   mark: "\ufeff",
-  separator: separators[separator],
+  separator: separatorByName[separator],
   cell: peopleCell,
 });
 

@@ -8,7 +8,7 @@ import {
   csvHeadOf,
   csvLineOf,
   type SeparatorName,
-  separators,
+  separatorByName,
   tableForPeople,
   tableForPrograms,
 } from "../answer/csv-cell.ts";
@@ -69,7 +69,7 @@ export function csvTableOf(accept: string | undefined): CsvTable | null | "malfo
   ];
   if (reader === "programs" && separator === undefined) return tableForPrograms;
   const name = separator ?? "semicolon";
-  return reader === "people" && Object.hasOwn(separators, name)
+  return reader === "people" && Object.hasOwn(separatorByName, name)
     ? tableForPeople(name as SeparatorName)
     : "malformed";
 }

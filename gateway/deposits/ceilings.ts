@@ -134,7 +134,7 @@ function skip(database: Database, holder: Holder, to: number, nowMs: number): nu
  * Every deposit account that a merchant ever had here, with its first index whose address has not
  * left, and the ceiling in the agent's ledger.
  */
-export function listDepositAccounts(
+export function listMerchantDepositAccounts(
   database: Database,
   merchant: string,
 ): readonly DepositAccount[] {

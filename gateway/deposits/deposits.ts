@@ -11,7 +11,12 @@ import { payeeOf } from "../../chains/payees.ts";
 import { parseAmount } from "../../protocol/amount.ts";
 import { transactionIdOf } from "../../protocol/identity.ts";
 import { type Answer, dataAnswer, isAnswer, problem } from "../answer/answer.ts";
-import { depositTermLimits, type Order, type OrderShape, readOrder } from "../answer/body.ts";
+import {
+  lifetimeAndToleranceLimits,
+  type Order,
+  type OrderShape,
+  readOrder,
+} from "../answer/body.ts";
 import { paymentOf } from "../answer/record.ts";
 import type { GatewayCurrency } from "../config/config.ts";
 import { isAllowedOrigin } from "../config/origin.ts";
@@ -271,7 +276,7 @@ function amountOf(
   return problem(quoted.code, { field: "fiatCurrency" }, later);
 }
 
-const percentUnits = 100n * 10n ** BigInt(depositTermLimits.percentDecimal);
+const percentUnits = 100n * 10n ** BigInt(lifetimeAndToleranceLimits.percentDecimal);
 
 /**
  * The part of the amount that may be missing: the order's own, rounded down, or the one in the
@@ -283,7 +288,7 @@ function toleranceOf({ tolerancePercent }: Order, { currency, amountUnits }: New
     const parsed = parseAmount(currency.paymentTolerance, currency.decimal);
     return parsed.ok ? parsed.units.toString() : "0";
   }
-  const percent = parseAmount(tolerancePercent, depositTermLimits.percentDecimal);
+  const percent = parseAmount(tolerancePercent, lifetimeAndToleranceLimits.percentDecimal);
   if (!percent.ok) throw new TypeError("a tolerance that was not checked");
   return ((amountUnits * percent.units) / percentUnits).toString();
 }

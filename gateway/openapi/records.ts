@@ -8,7 +8,7 @@ import { titlesOf } from "../../chains/families.ts";
 import type { Family } from "../../chains/family.ts";
 import { mainNetworks } from "../../chains/network-names.ts";
 import { currencyPattern, orderIdPattern, transactionIdPattern } from "../../protocol/fields.ts";
-import { depositTermLimits, metadataLimits, ordersMax } from "../answer/body.ts";
+import { lifetimeAndToleranceLimits, metadataLimits, ordersMax } from "../answer/body.ts";
 import { eventTypes } from "../callbacks/events.ts";
 import { targetsMax } from "../callbacks/targets.ts";
 import { fiats } from "../config/fiat.ts";
@@ -226,7 +226,7 @@ const renew = textSchema(
   },
 );
 const order = { currency: currencyId, amount, orderId, metadata, renew };
-const { minutesMin, minutesMax, percentMax } = depositTermLimits;
+const { minutesMin, minutesMax, percentMax } = lifetimeAndToleranceLimits;
 const terms = {
   expiresInMinutes: {
     type: "integer",

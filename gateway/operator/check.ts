@@ -20,7 +20,7 @@ import { readSecretFile } from "../config/secret-file.ts";
 import {
   freeBytesOf,
   hasNoRoom,
-  isReadOnlyDisk,
+  isOnReadOnlyDisk,
   roomBytesMin,
   roomWarningFactor,
 } from "../store/disk.ts";
@@ -96,7 +96,7 @@ function upgradeFindings(
  * anything.
  */
 function roomFindings({ database }: GatewayConfig): readonly Finding[] {
-  if (isReadOnlyDisk(database))
+  if (isOnReadOnlyDisk(database))
     return [
       newFinding(
         "GATEWAY_DISK_FAILED",

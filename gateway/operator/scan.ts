@@ -9,7 +9,7 @@ import { openWatcher } from "../../chains/connect.ts";
 import { familyIn, familyOf } from "../../chains/families.ts";
 import type { GatewayConfig, GatewayCurrency } from "../config/config.ts";
 import { readSecretFile } from "../config/secret-file.ts";
-import { type DepositAccount, listDepositAccounts } from "../deposits/ceilings.ts";
+import { type DepositAccount, listMerchantDepositAccounts } from "../deposits/ceilings.ts";
 import { type RegisteredFindings, type ScannedChain, takeInFound } from "../deposits/found.ts";
 import {
   type FoundAddress,
@@ -19,7 +19,7 @@ import {
   scanAccounts,
 } from "../deposits/scan.ts";
 import { unattributedIdOf } from "../store/forgotten-addresses.ts";
-import { isKnownAddress } from "../store/found-addresses.ts";
+import { isRequestedAddress } from "../store/found-addresses.ts";
 import { nodeLog } from "../watcher/node-log.ts";
 import type { OperatorContext } from "./accounts.ts";
 import {
@@ -116,7 +116,7 @@ function accountsOf(
       accounts: [{ family, id, firstAddress, merchant: "", known: 0, path: "0" }],
     };
   }
-  const own = listDepositAccounts(database, merchant ?? "");
+  const own = listMerchantDepositAccounts(database, merchant ?? "");
   const accounts = new Map(own.map((account) => [account.firstAddress, asNamed(account)]));
   return { ok: true, own, accounts: [...accounts.values()] };
 }
@@ -140,7 +140,7 @@ async function scanChain(
   const owners = [...new Set(own.map(({ merchant }) => merchant))];
   const isNamed = (address: string): boolean =>
     owners.some((merchant) =>
-      isKnownAddress(database, address, unattributedIdOf({ merchant, address })),
+      isRequestedAddress(database, address, unattributedIdOf({ merchant, address })),
     );
   const reader = openWatcher({ chain, readSecretFile, log: nodeLog(makeLog("error"), name) });
   const onProgress = progressOf(name);

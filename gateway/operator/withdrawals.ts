@@ -16,7 +16,7 @@ import {
 import { type AuditAct, listActsOn } from "../store/audit.ts";
 import { type CurrencyHold, currencyHoldOf } from "../store/currency-holds.ts";
 import { agentOfJob, isUnplaced, jobOf } from "../store/jobs.ts";
-import { isWalletLevel, readLevelTrouble } from "../store/levels.ts";
+import { isWalletLevel, readCatchUpTrouble } from "../store/levels.ts";
 import { type MovedPayment, movedOf } from "../store/moved-payments.ts";
 import type { UnexplainedRow } from "../store/outgoing-holds.ts";
 import { recalledAtOf } from "../store/recalls.ts";
@@ -111,7 +111,7 @@ function unreadWords(
   )
     return "";
   return (
-    readLevelTrouble(database, wallet) ||
+    readCatchUpTrouble(database, wallet) ||
     "it is not read up to its newest block since the gateway was started"
   );
 }

@@ -7,7 +7,7 @@ import { readMoment } from "../../base/timestamp.ts";
 import {
   type CsvTable,
   type SeparatorName,
-  separators,
+  separatorByName,
   tableForPeople,
   tableForPrograms,
 } from "../answer/csv-cell.ts";
@@ -83,7 +83,7 @@ export function withCsv(command: Command): Command {
     )
     .addOption(
       new Option("--separator <name>", "of a table for people; semicolon by default").choices(
-        Object.keys(separators),
+        Object.keys(separatorByName),
       ),
     );
 }

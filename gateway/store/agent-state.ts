@@ -181,7 +181,7 @@ export function moveLastJob(database: Database, id: string, sequence: number, ha
  * Like `moveLastJob`, from the position that the caller read.
  * @returns false if the list ends at another position
  */
-export function advanceLastJob(
+export function moveLastJobFrom(
   database: Database,
   id: string,
   from: number,

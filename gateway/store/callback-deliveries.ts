@@ -225,13 +225,13 @@ export function waitingTestEvent(database: Database, target: string): string | u
   return database.get<{ id: string }>(sql, target)?.id;
 }
 
-export interface KnownDelivery {
+export interface DeliverySubject {
   readonly target: string;
   readonly transactionId: string | null;
 }
 
-export function findDelivery(database: Database, id: number): KnownDelivery | undefined {
-  return database.get<KnownDelivery>(
+export function findDelivery(database: Database, id: number): DeliverySubject | undefined {
+  return database.get<DeliverySubject>(
     "SELECT d.target, e.transactionId FROM callbackDeliveries d JOIN callbackEvents e ON e.id = d.event WHERE d.id = ?",
     id,
   );

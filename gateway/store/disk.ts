@@ -77,7 +77,7 @@ function codeOf(path: string, cause: unknown) {
   if (isDiskFull(cause)) return "GATEWAY_DISK_FULL";
   if (isOf(cause, unopened)) {
     // SQLite says only that a file beside the database could not be made.
-    if (isReadOnlyDisk(path)) return "GATEWAY_DISK_FAILED";
+    if (isOnReadOnlyDisk(path)) return "GATEWAY_DISK_FAILED";
     if (hasNoRoom(path)) return "GATEWAY_DISK_FULL";
   }
   if (isOf(cause, refused)) return "GATEWAY_STORE_ACCESS";
@@ -108,7 +108,7 @@ export function hasNoRoom(path: string): boolean {
 }
 
 /** True if the file system of a file is mounted to be read alone. Writes nothing. */
-export function isReadOnlyDisk(path: string): boolean {
+export function isOnReadOnlyDisk(path: string): boolean {
   try {
     accessSync(dirname(path), constants.W_OK);
     return false;

@@ -11,7 +11,7 @@ import type { Statements as Database } from "./statements.ts";
 import { readTransaction } from "./transactions.ts";
 
 /** True if a request here names the address, which is then already watched and compared. */
-export function isKnownAddress(
+export function isRequestedAddress(
   database: Database,
   address: string,
   unattributedId: string,
@@ -36,7 +36,7 @@ export function takeFound(
   { currency, network }: { readonly currency: string; readonly network: string },
   blocks: ReadonlyMap<string, number>,
 ): boolean {
-  if (isKnownAddress(database, row.address, unattributedIdOf(row))) return true;
+  if (isRequestedAddress(database, row.address, unattributedIdOf(row))) return true;
   insertForgotten(database, row);
   if (!insertFoundDeposit(database, row, { currency, network })) return false;
   for (const [on, block] of blocks) {

@@ -5,7 +5,7 @@
  * section 8.
  */
 import { type IssuedAddress, issuedColumnsSql } from "./address-states.ts";
-import { type GapKey, type GapRow, gapKeySql, keyOf } from "./gaps.ts";
+import { type GapKey, type GapRow, gapKeySql, gapKeyValues } from "./gaps.ts";
 import type { Statements as Database } from "./statements.ts";
 
 /**
@@ -13,15 +13,15 @@ import type { Statements as Database } from "./statements.ts";
  * @returns false if there is no such gap
  */
 export function markGapGivenUp(database: Database, key: GapKey, at: number): boolean {
-  const gap = database.get<GapRow>(`SELECT * FROM gaps WHERE ${gapKeySql}`, ...keyOf(key));
+  const gap = database.get<GapRow>(`SELECT * FROM gaps WHERE ${gapKeySql}`, ...gapKeyValues(key));
   if (gap === undefined) return false;
   if (gap.givenUpAt !== null) return true;
-  database.run(`UPDATE gaps SET givenUpAt = ? WHERE ${gapKeySql}`, at, ...keyOf(key));
+  database.run(`UPDATE gaps SET givenUpAt = ? WHERE ${gapKeySql}`, at, ...gapKeyValues(key));
   database.run(
     `INSERT OR IGNORE INTO gapHolds (network, account, fromBlock, transactionId)
      SELECT ?, ?, ?, d.id FROM deposits d WHERE d.status = 0 AND d.network = ?
        AND d.createdAt <= ? AND (? = '' OR ? IN (d.address, d.payTo))`,
-    ...[...keyOf(key), gap.network, gap.since, gap.account, gap.account],
+    ...[...gapKeyValues(key), gap.network, gap.since, gap.account, gap.account],
   );
   return true;
 }
@@ -55,7 +55,7 @@ export function isGivenUpOver(
 /** The requests that a gap holds. */
 export function countDepositsHeldByGap(database: Database, key: GapKey): number {
   const sql = `SELECT count(*) AS count FROM gapHolds WHERE ${gapKeySql}`;
-  return database.get<{ count: number }>(sql, ...keyOf(key))?.count ?? 0;
+  return database.get<{ count: number }>(sql, ...gapKeyValues(key))?.count ?? 0;
 }
 
 /**

@@ -22,7 +22,7 @@ export interface GapRow {
 
 export const gapKeySql = "network = ? AND account = ? AND fromBlock = ?";
 export type GapKey = Pick<GapRow, "network" | "account" | "fromBlock">;
-export const keyOf = ({ network, account, fromBlock }: GapKey) =>
+export const gapKeyValues = ({ network, account, fromBlock }: GapKey) =>
   [network, account, fromBlock] as const;
 
 /**
@@ -76,9 +76,9 @@ function openPart(
     // A payment that is added twice is worse than one that is left to the comparison of balances.
     const summed = Math.max(summedTo, ...there.map((one) => one.summedTo));
     for (const one of there.slice(1))
-      database.run(`DELETE FROM gaps WHERE ${gapKeySql}`, ...keyOf(one));
+      database.run(`DELETE FROM gaps WHERE ${gapKeySql}`, ...gapKeyValues(one));
     const sql = `UPDATE gaps SET fromBlock = ?, toBlock = ?, since = ?, summedTo = ? WHERE ${gapKeySql}`;
-    database.run(sql, from, to, newest, summed, ...keyOf(first));
+    database.run(sql, from, to, newest, summed, ...gapKeyValues(first));
     return;
   }
   database.run(
@@ -97,7 +97,7 @@ export function listGaps(database: Database, network: string): readonly GapRow[]
 }
 
 export function readGap(database: Database, key: GapKey): GapRow | undefined {
-  return database.get<GapRow>(`SELECT * FROM gaps WHERE ${gapKeySql}`, ...keyOf(key));
+  return database.get<GapRow>(`SELECT * FROM gaps WHERE ${gapKeySql}`, ...gapKeyValues(key));
 }
 
 /** True if an open gap of all accounts ends at a block. */
@@ -138,26 +138,27 @@ export function restGap(
     words,
     tries,
     retryAt,
-    ...keyOf(gap),
+    ...gapKeyValues(gap),
   );
 }
 
 export function markGapTold(database: Database, gap: GapRow, at: number): void {
-  database.run(`UPDATE gaps SET toldAt = ? WHERE ${gapKeySql}`, at, ...keyOf(gap));
+  database.run(`UPDATE gaps SET toldAt = ? WHERE ${gapKeySql}`, at, ...gapKeyValues(gap));
 }
 
 /** Has a gap asked for in the next pass. */
 export function retryGapSoon(database: Database, key: GapKey): void {
-  database.run(`UPDATE gaps SET retryAt = 0 WHERE ${gapKeySql}`, ...keyOf(key));
+  database.run(`UPDATE gaps SET retryAt = 0 WHERE ${gapKeySql}`, ...gapKeyValues(key));
 }
 
 /** Takes the blocks up to one out of a gap; the gap ends with its last one. */
 export function fillGap(database: Database, gap: GapRow, filledTo: number): void {
-  if (filledTo >= gap.toBlock) database.run(`DELETE FROM gaps WHERE ${gapKeySql}`, ...keyOf(gap));
+  if (filledTo >= gap.toBlock)
+    database.run(`DELETE FROM gaps WHERE ${gapKeySql}`, ...gapKeyValues(gap));
   else
     database.run(
       `UPDATE gaps SET fromBlock = ?, tries = 1, retryAt = 0 WHERE ${gapKeySql}`,
       filledTo + 1,
-      ...keyOf(gap),
+      ...gapKeyValues(gap),
     );
 }

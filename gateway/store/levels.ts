@@ -77,7 +77,7 @@ export function readPlacing(
 }
 
 /** Why a wallet's chain is not read far enough; "" without a reason of its own. */
-export function readLevelTrouble(database: Database, { network, account }: Wallet): string {
+export function readCatchUpTrouble(database: Database, { network, account }: Wallet): string {
   const sql = "SELECT trouble FROM levels WHERE network = ? AND account = ?";
   return database.get<{ trouble: string }>(sql, network, account)?.trouble ?? "";
 }
@@ -118,7 +118,7 @@ export function listWaitingForReader(database: Database, run: string): readonly 
       network,
       count: count + (before?.count ?? 0),
       oldestAt: Math.min(oldestAt, before?.oldestAt ?? oldestAt),
-      trouble: before?.trouble || readLevelTrouble(database, wallet),
+      trouble: before?.trouble || readCatchUpTrouble(database, wallet),
     });
   }
   return [...found.values()];

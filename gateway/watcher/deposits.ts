@@ -48,7 +48,7 @@ import {
   findInBlocks,
   findSpan,
   isUnconfirmedTransfer,
-  readRun,
+  readLinkedBlocks,
 } from "./search.ts";
 import { keepPayment, unrequestedTransactionId } from "./strays.ts";
 import { dueUnread, restUnreadIn, settleRead, unreadIn } from "./unread.ts";
@@ -68,7 +68,7 @@ async function rereadUnread(
   for (const row of dueUnread(chain, memory.unreadTurns, cursor.number)) {
     const before = unreadIn(chain, row);
     const told = await resultOf(() =>
-      readRun(chain, row.block, row.block, true).then((blocks) =>
+      readLinkedBlocks(chain, row.block, row.block, true).then((blocks) =>
         findInBlocks(chain, memory, blocks),
       ),
     );
@@ -132,7 +132,7 @@ async function fillGaps(
       const found = await findInBlocks(
         chain,
         memory,
-        await readRun(chain, gap.fromBlock, to, true),
+        await readLinkedBlocks(chain, gap.fromBlock, to, true),
         lacking,
       );
       const still = missingOf(lacking).get(gap.account);
@@ -293,7 +293,7 @@ async function readFinal(
   if (list.size === 0 && senders.payers.size === 0)
     return keepReached(chain, memory, cursor, final, []);
   const last = Math.min(final.number, cursor.number + blocksAtOnce);
-  const blocks = await readRun(chain, cursor.number + 1, last, true);
+  const blocks = await readLinkedBlocks(chain, cursor.number + 1, last, true);
   const parent = blocks[0]?.parentHash;
   if (parent !== cursor.hash) return rewind(chain, memory, cursor);
   const isSeen = blocks.every(({ hash }) => memory.seen.some((block) => block.hash === hash));
@@ -517,7 +517,7 @@ async function readSeen(
     const isSide = last.number === head.number;
     const blocks = isSide
       ? []
-      : await readRun(
+      : await readLinkedBlocks(
           chain,
           last.number + 1,
           Math.min(head.number, last.number + blocksAtOnce),

@@ -37,7 +37,7 @@ const internalPrefix = "internal:";
  * txHash of coins that reached the address without a transaction of their own; unique for a block
  * and an address.
  */
-export function internalHash(block: number, address: string): string {
+export function standInTxHash(block: number, address: string): string {
   return `${internalPrefix}${block}:${address}`;
 }
 

@@ -33,7 +33,7 @@ import type { Database } from "../store/store.ts";
 import { readTransaction } from "../store/transactions.ts";
 import { isUnread } from "../store/unread-transactions.ts";
 import type { WatchedChain } from "./chain.ts";
-import { alarmReturnedPayment, internalHash, keepFinal, nativeLogIndex } from "./payments.ts";
+import { alarmReturnedPayment, keepFinal, nativeLogIndex, standInTxHash } from "./payments.ts";
 import { keepPayment } from "./strays.ts";
 
 /**
@@ -253,8 +253,8 @@ function keepUnnamed(
   // The first reading after a request's end shows payments from before the end.
   const block = end !== null && end < reading.from ? end : reading.from;
   const txHash = isNative
-    ? internalHash(block, address)
-    : `${internalHash(block, address)}:${currency}`;
+    ? standInTxHash(block, address)
+    : `${standInTxHash(block, address)}:${currency}`;
   const before = readPayment(database, { network, txHash, logIndex: nativeLogIndex });
   keepFinal(chain, database, {
     network,

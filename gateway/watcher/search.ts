@@ -32,7 +32,7 @@ export function commitFinds(
 }
 
 /** Blocks `from` to `to`, each the parent of the next. */
-export async function readRun(
+export async function readLinkedBlocks(
   chain: WatchedChain,
   from: number,
   to: number,

@@ -35,7 +35,7 @@ import {
   isWalletLevel,
   keepLevelTrouble,
   markWalletLevel,
-  readLevelTrouble,
+  readCatchUpTrouble,
 } from "../store/levels.ts";
 import { newestDetectedBlock } from "../store/payments.ts";
 import { readChainWaitNumber } from "../store/restored-database.ts";
@@ -174,7 +174,7 @@ export async function markLevelWallets(
       const wallet = { network, account };
       const isSeen = reader.unconfirmed === undefined || memory.beside.has(account);
       if (trouble === "" && isSeen) markWalletLevel(database, wallet, run);
-      else if (readLevelTrouble(database, wallet) !== trouble)
+      else if (readCatchUpTrouble(database, wallet) !== trouble)
         keepLevelTrouble(database, wallet, trouble);
     }
   });

@@ -12,7 +12,7 @@ import type { JobMode } from "../../protocol/job-mode.ts";
 import type { Job } from "../../protocol/messages.ts";
 import { parseJob } from "../../protocol/payloads.ts";
 import { hotWalletAddressOn } from "../store/agent-accounts.ts";
-import { advanceLastJob } from "../store/agent-state.ts";
+import { moveLastJobFrom } from "../store/agent-state.ts";
 import { type PayingAgent, readPayingAgent } from "../store/agents.ts";
 import {
   deleteJob,
@@ -215,7 +215,7 @@ export function appendJob(
     transactionId: transaction.id,
     answeredAt: null,
   });
-  const isNext = advanceLastJob(database, agent.id, agent.jobSequence, sequence, hash);
+  const isNext = moveLastJobFrom(database, agent.id, agent.jobSequence, sequence, hash);
   invariant(isNext, "the agent's row was read outside this transaction");
   return { sequence };
 }

@@ -13,7 +13,7 @@ import {
 } from "node:crypto";
 import { once } from "node:events";
 import { familyOf } from "../../chains/families.ts";
-import { advanceLastJob } from "../../gateway/store/agent-state.ts";
+import { moveLastJobFrom } from "../../gateway/store/agent-state.ts";
 import { insertJob } from "../../gateway/store/jobs.ts";
 import { markTokenSeen } from "../../gateway/store/jtis.ts";
 import { keepOutgoing } from "../../gateway/store/outgoing-transactions.ts";
@@ -122,7 +122,7 @@ class Rows {
       transactionId: id,
       answeredAt: null,
     });
-    advanceLastJob(this.#database, agent, number - 1, number, hash);
+    moveLastJobFrom(this.#database, agent, number - 1, number, hash);
   };
 
   readonly #signed = (number: number): void => {

@@ -9,7 +9,7 @@ import { answerLedger } from "../../cli/sealing/begin-ledger.ts";
 import { answerProving } from "../../cli/sealing/prove.ts";
 import { answerSealing } from "../../cli/sealing/seal.ts";
 import { answerRekey } from "../../cli/sealing/seal-again.ts";
-import type { ProgramEnd } from "../../cli/terminal.ts";
+import type { ProgramResult } from "../../cli/terminal.ts";
 
 const programs: Readonly<Record<string, (parts: readonly Uint8Array[]) => object>> = {
   "./sealing/main": answerSealing,
@@ -26,7 +26,7 @@ const programs: Readonly<Record<string, (parts: readonly Uint8Array[]) => object
 export async function runProgramHere(
   name: string,
   parts: readonly Uint8Array[],
-): Promise<ProgramEnd> {
+): Promise<ProgramResult> {
   const answer = programs[name];
   if (answer === undefined) throw new Error(`lab/kit/programs.ts has no program ${name}`);
   try {

@@ -7,7 +7,7 @@ import { join } from "node:path";
 import { beforeEach, describe, expect, it, vi } from "vitest";
 import { completionScript } from "../../cli/manual/completion.ts";
 import { manualPage } from "../../cli/manual/roff.ts";
-import { gatewayCommands, runWords } from "../../gateway/command.ts";
+import { buildGatewayCommands, runWords } from "../../gateway/command.ts";
 import { addCallback } from "../../gateway/operator/callbacks.ts";
 import { testConfig } from "../../lab/kit/gateway-server.ts";
 import { db, eachTestItsGateway, gateway } from "../support/shop.ts";
@@ -132,7 +132,7 @@ describe("callbacks redeliver", () => {
   });
 
   it("is the same in help, JSON, docs, manual page and completion", async () => {
-    const command = gatewayCommands()
+    const command = buildGatewayCommands()
       .commands.find((one) => one.name() === "callbacks")
       ?.commands.find((one) => one.name() === "redeliver");
     const options = command?.options.map(({ long }) => long) ?? [];
@@ -154,11 +154,11 @@ describe("callbacks redeliver", () => {
       .filter((line) => line.includes("callbacks redeliver"));
     expect(told.some((line) => line.includes("--callback ID [--since TIME]"))).toBe(true);
     expect(page("operations")).toContain("`callbacks redeliver --callback ID --since TIME`");
-    const manual = manualPage(gatewayCommands(), {
+    const manual = manualPage(buildGatewayCommands(), {
       ...{ program: "autowithdraw-gateway", exitCodes: [], seeAlso: [], version: "0" },
       ...{ files: [], environment: [], examples: [] },
     });
-    const completion = completionScript("bash", gatewayCommands(), {
+    const completion = completionScript("bash", buildGatewayCommands(), {
       program: "autowithdraw-gateway",
       offered: {},
     });

@@ -7,7 +7,7 @@ import type { Coin, PricedAttempt, TxParams } from "../../chains/family.ts";
 import type { ChainOutcome, Judgement } from "../../chains/nodes.ts";
 import { bitcoin } from "../../chains/utxo/network.ts";
 import { feesOf } from "../../chains/utxo/offers.ts";
-import { coinTexts, most } from "../../chains/utxo/tx-params.ts";
+import { coinTexts, feeMaxOf } from "../../chains/utxo/tx-params.ts";
 import type { Signed, Wallet } from "./utxo-wallet.ts";
 
 const batchMax = 12;
@@ -219,7 +219,7 @@ export class Anchored {
     const [verdict, outcome] = await this.#judged(one, pin);
     const { txHash = "", target = null, txParams } = one.mined as Signed;
     const said = target === null ? { kind: "failed", code: "cancelled" } : { kind: "completed" };
-    expect(verdict).toMatchObject({ ...said, final: { txHash, feeUnits: most(txParams) } });
+    expect(verdict).toMatchObject({ ...said, final: { txHash, feeUnits: feeMaxOf(txParams) } });
     expect(outcome).toMatchObject({ outcome: target === null ? "cancelled" : "paid", txHash });
     const text = `${target === null ? "cancelled" : "paid"} by ${txHash} in ${outcome?.block}`;
     if (!one.ends.includes(text)) one.ends.push(text);
@@ -263,7 +263,7 @@ function pricedOf({ txHash, txParams, target }: Signed): PricedAttempt {
   return {
     txHash,
     txParams,
-    feeMax: `${most(txParams)}`,
+    feeMax: `${feeMaxOf(txParams)}`,
     isCancel: target === null,
     pin: coinTexts(txParams)[0],
   };

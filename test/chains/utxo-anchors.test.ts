@@ -6,11 +6,11 @@
  * run. The second part is skipped, with the command that brings the daemon, where it is not there.
  */
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { coinRefusal, type Offer } from "../../agent/signer/handlers/intent.ts";
+import { coinRefusal, type OfferedAttempt } from "../../agent/signer/handlers/intent.ts";
 import type { Coin, PricedAttempt, TxParams } from "../../chains/family.ts";
 import { bitcoin, litecoin, type NativeCoin, type UtxoNetwork } from "../../chains/utxo/network.ts";
 import { feesOf } from "../../chains/utxo/offers.ts";
-import { amountOf, coinTexts, figuresOf, most } from "../../chains/utxo/tx-params.ts";
+import { amountOf, coinTexts, feeMaxOf, figuresOf } from "../../chains/utxo/tx-params.ts";
 import { missing } from "../../lab/utxo-node/daemon.ts";
 import { seed } from "../support/evm-values.ts";
 import { Anchored } from "./utxo-anchored.ts";
@@ -92,7 +92,7 @@ function refusalOf(
 ): string {
   const { network, account } = scene;
   const job = { network: network.id };
-  const withdrawal = { job, account, attempts } as unknown as Offer["withdrawal"];
+  const withdrawal = { job, account, attempts } as unknown as OfferedAttempt["withdrawal"];
   const run = { sightings: { names: () => true } };
   const book = { open: () => [withdrawal], spenderOf: () => undefined };
   const core = { book, owed: { of: () => [] } };
@@ -129,7 +129,7 @@ function grow(scene: Scene, attempts: readonly PricedAttempt[], counted: Counted
       if (refusal !== "")
         throw new Error(`a ${kind} is refused with ${refusal}: ${JSON.stringify(txParams)}`);
       counted[kind] += 1;
-      const attempt = { txHash: "", txParams, feeMax: `${most(txParams)}`, isCancel, pin };
+      const attempt = { txHash: "", txParams, feeMax: `${feeMaxOf(txParams)}`, isCancel, pin };
       // The operator's further offers differ by the fee alone, and each is checked above.
       if (at === 0) grow(scene, [...attempts, attempt], counted);
     }
@@ -196,7 +196,7 @@ describe.each<[string, NativeCoin]>([
     };
     const [txParams = {}] = offersOf(scene, "first", []);
     const pin = pinOfParams(txParams);
-    const attempts = [{ txHash: "", txParams, feeMax: `${most(txParams)}`, pin }];
+    const attempts = [{ txHash: "", txParams, feeMax: `${feeMaxOf(txParams)}`, pin }];
     const others = made.filter((one) => textOf(one) !== pin);
     const [other = later] = others;
     const onOther = { ...txParams, coins: `${textOf(other)},${pin}` };

@@ -18,7 +18,7 @@ import {
 import { bitcoin, litecoin } from "../../chains/utxo/network.ts";
 import { dustOf, dustOfChange, sizeOf } from "../../chains/utxo/size.ts";
 import { utxoTransactions } from "../../chains/utxo/transactions.ts";
-import { amountOf, coinsMax, figuresOf, most } from "../../chains/utxo/tx-params.ts";
+import { amountOf, coinsMax, feeMaxOf, figuresOf } from "../../chains/utxo/tx-params.ts";
 import { share } from "../../lab/kit/share.ts";
 import { bytes, seed } from "../support/evm-values.ts";
 import { mainOf, scriptOf, signAll, Values } from "./utxo-values.ts";
@@ -223,7 +223,7 @@ describe("every attempt", () => {
           const asked = rate();
           const earlier = attempts.map((txParams) => ({
             txParams: values.random.chance(9) && attempts.length === 1 ? null : txParams,
-            feeMax: `${most(txParams)}`,
+            feeMax: `${feeMaxOf(txParams)}`,
           }));
           const next = replacementOffer(
             on,
@@ -242,9 +242,9 @@ describe("every attempt", () => {
           expect(amountOf(figures)).toBe(wanted === null ? 0n : amountUnits);
           expect(figures.feeSat * 1000n).toBeGreaterThanOrEqual(asked * size);
           for (const [place, before] of attempts.entries()) {
-            expect(figures.feeSat).toBeGreaterThanOrEqual(most(before) + size);
+            expect(figures.feeSat).toBeGreaterThanOrEqual(feeMaxOf(before) + size);
             if (earlier[place]!.txParams !== null)
-              expect(figures.feeSat * sizes[place]!).toBeGreaterThan(most(before) * size);
+              expect(figures.feeSat * sizes[place]!).toBeGreaterThan(feeMaxOf(before) * size);
           }
           if (wanted === null) cancels += 1;
           attempts.push(next);
@@ -275,7 +275,7 @@ describe("every attempt", () => {
   const coins = [coin(1, 40_000n), coin(2, 30_000n), coin(3, 20_000n)];
   const target = { destination, amountUnits: 35_000n };
   const begin = firstOffer(network, { satPerKvB: 1_000n, coins }, target)!;
-  const earlier = [{ txParams: begin, feeMax: `${most(begin)}` }];
+  const earlier = [{ txParams: begin, feeMax: `${feeMaxOf(begin)}` }];
   const replaced = (
     satPerKvB: bigint,
     wanted: CoinSelectionTarget = target,
@@ -325,7 +325,7 @@ describe("every attempt", () => {
   it("a coin that another transaction spent is left out while the anchor is free, and kept while it is not", () => {
     const wanted = { destination, amountUnits: 60_000n };
     const paying = firstOffer(network, { satPerKvB: 1_000n, coins }, wanted)!;
-    const attempts = [{ txParams: paying, feeMax: `${most(paying)}` }];
+    const attempts = [{ txParams: paying, feeMax: `${feeMaxOf(paying)}` }];
     expect(figuresOf(paying).coins).toEqual(coins.slice(0, 2));
     const left = [coins[0]!, coins[2]!, coin(4, 10_000n)];
     const replacedBy = (isFree: boolean) => {
@@ -347,7 +347,7 @@ describe("every attempt", () => {
     const unknown = [{ txParams: null, feeMax: "5000" }];
     const next = replaced(1_000n, target, unknown)!;
     expect(pin(next)).toBe(coins[0]!.id);
-    expect(most(next)).toBeGreaterThanOrEqual(5_000n + 209n);
+    expect(feeMaxOf(next)).toBeGreaterThanOrEqual(5_000n + 209n);
     for (const wanted of [target, null]) {
       const onOther = replacementOffer(
         network,

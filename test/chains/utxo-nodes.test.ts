@@ -10,7 +10,7 @@ import { bitcoin, litecoin, type NativeCoin, type UtxoNetwork } from "../../chai
 import { decodeTransaction } from "../../chains/utxo/raw-transaction.ts";
 import { dustOf } from "../../chains/utxo/size.ts";
 import { utxoTransactions } from "../../chains/utxo/transactions.ts";
-import { figuresOf, most } from "../../chains/utxo/tx-params.ts";
+import { feeMaxOf, figuresOf } from "../../chains/utxo/tx-params.ts";
 import { freePort } from "../../lab/kit/processes.ts";
 import { missing, type NodeName, startNode, type UtxoNode } from "../../lab/utxo-node/daemon.ts";
 import { bytes, seed } from "../support/evm-values.ts";
@@ -171,7 +171,7 @@ describe.each<[NodeName, NativeCoin]>([
         network,
         market,
         wanted,
-        attempts.map((txParams) => ({ txParams, feeMax: `${most(txParams)}` })),
+        attempts.map((txParams) => ({ txParams, feeMax: `${feeMaxOf(txParams)}` })),
         anchor,
       )!;
     const raws = [signed(attempts[0]!, target)];

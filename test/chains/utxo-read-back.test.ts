@@ -10,7 +10,7 @@ import { firstOffer, replacementOffer } from "../../chains/utxo/fees.ts";
 import { bitcoin, litecoin, type NativeCoin, type UtxoNetwork } from "../../chains/utxo/network.ts";
 import { independentReaderOn } from "../../chains/utxo/node-read-back.ts";
 import { utxoTransactions } from "../../chains/utxo/transactions.ts";
-import { figuresOf, most } from "../../chains/utxo/tx-params.ts";
+import { feeMaxOf, figuresOf } from "../../chains/utxo/tx-params.ts";
 import { share } from "../../lab/kit/share.ts";
 import { seed } from "../support/evm-values.ts";
 import { places, strideOfRun } from "../support/stride.ts";
@@ -36,7 +36,7 @@ describe.each<[string, NativeCoin]>([
     const target = { destination: values.destination(network), amountUnits: sum / 2n };
     const market = { satPerKvB: 1_000n, coins };
     const paying = firstOffer(network, market, target)!;
-    const earlier = [{ txParams: paying, feeMax: `${most(paying)}` }];
+    const earlier = [{ txParams: paying, feeMax: `${feeMaxOf(paying)}` }];
     const txParams = isCancel
       ? replacementOffer(network, market, null, earlier, figuresOf(paying).coins[0]!.id)!
       : paying;

@@ -23,7 +23,7 @@ import { previousBytesMax } from "../../chains/utxo/previous.ts";
 import { decodeTransaction } from "../../chains/utxo/raw-transaction.ts";
 import { dustOfChange, sizeOf } from "../../chains/utxo/size.ts";
 import { utxoTransactions } from "../../chains/utxo/transactions.ts";
-import { amountOf, coinsMax, figuresOf, most } from "../../chains/utxo/tx-params.ts";
+import { amountOf, coinsMax, feeMaxOf, figuresOf } from "../../chains/utxo/tx-params.ts";
 import { share } from "../../lab/kit/share.ts";
 import { seed } from "../support/evm-values.ts";
 import { type FakeAnswer, type FakeEsplora, fakeEsplora, fakeNetwork } from "./utxo-fake.ts";
@@ -111,7 +111,7 @@ describe("the first attempt of a sweep", () => {
 describe("a later attempt of a sweep", () => {
   const coins = [coin(1, 60_000n), coin(2, 40_000n)];
   const begin = firstOffer(network, { satPerKvB: 1_000n, coins }, sweepOf(100_000n))!;
-  const earlier = [{ txParams: begin, feeMax: `${most(begin)}` }];
+  const earlier = [{ txParams: begin, feeMax: `${feeMaxOf(begin)}` }];
   const replaced = (
     satPerKvB: bigint,
     target: Parameters<typeof replacementOffer>[2] = sweepOf(100_000n),
@@ -132,7 +132,7 @@ describe("a later attempt of a sweep", () => {
   it("is cancelled by a coin that is worth its fetching, if the coins can make one", () => {
     const small = [coin(7, 3_000n), coin(8, 2_900n)];
     const attempt = firstOffer(network, { satPerKvB: 1_000n, coins: small }, sweepOf(5_900n))!;
-    const attempts = [{ txParams: attempt, feeMax: `${most(attempt)}` }];
+    const attempts = [{ txParams: attempt, feeMax: `${feeMaxOf(attempt)}` }];
     const cancel = (satPerKvB: bigint, offered: readonly Coin[]) =>
       figuresOf(
         replacementOffer(network, { satPerKvB, coins: offered }, null, attempts, small[0]!.id)!,
@@ -142,7 +142,7 @@ describe("a later attempt of a sweep", () => {
     expect(cancel(20_000n, small)).toMatchObject({ coins: small, changeSat: [2_340n] });
     // Nothing else cancels, so a small coin is better than none.
     const alone = firstOffer(network, { satPerKvB: 1_000n, coins: [small[0]!] }, sweepOf(3_000n))!;
-    const told = [{ txParams: alone, feeMax: `${most(alone)}` }];
+    const told = [{ txParams: alone, feeMax: `${feeMaxOf(alone)}` }];
     const last = replacementOffer(
       network,
       { satPerKvB: 20_000n, coins: [] },
@@ -211,7 +211,7 @@ describe("change", () => {
       const begin = firstOffer(on, pool, target);
       if (begin === null) continue;
       attempts.push(begin);
-      const told = [{ txParams: begin, feeMax: `${most(begin)}` }];
+      const told = [{ txParams: begin, feeMax: `${feeMaxOf(begin)}` }];
       const rate = values.units(0, 200_000);
       const next = replacementOffer(
         on,
@@ -259,13 +259,16 @@ describe.each([
   it("pay the amount less the fee, and are read as the amount by those who know that it is a sweep", () => {
     const signed = attach(unsigned, signAll(digests(unsigned), owner.key), owner.address);
     const { outputs } = decodeTransaction(signed.raw)!.transaction;
-    expect(outputs.map(({ units }) => units)).toEqual([10_000_000n - most(txParams)]);
+    expect(outputs.map(({ units }) => units)).toEqual([10_000_000n - feeMaxOf(txParams)]);
     const told = { ...place, txParams };
     expect(read(unsigned, { ...told, isFeeInside: true })).toMatchObject({
       description: { amountUnits: 10_000_000n },
     });
     const net = {
-      description: { amountUnits: 10_000_000n - most(txParams), feeMaxUnits: most(txParams) },
+      description: {
+        amountUnits: 10_000_000n - feeMaxOf(txParams),
+        feeMaxUnits: feeMaxOf(txParams),
+      },
     };
     expect(read(unsigned, told)).toMatchObject(net);
     expect(() => build({ ...payment, isFeeInside: false }, txParams)).toThrow(
@@ -288,9 +291,9 @@ describe.each([
     expect(await reading({})).toBe("");
     expect(await reading({ amountUnits: 10_000_001n })).toContain("amount reads as");
     expect(await reading({ isFeeInside: false })).toContain("amount reads as");
-    expect(await reading({ isFeeInside: false, amountUnits: 10_000_000n - most(txParams) })).toBe(
-      "",
-    );
+    expect(
+      await reading({ isFeeInside: false, amountUnits: 10_000_000n - feeMaxOf(txParams) }),
+    ).toBe("");
   });
 
   it("are judged as paid at any fee that is inside, and at no other sum", () => {

@@ -10,7 +10,7 @@ import { bitcoin, litecoin, type NativeCoin } from "../../chains/utxo/network.ts
 import { decodeTransaction, encodeTransaction } from "../../chains/utxo/raw-transaction.ts";
 import { digestsOf, encodeSignature } from "../../chains/utxo/transaction.ts";
 import { utxoTransactions } from "../../chains/utxo/transactions.ts";
-import { figuresOf, most, txParamsOf } from "../../chains/utxo/tx-params.ts";
+import { feeMaxOf, figuresOf, txParamsOf } from "../../chains/utxo/tx-params.ts";
 import { share } from "../../lab/kit/share.ts";
 import { bytes, codeOf, seed } from "../support/evm-values.ts";
 import { places, strideOfRun } from "../support/stride.ts";
@@ -114,7 +114,7 @@ group.each([
         );
         const figures = figuresOf(txParams);
         const unsigned = provenBy(transactions)(payment, txParams, evidence);
-        const description = { ...payment, txParams, feeMaxUnits: most(txParams) };
+        const description = { ...payment, txParams, feeMaxUnits: feeMaxOf(txParams) };
         expect(transactions.describe(unsigned, told)).toEqual({ ok: true, description });
         const digests = transactions.digests(unsigned);
         const { raw, txHash } = transactions.attach(
@@ -156,7 +156,7 @@ group.each([
         coin,
         values,
       );
-      const earlier = [{ txParams, feeMax: `${most(txParams)}` }];
+      const earlier = [{ txParams, feeMax: `${feeMaxOf(txParams)}` }];
       const anchor = figuresOf(txParams).coins[0]!.id;
       const cancel = replacementOffer(network, { satPerKvB: 1000n, coins }, null, earlier, anchor)!;
       expect(figuresOf(cancel).coins[0]!.id).toBe(anchor);
@@ -166,7 +166,7 @@ group.each([
         destination: place.account,
         amountUnits: 0n,
         txParams: cancel,
-        feeMaxUnits: most(cancel),
+        feeMaxUnits: feeMaxOf(cancel),
       };
       expect(transactions.cancels.describe(unsigned, { ...place, txParams: cancel })).toEqual({
         ok: true,
@@ -205,7 +205,7 @@ group.each([
         expect(account !== payment.account || destination !== payment.destination).toBe(true);
         expect(rest).toMatchObject({
           amountUnits: payment.amountUnits,
-          feeMaxUnits: most(txParams),
+          feeMaxUnits: feeMaxOf(txParams),
         });
       }
       expect(transactions.describe(unsigned.subarray(0, place), told)).toMatchObject({

@@ -9,7 +9,7 @@ import { bitcoin, litecoin, type NativeCoin, type UtxoNetwork } from "../../chai
 import { createUtxoSender, type UtxoSender } from "../../chains/utxo/node-sender.ts";
 import { createUtxoWatcher, type UtxoWatcher } from "../../chains/utxo/node-watcher.ts";
 import { utxoTransactions } from "../../chains/utxo/transactions.ts";
-import { figuresOf, most } from "../../chains/utxo/tx-params.ts";
+import { feeMaxOf, figuresOf } from "../../chains/utxo/tx-params.ts";
 import type { FrontOptions } from "../../lab/utxo-node/front.ts";
 import { startUtxoNetwork, type UtxoTestNetwork } from "../../lab/utxo-node/network.ts";
 import { seed } from "../support/evm-values.ts";
@@ -94,7 +94,7 @@ export class Wallet {
 
   /** In the place of all earlier attempts; a null target is a cancel. */
   async next(target: CoinSelectionTarget, attempts: readonly Signed[]): Promise<Signed> {
-    const earlier = attempts.map(({ txParams }) => ({ txParams, feeMax: `${most(txParams)}` }));
+    const earlier = attempts.map(({ txParams }) => ({ txParams, feeMax: `${feeMaxOf(txParams)}` }));
     const anchor = anchorOf(attempts[0] as Signed);
     const txParams = replacementOffer(this.network, await this.market(), target, earlier, anchor);
     if (txParams === null) throw new Error("the coins do not suffice");

@@ -10,7 +10,7 @@ import { describe, expect, it } from "vitest";
 import { agentEnds } from "../../agent/state-ends.ts";
 import type { StateEnds } from "../../base/state-end.ts";
 import { commandTree } from "../../cli/main.ts";
-import { gatewayCommands as gatewayTree } from "../../gateway/command.ts";
+import { buildGatewayCommands as gatewayTree } from "../../gateway/command.ts";
 import { gatewayEnds } from "../../gateway/operator/state-ends.ts";
 import { projectRoot } from "../../lab/kit/kit.ts";
 import { startsTheBuild } from "../support/built.ts";

@@ -12,7 +12,7 @@ import { commandTree, runCommand } from "../../cli/main.ts";
 import { shells } from "../../cli/manual/completion.ts";
 import { agentIds, gatewayIds } from "../../cli/manual/offered-ids.ts";
 import type { Terminal } from "../../cli/terminal.ts";
-import { gatewayCommands as gatewayTree } from "../../gateway/command.ts";
+import { buildGatewayCommands as gatewayTree } from "../../gateway/command.ts";
 import { projectRoot } from "../../lab/kit/kit.ts";
 import { startsTheBuild } from "../support/built.ts";
 

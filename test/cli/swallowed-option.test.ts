@@ -2,7 +2,7 @@
 import type { Command, Option } from "commander";
 import { describe, expect, it } from "vitest";
 import { commandTree } from "../../cli/main.ts";
-import { gatewayCommands as gatewayTree } from "../../gateway/command.ts";
+import { buildGatewayCommands as gatewayTree } from "../../gateway/command.ts";
 
 const programs = [
   ["autowithdraw", commandTree],

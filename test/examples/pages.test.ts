@@ -10,7 +10,7 @@ import { programVersion } from "../../base/version.ts";
 import { readInstallCommand } from "../../cli/install/command-line.ts";
 import { gatewayConfig, gatewayUser, layouts, takeAwayFile } from "../../cli/install/layout.ts";
 import { commandTree } from "../../cli/main.ts";
-import { gatewayCommands } from "../../gateway/command.ts";
+import { buildGatewayCommands } from "../../gateway/command.ts";
 import { projectRoot } from "../../lab/kit/kit.ts";
 
 const read = (path: string): string => readFileSync(join(projectRoot, path), "utf8");
@@ -42,7 +42,7 @@ describe("the pages of examples/", () => {
     expect([agent.length > 8, gateway.length > 6]).toEqual([true, true]);
     for (const [top, calls] of [
       [commandTree(), agent] as const,
-      [gatewayCommands(), gateway] as const,
+      [buildGatewayCommands(), gateway] as const,
     ]) {
       for (const words of calls.filter(([name]) => name !== "install" && name !== "pair")) {
         const command = commandOf(top, words);
@@ -128,7 +128,9 @@ describe(".github", () => {
     );
     for (const [, part, name] of named)
       expect(
-        (part === undefined ? commandTree() : gatewayCommands()).commands.map((one) => one.name()),
+        (part === undefined ? commandTree() : buildGatewayCommands()).commands.map((one) =>
+          one.name(),
+        ),
       ).toContain(name);
   });
 });

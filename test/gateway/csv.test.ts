@@ -8,7 +8,7 @@ import { describe, expect, it, vi } from "vitest";
 import {
   csvCell,
   type SeparatorName,
-  separators,
+  separatorByName,
   tableForPeople,
   tableForPrograms,
 } from "../../gateway/answer/csv-cell.ts";
@@ -158,7 +158,7 @@ describe("the table for people", () => {
       ),
     ].map(([, quoted, bare = ""]) => quoted?.replace(/""/g, '"') ?? bare);
 
-  it.each(Object.keys(separators) as SeparatorName[])(
+  it.each(Object.keys(separatorByName) as SeparatorName[])(
     "separates cells by %s, and begins with a byte order mark",
     async (name) => {
       await ready();
@@ -170,8 +170,8 @@ describe("the table for people", () => {
         0xfeff,
       ]);
       const [head = "", line = ""] = text.slice(1).split("\r\n");
-      expect(head).toBe(csvColumns.join(separators[name]));
-      const cells = split(line, separators[name]);
+      expect(head).toBe(csvColumns.join(separatorByName[name]));
+      const cells = split(line, separatorByName[name]);
       const cell = (column: (typeof csvColumns)[number]) => cells[csvColumns.indexOf(column)];
       expect(cells).toHaveLength(csvColumns.length);
       expect([

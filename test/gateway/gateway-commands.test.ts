@@ -9,7 +9,7 @@ import { fileURLToPath } from "node:url";
 import { HDKey } from "@scure/bip32";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { version } from "../../base/version.ts";
-import { gatewayCommands, runWords } from "../../gateway/command.ts";
+import { buildGatewayCommands, runWords } from "../../gateway/command.ts";
 import { recordAlarm } from "../../gateway/store/alarm.ts";
 import { keepFault } from "../../gateway/store/faults.ts";
 import { openGap } from "../../gateway/store/gaps.ts";
@@ -416,7 +416,7 @@ describe("transcripts of the gateway's operator", () => {
   });
 
   it("hold every command of these groups, and each of them takes --json", () => {
-    const groups = gatewayCommands().commands.filter((one) =>
+    const groups = buildGatewayCommands().commands.filter((one) =>
       [
         "merchant",
         "key",

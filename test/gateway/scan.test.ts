@@ -20,13 +20,13 @@ import { createWatcher as createTronWatcher } from "../../chains/tron/node-watch
 import { createGatewayKey } from "../../gateway/auth/gateway-key.ts";
 import { runWords } from "../../gateway/command.ts";
 import { parseConfig } from "../../gateway/config/config.ts";
-import { listDepositAccounts } from "../../gateway/deposits/ceilings.ts";
+import { listMerchantDepositAccounts } from "../../gateway/deposits/ceilings.ts";
 import { takeInFound } from "../../gateway/deposits/found.ts";
 import { type ScanNodes, type ScanResult, scanAccounts } from "../../gateway/deposits/scan.ts";
 import { marksPathOf } from "../../gateway/store/address-marks.ts";
 import { listUnattributed } from "../../gateway/store/credits.ts";
 import { unattributedIdOf } from "../../gateway/store/forgotten-addresses.ts";
-import { isKnownAddress } from "../../gateway/store/found-addresses.ts";
+import { isRequestedAddress } from "../../gateway/store/found-addresses.ts";
 import { addReceivingKey } from "../../gateway/store/receiving-keys.ts";
 import { createStore, openStore } from "../../gateway/store/store.ts";
 import { sumUnsweptUnits } from "../../gateway/store/unswept-balances.ts";
@@ -198,7 +198,7 @@ describe("money that a scan found", () => {
   afterEach(() => kit.remove());
 
   const isNamed = (address: string): boolean =>
-    isKnownAddress(kit.store.database, address, unattributedIdOf({ merchant: "m1", address }));
+    isRequestedAddress(kit.store.database, address, unattributedIdOf({ merchant: "m1", address }));
 
   async function found(): Promise<ScanResult> {
     const reader = openWatcher({
@@ -212,9 +212,14 @@ describe("money that a scan found", () => {
     }
   }
   const take = (scanned: ScanResult) =>
-    takeInFound(kit.store, listDepositAccounts(kit.store.database, "m1"), [{ network, scanned }], {
-      ...{ networks: [network], nowMs: kit.nowMs, actor: "operator" },
-    });
+    takeInFound(
+      kit.store,
+      listMerchantDepositAccounts(kit.store.database, "m1"),
+      [{ network, scanned }],
+      {
+        ...{ networks: [network], nowMs: kit.nowMs, actor: "operator" },
+      },
+    );
   const listed = () =>
     listUnattributed(kit.store.database, null, 10).map(({ address, units, txHash }) => [
       address,

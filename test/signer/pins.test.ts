@@ -1,6 +1,6 @@
 /** Exclusion by the pin: no two attempts of a withdrawal can both be paid. */
 import { describe, expect, it } from "vitest";
-import { coinRefusal, type Offer } from "../../agent/signer/handlers/intent.ts";
+import { coinRefusal, type OfferedAttempt } from "../../agent/signer/handlers/intent.ts";
 import { OwedCoins } from "../../agent/signer/state/owed-coins.ts";
 import type { TxParams } from "../../chains/family.ts";
 import { decodeTransaction } from "../../chains/utxo/raw-transaction.ts";
@@ -313,7 +313,7 @@ describe("exclusion by the pin", () => {
         job: { network },
         account: sender,
         attempts,
-      } as unknown as Offer["withdrawal"];
+      } as unknown as OfferedAttempt["withdrawal"];
       const kit = coinKit();
       const txParams = {
         ...kit.offerOf([told]),
@@ -346,7 +346,7 @@ describe("exclusion by the pin", () => {
         job: { network },
         account: sender,
         attempts,
-      }) as unknown as Offer["withdrawal"];
+      }) as unknown as OfferedAttempt["withdrawal"];
     const refusalBeside = (pin: string): string => {
       const held = withdrawalOf([{ attempt: 1, txParams: null, pin, txHash: "00".repeat(32) }]);
       const context = {

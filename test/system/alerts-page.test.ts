@@ -10,7 +10,7 @@ import { alertTable } from "../../base/alerts/queue/table.ts";
 import { causes, type Danger, dangerOf } from "../../base/causes.ts";
 import { codes } from "../../base/codes.ts";
 import { commandTree } from "../../cli/main.ts";
-import { gatewayCommands as gatewayTree } from "../../gateway/command.ts";
+import { buildGatewayCommands as gatewayTree } from "../../gateway/command.ts";
 import { projectRoot } from "../../lab/kit/kit.ts";
 
 const page = readFileSync(join(projectRoot, "docs/alerts.md"), "utf8");

@@ -10,7 +10,7 @@ import { afterAll, describe, expect, it } from "vitest";
 import { agentEnds, endedStates, statesOfCourier, statesOfSigner } from "../../agent/state-ends.ts";
 import { endTables, endWords, type StateEnd, type StateEnds } from "../../base/state-end.ts";
 import { commandTree } from "../../cli/main.ts";
-import { gatewayCommands as gatewayTree } from "../../gateway/command.ts";
+import { buildGatewayCommands as gatewayTree } from "../../gateway/command.ts";
 import { shopFlows } from "../../gateway/openapi/page.ts";
 import { countedStates, gatewayEnds, statesOfTables } from "../../gateway/operator/state-ends.ts";
 import { gatewayDatabase } from "../../lab/kit/gateway-database.ts";

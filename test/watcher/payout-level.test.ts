@@ -6,7 +6,7 @@ import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { AgentError } from "../../base/fault.ts";
 import type { UnconfirmedTransaction, WatcherNodes } from "../../chains/nodes.ts";
 import { FaultBook } from "../../gateway/faults/book.ts";
-import { isWalletLevel, readLevelTrouble } from "../../gateway/store/levels.ts";
+import { isWalletLevel, readCatchUpTrouble } from "../../gateway/store/levels.ts";
 import type { Tip, WatchedChain } from "../../gateway/watcher/chain.ts";
 import { markLevelWallets, newLevelMemory } from "../../gateway/watcher/watcher.ts";
 import {
@@ -61,7 +61,7 @@ const tipAt = (number: number): Tip => ({
 });
 const wallet = (name: Name) => ({ network: networks[name], account });
 const level = (name: Name): boolean => isWalletLevel(db.store.database, wallet(name), run);
-const trouble = (name: Name): string => readLevelTrouble(db.store.database, wallet(name));
+const trouble = (name: Name): string => readCatchUpTrouble(db.store.database, wallet(name));
 const unexplained = () =>
   db.store.database.all(
     "SELECT txHash, block, final, receiver, units FROM unexplained ORDER BY txHash",

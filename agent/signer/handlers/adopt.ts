@@ -33,7 +33,7 @@ const adoptionsMax = 100;
  */
 const quorumMs = 120_000;
 /** The nodes that must agree on a claim about the chain, if so many are known. */
-export const firstSlotQuorumMin = 2;
+export const claimQuorumMin = 2;
 
 /** The courier's claim that so many nodes count this slot. */
 export interface FirstSlot {
@@ -122,7 +122,7 @@ function adoptDeposit(
   if (isKept) return { ok: true, account: known };
   const sweep = sweepOf(context, network, address);
   if (sweep === undefined) return refuse("ACCOUNT_NOT_ADOPTED", address);
-  const wanted = Math.min(firstSlotQuorumMin, highestQuorum(context, chain.name, quorum));
+  const wanted = Math.min(claimQuorumMin, highestQuorum(context, chain.name, quorum));
   if (quorum < wanted) return refuse("ACCOUNT_FIRST_SLOT", `${quorum} nodes count ${slot}`);
   context.run.firstSlots.set(countKey(context, network, address), { slot, quorum });
   // On a chain that counts, the job's own word comes from the gateway's nodes.
@@ -272,13 +272,13 @@ export function checkChainCount(
   const known = highestQuorum(context, chain.name, quorum);
   // A recovery shows the counts and uses them as a floor; `end` and the check of a new slot use
   // them too.
-  if (quorum >= Math.min(firstSlotQuorumMin, known)) {
+  if (quorum >= Math.min(claimQuorumMin, known)) {
     run.counts.set(key, count);
     if (began === undefined) run.began.delete(key);
     else run.began.set(key, began);
   }
   if (!run.handshakeDone) return refuse("SIGNER_NO_HANDSHAKE");
-  if (account === undefined || core.locked !== null || quorum < Math.min(firstSlotQuorumMin, known))
+  if (account === undefined || core.locked !== null || quorum < Math.min(claimQuorumMin, known))
     return { ok: true };
   if (compare(count, explainedTo(context, account)) <= 0) {
     run.aheadSince.delete(key);

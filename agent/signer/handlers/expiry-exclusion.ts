@@ -21,7 +21,7 @@ import {
   isVoid,
   type Withdrawal,
 } from "../state/withdrawal.ts";
-import { firstSlotQuorumMin, highestQuorum } from "./adopt.ts";
+import { claimQuorumMin, highestQuorum } from "./adopt.ts";
 import { unclearedRefusal } from "./cleared.ts";
 import { type ActResult, type RequestContext, raiseAlarm } from "./context.ts";
 import { type PreparedAttempt, recordIntent } from "./intent.ts";
@@ -204,7 +204,7 @@ export function observeVoid(
   if (!isPastEnd(job.network, ours, context.nowMs))
     return refuse("WITHDRAWAL_ALIVE", `its end is not past${endWords(ours.validUntilMs)}`);
   const chain = core.policy.asset(limitGroupOf(job))?.chain ?? job.network;
-  const wanted = Math.min(firstSlotQuorumMin, highestQuorum(context, chain, quorum));
+  const wanted = Math.min(claimQuorumMin, highestQuorum(context, chain, quorum));
   if (quorum < wanted)
     return refuse("WITHDRAWAL_ALIVE", `${quorum} of ${wanted} nodes say that it is void`);
   context.commit([{ kind: "OBSERVED", transactionId, stage: "void", outcome: "", txHash, block }]);

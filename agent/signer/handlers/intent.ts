@@ -36,7 +36,7 @@ import { refuseIfTopUpOverlaps } from "./top-up.ts";
  */
 
 /** An attempt of a withdrawal, and its parts. */
-export interface Offer {
+export interface OfferedAttempt {
   readonly withdrawal: Withdrawal;
   readonly approval: object | null; // null for a cancel
   readonly account: Account;
@@ -55,7 +55,7 @@ export interface Offer {
  * one spends others.
  * @throws AgentError JSON_SHAPE for malformed parameters
  */
-export function coinRefusal({ core, run }: RequestContext, offer: Offer): Refusal | null {
+export function coinRefusal({ core, run }: RequestContext, offer: OfferedAttempt): Refusal | null {
   const { withdrawal, approval, account, slot, txParams, evidence = [] } = offer;
   const exclusion = pinExclusionOf(account.network);
   if (exclusion === null) return null;
@@ -122,7 +122,7 @@ export interface SignWork {
 export type PreparedAttempt = { readonly ok: true; readonly work: SignWork | null } | Refusal;
 
 /** An attempt to make. Without an approval it is a cancel: a zero payment to the account itself. */
-export interface NextAttempt extends Offer {
+export interface NextAttempt extends OfferedAttempt {
   readonly approval: Approval | null;
   readonly attempt: number; // 1 first
   readonly tipAllowedUnits?: bigint; // a tip that is allowed above the ceiling (`BuiltTransaction`)

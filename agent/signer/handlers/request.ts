@@ -60,7 +60,7 @@ export function recordRequest(
  * keeps. Done only after the handshake, because a restored ledger may have forgotten a decision and
  * more. Harmless if there are none.
  */
-export function resumeRequests(context: RequestContext): void {
+export function decideLeftOver(context: RequestContext): void {
   const open = [...context.core.book.open()];
   for (const { job, requestedAt } of open.filter(({ state }) => state === "requested")) {
     context.commit([decide(context, job, requestedAt)]);

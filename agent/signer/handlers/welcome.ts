@@ -16,7 +16,7 @@ import {
 } from "./context.ts";
 import { checkGatewayHead, otherWallet, refuseIfOtherAgent, skewOf } from "./gateway-head.ts";
 import { releaseHeld } from "./release.ts";
-import { resumeRequests } from "./request.ts";
+import { decideLeftOver } from "./request.ts";
 
 /**
  * Clocks further apart raise an alarm; beyond `skewMaxMs` nothing is taken, because a daily limit
@@ -81,7 +81,7 @@ export function completeHandshake(
   keepGatewayTime(context, at);
   run.handshakeDone = true;
   run.handshake = challenge;
-  resumeRequests(context);
+  decideLeftOver(context);
   return gatewayHead === null ? [] : releaseHeld(context, gatewayHead);
 }
 

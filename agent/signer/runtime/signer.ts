@@ -39,7 +39,7 @@ import { type Batch, batchesOf } from "../state/entries.ts";
 import { ledgerTime } from "../state/ledger-time.ts";
 import { resyncEntries } from "../state/resync.ts";
 import { stopCode } from "../state/stops.ts";
-import { courierViewOf } from "../state/view.ts";
+import { withdrawalForCourier } from "../state/view.ts";
 import type { Withdrawal } from "../state/withdrawal.ts";
 import type { Vault } from "../vault/vault.ts";
 import { accountOnNetwork } from "./accounts.ts";
@@ -386,7 +386,7 @@ export class Signer {
 
   view(withdrawal: Withdrawal): CourierView {
     const owed = this.core.owed.of(withdrawal.transactionId);
-    const view = courierViewOf(withdrawal, this.core.policy);
+    const view = withdrawalForCourier(withdrawal, this.core.policy);
     return owed.length === 0 ? view : { ...view, owed };
   }
 

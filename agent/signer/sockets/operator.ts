@@ -55,7 +55,7 @@ import { aheadOfBlocksMs } from "../state/ledger-time.ts";
 import { allStates, isFinal } from "../state/machine.ts";
 import { outOfReachCode } from "../state/out-of-reach.ts";
 import { listPossiblePayments, listUnorderedOutgoing } from "../state/outgoing-transactions.ts";
-import { courierViewOf, unitsOf } from "../state/view.ts";
+import { unitsOf, withdrawalForCourier } from "../state/view.ts";
 import { isOver, type Withdrawal } from "../state/withdrawal.ts";
 import { carryOut, type Outcome, type Verb, verbOf } from "./answers.ts";
 import {
@@ -63,7 +63,7 @@ import {
   manualReplaceOf,
   noRoomOf,
   stuckOf,
-  unreachableOf,
+  unreachableStatusOf,
 } from "./stuck.ts";
 
 /* The operator's verb `pause`, and the stopped networks for `status`. Touches nothing. */
@@ -180,7 +180,7 @@ function showPlan(
 /** Returns one withdrawal. `approvalDigest` is "" unless an operator must decide. */
 export function operatorViewOf(withdrawal: Withdrawal, policy: Policy): OperatorView {
   const { job, requestedAt, ordered } = withdrawal;
-  const { awaited: _awaited, ...view } = courierViewOf(withdrawal, policy);
+  const { awaited: _awaited, ...view } = withdrawalForCourier(withdrawal, policy);
   const isWaiting = view.state === "held" || view.state === "quarantined";
   return {
     ...view,
@@ -247,7 +247,7 @@ const replacementFields: Reader<OperatorRequests["manualReplacement"]> = object(
 });
 
 /** The part of `status` that the core does not know. */
-export interface Environment {
+export interface StatusOutsideCore {
   readonly isolation: string;
   readonly encKeyFrom: SignerStatus["encKeyFrom"];
   readonly config: SignerStatus["config"];
@@ -260,7 +260,7 @@ export interface Environment {
 /** Answers one request of an operator. A Bug passes through. */
 export function operatorVerbs(
   signer: Signer,
-  environment: Environment,
+  environment: StatusOutsideCore,
 ): (request: Request, answer: (answer: Answer) => void) => void {
   const verbs: { readonly [V in OperatorVerb]: Verb } = {
     status: verbOf("status", object({}), (_, reply) => {
@@ -328,7 +328,7 @@ export function operatorVerbs(
   return (request, answer) => carryOut(byName, request, answer);
 }
 
-function statusOf(signer: Signer, environment: Environment): SignerStatus {
+function statusOf(signer: Signer, environment: StatusOutsideCore): SignerStatus {
   const { core, run, ledger } = signer;
   const { agent, ledgerEpoch, wallet } = core.paired;
   const canonical = canonicalLimits(core.policy.rules);
@@ -351,7 +351,7 @@ function statusOf(signer: Signer, environment: Environment): SignerStatus {
     stuck: stuckOf(signer, environment.stuckAfterMinutes),
     ...manualReplaceOf(signer),
     ...noRoomOf(signer),
-    ...unreachableOf(signer),
+    ...unreachableStatusOf(signer),
     ledgerWritable: !ledger.poisoned && ledger.refusal === null,
     ...(ledger.readOnly ? { ledgerReadOnly: true as const } : {}),
     isolation: environment.isolation,
@@ -575,7 +575,11 @@ function decide(
   if (before === "quarantined") signer.signAssigned();
 }
 
-function verify(signer: Signer, { later }: Environment, reply: (outcome: Outcome) => void): void {
+function verify(
+  signer: Signer,
+  { later }: StatusOutsideCore,
+  reply: (outcome: Outcome) => void,
+): void {
   signer.whenDurable(() => {
     const steps = signer.ledger.verify();
     const next = (): void => {

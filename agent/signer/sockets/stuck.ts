@@ -96,7 +96,7 @@ export function noRoomOf(signer: Signer): Pick<SignerStatus, "noRoom"> {
  * missing before an operator can end it; of several, one that can be ended, and then the oldest
  * request. Empty if there is none.
  */
-export function unreachableOf(signer: Signer): Pick<SignerStatus, "unreachable"> {
+export function unreachableStatusOf(signer: Signer): Pick<SignerStatus, "unreachable"> {
   const { core, run } = signer;
   const found = core.book.findEach([...run.unreachable]).filter((one) => !isOver(one));
   const told = found.map((one) => ({ one, left: describeMissingForEnd(signer, one) }));

@@ -10,7 +10,7 @@ import type { Policy } from "../policy/policy.ts";
 import { type Attempt, isOver, isUnjudged, type Withdrawal } from "./withdrawal.ts";
 
 /** Returns one withdrawal for the courier. */
-export function courierViewOf(withdrawal: Withdrawal, policy: Policy): CourierView {
+export function withdrawalForCourier(withdrawal: Withdrawal, policy: Policy): CourierView {
   const { job } = withdrawal;
   const asset = policy.asset(limitGroupOf(job));
   const step = stepOf(withdrawal);

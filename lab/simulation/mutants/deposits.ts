@@ -83,8 +83,8 @@ export const depositMutants: readonly Mutant[] = [
   {
     name: "final-blocks-by-one-node",
     file: "gateway/watcher/deposits.ts",
-    find: "  const blocks = await readRun(chain, cursor.number + 1, last, true);",
-    replace: "  const blocks = await readRun(chain, cursor.number + 1, last, false);",
+    find: "  const blocks = await readLinkedBlocks(chain, cursor.number + 1, last, true);",
+    replace: "  const blocks = await readLinkedBlocks(chain, cursor.number + 1, last, false);",
     invariant:
       "One node that lies about a final block hides its payments, and the cursor passes it (truth).",
     world: "waiting",

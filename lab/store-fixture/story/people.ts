@@ -4,7 +4,7 @@
  */
 
 import { familyOf } from "../../../chains/families.ts";
-import { listDepositAccounts } from "../../../gateway/deposits/ceilings.ts";
+import { listMerchantDepositAccounts } from "../../../gateway/deposits/ceilings.ts";
 import { takeInFound } from "../../../gateway/deposits/found.ts";
 import { scanAccounts } from "../../../gateway/deposits/scan.ts";
 import {
@@ -83,7 +83,7 @@ export async function playFound(story: Story, shop: Shop, currency: string): Pro
   const { world } = story;
   const { network } = story.currency(currency);
   const family = familyOf(network);
-  const accounts = listDepositAccounts(world.store.database, shop.merchantId).filter(
+  const accounts = listMerchantDepositAccounts(world.store.database, shop.merchantId).filter(
     (one) => one.family === family.addressSpace.name,
   );
   const account = accounts[0];
