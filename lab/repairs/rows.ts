@@ -2454,6 +2454,16 @@ export const repairs: readonly Repair[] = [
     title: "a coin with which a payment closed as",
   },
   {
+    name: "spent-coins-pushed-out-by-another-network",
+    fault:
+      "A thousand closed withdrawals of another network pushed a payment with coins out of the memory, and its coin was free again while nodes that were behind still showed it.",
+    file: "agent/signer/state/withdrawals.ts",
+    find: '  if (account === "" || pinExclusionOf(job.network) === null) return "";\n',
+    replace: '  if (account === "" || account.length > 0) return "";\n',
+    test: "test/signer/spent-coins.test.ts",
+    title: "keeps a coin while another network closes",
+  },
+  {
     name: "spent-coin-offered-again",
     fault:
       "The courier offered a spent coin again and again while a node showed it, and no other coin paid.",

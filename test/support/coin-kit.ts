@@ -8,7 +8,13 @@ import { families } from "../../chains/families.ts";
 import type { TxParams } from "../../chains/family.ts";
 import { networkOf } from "../../chains/utxo/network.ts";
 import { decodeTransaction } from "../../chains/utxo/raw-transaction.ts";
-import { type AnyAnswer, Kit, keysOf, settings } from "../../lab/kit/signer-kit.ts";
+import {
+  type AnyAnswer,
+  Kit,
+  type KitOptions,
+  keysOf,
+  settings,
+} from "../../lab/kit/signer-kit.ts";
 import { evidenceFor, type MadeCoin, scriptOf, Values } from "../chains/utxo-values.ts";
 import { seed } from "./evm-values.ts";
 
@@ -65,8 +71,8 @@ export class CoinKit extends Kit {
   }
 }
 
-export function coinKit(): CoinKit {
-  const kit = new CoinKit({ settings: coinSettings, keys });
+export function coinKit(options: Pick<KitOptions, "segmentBytesMax"> = {}): CoinKit {
+  const kit = new CoinKit({ ...options, settings: coinSettings, keys });
   kit.handshake();
   return kit;
 }

@@ -8,7 +8,7 @@
  * files, through `ArchiveLookup`.
  */
 import { Bug, invariant } from "../../../base/fault.ts";
-import { expiryExclusionOf } from "../../../chains/families.ts";
+import { expiryExclusionOf, pinExclusionOf } from "../../../chains/families.ts";
 import type { Job } from "../../../protocol/messages.ts";
 import type { ArchiveLookup } from "../../ledger/archive.ts";
 import type { LedgerRecord } from "../../ledger/records.ts";
@@ -76,8 +76,18 @@ function endedIn(rows: readonly Row[], id: Uint8Array): EndedContent | undefined
 
 /** The most open withdrawals; further jobs wait at the gateway. */
 export const openMax = 10_000;
-/** The closed withdrawals that can still be listed and shown. */
+/** The closed withdrawals of one queue (`queueOf`) that can still be listed and shown. */
 const recentMax = 1_000;
+
+/**
+ * The queue of a closed withdrawal, which only a later one of the same queue pushes out of the
+ * memory. On a chain with coins a hot wallet has its own, and all deposit addresses of a network
+ * have one together, because their number has no limit. Everything else is in one queue.
+ */
+function queueOf({ job, account }: Withdrawal): string {
+  if (account === "" || pinExclusionOf(job.network) === null) return "";
+  return job.mode === "sweep" ? job.network : `${job.network} ${account}`;
+}
 
 /** A signed attempt at the release gate. */
 export interface GatedAttempt {
@@ -103,6 +113,8 @@ export interface BookSnapshot {
 export class Book {
   readonly #open = new Map<string, Withdrawal>();
   readonly #recent = new Map<string, Withdrawal>();
+  /** The ids of `#recent` by `queueOf`, oldest first. */
+  readonly #queues = new Map<string, Set<string>>();
   /** By network and coin: the id of the withdrawal of `#recent` with which it was spent. */
   readonly #spent = new Map<string, string>();
   readonly #past: ArchiveLookup;
@@ -406,18 +418,23 @@ export class Book {
       raw: "",
     }));
     this.#remember(withdrawal);
-    const [oldest] = this.#recent.values();
-    if (this.#recent.size > recentMax && oldest !== undefined) this.#forget(oldest);
   }
 
+  /** Live and from a snapshot, so that a start has the state that it left. */
   #remember(withdrawal: Withdrawal): void {
     const { transactionId, job } = withdrawal;
     this.#recent.set(transactionId, withdrawal);
     for (const coin of listCoinsSpentAtEnd(withdrawal))
       this.#spent.set(coinKey(job.network, coin), transactionId);
+    const queue = this.#queues.get(queueOf(withdrawal)) ?? new Set();
+    this.#queues.set(queueOf(withdrawal), queue.add(transactionId));
+    const [oldest = ""] = queue;
+    if (queue.size > recentMax && queue.delete(oldest)) this.#forget(oldest);
   }
 
-  #forget(withdrawal: Withdrawal): void {
+  #forget(id: string): void {
+    const withdrawal = this.#recent.get(id);
+    invariant(withdrawal !== undefined, "a queue names closed withdrawals that are remembered");
     const { transactionId, job } = withdrawal;
     this.#recent.delete(transactionId);
     for (const coin of listCoinsSpentAtEnd(withdrawal)) {
