@@ -66,13 +66,14 @@ const signer: Rows<"locked" | "recovery" | "resync" | "clock" | "ledgerAhead" | 
 };
 
 // biome-ignore format: a table, one row a line
-const courier: Rows<"linkDown" | "chainAway" | "chainLate" | "nodeAway" | "fee" | "pinUnnamed" | "uncleared" | "firstSlot" | "firstUnnamed" | "currencyOut" | "lowFunds" | "alertsFail" | "otherConfig"> = {
+const courier: Rows<"linkDown" | "chainAway" | "chainLate" | "nodeAway" | "fee" | "pinUnnamed" | "coinSpent" | "uncleared" | "firstSlot" | "firstUnnamed" | "currencyOut" | "lowFunds" | "alertsFail" | "otherConfig"> = {
   linkDown: ["clock", "no link to the gateway", "`status`, `doctor`, alert", `${agent} doctor`, "dialled again, at most each minute"],
   chainAway: ["clock", "too few nodes of a chain answer", "`status`, alert `nodes-away`", `${agent} doctor`, "asked again; payouts there wait"],
   chainLate: ["clock", "the final block stands, or history is short", "`status`, alert `chain-late`", "", "ends are seen when it moves again"],
   nodeAway: ["clock", "one node is left out", "`status`, `doctor`", "", "asked again each half minute"],
   fee: ["clock", "the fee is above a limit, or funds are too few", "`withdrawals`, `show ID`", "", "signed when the market or the funds allow it, or expired at its end"],
   pinUnnamed: ["clock", "the gateway's nodes have not named the coin", "`status`, code `ACCOUNT_PIN_UNNAMED`", "", "signed once they do"],
+  coinSpent: ["clock", "nodes show only coins that closed payments here have spent", "`status`, code `ACCOUNT_COIN_SPENT`", `${agent} free CHAIN COIN`, "the nodes catch up; or, when the chain undid the payment, its coin pays again"],
   uncleared: ["clock", "the gateway has not said that nothing pays the order", "`status`, code `WITHDRAWAL_UNCLEARED`", "", "signed once it does"],
   firstSlot: ["person", "an account with a past has no first slot here", "`status`, code `ACCOUNT_FIRST_SLOT`", `${agent} adopt CHAIN`, "it begins there"],
   firstUnnamed: ["clock", "the gateway's nodes have not named the account's next slot", "`status`, code `ACCOUNT_FIRST_UNNAMED`", `${agent} adopt CHAIN`, "it begins once they do"],
@@ -136,7 +137,7 @@ export const statesOfCourier: Readonly<Record<keyof CourierStatus, readonly Stat
   link: ["courier linkDown"],
   linkDetail: ["courier linkDown"],
   chains: ["courier chainAway", "courier chainLate", "courier nodeAway"],
-  waiting: ["courier fee", "courier pinUnnamed", "courier uncleared"],
+  waiting: ["courier fee", "courier pinUnnamed", "courier coinSpent", "courier uncleared"],
   durableMedianUs: [],
   configDigest: ["courier otherConfig"],
   notify: ["courier alertsFail"],

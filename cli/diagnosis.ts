@@ -136,11 +136,18 @@ function namingDiagnosis(why: string, { chain }: OperatorView): Diagnosis | null
       why: "the gateway's nodes are asked about it and what it would spend, which takes seconds",
       what: "",
     };
-  const code = /WITHDRAWAL_UNCLEARED|ACCOUNT_(?:PIN_UNNAMED|FIRST_UNNAMED|FIRST_SLOT)/.exec(
-    why,
-  )?.[0] as Code | undefined;
+  const code =
+    /WITHDRAWAL_UNCLEARED|ACCOUNT_(?:PIN_UNNAMED|COIN_SPENT|FIRST_UNNAMED|FIRST_SLOT)/.exec(
+      why,
+    )?.[0] as Code | undefined;
   if (code === undefined) return null;
   const told = `${codes[code].meaning} (${code})`;
+  if (code === "ACCOUNT_COIN_SPENT") {
+    const COIN = /has spent ([^\s,]+)/.exec(why)?.[1] ?? "COIN";
+    const free = commandOfStateEnd(agentEnds.courier.coinSpent, { CHAIN: chain, COIN });
+    const what = `compare the coin with a block explorer: a node is behind; or the chain undid that payment, and then ${free}`;
+    return { verdict: "waits", why: told, what };
+  }
   if (code === "ACCOUNT_PIN_UNNAMED" || code === "WITHDRAWAL_UNCLEARED")
     return { verdict: "waits", why: told, what: remedyForDetail(code) };
   const adopt = `compare the count with a block explorer, then ${commandOfStateEnd(agentEnds.courier.firstSlot, { CHAIN: chain })}`;

@@ -22,6 +22,7 @@ import { commandOfStateEnd } from "./command-hint.ts";
 import { readDescriptor } from "./command-of.ts";
 import { type DecideOptions, runApprove, runRefuse } from "./decide.ts";
 import { type EndOptions, runEnd } from "./end.ts";
+import { type FreeCoinOptions, runFreeCoin } from "./free-coin.ts";
 import { main as runInstall } from "./install/main.ts";
 import { checkCommand, doctorCommand, lookingCommands } from "./looking.ts";
 import { type Machine, thisMachine } from "./machine.ts";
@@ -261,6 +262,23 @@ function endCommand(run: CommandRunner): Command {
     );
 }
 
+function freeCommand(run: CommandRunner): Command {
+  return createStateCommand(
+    "free",
+    "Lets a coin pay again that a closed withdrawal has spent, when the chain undid that; after your yes.",
+  )
+    .argument("<chain>", "its name, as in config.json")
+    .argument("<coin>", "TXID:INDEX of the coin")
+    .option("--as <name>", approverHelp)
+    .option("--yes", "do not ask")
+    .action((chain: string, coin: string, options: CommonOptions & FreeCoinOptions) =>
+      run(
+        (terminal) => runFreeCoin(stateFolder(options.state), { chain, coin }, options, terminal),
+        options.json === true,
+      ),
+    );
+}
+
 function pauseCommand(run: CommandRunner, act: "pause" | "resume", description: string): Command {
   const command = createStateCommand(act, description).option(
     "--network <chain>",
@@ -296,6 +314,7 @@ function helpingCommands(run: CommandRunner): readonly Command[] {
       "Tries to stop a sent withdrawal: pays nothing to yourself on the same nonce. The chain takes one of the two.",
     ),
     endCommand(run),
+    freeCommand(run),
     pauseCommand(
       run,
       "pause",
@@ -472,7 +491,7 @@ const commandGroups: CommandGroups = [
   ["Set up", ["install", "upgrade", "uninstall", "pair", "check"]],
   ["Look", ["status", "withdrawals", "show", "address", "doctor", "verify"]],
   ["Decide", ["approve", "refuse", "pause", "resume"]],
-  ["Unblock a payment or an account", ["replace", "cancel", "end", "adopt"]],
+  ["Unblock a payment or an account", ["replace", "cancel", "end", "free", "adopt"]],
   ["Keep and recover", ["backup", "restore", "rekey", "recover"]],
   ["For programs and shells", ["token", "completion"]],
 ];

@@ -177,6 +177,7 @@ const checks: { readonly [K in RecordKind]: Checks<K> } = {
       value === undefined ||
       (Array.isArray(value) && value.length <= foreignMax && value.every(isHashText)),
   },
+  COIN_FREED: { network: isVisible, coin: isCoin, approver: isName },
   CEILING: { ceiling: isOrdinal },
   REPORTED: { acked: isHead },
   ALARM: { code: isCode, detail: isDetail },

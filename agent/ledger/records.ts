@@ -191,6 +191,16 @@ export type RecordBody =
       readonly txHashes?: readonly string[];
     }
   /**
+   * An operator frees a coin, named without its amount, that closed withdrawals have spent: the
+   * chain undid their final transaction, and other payments may spend the coin.
+   */
+  | {
+      readonly kind: "COIN_FREED";
+      readonly network: string;
+      readonly coin: string;
+      readonly approver: string;
+    }
+  /**
    * The gateway's signed statement that no deposit address at or above this index has left; the
    * gateway waits for a higher ceiling before more addresses leave.
    */

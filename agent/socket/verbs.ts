@@ -426,6 +426,16 @@ export interface OperatorRequests {
   /** Shows the effect of ending a sweep that the chain cannot reach (`slot` ""), or ends it. */
   end: { readonly transactionId: string; readonly slot: string; readonly approver: string };
   /**
+   * Frees a coin that a closed withdrawal has spent, named without its amount; `isLook` only shows
+   * the withdrawal.
+   */
+  freeCoin: {
+    readonly chain: string;
+    readonly coin: string;
+    readonly approver: string;
+    readonly isLook?: boolean;
+  };
+  /**
    * Stops new signatures, or allows them again; with the name of a chain, first attempts there.
    * With a currency, which the signer itself stopped, first attempts in it are allowed again.
    */
@@ -479,6 +489,7 @@ export interface OperatorAnswers {
     readonly feeMarket: Readonly<Record<string, string>> | null;
   };
   end: { readonly withdrawal: OperatorView; readonly plan: EndPlan };
+  freeCoin: { readonly spent: SpentCoinView };
   pause: { readonly paused: boolean; readonly network?: string; readonly currency?: string };
   recover: { readonly plan: RecoveryPlan; readonly done: boolean };
   finish: {
@@ -489,6 +500,18 @@ export interface OperatorAnswers {
   };
   adopt: { readonly first: FirstSlotView };
   verify: { readonly records: number; readonly segments: number; readonly head: Head };
+}
+
+/** A coin, and the newest closed withdrawal that has spent it. */
+export interface SpentCoinView {
+  readonly chain: string;
+  readonly network: string;
+  readonly coin: string; // without its amount
+  readonly transactionId: string;
+  readonly orderId: string;
+  readonly state: WithdrawalState;
+  readonly txHash: string; // of its transaction that spent the coin; "" if another one did
+  readonly isFree: boolean; // an operator has freed it since
 }
 
 export interface LedgerLine {

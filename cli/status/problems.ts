@@ -26,9 +26,10 @@ interface NamingProblem {
   readonly isWarning: boolean;
 }
 
-/** Waits of orders for the gateway's word, with what ends them. */
+/** Waits of orders for the gateway's word or the nodes' coins, with what ends them. */
 const orderWaits = [
   ["ACCOUNT_PIN_UNNAMED", "the gateway's nodes name a coin that they can spend"],
+  ["ACCOUNT_COIN_SPENT", "nodes show a coin that no closed payment here has spent"],
   ["WITHDRAWAL_UNCLEARED", "the gateway says that nothing on the chain pays them already"],
 ] as const;
 

@@ -2464,6 +2464,26 @@ export const repairs: readonly Repair[] = [
     title: "keeps a coin while another network closes",
   },
   {
+    name: "coin-of-an-open-withdrawal-freed",
+    fault:
+      "An operator could free a coin of a withdrawal that was not closed, although its attempts may be paid.",
+    file: "agent/signer/handlers/free-coin.ts",
+    find: "    if (one.job.network === network && coinsOf(one)",
+    replace: "    if (one.job.network === coin && coinsOf(one)",
+    test: "test/signer/spent-coins.test.ts",
+    title: "which is refused for a coin of an open withdrawal",
+  },
+  {
+    name: "freed-coin-spent-again-after-a-start",
+    fault:
+      "A checkpoint forgot that an operator had freed a coin, and the signer refused it again.",
+    file: "agent/signer/state/owed-coins.ts",
+    find: ".filter((coin) => !freedCoins.includes(coin));",
+    replace: ".filter((coin) => !freedCoins.includes(coin.slice(1)));",
+    test: "test/signer/spent-coins.test.ts",
+    title: "of whatever withdrawals have claimed it",
+  },
+  {
     name: "spent-coin-offered-again",
     fault:
       "The courier offered a spent coin again and again while a node showed it, and no other coin paid.",
@@ -2471,7 +2491,7 @@ export const repairs: readonly Repair[] = [
     find: "      (coin) => !held.counts.has(textOf(coin)) && !held.left.has(textOf(coin)),\n",
     replace: "      (coin) => !held.counts.has(textOf(coin)),\n",
     test: "test/courier/scheduler-coins.test.ts",
-    title: "a coin that the signer knows as spent is offered to no payment again",
+    title: "a coin that the signer knows as spent is left for ten minutes",
   },
   {
     name: "renewal-with-the-ended-bytes",

@@ -6,7 +6,7 @@ import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { kit, run, Screen, usesTheKit } from "../support/command-kit.ts";
 import { scenes, twin } from "../support/command-scenes.ts";
-import { held, transactionId } from "../support/operator-socket.ts";
+import { held, spentCoin, transactionId } from "../support/operator-socket.ts";
 
 usesTheKit();
 
@@ -50,6 +50,20 @@ describe("the commands and the socket", () => {
     const { text } = await run(`approve ID --state STATE --yes --address ${twin.toLowerCase()}`);
     expect(kit.signer.asked[1]).toMatchObject({ verb: "show", address: twin });
     expect(text).toContain(`to address      ${twin}\n  LOOKS LIKE      ${held.address}\n`);
+  });
+
+  it("a coin is shown before it is freed, in the letters of the chain, under the caller's name", async () => {
+    await scenes["coin spent"]?.();
+    const typed = spentCoin.coin.toUpperCase();
+    expect((await run(`free bitcoin ${typed} --state STATE`)).code).toBe(2);
+    const asked = { verb: "freeCoin", chain: "bitcoin", coin: spentCoin.coin, approver: "alice" };
+    expect(kit.signer.asked).toEqual([{ ...asked, isLook: true }]);
+    expect((await run(`free bitcoin ${typed} --state STATE --yes --as bob`)).code).toBe(0);
+    const bobs = { ...asked, approver: "bob" };
+    expect(kit.signer.asked.slice(1)).toEqual([{ ...bobs, isLook: true }, bobs]);
+    await scenes["coin free"]?.();
+    expect((await run(`free bitcoin ${typed} --state STATE --yes`)).code).toBe(0);
+    expect(kit.signer.asked.slice(3)).toEqual([{ ...asked, isLook: true }]);
   });
 
   it("nothing is decided without a yes", async () => {

@@ -17,6 +17,7 @@ import {
   held,
   OperatorSocket,
   recoveryPlan,
+  spentCoin,
   transactionId,
   well,
 } from "../support/operator-socket.ts";
@@ -154,6 +155,7 @@ beforeAll(async () => {
       feeMarket: { baseFeePerGas: "1", maxPriorityFeePerGas: "1", maxPriorityFeePerGasHigh: "1" },
     }),
     end: () => ({ withdrawal: broadcast, plan: { slot: "7", counted: "0" } }),
+    freeCoin: () => ({ spent: spentCoin }),
     pause: ({ paused }) => ({ paused }),
     recover: () => ({ plan: recoveryPlan, done: true }),
     adopt: () => ({ first: firstNonce }),
@@ -202,6 +204,7 @@ describe("docs/cli-json.md", () => {
     ["replace, cancel", "replace ID --yes --state DIR"],
     ["replace, cancel", "cancel ID --yes --state DIR"],
     ["end", "end ID --yes --state DIR"],
+    ["free", "free bitcoin 00:1 --yes --state DIR"],
     ["pause, resume", "pause --yes --state DIR"],
     ["pause, resume", "resume --yes --state DIR"],
     ["address", "address --state DIR"],

@@ -61,6 +61,10 @@ export const agentProofs: readonly CommandProof[] = [
     "a payment ends so after a day in which the nodes of both sides do not show its coin or slot",
     "end",
   ),
+  ...none(
+    "a coin comes back only when a block leaves the chain that was final, which no network of a test does",
+    "free",
+  ),
 ];
 
 export const gatewayProofs: readonly CommandProof[] = [

@@ -22,6 +22,12 @@ it.each([
   ["", "down", "waits", "nothing is lost, and it goes on by itself when the link is up"],
   ["ACCOUNT_BEHIND", "up", "STUCK", "look whether another program uses this wallet"],
   ["funds", "up", "STUCK", "send funds to"],
+  [
+    "ACCOUNT_COIN_SPENT: a closed payment has spent ab:1, and nodes still show it",
+    "up",
+    "waits",
+    "free ethereum ab:1",
+  ],
 ] as const)("a withdrawal that waits for %j with the link %s is %j", (why, link, verdict, what) => {
   const found = verdictOf(why, link);
   expect([found.verdict, found.what]).toEqual([verdict, expect.stringContaining(what)]);

@@ -128,7 +128,7 @@ describe("an account with coins", () => {
     expect(coinsAsked(sight(driver, [only1]))).toHaveLength(1);
   });
 
-  it("a coin that the signer knows as spent is offered to no payment again, and others are offered at once", () => {
+  it("a coin that the signer knows as spent is left for ten minutes, and others are offered at once", () => {
     const [spent, other] = [coin(1, 900_000n), coin(2, 200_000n)];
     const driver = driven([order(1, "approved"), order(2, "approved")]);
     const { id, units } = spent;
@@ -146,6 +146,23 @@ describe("an account with coins", () => {
     const third = coin(3, 800_000n);
     driver.block(12, chainState([spent, third]));
     expect(coinsAsked(driver.tick(5_000))).toEqual([[third.id.slice(60, 66)]]);
+  });
+
+  it("a payment for which only a spent coin is left names that coin, and asks again in ten minutes", () => {
+    const spent = coin(1, 900_000n);
+    const driver = driven([order(1, "approved")]);
+    driver.block(10, chainState([spent]));
+    expect(coinsAsked(gasFor(driver, 1))).toEqual([[spent.id.slice(60, 66)]]);
+    const detail = `${spent.id}:${spent.units}`;
+    const answer = { ok: false, code: "ACCOUNT_COIN_SPENT", effect: "none", detail } as const;
+    driver.feed({ kind: "answered", verb: "sign", transactionId: idOf(1), answer });
+    expect(whyOf(driver, 1)).toBe(
+      `ACCOUNT_COIN_SPENT: a closed payment has spent ${spent.id}, and nodes still show it`,
+    );
+    driver.tick(599_000);
+    expect(coinsAsked(driver.block(11, chainState([spent])))).toEqual([]);
+    driver.tick(1_000);
+    expect(coinsAsked(gasFor(driver, 1))).toEqual([[spent.id.slice(60, 66)]]);
   });
 
   it("a coin that the signer knows as another withdrawal's is left for a minute, and others are offered at once", () => {

@@ -1,20 +1,28 @@
-/** The memory of coins that closed withdrawals have spent: its bounds, and its way over a start. */
+/**
+ * The memory of coins that closed withdrawals have spent: its bounds, its way over a start, and the
+ * coin that an operator frees.
+ */
 import { describe, expect, it } from "vitest";
 import type { Withdrawal } from "../../agent/signer/state/withdrawal.ts";
 import type { Book } from "../../agent/signer/state/withdrawals.ts";
-import { type CoinKit, coinKit, made, network } from "../support/coin-kit.ts";
+import { type CoinKit, coinKit, made, network, satPerKvB } from "../support/coin-kit.ts";
 
 const closedMax = 1_000;
 
-/** Pays from a coin and has the withdrawal closed; its id. */
-function paidFrom(kit: CoinKit, coin: ReturnType<typeof made>): string {
-  const transactionId = kit.released([coin]);
+/** Has a released withdrawal be final and closed. */
+function closeFinal(kit: CoinKit, transactionId: string): void {
   const { txHash } = kit.show(transactionId).attempts[0]!;
   const final = { stage: "final", outcome: "paid", txHash, block: 9 };
   kit.ask("observed", { transactionId, ...final });
   kit.gateway.ended.add(transactionId);
   kit.acknowledge();
   expect(kit.core.book.openOne(transactionId)).toBeUndefined();
+}
+
+/** Pays from a coin and has the withdrawal closed; its id. */
+function paidFrom(kit: CoinKit, coin: ReturnType<typeof made>): string {
+  const transactionId = kit.released([coin]);
+  closeFinal(kit, transactionId);
   return transactionId;
 }
 
@@ -132,5 +140,122 @@ describe("the memory of spent coins", () => {
     kit.handshake();
     expect(kit.core.snapshot().book).toEqual(book);
     expect(refusalOf(kit, coin)).toBe("ACCOUNT_COIN_SPENT");
+  });
+});
+
+/** An operator frees a coin, or looks; the answer. */
+const freed = (kit: CoinKit, { id: coin }: { readonly id: string }, change: object = {}) =>
+  kit.operate("freeCoin", { chain: "regtest", coin, approver: "ann", ...change });
+
+describe("an operator frees a spent coin", () => {
+  it("and it pays another order, over a crash too, until a payment has spent it again", () => {
+    const kit = coinKit();
+    const [coin, other] = [made(500_000n), made(500_000n)];
+    const [id] = [paidFrom(kit, coin), paidFrom(kit, other)];
+    const { txHash } = kit.show(id).attempts[0]!;
+    const spent = { chain: "regtest", network, coin: coin.id, transactionId: id, state: "paid" };
+    const before = kit.kinds().length;
+    expect(freed(kit, coin, { isLook: true })).toMatchObject({
+      ok: true,
+      spent: { ...spent, txHash, isFree: false },
+    });
+    expect(kit.kinds()).toHaveLength(before);
+    expect(refusalOf(kit, coin)).toBe("ACCOUNT_COIN_SPENT");
+    expect(freed(kit, coin)).toMatchObject({ ok: true, spent: { ...spent, isFree: true } });
+    const record = { kind: "COIN_FREED", network, coin: coin.id, approver: "ann" };
+    expect(kit.records().at(-1)).toMatchObject(record);
+    const { history } = kit.operate("show", { transactionId: id }) as unknown as {
+      history: { kind: string; detail: string }[];
+    };
+    expect(history.at(-1)).toMatchObject({
+      kind: "COIN_FREED",
+      detail: expect.stringContaining(`${coin.id} by ann`),
+    });
+    kit.crash();
+    kit.handshake();
+    kit.now += 60_000;
+    // The old bytes are known: the freed coin never makes one transaction count for two orders.
+    expect(refusalOf(kit, coin)).toBe("ACCOUNT_BYTES_TAKEN");
+    expect(refusalOf(kit, other)).toBe("ACCOUNT_COIN_SPENT");
+    const next = kit.order();
+    const ask = { transactionId: next, txParams: kit.offerOf([coin], satPerKvB * 2n) };
+    expect(kit.ask("sign", { ...ask, evidence: [coin.made] }).ok).toBe(true);
+    kit.acknowledge();
+    expect(kit.inputsOf(next)).toEqual([coin.id]);
+    closeFinal(kit, next);
+    expect(refusalOf(kit, coin)).toBe("ACCOUNT_COIN_SPENT");
+    expect(freed(kit, coin, { isLook: true })).toMatchObject({
+      spent: { transactionId: next, isFree: false },
+    });
+  });
+
+  it("twice without harm: the second yes adds no record", () => {
+    const kit = coinKit();
+    const coin = made(500_000n);
+    const id = paidFrom(kit, coin);
+    const first = freed(kit, coin);
+    expect(freed(kit, coin)).toEqual({ ...first, id: expect.any(Number) });
+    kit.crash();
+    expect(freed(kit, coin).code).toBe("SIGNER_NO_HANDSHAKE");
+    kit.handshake();
+    expect(freed(kit, coin)).toMatchObject({ ok: true, spent: { transactionId: id } });
+    expect(kit.kinds().filter((kind) => kind === "COIN_FREED")).toHaveLength(1);
+  });
+
+  it("which is refused for a coin of an open withdrawal, also once it is final, and not when it is closed", () => {
+    const kit = coinKit();
+    const coin = made(500_000n);
+    const id = kit.released([coin]);
+    const taken = { code: "ACCOUNT_PIN_TAKEN", detail: `${coin.id} is ${id}'s` };
+    expect(freed(kit, coin)).toMatchObject(taken);
+    const { txHash } = kit.show(id).attempts[0]!;
+    const final = { stage: "final", outcome: "paid", txHash, block: 9 };
+    kit.ask("observed", { transactionId: id, ...final });
+    expect(freed(kit, coin)).toMatchObject(taken);
+    expect(freed(kit, coin, { isLook: true })).toMatchObject(taken);
+    kit.gateway.ended.add(id);
+    kit.acknowledge();
+    expect(freed(kit, coin).ok).toBe(true);
+    // The freed coin is an open withdrawal's again, and not to be freed from that one.
+    const next = kit.order();
+    const txParams = kit.offerOf([coin], satPerKvB * 2n);
+    kit.ask("sign", { transactionId: next, txParams, evidence: [coin.made] });
+    expect(freed(kit, coin)).toMatchObject({ code: "ACCOUNT_PIN_TAKEN" });
+    expect(kit.kinds().filter((kind) => kind === "COIN_FREED")).toHaveLength(1);
+  });
+
+  it("which is refused for a coin that nothing here has spent, or of a chain that is not configured", () => {
+    const kit = coinKit();
+    const [coin, never] = [made(500_000n), made(600_000n)];
+    paidFrom(kit, coin);
+    expect(freed(kit, never)).toMatchObject({ code: "ACCOUNT_COIN_UNKNOWN", detail: never.id });
+    expect(freed(kit, { id: `${coin.id}0` }).code).toBe("ACCOUNT_COIN_UNKNOWN");
+    expect(freed(kit, coin, { chain: "bitcoin" }).code).toBe("CHAIN_UNKNOWN");
+    expect(kit.kinds()).not.toContain("COIN_FREED");
+    expect(freed(kit, coin).ok).toBe(true);
+  });
+
+  it("of whatever withdrawals have claimed it, and of each other coin nothing is freed", () => {
+    const kit = coinKit({ segmentBytesMax: 5_000 });
+    const [pin, more] = [made(90_000n), made(80_000n)];
+    const id = kit.released([pin, more]);
+    closeFinal(kit, id);
+    const one = kit.core.book.find(id)!;
+    const twin = { ...one, transactionId: "ab".repeat(16), state: "conflicted" };
+    loaded(kit, [one, twin as Withdrawal]);
+    expect(freed(kit, pin)).toMatchObject({ spent: { transactionId: twin.transactionId } });
+    expect(kit.core.book.spenderOf(network, more.id)).toBe(id);
+    kit.signer.tick();
+    kit.settle();
+    expect(kit.kinds().at(-1)).toBe("CHECKPOINT");
+    const { book } = kit.core.snapshot();
+    kit.crash();
+    kit.handshake();
+    expect(kit.core.snapshot().book).toEqual(book);
+    for (const [coin, spender] of [
+      [pin, undefined],
+      [more, id],
+    ] as const)
+      expect(kit.core.book.spenderOf(network, coin.id)).toBe(spender);
   });
 });

@@ -21,6 +21,7 @@ import {
   outgoingTx,
   recoveryPlan,
   refusal,
+  spentCoin,
   transactionId,
   well,
 } from "./operator-socket.ts";
@@ -530,6 +531,37 @@ export const scenes: Readonly<Record<string, () => Promise<void> | void>> = {
       approve: () => ({ withdrawal: { ...held, state: "approved", code: "" }, wait: null }),
       refuse: () => ({ withdrawal: { ...held, state: "refused", code: "OPERATOR_REFUSED" } }),
       verify: () => ({ records: 18, segments: 1, head: well.head }),
+    };
+  },
+  "only a spent coin": () => {
+    const why = `ACCOUNT_COIN_SPENT: a closed payment has spent ${spentCoin.coin}, and nodes still show it`;
+    const courier = { ...courierWell, waiting: [{ transactionId, why }] };
+    const withdrawal = { ...held, state: "approved" as const, code: "" };
+    kit.signer.answers = {
+      status: () => ({ status: { ...well, courier } }),
+      show: () => ({ withdrawal, history: [], wait: null, outgoing: [] }),
+    };
+  },
+  "coin spent": () => {
+    kit.signer.answers = {
+      freeCoin: ({ isLook }) => ({ spent: { ...spentCoin, isFree: isLook !== true } }),
+    };
+  },
+  "coin spent by another": () => {
+    const conflicted = { ...spentCoin, state: "conflicted" as const, txHash: "" };
+    kit.signer.answers = { freeCoin: () => ({ spent: conflicted }) };
+  },
+  "coin free": () => {
+    kit.signer.answers = { freeCoin: () => ({ spent: { ...spentCoin, isFree: true } }) };
+  },
+  "coin not spent": () => {
+    kit.signer.answers = {
+      freeCoin: ({ coin }) => refusal("ACCOUNT_COIN_UNKNOWN", String(coin)),
+    };
+  },
+  "coin open": () => {
+    kit.signer.answers = {
+      freeCoin: ({ coin }) => refusal("ACCOUNT_PIN_TAKEN", `${coin} is ${transactionId}'s`),
     };
   },
   "used before": () => {

@@ -10,7 +10,20 @@ import type {
   OutgoingView,
   RecoveryPlan,
   SignerStatus,
+  SpentCoinView,
 } from "../../agent/socket/verbs.ts";
+
+/** A coin that a closed withdrawal has spent. */
+export const spentCoin: SpentCoinView = {
+  chain: "bitcoin",
+  network: "bip122:000000000019d6689c085ae165831e93",
+  coin: `${"4a5e".repeat(16)}:1`,
+  transactionId: "7d793037a0760186574b0282f2f435e7",
+  orderId: "order-1000",
+  state: "paid",
+  txHash: "9fc7".repeat(16),
+  isFree: false,
+};
 
 interface Asked {
   readonly verb: string;

@@ -12,6 +12,8 @@ import type { Account, HeldCoins, OwnCoins, ScheduledWithdrawal } from "./item.t
 const leftMax = 4_096;
 /** A coin of another withdrawal is offered again after this time. */
 const takenMs = 60_000;
+/** And a spent one, because an operator may free it when the chain undid that transaction. */
+const spentMs = 600_000;
 
 /** Before the first list of an account's coins. */
 export const newOwnCoins = (): OwnCoins => ({ listed: new Set(), gone: new Map() });
@@ -115,9 +117,9 @@ export function holdCoins(item: ScheduledWithdrawal): void {
 }
 
 /**
- * Offers the coin no more with which a refusal begins: never if it is spent, and for a minute if it
- * is another withdrawal's. @returns false if the refusal is of another kind, if the withdrawal did
- * not offer the coin, or if all of its attempts have to spend it
+ * Leaves the coin out with which a refusal begins: for ten minutes if it is spent, and for one if
+ * it is another withdrawal's. @returns false if the refusal is of another kind, if the withdrawal
+ * did not offer the coin, or if all of its attempts have to spend it
  */
 export function leaveCoin(
   { account, asked, view }: ScheduledWithdrawal,
@@ -125,12 +127,8 @@ export function leaveCoin(
   nowMs: number,
 ): boolean {
   const { held, pinExclusion } = account;
-  const untilMs =
-    code === "ACCOUNT_COIN_SPENT"
-      ? Number.POSITIVE_INFINITY
-      : code === "ACCOUNT_PIN_TAKEN"
-        ? nowMs + takenMs
-        : 0;
+  const isSpent = code === "ACCOUNT_COIN_SPENT";
+  const leftMs = isSpent ? spentMs : code === "ACCOUNT_PIN_TAKEN" ? takenMs : 0;
   const [coin = ""] = detail.split(" ");
   const coins = (txParams: TxParams | null): readonly string[] =>
     txParams === null ? [] : (pinExclusion?.coins(txParams) ?? []);
@@ -139,8 +137,8 @@ export function leaveCoin(
   );
   // The signer's text of another withdrawal's coin may have another amount after a recovery.
   const offered = coins(asked).find((one) => outpointOf(one) === outpointOf(coin));
-  if (untilMs === 0 || isPin || offered === undefined || held.left.has(offered)) return false;
-  held.left.set(offered, untilMs);
+  if (leftMs === 0 || isPin || offered === undefined || held.left.has(offered)) return false;
+  held.left.set(offered, { untilMs: nowMs + leftMs, isSpent });
   held.version += 1;
   const [oldest = ""] = held.left.keys();
   if (held.left.size > leftMax) held.left.delete(oldest);
@@ -151,8 +149,14 @@ const outpointOf = (coin: string): string => coin.slice(0, coin.lastIndexOf(":")
 
 /** Offers the coins again whose time has come. */
 export function takeCoinsBack({ held }: Account, nowMs: number): void {
-  for (const [coin, untilMs] of held.left)
+  for (const [coin, { untilMs }] of held.left)
     if (untilMs <= nowMs && held.left.delete(coin)) held.version += 1;
+}
+
+/** A listed coin, without its amount, that is left out as spent; undefined without one. */
+export function findSpentCoin({ chainState, held }: Account): string | undefined {
+  const listed = chainState?.coins ?? [];
+  return listed.find((coin) => held.left.get(textOf(coin))?.isSpent === true)?.id;
 }
 
 /** The coins of all attempts, and of the request under way. */

@@ -161,7 +161,7 @@ export interface HeldCoins {
    * Coins that are not offered before a time, newest last: the signer knows them as spent, though
    * nodes that are behind show them, or as another withdrawal's.
    */
-  readonly left: Map<string, number>;
+  readonly left: Map<string, { readonly untilMs: number; readonly isSpent: boolean }>;
   version: number; // rises with each change
   /** The coins of a list that no withdrawal held at a version, and that are not left. */
   free: {

@@ -9,7 +9,7 @@ import type { FeeMarket, Fees, TxParams } from "../../../chains/family.ts";
 import type { AttemptView } from "../../socket/verbs.ts";
 import { agentEnds } from "../../state-ends.ts";
 import { codeOfLostControl, codeOfUnreadState } from "./accounts.ts";
-import { marketOf, takeCoinsBack, termsOfWithdrawal } from "./coins.ts";
+import { findSpentCoin, marketOf, takeCoinsBack, termsOfWithdrawal } from "./coins.ts";
 import type { SchedulerEffect, SchedulerEvent } from "./events.ts";
 import type { Account, Book, ScheduledWithdrawal } from "./item.ts";
 import {
@@ -257,6 +257,9 @@ function whyUncovered({ account, view: { contract } }: ScheduledWithdrawal): str
   if (unfit !== undefined) return `out of service: ${unfit}`;
   if (account.pinExclusion !== null && account.flight.size > 0)
     return "coins of payments that are not final yet";
+  const spent = findSpentCoin(account);
+  if (spent !== undefined)
+    return `ACCOUNT_COIN_SPENT: a closed payment has spent ${spent}, and nodes still show it`;
   return freeUnits(account, contract) === null ? "the token's balance cannot be read" : "funds";
 }
 

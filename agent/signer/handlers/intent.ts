@@ -82,7 +82,9 @@ export function coinRefusal({ core, run }: RequestContext, offer: OfferedAttempt
       return refuse("ACCOUNT_PIN_TAKEN", `${taken} is ${one.transactionId}'s`);
   }
   // Nodes that are behind show it once more, to the gateway too.
-  const spent = coins.find((coin) => core.book.spenderOf(account.network, coin) !== undefined);
+  const spent = coins.find(
+    (coin) => core.book.spenderOf(account.network, outpointOf(coin)) !== undefined,
+  );
   if (spent !== undefined) return refuse("ACCOUNT_COIN_SPENT", spent);
   if (isFirst && !run.sightings.names(account, coins[0]))
     return refuse("ACCOUNT_PIN_UNNAMED", coins[0]);
@@ -101,7 +103,7 @@ function holds(coins: readonly string[], coin: string): boolean {
 }
 
 /** All coins of a withdrawal's attempts; of an attempt from a recovery, its pin is known. */
-function coinsOf({ job, attempts }: Withdrawal): readonly string[] {
+export function coinsOf({ job, attempts }: Withdrawal): readonly string[] {
   const exclusion = pinExclusionOf(job.network);
   return attempts.flatMap(({ txParams, pin = "" }) =>
     txParams === null ? [pin] : (exclusion?.coins(txParams) ?? []),

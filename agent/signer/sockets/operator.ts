@@ -40,6 +40,7 @@ import { adoptByOperator, beginsAgain } from "../handlers/adopt.ts";
 import { approveWithdrawal } from "../handlers/approve.ts";
 import { countKey } from "../handlers/context.ts";
 import { endUnreachable, planEnd } from "../handlers/end.ts";
+import { freeCoin } from "../handlers/free-coin.ts";
 import { planReplacement } from "../handlers/manual-replacement.ts";
 import { acceptRecovery, finishRecovery, showRecovery } from "../handlers/recovery/recover.ts";
 import { refuseByOperator } from "../handlers/refuse.ts";
@@ -230,6 +231,7 @@ const listFields: Reader<OperatorRequests["list"]> = object(
 );
 const chainName = string({ min: 1, max: 64 });
 const chainsMax = 256; // as the settings
+const coinText = string({ min: 1, max: 128, pattern: /^[0-9a-z:]+$/ });
 const approver = string({ min: 1, max: approverMax, pattern: /^[\x21-\x7e]+$/ });
 
 const replacementFields: Reader<OperatorRequests["manualReplacement"]> = object({
@@ -292,6 +294,11 @@ export function operatorVerbs(
     ),
     end: verbOf("end", object({ transactionId, slot: firstSlotOrNone, approver }), (body, reply) =>
       end(signer, body, reply),
+    ),
+    freeCoin: verbOf(
+      "freeCoin",
+      object({ chain: chainName, coin: coinText, approver }, { isLook: boolean() }),
+      (body, reply) => freeSpentCoin(signer, body, reply),
     ),
     pause: verbOf(
       "pause",
@@ -442,6 +449,29 @@ function end(
   const answer = done.ok ? { ...done, withdrawal: viewOf(signer, done.withdrawal) } : done;
   signer.whenDurable(() => reply(answer));
   if (done.ok && slot !== "" && isOver(done.withdrawal)) signer.changed([done.withdrawal]);
+}
+
+/** Shows the withdrawal that has spent a coin, or frees the coin. */
+function freeSpentCoin(
+  signer: Signer,
+  { chain, coin, approver, isLook = false }: OperatorRequests["freeCoin"],
+  reply: (outcome: Outcome) => void,
+): void {
+  const known = signer.chain(chain);
+  const network = known === undefined ? "" : networkOf(known);
+  const done =
+    known === undefined
+      ? refuse("CHAIN_UNKNOWN", chain)
+      : freeCoin(signer.context(), { network, coin, approver, isLook });
+  if (!done.ok) {
+    signer.whenDurable(() => reply(done));
+    return;
+  }
+  const { transactionId, orderId, state } = viewOf(signer, done.withdrawal);
+  const txHash = state === "conflicted" ? "" : (done.withdrawal.observed?.txHash ?? "");
+  const where = { chain, network, coin };
+  const spent = { ...where, transactionId, orderId, state, txHash, isFree: done.isFree };
+  signer.whenDurable(() => reply({ ok: true, spent }));
 }
 
 /**

@@ -432,6 +432,9 @@ export class Core {
         this.stops.apply(record);
         this.outbox.apply(record, undefined);
         return;
+      case "COIN_FREED":
+        this.book.free(record);
+        return;
       case "CEILING":
         this.#ceiling = Math.max(this.#ceiling, record.ceiling);
         this.outbox.apply(record, undefined);

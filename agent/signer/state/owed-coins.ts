@@ -73,12 +73,15 @@ export class OwedCoins {
 }
 
 /**
- * The coins of a withdrawal which is over that a final transaction spent: those of the final
- * attempt, or the pin of a conflicted one, which a transaction of another spent.
+ * The coins, without their amounts, of a withdrawal which is over that a final transaction spent:
+ * those of the final attempt, or the pin of a conflicted one, which a transaction of another spent.
+ * Coins that an operator freed since are left out.
  */
 export function listCoinsSpentAtEnd(withdrawal: Withdrawal): readonly string[] {
+  const { state, freedCoins = [] } = withdrawal;
   const pin = pinOf(withdrawal);
-  return withdrawal.state === "conflicted" && pin !== "" ? [pin] : coinsOfFinalAttempt(withdrawal);
+  const coins = state === "conflicted" && pin !== "" ? [pin] : coinsOfFinalAttempt(withdrawal);
+  return coins.map(outpointOf).filter((coin) => !freedCoins.includes(coin));
 }
 
 /**

@@ -54,6 +54,8 @@ function detailOf(record: LedgerRecord): string {
     }
     case "MANUAL_REPLACEMENT":
       return `${record.isFirstYes === true ? "the first yes of two to " : ""}${record.act} ${byWords(record)}`;
+    case "COIN_FREED":
+      return `${record.coin} ${byWords(record)}`;
     case "UNSEEN":
       return record.chainMs === 0
         ? "the courier's nodes show its coin again"
@@ -252,6 +254,7 @@ export interface Withdrawal {
   isEnded: boolean; // by the gateway's signed statement
   endSeq: number; // the record of its end, 0 before
   isEndReceived: boolean; // the gateway holds that record
+  freedCoins?: readonly string[]; // by operators, since it closed; as in COIN_FREED
   history: LedgerLine[];
 }
 
@@ -384,6 +387,19 @@ export function applyVoid(
     });
   }
   withdrawal.changedAt = record.at;
+}
+
+/** Returns the closed withdrawal without its claim on the coin of the record. */
+export function withFreedCoin(
+  withdrawal: Withdrawal,
+  record: Extract<LedgerRecord, { kind: "COIN_FREED" }>,
+): Withdrawal {
+  const { freedCoins = [], history } = withdrawal;
+  return {
+    ...withdrawal,
+    freedCoins: [...freedCoins, record.coin],
+    history: [...history, lineOf(record)],
+  };
 }
 
 function watch(

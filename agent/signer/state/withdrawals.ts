@@ -16,7 +16,7 @@ import type { Row } from "../../ledger/sorted-file.ts";
 import { contentOf } from "./content.ts";
 import { Fifo } from "./fifo.ts";
 import { allStates, isFinal, type State } from "./machine.ts";
-import { listCoinsSpentAtEnd, outpointOf } from "./owed-coins.ts";
+import { listCoinsSpentAtEnd } from "./owed-coins.ts";
 import {
   applyRecord,
   applyRelease,
@@ -25,6 +25,7 @@ import {
   newWithdrawal,
   unreceivedTimeMark,
   type Withdrawal,
+  withFreedCoin,
 } from "./withdrawal.ts";
 
 /*
@@ -180,11 +181,28 @@ export class Book {
   }
 
   /**
-   * Returns the id of the lately closed withdrawal with which a final transaction spent a coin;
-   * undefined if none did. Nodes that are behind still show such a coin.
+   * Returns the id of the lately closed withdrawal with which a final transaction spent a coin,
+   * named without its amount; undefined if none did. Nodes that are behind still show such a coin.
    */
   spenderOf(network: string, coin: string): string | undefined {
     return this.#spent.get(coinKey(network, coin));
+  }
+
+  /** Returns the id of the newest closed withdrawal of which an operator freed the coin. */
+  freedFrom(network: string, coin: string): string | undefined {
+    const newestFirst = [...this.#recent.values()].reverse();
+    return newestFirst.find(
+      ({ job, freedCoins = [] }) => job.network === network && freedCoins.includes(coin),
+    )?.transactionId;
+  }
+
+  /** Lets a coin be spent again, whatever closed withdrawals here have spent it. */
+  free(record: Extract<LedgerRecord, { kind: "COIN_FREED" }>): void {
+    const { network, coin } = record;
+    this.#spent.delete(coinKey(network, coin));
+    for (const [id, one] of this.#recent)
+      if (one.job.network === network && listCoinsSpentAtEnd(one).includes(coin))
+        this.#recent.set(id, withFreedCoin(one, record));
   }
 
   /**
@@ -444,7 +462,7 @@ export class Book {
   }
 }
 
-const coinKey = (network: string, coin: string): string => `${network} ${outpointOf(coin)}`;
+const coinKey = (network: string, coin: string): string => `${network} ${coin}`;
 
 /** Copies a withdrawal, because the objects of a snapshot must never change afterwards. */
 function copy(withdrawal: Withdrawal): Withdrawal {

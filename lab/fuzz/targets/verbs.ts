@@ -106,6 +106,7 @@ const requests: readonly (readonly ["c" | "o", object])[] = [
   ],
   ["o", { verb: "refuse", transactionId: "", approver: "bob" }],
   ["o", { verb: "verify" }],
+  ["o", { verb: "freeCoin", chain: "local", coin: `${"ab".repeat(32)}:0`, approver: "ann" }],
   ["c", { verb: "admit", frames: [sealEnvelope("recovery", order, gatewayKey)] }],
   ["o", { verb: "recover", digest: "" }],
   ["o", { verb: "recover", digest: "00".repeat(32) }],
