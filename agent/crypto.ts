@@ -10,7 +10,10 @@ import { resolve } from "node:path";
 import { ReadStream } from "node:tty";
 import { fileURLToPath } from "node:url";
 import { AgentError } from "../base/fault.ts";
-import { codeEnvironment, networkEnvironment } from "../base/ignored-environment.ts";
+import {
+  codeEnvironmentWarnings,
+  networkEnvironmentWarnings,
+} from "../base/ignored-environment.ts";
 import { isJournalStream } from "../base/log.ts";
 import { createServiceManager } from "../base/service-manager/service-manager.ts";
 import { dropUnread } from "../base/unread-output.ts";
@@ -43,11 +46,11 @@ import { exitCodes, exitVerdictOfError, type Verdict } from "./launcher/exit-sta
 import { writeFramesAndWipe } from "./launcher/frames.ts";
 import { type InheritedSockets, inheritedSockets } from "./launcher/inherited.ts";
 import { type Lock, lockWaitMs, takeLock } from "./launcher/lock.ts";
-import { createSpeech } from "./launcher/output.ts";
+import { createLauncherOutput } from "./launcher/output.ts";
 import { assertPaired } from "./launcher/paired.ts";
-import { Reload } from "./launcher/reload.ts";
+import { SettingsReload } from "./launcher/reload.ts";
 import { superviseChildren } from "./launcher/supervisor.ts";
-import { TerminalMessages } from "./launcher/terminal-messages.ts";
+import { TerminalStatusPoller } from "./launcher/terminal-messages.ts";
 import { readRules } from "./signer/policy/rules.ts";
 
 interface Options {
@@ -118,7 +121,7 @@ function stderrReader(): "terminal" | "journal" | "other" {
   return isJournalStream(process.env.JOURNAL_STREAM, fstatSync(2)) ? "journal" : "other";
 }
 
-const speech = createSpeech({
+const speech = createLauncherOutput({
   write: (text) => process.stderr.write(visibleLines(text)),
   clock: () => Date.now(),
   stderr: stderrReader(),
@@ -288,9 +291,9 @@ function readyWords(role: Options["role"], locked: string): string {
   return role === "both" ? "signer and courier run" : `the ${role} runs`;
 }
 
-function reloadOf({ config }: ChildrenInput, options: Options): Reload<ConfigReading> {
+function reloadOf({ config }: ChildrenInput, options: Options): SettingsReload<ConfigReading> {
   const path = findConfigFile(options.config);
-  return new Reload<ConfigReading>({
+  return new SettingsReload<ConfigReading>({
     first: config,
     read: () => {
       const { encKey, ...taken } = takeConfig(path, options);
@@ -323,7 +326,7 @@ async function run(options: Options, tell: (verdict: Verdict) => void): Promise<
     process.getuid?.() ?? -1,
   );
   if (warning !== "") say("folder-foreign", warning);
-  const news = role === "both" ? new TerminalMessages(prepared.sockets.operator, say) : null;
+  const news = role === "both" ? new TerminalStatusPoller(prepared.sockets.operator, say) : null;
   const manager = createServiceManager(process.env, (line) => say("service-manager-away", line));
   manager.beginAlive();
   const code = await superviseChildren({
@@ -390,7 +393,7 @@ function leaveWords(options: Options, verdict: Verdict): void {
 export async function main(argv: readonly string[]): Promise<number> {
   emptyCoreDumps(); // This process holds encKey too.
   dropUnread(process.stdout, process.stderr); // A line without a reader must not end the payments.
-  for (const words of codeEnvironment(process.env)) say("environment-ignored", words);
+  for (const words of codeEnvironmentWarnings(process.env)) say("environment-ignored", words);
   try {
     const asked = readCommandLine(cryptoTable, argv);
     if (asked.is !== "options") {
@@ -410,7 +413,7 @@ export async function main(argv: readonly string[]): Promise<number> {
         isJournalStream(process.env.JOURNAL_STREAM, fstatSync(1)),
       );
     }
-    for (const words of networkEnvironment(process.env)) say("environment-ignored", words);
+    for (const words of networkEnvironmentWarnings(process.env)) say("environment-ignored", words);
     return await run(options, (verdict) => exitReason(options, verdict)).catch((error: unknown) => {
       const verdict = exitVerdictOfError(error);
       exitReason(options, verdict);

@@ -395,6 +395,6 @@ export type Code = keyof typeof codes;
  * Why a fault of this code passes by itself; null if a person must change something first. Exit
  * statuses, `check` and answers of 503 go by it.
  */
-export function passingOf(code: Code): PassingCause | null {
+export function passingCauseOf(code: Code): PassingCause | null {
   return codes[code].passing ?? null;
 }

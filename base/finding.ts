@@ -2,7 +2,7 @@
  * A finding of a check: its code, its severity, a sentence and the line to type. Also formats a
  * finding as one line for the operator. Pure.
  */
-import { type Code, codes, passingOf } from "./codes.ts";
+import { type Code, codes, passingCauseOf } from "./codes.ts";
 import { AgentError } from "./fault.ts";
 import { visibleText } from "./visible.ts";
 
@@ -71,7 +71,7 @@ export function verdictOfFindings(
   const errors = findings.filter(({ severity }) => severity === "error");
   const [first] = errors;
   if (first === undefined) return { verdict: "ok" };
-  return errors.every(({ code }) => passingOf(code) !== null)
+  return errors.every(({ code }) => passingCauseOf(code) !== null)
     ? { verdict: "passing", why: first.what }
     : { verdict: "wrong" };
 }

@@ -13,7 +13,7 @@ const setIn = (env: Environment, names: readonly string[]): readonly string[] =>
   names.flatMap((name) => [name, name.toLowerCase()]).filter((name) => (env[name] ?? "") !== "");
 
 /** One sentence for each variable that is set and may bring foreign code. */
-export function codeEnvironment(env: Environment): readonly string[] {
+export function codeEnvironmentWarnings(env: Environment): readonly string[] {
   const words = "is set; it is not passed on to signer and courier, but may have run code here";
   return setIn(env, code).map((name) => `${name} ${words}`);
 }
@@ -22,7 +22,7 @@ export function codeEnvironment(env: Environment): readonly string[] {
  * One sentence for each variable of a way out of the network that is set, in either case of
  * letters.
  */
-export function networkEnvironment(env: Environment): readonly string[] {
+export function networkEnvironmentWarnings(env: Environment): readonly string[] {
   const set = (names: readonly string[]): readonly string[] => setIn(env, names);
   return [
     ...set(proxies).map(

@@ -101,7 +101,7 @@ export function countByteOrderMarkBytes(bytes: Uint8Array): number {
  * Describes the first space, line end or invisible character of a text that must have only visible
  * ones, with its position, such as "a space at the end". "" if there is none.
  */
-export function oddityOf(bytes: Uint8Array): string {
+export function describeOddCharacter(bytes: Uint8Array): string {
   const blank = bytes.findIndex((byte) => byte === 0x20 || (byte >= 0x09 && byte <= 0x0d));
   const unseen = findInvisible(bytes);
   if (blank < 0 && unseen === null) return "";

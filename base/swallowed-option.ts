@@ -12,7 +12,7 @@ interface ParsedCommand {
 }
 
 /** Returns the problem, e.g. `--payment needs a value, not --reason`; null if there is none. */
-export function swallowedOption(command: ParsedCommand): string | null {
+export function findSwallowedOption(command: ParsedCommand): string | null {
   const values = command.opts();
   for (const option of command.options) {
     const given = values[option.attributeName()];
@@ -21,5 +21,5 @@ export function swallowedOption(command: ParsedCommand): string | null {
     );
     if (taken !== undefined) return `${option.flags.split(" ")[0]} needs a value, not ${taken}`;
   }
-  return command.parent === null ? null : swallowedOption(command.parent);
+  return command.parent === null ? null : findSwallowedOption(command.parent);
 }

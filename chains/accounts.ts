@@ -10,13 +10,14 @@
 export interface KeyPaths {
   readonly purpose: 44 | 84;
   readonly coinType: number;
-  readonly accounts: readonly KeyAccount[]; // accounts of a wallet, in the order of a pairing transcript
+  /** Accounts of a wallet, in the order of a pairing transcript. */
+  readonly accounts: readonly NumberedAccount[];
   readonly hotWalletKey: readonly number[]; // below a hot wallet's node
   readonly deposits: readonly number[]; // below the node of a deposit account, in front of the index
 }
 
 /** `number` is N of the node's path. */
-export interface KeyAccount {
+export interface NumberedAccount {
   readonly purpose: NamedAccount["purpose"];
   readonly number: number;
 }

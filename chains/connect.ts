@@ -19,7 +19,7 @@ import type {
   WatcherNodes,
 } from "./nodes.ts";
 import type { ReadSecretFile } from "./providers/further-headers.ts";
-import type { NodeExamination } from "./providers/node-check.ts";
+import type { NodeExaminer } from "./providers/node-check.ts";
 import { type ServerAddress, type ServerOptions, serverOf } from "./providers/server.ts";
 import { serverLinesOf } from "./server-lines.ts";
 import { examineTron } from "./tron/node-probe.ts";
@@ -60,7 +60,7 @@ type AddressedQuestion<Q> = Omit<Q, "url" | "readSecretFile"> & { readonly url: 
 interface Connectors {
   sender(options: NodeServers<NodesOptions>): SenderNodes;
   watcher(options: NodeServers<WatchOptions>): WatcherNodes;
-  examine(question: AddressedQuestion<NodeQuestion>): NodeExamination;
+  examine(question: AddressedQuestion<NodeQuestion>): NodeExaminer;
 }
 
 function utxoNetworkOf(chain: ConfiguredChain): UtxoNetwork {
@@ -180,7 +180,7 @@ export function blockHashAt(question: BlockQuestion, number: number): Promise<st
   return examined({ ...question, contracts: [] }).hashAt(number);
 }
 
-function examined({ readSecretFile, ...question }: NodeQuestion): NodeExamination {
+function examined({ readSecretFile, ...question }: NodeQuestion): NodeExaminer {
   const { chain, url } = question;
   return connectorsOf(chain).examine({
     ...question,

@@ -35,7 +35,7 @@ const everyFamily: readonly Family[] = Object.values(families);
  * Names for people of the families for which something is true, each once, in the order of the
  * table.
  */
-export function titlesOf(isOne: (family: Family) => boolean): string {
+export function titlesOfFamilies(isOne: (family: Family) => boolean): string {
   return [...new Set(everyFamily.filter(isOne).map(({ title }) => title))].join(", ");
 }
 
@@ -101,7 +101,7 @@ export function isNodesOfGateway({
 /**
  * The family in an address space whose name came from outside; undefined for an unknown name.
  */
-export function familyIn(addressSpace: string): Family | undefined {
+export function findFamilyOfAddressSpace(addressSpace: string): Family | undefined {
   return Object.hasOwn(families, addressSpace)
     ? families[addressSpace as AddressSpaceName]
     : undefined;

@@ -9,8 +9,21 @@ import type { FeeMarket, FirstOffers, LaterOffers, PricedAttempt, TxParams } fro
 import type { PaymentLink } from "./payment-link.ts";
 import type { UtxoNetworkName } from "./utxo/network.ts";
 
-export type { Accounts, KeyAccount, KeyPaths, NamedAccount, PublicKeyNode } from "./accounts.ts";
-export type { Coin, FeeMarket, Market, PaymentTerms, PricedAttempt, TxParams } from "./offers.ts";
+export type {
+  Accounts,
+  KeyPaths,
+  NamedAccount,
+  NumberedAccount,
+  PublicKeyNode,
+} from "./accounts.ts";
+export type {
+  Coin,
+  FeeMarket,
+  OfferBasis,
+  PaymentTerms,
+  PricedAttempt,
+  TxParams,
+} from "./offers.ts";
 
 /** The families, each with code of its own. */
 export type FamilyName = "evm" | "tron" | "utxo" | "xrp";

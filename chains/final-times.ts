@@ -2,7 +2,7 @@
  * The usual pace of a chain: the time between two blocks, and the time until a block is final by
  * the configured confirmations. Pure.
  */
-import { familyIn } from "./families.ts";
+import { findFamilyOfAddressSpace } from "./families.ts";
 import type { ConfiguredChain } from "./family.ts";
 import type { ChainPreset } from "./presets/preset.ts";
 import { chainPresets } from "./presets.ts";
@@ -27,7 +27,7 @@ export function paceOf(
   const preset = presetOf(chain);
   const blockMs = preset?.blockMs ?? null;
   if (typeof confirmations === "number") return { blockMs, final: { blocks: confirmations } };
-  const depth = familyIn(chain.family)?.finalDepth ?? null;
+  const depth = findFamilyOfAddressSpace(chain.family)?.finalDepth ?? null;
   if (depth !== null) return { blockMs, final: { blocks: depth } };
   const isOwn = preset?.lines.confirmations === "finalized";
   return { blockMs, final: { ms: isOwn ? preset.finalSeconds * 1000 : finalMsUnknown } };

@@ -5,14 +5,17 @@
 import type { NodeStatus } from "./nodes.ts";
 
 /** Work that waits while its share of the hour is used up. Payouts and blocks have all of it. */
-export type WaitingWork = "looks" | "comparison";
+export type DeferrableWork = "looks" | "comparison";
 
-const shares: Readonly<Record<WaitingWork, number>> = { looks: 0.9, comparison: 0.75 };
+const shares: Readonly<Record<DeferrableWork, number>> = { looks: 0.9, comparison: 0.75 };
 /** From this share on it is told. */
 const toldShare = 0.9;
 
 /** Whether enough nodes of a chain have questions left for this work. */
-export function hasRoomFor(work: WaitingWork, nodes: readonly Pick<NodeStatus, "hour">[]): boolean {
+export function hasQuestionsLeftFor(
+  work: DeferrableWork,
+  nodes: readonly Pick<NodeStatus, "hour">[],
+): boolean {
   return nodes.filter((node) => !isAbove(node, shares[work])).length >= Math.min(2, nodes.length);
 }
 

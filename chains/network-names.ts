@@ -7,7 +7,7 @@ import { ofEachNetwork } from "./utxo/network.ts";
 import { mainNetwork as xrp } from "./xrp/network.ts";
 
 /** The best known network of each address space, for an address whose network is not known. */
-export const mainNetworks: Readonly<Record<AddressSpaceName, string>> = {
+export const mainNetworkByAddressSpace: Readonly<Record<AddressSpaceName, string>> = {
   evm,
   tron,
   ...ofEachNetwork(({ id }) => id),

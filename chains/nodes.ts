@@ -219,7 +219,7 @@ export interface SenderNodes extends ObservedNodes {
    * If a node shows the transaction that made each coin; null where too few answer. Present where
    * the chain has coins.
    */
-  coinsSeen?(coins: readonly string[]): Promise<readonly (CoinSeen | null)[]>;
+  coinsSeen?(coins: readonly string[]): Promise<readonly (CoinVisibility | null)[]>;
   /**
    * The transactions that made the coins of these parameters, as hex, in their order; present where
    * the chain has coins.
@@ -233,7 +233,7 @@ export interface SenderNodes extends ObservedNodes {
 }
 
 /** Whether a node shows the transaction that made a coin, in a block or a mempool. */
-export interface CoinSeen {
+export interface CoinVisibility {
   readonly isShown: boolean;
   readonly chainMs: number; // the final block's own time, Unix milliseconds
 }

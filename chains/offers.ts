@@ -29,7 +29,7 @@ export interface PaymentTerms {
 }
 
 /** The basis of an offer. */
-export interface Market {
+export interface OfferBasis {
   readonly feeMarket: FeeMarket;
   readonly computeLimit: bigint;
   /** The account's final coins that no other withdrawal holds; none where balances count. */
@@ -77,7 +77,7 @@ export interface FirstOffers {
   readonly computeLimitUnknown: bigint;
   computeLimitOf(txParams: TxParams): bigint;
   /** The offer of a first attempt; null if the coins do not suffice for payment and fee now. */
-  first(market: Market, wanted: PaymentTerms): TxParams | null;
+  first(market: OfferBasis, wanted: PaymentTerms): TxParams | null;
   /** Reads the fees that an operator types. A problem is described in words. */
   typed(
     options: TypedFees,
@@ -102,7 +102,7 @@ export interface LaterOffers {
    * only the lower of the nodes' tips. Null if the coins do not suffice.
    */
   replacementAt(
-    market: Market,
+    market: OfferBasis,
     wanted: PaymentTerms,
     attempts: readonly PricedAttempt[],
     attempt: number,

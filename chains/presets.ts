@@ -33,7 +33,7 @@ export function findCurrencyPreset(name: string): CurrencyPreset | undefined {
 }
 
 /** The lines that differ from the preset. */
-export function linesBeside(preset: JsonObject, lines: JsonObject): JsonObject {
+export function linesUnlikePreset(preset: JsonObject, lines: JsonObject): JsonObject {
   return Object.fromEntries(
     Object.entries(lines).filter(([name, value]) => preset[name] !== value),
   );

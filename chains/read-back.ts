@@ -3,20 +3,20 @@
  * large library that only the courier needs.
  */
 import { invariant } from "../base/fault.ts";
-import { readBack } from "./evm/node-read-back.ts";
+import { readAttemptBack } from "./evm/node-read-back.ts";
 import { familyOf } from "./families.ts";
 import type { FamilyName } from "./family.ts";
 import type { IndependentReading } from "./nodes.ts";
-import { readBack as tronReadBack } from "./tron/node-read-back.ts";
+import { readAttemptBack as tronReadBack } from "./tron/node-read-back.ts";
 import { utxoNetworks } from "./utxo/network.ts";
 import { independentReaderOn } from "./utxo/node-read-back.ts";
-import { readBack as xrpReadBack } from "./xrp/node-read-back.ts";
+import { readAttemptBack as xrpReadBack } from "./xrp/node-read-back.ts";
 
 const onCoins = new Map(utxoNetworks.map((network) => [network.id, independentReaderOn(network)]));
 
 const readings: Readonly<Record<FamilyName, (network: string) => IndependentReading | undefined>> =
   {
-    evm: () => readBack,
+    evm: () => readAttemptBack,
     tron: () => tronReadBack,
     utxo: (network) => onCoins.get(network),
     xrp: () => xrpReadBack,

@@ -32,6 +32,6 @@ const unnamed: readonly FamilyName[] = ["tron", "xrp"];
  * False where a family's bytes name no network, so what is signed for one network of it may be
  * valid on another.
  */
-export function namesNetwork(network: string): boolean {
+export function isNetworkInSignedBytes(network: string): boolean {
   return !unnamed.includes(familyOf(network).name);
 }

@@ -10,11 +10,11 @@ import { findConfigFile } from "../agent/config/location.ts";
 import { fixedBytes } from "../agent/files/fixed-bytes.ts";
 import { syncFolder } from "../agent/files/replace-file.ts";
 import {
+  askEncKey,
   type EncKey,
-  encKeyInDescriptor,
-  encKeyInFile,
-  encKeyTyped,
   findEncKey,
+  readEncKeyInDescriptor,
+  readEncKeyInFile,
 } from "../agent/launcher/enc-key.ts";
 import { AgentError, reasonOf } from "../base/fault.ts";
 import type { Terminal } from "./terminal.ts";
@@ -110,15 +110,15 @@ export async function newEncKey(options: NewEncKeyOptions, terminal: Terminal): 
   const { newEncKeyFile, newEncKeyFd, makeEncKey } = options;
   if (newEncKeyFile !== undefined)
     return {
-      bytes: encKeyInFile(newEncKeyFile, "--new-enc-key-file"),
+      bytes: readEncKeyInFile(newEncKeyFile, "--new-enc-key-file"),
       file: resolve(newEncKeyFile),
       isMade: false,
     };
   if (newEncKeyFd !== undefined)
-    return { bytes: encKeyInDescriptor(newEncKeyFd), file: null, isMade: false };
+    return { bytes: readEncKeyInDescriptor(newEncKeyFd), file: null, isMade: false };
   if (makeEncKey !== undefined) return makeKey(resolve(makeEncKey));
-  const bytes = await encKeyTyped(process.stdin, terminal.err, "new encKey: ");
-  const again = await encKeyTyped(process.stdin, terminal.err, "new encKey once more: ");
+  const bytes = await askEncKey(process.stdin, terminal.err, "new encKey: ");
+  const again = await askEncKey(process.stdin, terminal.err, "new encKey once more: ");
   const isSame = Buffer.from(bytes).equals(again);
   again.fill(0);
   if (isSame) return { bytes, file: null, isMade: false };

@@ -11,7 +11,7 @@ import type { FirstSlotView } from "../agent/socket/first-slot.ts";
 import { agentEnds } from "../agent/state-ends.ts";
 import { AgentError } from "../base/fault.ts";
 import { type CommandGroups, groupedHelp } from "../base/help-groups.ts";
-import { swallowedOption } from "../base/swallowed-option.ts";
+import { findSwallowedOption } from "../base/swallowed-option.ts";
 import { programVersion } from "../base/version.ts";
 import { jsonText } from "../base/visible.ts";
 import { saySlot } from "../chains/families.ts";
@@ -535,7 +535,7 @@ function program({ run, ended, terminal, machine }: World): Command {
   for (const command of commands) root.addCommand(command);
   root.configureHelp({ formatHelp: groupedHelp(root, commandGroups) });
   root.hook("preAction", (_, acted) => {
-    const problem = swallowedOption(acted);
+    const problem = findSwallowedOption(acted);
     if (problem !== null) throw usage(problem);
   });
   return root;

@@ -6,15 +6,15 @@
  */
 import "../base/no-inspector.ts";
 import { Command, CommanderError, InvalidArgumentError } from "commander";
-import { codes, passingOf } from "../base/codes.ts";
+import { codes, passingCauseOf } from "../base/codes.ts";
 import { AgentError } from "../base/fault.ts";
 import { type CommandGroups, groupedHelp } from "../base/help-groups.ts";
 import { createServiceManager } from "../base/service-manager/service-manager.ts";
-import { swallowedOption } from "../base/swallowed-option.ts";
+import { findSwallowedOption } from "../base/swallowed-option.ts";
 import { dropUnread } from "../base/unread-output.ts";
 import { programVersion } from "../base/version.ts";
 import { type GatewayConfig, readConfig, readConfigText } from "./config/config.ts";
-import { dropInForce, keepInForce, readInForce } from "./config/in-force.ts";
+import { dropConfigInForce, keepConfigInForce, readConfigInForce } from "./config/in-force.ts";
 import { type Gateway, startGateway } from "./gateway.ts";
 import { addAuditCommands } from "./operator/audit.ts";
 import { addBalancesCommand } from "./operator/balances.ts";
@@ -45,7 +45,7 @@ import { addKeyCommands } from "./operator/keys.ts";
 import { addMerchantCommands } from "./operator/merchants.ts";
 import { addPriceCommand } from "./operator/prices.ts";
 import { addReconcileCommand } from "./operator/reconcile.ts";
-import { Reload } from "./operator/reload.ts";
+import { ConfigReload } from "./operator/reload.ts";
 import { addReportCommand } from "./operator/report.ts";
 import { addRowCommands } from "./operator/rows.ts";
 import { addScanCommand } from "./operator/scan.ts";
@@ -58,7 +58,7 @@ import {
   configOption,
   jsonOption,
 } from "./operator/words.ts";
-import { tellDown } from "./reporting/reporting.ts";
+import { alertReceiverWhileDown } from "./reporting/reporting.ts";
 import { hasNoRoom } from "./store/disk.ts";
 import { noteLastItem } from "./store/last-item.ts";
 import { rowOfBug } from "./store/set-aside.ts";
@@ -145,7 +145,7 @@ async function start(options: ConfigOption): Promise<void> {
   let read = readConfigText(options.config);
   const log = makeLog(read.config.logLevel);
   // A signal during the start is answered after it.
-  let reload: Reload | null = null;
+  let reload: ConfigReload | null = null;
   let isAsked = false;
   process.on("SIGHUP", () => {
     isAsked = true;
@@ -156,8 +156,8 @@ async function start(options: ConfigOption): Promise<void> {
     start: (config) => startGateway(config, deps),
     onLost: (error) => process.exit(complainOf(error)),
   });
-  keepInForce(options.config, read);
-  reload = new Reload(read.config, {
+  keepConfigInForce(options.config, read);
+  reload = new ConfigReload(read.config, {
     read: () => {
       read = readConfigText(options.config);
       return read.config;
@@ -166,7 +166,7 @@ async function start(options: ConfigOption): Promise<void> {
     say: answerSignal,
     renewCertificate: () => gateway.renewCertificate(),
     take: (next) => gateway.take(next),
-    onTaken: () => keepInForce(options.config, read),
+    onTaken: () => keepConfigInForce(options.config, read),
   });
   if (isAsked) void reload.request();
   printText(`gateway: listens at ${gateway.url}`);
@@ -181,7 +181,7 @@ async function start(options: ConfigOption): Promise<void> {
     stopping = true;
     gateway.close().then(
       () => {
-        dropInForce(options.config);
+        dropConfigInForce(options.config);
         process.exit(exitStatuses.fine);
       },
       (error: unknown) => {
@@ -205,13 +205,13 @@ async function start(options: ConfigOption): Promise<void> {
  * only without one by the file's own.
  */
 async function alertDown(options: ConfigOption): Promise<void> {
-  const config = readInForce(options.config) ?? readConfig(options.config);
+  const config = readConfigInForce(options.config) ?? readConfig(options.config);
   if (config.alerts === null) {
     printText("the configuration names no receiver of alerts, so nobody is told");
     return;
   }
   const { database } = config;
-  await tellDown(config.alerts, {
+  await alertReceiverWhileDown(config.alerts, {
     isUp: async () => (await askHealth(config)).reached,
     reason: () => {
       if (hasNoRoom(database))
@@ -329,7 +329,7 @@ export function buildGatewayCommands(): Command {
   ).action(runCheck);
   program.configureHelp({ formatHelp: groupedHelp(program, commandGroups) });
   program.hook("preAction", (_, acted) => {
-    const problem = swallowedOption(acted);
+    const problem = findSwallowedOption(acted);
     if (problem !== null)
       throw new CommanderError(exitStatuses.usage, "commander.optionMissingArgument", problem);
   });
@@ -361,7 +361,7 @@ function complainOf(error: unknown): number {
     const hint = codes[error.code].advice.replace("<file>", String(error.context.path ?? "<file>"));
     refuseCommand(error.code, error.message, hint);
     // A service manager starts again what passes by itself.
-    return passingOf(error.code) === null ? exitStatuses.usage : exitStatuses.no;
+    return passingCauseOf(error.code) === null ? exitStatuses.usage : exitStatuses.no;
   }
   refuseCommand(
     "BUG",

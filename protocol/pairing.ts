@@ -14,7 +14,7 @@ import {
   verify,
 } from "node:crypto";
 import { AgentError } from "../base/fault.ts";
-import { oddityOf } from "../base/invisible.ts";
+import { describeOddCharacter } from "../base/invisible.ts";
 import { parseJson } from "../base/json.ts";
 import { decimalMax } from "./amount.ts";
 import { publicKeyFromHex } from "./envelope.ts";
@@ -43,7 +43,7 @@ const apiKeyBytes = 18 + 1 + 43 + 1 + 32;
 export function parseApiKey(text: string | Uint8Array): ApiKey {
   const bytes = Buffer.from(text);
   try {
-    const oddity = oddityOf(bytes);
+    const oddity = describeOddCharacter(bytes);
     if (oddity !== "") throw apiKeyFault(`: it has ${oddity}`);
     if (bytes.length !== apiKeyBytes || bytes[18] !== 0x2e || bytes[62] !== 0x2e)
       throw apiKeyFault();
@@ -118,7 +118,7 @@ export function transcriptMacFits(secret: Uint8Array, transcript: string, mac: s
  * The signatures of the signer process over a transcript: its own, and for each account, in the
  * transcript's order, the proof of the account's key in the form of its family. All hex.
  */
-export interface TranscriptProofs {
+export interface SignerTranscriptProofs {
   readonly signerSignature: string;
   readonly proofs: readonly string[];
 }
@@ -127,7 +127,7 @@ export interface TranscriptProofs {
  * The body of the pairing request: the transcript's exact text, its MAC, and the signature of each
  * key.
  */
-export interface SealedTranscript extends TranscriptProofs {
+export interface SealedTranscript extends SignerTranscriptProofs {
   readonly transcript: string;
   readonly mac: string; // hex
   readonly linkSignature: string; // hex
@@ -143,7 +143,7 @@ export function sealTranscript(
   by: {
     readonly secret: Uint8Array;
     readonly linkKey: KeyObject;
-    readonly proven: TranscriptProofs;
+    readonly proven: SignerTranscriptProofs;
   },
 ): SealedTranscript {
   const { signerSignature, proofs } = by.proven;

@@ -16,7 +16,7 @@ export const clearedMax = 64;
  * once a second. The gateway answers for the agent's hot wallets, for addresses with an open sweep
  * and for the agent's open withdrawals, and is silent about all else.
  */
-export interface Question {
+export interface SightingsQuestion {
   readonly agent: string;
   readonly ledgerEpoch: number;
   readonly coins: readonly SightedCoin[];
@@ -66,7 +66,7 @@ const sightedCoin: Reader<SightedCoin> = object({
   units: fields.units,
 });
 
-const question: Reader<Question> = object({
+const question: Reader<SightingsQuestion> = object({
   agent: fields.agent,
   ledgerEpoch: fields.ledgerEpoch,
   coins: list(sightedCoin, sightedMax),
@@ -94,7 +94,7 @@ const sightings: Reader<Sightings> = object({
 });
 
 /** @throws AgentError JSON_* */
-export function parseQuestion(payload: Uint8Array | string): Question {
+export function parseSightingsQuestion(payload: Uint8Array | string): SightingsQuestion {
   return question(parseJson(payload), "question");
 }
 

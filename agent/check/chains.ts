@@ -17,7 +17,7 @@ import { readPrivateFile } from "../files/private-file.ts";
  * The answers of a chain's nodes, in the order of config.json. `hashes` are of one block, which all
  * nodes should have alike.
  */
-export interface ChainView {
+export interface ChainNodeViews {
   readonly chain: string;
   readonly chainId: ChainId;
   readonly nodes: readonly NodeView[];
@@ -33,10 +33,10 @@ const agreedDepth = 6;
  * Asks every node, all at the same time, within three exchanges of `timeoutMs` each. Rejects only
  * for bugs.
  */
-export function lookAtChains(
+export function askChainNodes(
   settings: ChainSettings,
   timeoutMs = timeoutMsDefault,
-): Promise<readonly ChainView[]> {
+): Promise<readonly ChainNodeViews[]> {
   return Promise.all(
     Object.entries(settings.chains).map(async ([name, chain]) => {
       const urls = chain.nodes;
@@ -83,9 +83,9 @@ function tokensOn({ currencies }: ChainSettings, chain: string): readonly Token[
  * nodes will ever answer. A problem that may pass by itself is a warning, because no start needs a
  * node. `nowMs` in Unix milliseconds.
  */
-export function judgeChains(
+export function judgeChainNodeViews(
   settings: ChainSettings,
-  views: readonly ChainView[],
+  views: readonly ChainNodeViews[],
   nowMs: number,
 ): readonly Finding[] {
   return views.flatMap((view) => [
@@ -99,7 +99,7 @@ export function judgeChains(
 
 function questionFindings(
   { chains }: ChainSettings,
-  { chain, nodes }: ChainView,
+  { chain, nodes }: ChainNodeViews,
   nowMs: number,
 ): readonly Finding[] {
   const configured = chains[chain];
@@ -108,7 +108,7 @@ function questionFindings(
     : nodeFindings(chain, configured, nodes, nowMs, "DOCTOR_CHAIN_LAG");
 }
 
-function answerFindings({ chain }: ChainView, node: NodeView): readonly Finding[] {
+function answerFindings({ chain }: ChainNodeViews, node: NodeView): readonly Finding[] {
   const hint = `look at this node, or name a better one under chains.${chain}.nodes in config.json`;
   if (node.code === "NODE_WRONG_CHAIN")
     return [
@@ -142,7 +142,7 @@ function plainFindings({ chains }: ChainSettings, chain: string): readonly Findi
   });
 }
 
-function agreementFindings({ chain, nodes, hashes }: ChainView): readonly Finding[] {
+function agreementFindings({ chain, nodes, hashes }: ChainNodeViews): readonly Finding[] {
   const said = hashes
     .map((hash, at) => ({ hash, url: nodes[at]?.url ?? "" }))
     .filter(({ hash }) => hash !== "");
@@ -160,7 +160,7 @@ function agreementFindings({ chain, nodes, hashes }: ChainView): readonly Findin
 }
 
 function tokenFindings(
-  { chain, nodes }: ChainView,
+  { chain, nodes }: ChainNodeViews,
   { id, contract, decimal }: Token,
 ): readonly Finding[] {
   const said = nodes.flatMap((node) => node.tokens.filter((token) => token.contract === contract));

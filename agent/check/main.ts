@@ -10,7 +10,7 @@ import type { Egress } from "../../base/egress.ts";
 import { useEgress } from "../../base/outgoing/egress.ts";
 import type { AgentSettings } from "../config/settings.ts";
 import { becomeOwner } from "../files/owner.ts";
-import { judgeChains, lookAtChains } from "./chains.ts";
+import { askChainNodes, judgeChainNodeViews } from "./chains.ts";
 
 interface ChainCheckInput extends Pick<AgentSettings, "chains" | "currencies"> {
   readonly egress: Egress | null;
@@ -23,5 +23,5 @@ const { egress, courierFolder, ...settings } = JSON.parse(
 becomeOwner(courierFolder);
 if (egress !== null) useEgress(egress);
 process.stdout.write(
-  JSON.stringify(judgeChains(settings, await lookAtChains(settings), Date.now())),
+  JSON.stringify(judgeChainNodeViews(settings, await askChainNodes(settings), Date.now())),
 );

@@ -7,9 +7,14 @@
 import { isAbsolute } from "node:path";
 import type { JsonObject, JsonValue } from "../../base/json.ts";
 import { isLoopback } from "../../base/loopback.ts";
-import { addressSpaceNames, families, familyIn, networkOf } from "../../chains/families.ts";
+import {
+  addressSpaceNames,
+  families,
+  findFamilyOfAddressSpace,
+  networkOf,
+} from "../../chains/families.ts";
 import type { ChainId, ConfiguredChain, Family, NodesFrom } from "../../chains/family.ts";
-import { mainNetworks } from "../../chains/network-names.ts";
+import { mainNetworkByAddressSpace } from "../../chains/network-names.ts";
 import { expandPresets } from "../../chains/presets.ts";
 import {
   type NodeLines,
@@ -17,7 +22,7 @@ import {
   questionsPerHourMin,
   serversOf,
 } from "../../chains/server-lines.ts";
-import { namesNetwork } from "../../chains/several-networks.ts";
+import { isNetworkInSignedBytes } from "../../chains/several-networks.ts";
 import { decimalMax, parseAmount } from "../../protocol/amount.ts";
 import { currencyPattern } from "../../protocol/fields.ts";
 import { readNetwork } from "./network.ts";
@@ -388,7 +393,7 @@ function readNodesFrom(value: JsonValue, path: string): NodesFrom {
 }
 
 function readFamily(value: JsonValue, path: string): Family {
-  const family = typeof value === "string" ? familyIn(value) : undefined;
+  const family = typeof value === "string" ? findFamilyOfAddressSpace(value) : undefined;
   if (family !== undefined) return family;
   throw configFault(
     "CONFIG_VALUE",
@@ -411,7 +416,7 @@ function readChainId(family: Family, value: JsonValue, path: string): ChainId {
 function oneOfEachUnnamed(chains: Readonly<Record<string, ChainSettings>>): void {
   const known = new Map<string, string>();
   for (const [name, chain] of Object.entries(chains)) {
-    if (namesNetwork(networkOf(chain))) continue;
+    if (isNetworkInSignedBytes(networkOf(chain))) continue;
     const other = known.get(chain.family);
     if (other !== undefined)
       throw configFault(
@@ -588,7 +593,7 @@ function readAddress(
     throw configFault(code, `${path} is mistyped: its checksum does not fit`);
   if (parsed.code === "ADDRESS_ZERO") throw configFault(code, `${path} is the zero address`);
   const other = addressSpaceNames.find(
-    (name) => families[name].parseAddress(value as string, mainNetworks[name]).ok,
+    (name) => families[name].parseAddress(value as string, mainNetworkByAddressSpace[name]).ok,
   );
   if (other !== undefined)
     throw configFault(

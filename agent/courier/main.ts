@@ -7,8 +7,8 @@ import "../../base/no-inspector.ts";
 import { join } from "node:path";
 import pino from "pino";
 import { serveMetrics } from "../../base/alerts/metrics/server.ts";
-import { createDelivery } from "../../base/alerts/queue/send.ts";
-import { passingOf } from "../../base/codes.ts";
+import { createAlertDelivery } from "../../base/alerts/queue/send.ts";
+import { passingCauseOf } from "../../base/codes.ts";
 import { agentEvents } from "../../base/events.ts";
 import { AgentError } from "../../base/fault.ts";
 import { type AgentLog, lineOptions, logLine } from "../../base/log.ts";
@@ -138,7 +138,7 @@ async function main(): Promise<void> {
     nodes.every((url) => isLoopback(new URL(url).hostname)),
   );
   const { notify } = settings;
-  const deliver = notify === undefined ? null : createDelivery(notify.target);
+  const deliver = notify === undefined ? null : createAlertDelivery(notify.target);
   const alertMonitor = createAlertMonitor({ settings, deliver, clock, monotonic, log });
   const served =
     settings.metrics === undefined
@@ -226,7 +226,7 @@ function serve(
  */
 function refuseToRun({ code, message, context }: AgentError): void {
   exitReason("courier-fault", message, { ...context, code });
-  process.exit(passingOf(code) === null ? exitConfiguration : exitPassing);
+  process.exit(passingCauseOf(code) === null ? exitConfiguration : exitPassing);
 }
 
 function exitReason(

@@ -5,7 +5,7 @@
 import { Registry } from "prom-client";
 import { givenCounter, givenGauge, type Rows } from "../../base/alerts/metrics/given.ts";
 import { givenHistogram } from "../../base/alerts/metrics/histogram.ts";
-import { outcomesOf } from "../../base/alerts/queue/alert-queue.ts";
+import { alertOutcomesOf } from "../../base/alerts/queue/alert-queue.ts";
 import { type SignerSummary, syncBucketsMs } from "../socket/summary.ts";
 import type { AlertMonitor } from "./events/alert-monitor.ts";
 import type { Snapshot } from "./events/snapshot.ts";
@@ -245,5 +245,5 @@ function addProcessMetrics(
     help: "Alerts by outcome: told, failed tries, dropped",
     labelNames: ["outcome"],
   };
-  givenCounter(registry, alerts, () => outcomesOf(alertMonitor.counts()));
+  givenCounter(registry, alerts, () => alertOutcomesOf(alertMonitor.counts()));
 }

@@ -7,8 +7,8 @@ import { sealEnvelope } from "../../protocol/envelope.ts";
 import {
   type AskedAccount,
   clearedMax,
-  type Question,
   type SightedCoin,
+  type SightingsQuestion,
   sightedMax,
 } from "../../protocol/sightings.ts";
 
@@ -26,7 +26,7 @@ export interface QuestionOptions {
 }
 
 export interface Questions {
-  ask(about: Pick<Question, "coins" | "accounts" | "orders">): void;
+  ask(about: Pick<SightingsQuestion, "coins" | "accounts" | "orders">): void;
   /** Sends what was gathered, if a second has passed; called each second. */
   flush(): void;
 }
@@ -52,7 +52,7 @@ export function createQuestions({
       accounts: taken(accounts, sightedMax),
       orders: taken(orders, clearedMax),
     };
-    const question: Question = { agent, ledgerEpoch, ...about, at: clock() };
+    const question: SightingsQuestion = { agent, ledgerEpoch, ...about, at: clock() };
     send(sealEnvelope("question", question, linkKey));
   };
   return {

@@ -7,7 +7,7 @@
 import nacl from "tweetnacl";
 import { AgentError, invariant } from "../../base/fault.ts";
 import { parseJson } from "../../base/json.ts";
-import { familyIn } from "../../chains/families.ts";
+import { findFamilyOfAddressSpace } from "../../chains/families.ts";
 import { hex, integer, list, object, type Reader, string } from "../../protocol/shape.ts";
 import { fixedBytes, fixedCopy } from "../files/fixed-bytes.ts";
 import {
@@ -19,7 +19,12 @@ import {
   scryptFields,
 } from "./box-key.ts";
 import { assertEncKey } from "./enckey.ts";
-import { nodeBytes, type WalletAccount, walletOf, wipeAccounts } from "./nodes.ts";
+import {
+  nodeBytes,
+  type WalletAccount,
+  walletFingerprintOfAccounts,
+  wipeAccounts,
+} from "./nodes.ts";
 import { Secret } from "./secret.ts";
 
 /**
@@ -231,7 +236,7 @@ function decodeContents({ wallet, networks }: KeystoreHeader, plain: Uint8Array)
     const length = plain[at] ?? 0;
     const name = Buffer.from(plain.subarray(at + 1, at + 1 + length)).toString("latin1");
     at += 1 + length;
-    const family = familyIn(name)?.addressSpace.name;
+    const family = findFamilyOfAddressSpace(name)?.addressSpace.name;
     const purpose = purposes[plain[at] ?? purposes.length];
     if (family === undefined || purpose === undefined || at + 5 + nodeBytes > plain.length) break;
     const number = new DataView(plain.buffer, plain.byteOffset).getUint32(at + 1);
@@ -255,7 +260,7 @@ function decodeContents({ wallet, networks }: KeystoreHeader, plain: Uint8Array)
 }
 
 function assertWallet({ wallet, accounts }: KeystoreContents): void {
-  if (walletOf(accounts) !== wallet)
+  if (walletFingerprintOfAccounts(accounts) !== wallet)
     throw new AgentError("KEYSTORE_WALLET", "none", "the keys are not those of the wallet named", {
       wallet,
     });

@@ -271,7 +271,7 @@ export function proveAccounts(
 }
 
 /** Returns the fingerprint of the wallet with these accounts. */
-export function walletOf(accounts: readonly WalletAccount[]): string {
+export function walletFingerprintOfAccounts(accounts: readonly WalletAccount[]): string {
   return walletFingerprintOf(namedAccounts(accounts));
 }
 

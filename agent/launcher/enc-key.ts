@@ -99,14 +99,14 @@ export async function findEncKey(sources: EncKeySources): Promise<EncKey> {
     };
   }
   if (sources.file !== undefined)
-    return { bytes: encKeyInFile(sources.file, "--enc-key-file"), from: "file" };
-  if (sources.fd !== undefined) return { bytes: encKeyInDescriptor(sources.fd), from: "file" };
+    return { bytes: readEncKeyInFile(sources.file, "--enc-key-file"), from: "file" };
+  if (sources.fd !== undefined) return { bytes: readEncKeyInDescriptor(sources.fd), from: "file" };
   if (sources.config !== undefined) return { bytes: sources.config, from: "config" };
   if (sources.sealed !== undefined)
-    return { bytes: checked(openSealed(sources.sealed), sources.sealed), from: "credential" };
+    return { bytes: checked(openSealedEncKey(sources.sealed), sources.sealed), from: "credential" };
   if (sources.terminal !== undefined) {
     return {
-      bytes: await encKeyTyped(sources.terminal, sources.show, "encKey: "),
+      bytes: await askEncKey(sources.terminal, sources.show, "encKey: "),
       from: "terminal",
     };
   }
@@ -118,7 +118,7 @@ export async function findEncKey(sources: EncKeySources): Promise<EncKey> {
  * Opens a file that systemd-creds sealed. The caller wipes the result. Source: systemd-creds(1).
  * @throws AgentError ENCKEY_SEALED
  */
-export function openSealed(path: string): Uint8Array {
+export function openSealedEncKey(path: string): Uint8Array {
   const args = ["decrypt", "--name=encKey", path, "-"];
   const opened = spawnSync("systemd-creds", args, {
     stdio: ["ignore", "pipe", "pipe"],
@@ -135,7 +135,7 @@ export function openSealed(path: string): Uint8Array {
  * it.
  * @throws AgentError ENCKEY_MISSING, CONFIG_*
  */
-export function encKeyInFile(path: string, option: string): Uint8Array {
+export function readEncKeyInFile(path: string, option: string): Uint8Array {
   const hint = `name the file that holds encKey with ${option}, readable by this user`;
   return checked(readPrivateFile(path, { hint }), path);
 }
@@ -143,7 +143,7 @@ export function encKeyInFile(path: string, option: string): Uint8Array {
 /**
  * Reads the encKey from an open descriptor; the caller wipes it. @throws AgentError ENCKEY_MISSING
  */
-export function encKeyInDescriptor(fd: number): Uint8Array {
+export function readEncKeyInDescriptor(fd: number): Uint8Array {
   return checked(readDescriptor(fd), `descriptor ${fd}`);
 }
 
@@ -151,7 +151,7 @@ export function encKeyInDescriptor(fd: number): Uint8Array {
  * Asks the operator to type encKey without showing it; the caller wipes it. @throws AgentError
  * ENCKEY_MISSING
  */
-export async function encKeyTyped(
+export async function askEncKey(
   terminal: ReadStream,
   show: (text: string) => void,
   question: string,

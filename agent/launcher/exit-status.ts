@@ -2,7 +2,7 @@
  * The end of a command that fails: two lines for an operator and an exit code for a script. Lower
  * case, no stack, no secret: `crypto: problem` (`pair: …`), then `hint: action`. Pure.
  */
-import { type Code, codes, passingOf } from "../../base/codes.ts";
+import { type Code, codes, passingCauseOf } from "../../base/codes.ts";
 import { AgentError } from "../../base/fault.ts";
 import { visibleText } from "../../base/visible.ts";
 
@@ -73,7 +73,7 @@ export function exitVerdictOfCode(code: string, message: string, hint?: unknown)
   const room = code.slice(0, Math.max(0, code.indexOf("_")));
   const known = Object.hasOwn(codes, code) ? (code as Code) : null;
   // A service manager starts again what passes by itself.
-  const isPassing = known !== null && passingOf(known) !== null;
+  const isPassing = known !== null && passingCauseOf(known) !== null;
   return {
     exitCode: isPassing ? exitCodes.no : (exitByCode[code] ?? exitByRoom[room] ?? exitCodes.no),
     code,

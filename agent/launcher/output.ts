@@ -26,13 +26,17 @@ export interface LauncherOutput {
   relayLine(line: string, level: unknown): void;
 }
 
-export interface SpeechOptions {
+export interface LauncherOutputOptions {
   readonly write: (text: string) => void;
   readonly clock: () => number; // Unix milliseconds
   readonly stderr: "terminal" | "journal" | "other";
 }
 
-export function createSpeech({ write, clock, stderr }: SpeechOptions): LauncherOutput {
+export function createLauncherOutput({
+  write,
+  clock,
+  stderr,
+}: LauncherOutputOptions): LauncherOutput {
   const relayLine = (line: string, level: unknown): void => {
     write(`${stderr === "journal" ? priorityOf(level) : ""}${line}\n`);
   };

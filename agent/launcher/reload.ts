@@ -5,7 +5,7 @@
  */
 import { AgentError } from "../../base/fault.ts";
 import { exitVerdictOfError, type Verdict } from "./exit-status.ts";
-import type { Renewal } from "./supervisor.ts";
+import type { SettingsRenewal } from "./supervisor.ts";
 
 /** `T` is the settings that the children are started with; equal digests mean equal settings. */
 export interface ReloadOptions<T extends { readonly digest: string }> {
@@ -25,7 +25,7 @@ export interface ReloadOptions<T extends { readonly digest: string }> {
   readonly isCopy: boolean;
 }
 
-export class Reload<T extends { readonly digest: string }> implements Renewal {
+export class SettingsReload<T extends { readonly digest: string }> implements SettingsRenewal {
   readonly #options: ReloadOptions<T>;
   #current: T;
   #before: T | null = null;

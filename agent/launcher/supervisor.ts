@@ -220,7 +220,7 @@ async function waitWithin<T>(ms: number, other: Promise<T>): Promise<T | "due"> 
 }
 
 /** New settings for the children while the launcher goes on. */
-export interface Renewal {
+export interface SettingsRenewal {
   /** Resolves when new settings were taken, so the children must be started again. */
   next(): Promise<unknown>;
   /** The children run with the newest settings, so the older ones are forgotten. */
@@ -263,7 +263,7 @@ export interface SupervisorOptions extends WatchOptions {
    * "" when it signs.
    */
   readonly ready: (locked: string) => void;
-  readonly renewal: Renewal;
+  readonly renewal: SettingsRenewal;
   readonly stop: AbortSignal;
   readonly backoffMs?: { readonly first: number; readonly most: number };
 }

@@ -11,7 +11,7 @@ const everyMs = 2_000;
 const timeoutMs = 5_000;
 
 /** Asks every two seconds between `begin` and `end`. */
-export class TerminalMessages {
+export class TerminalStatusPoller {
   readonly #socket: string;
   readonly #say: LauncherOutput["say"];
   readonly #told = new Map<string, string>();

@@ -5,7 +5,7 @@
  * names all files. docs/ledger.md section 9.
  */
 import { type LedgerDisk, writeOrFault } from "./folder.ts";
-import type { NamedFile, NamedFiles } from "./records.ts";
+import type { NamedFiles, NamedSortedFile } from "./records.ts";
 import {
   openSource,
   probeOf,
@@ -70,7 +70,7 @@ export class ArchiveFiles implements ArchiveLookup {
    */
   constructor(disk: LedgerDisk, named: NamedFiles) {
     const names = new Set(disk.list());
-    const open = (each: NamedFile): SortedFile =>
+    const open = (each: NamedSortedFile): SortedFile =>
       new SortedFile(openSource(disk, names, each.file), each);
     this.#disk = disk;
     this.#files = { closed: named.closed.map(open), paid: named.paid.map(open) };

@@ -301,7 +301,7 @@ const jsonLimits = {
   depthMax: 4,
 } as const;
 
-/** A record and its line, of which `linesOf` makes a write. */
+/** A record and its line, of which `formatWrittenLines` makes a write. */
 export interface EncodedRecord {
   readonly record: LedgerRecord;
   readonly text: string; // up to the digits of its hash
@@ -338,7 +338,11 @@ export function encodeRecord(
 }
 
 /** Returns the lines of one write. The last has the MAC, which covers all of them. */
-export function linesOf(texts: readonly string[], lastHash: string, seal: LedgerSeal): string {
+export function formatWrittenLines(
+  texts: readonly string[],
+  lastHash: string,
+  seal: LedgerSeal,
+): string {
   return `${texts.join(lineEnd)}","mac":"${seal.macOf(lastHash)}${lineEnd}`;
 }
 
@@ -364,7 +368,7 @@ function partsOf(raw: string): { readonly prefix: string; readonly digits: strin
 }
 
 /** The closing fields of a line. */
-export interface LineSeal {
+export interface LineClosing {
   readonly hash: string;
   readonly mac: string; // empty unless the line is the last of its write
 }
@@ -373,7 +377,7 @@ export interface LineSeal {
  * Returns the closing fields of a line (without newline), null if it has none in their place.
  * Checks neither hash nor MAC.
  */
-export function readLineSeal(line: Uint8Array): LineSeal | null {
+export function readLineClosing(line: Uint8Array): LineClosing | null {
   const end = line.length - hexDigits - 2;
   if (end <= hashStart.length + lineStart.length || line.length >= lineBytesMax) return null;
   const text = Buffer.from(line.buffer, line.byteOffset, line.length);
@@ -390,8 +394,8 @@ export function readLineSeal(line: Uint8Array): LineSeal | null {
  * Returns the closing fields of bytes (without newline) that are closed by their own hash, null for
  * any others. That proves neither their place in the ledger nor their author.
  */
-export function closingOf(line: Uint8Array): LineSeal | null {
-  const closing = readLineSeal(line);
+export function verifiedClosingOf(line: Uint8Array): LineClosing | null {
+  const closing = readLineClosing(line);
   if (closing === null) return null;
   const covered = line.subarray(0, line.length - closingBytes[closing.mac === "" ? 0 : 1]);
   return createHash("sha256").update(domain).update(covered).digest("hex") === closing.hash
@@ -400,7 +404,7 @@ export function closingOf(line: Uint8Array): LineSeal | null {
 }
 
 /** Returns the number of a line and the hash that it continues; null if it does not begin so. */
-export function linePlaceIn(
+export function readLinePlace(
   line: Uint8Array,
 ): { readonly seq: number; readonly prev: string } | null {
   const start = Buffer.from(line.buffer, line.byteOffset, Math.min(line.length, 128)).toString(
@@ -474,7 +478,7 @@ const chainFields = 4;
 export type Location = { readonly file: string; readonly line: number };
 
 /** The problem of a line whose MAC is not this wallet's. */
-export const foreignLine = "this wallet's signer did not write the line";
+export const foreignLineReason = "this wallet's signer did not write the line";
 
 /** Returns the fault for a ledger with content that its own signer did not write. */
 export function forgedFault(

@@ -10,12 +10,12 @@ import type { Head } from "../../protocol/messages.ts";
 import { archiveKinds } from "./archive.ts";
 import { damagedFault } from "./codec.ts";
 import type { LedgerDisk } from "./folder.ts";
-import { isBeginning, type NamedFile, type NamedFiles } from "./records.ts";
+import { isFirstRecord, type NamedFiles, type NamedSortedFile } from "./records.ts";
 import {
   checkpointName,
   type LedgerPoint,
   ledgerStart,
-  newestSegment,
+  newestSegmentNumber,
   readSegment,
   segmentName,
 } from "./segment.ts";
@@ -44,7 +44,7 @@ export interface CopiedLedger {
  */
 export function* copyLedger(disk: LedgerDisk, upTo: Head | null): Generator<LedgerPart, void> {
   const names = disk.list();
-  const newest = newestSegment(names);
+  const newest = newestSegmentNumber(names);
   // Read before the long work, because meanwhile later checkpoints may come and remove these.
   const checkpoints = new Map(
     names
@@ -63,7 +63,7 @@ export function* copyLedger(disk: LedgerDisk, upTo: Head | null): Generator<Ledg
     yield { name, bytes: bytes.subarray(0, isEnd ? map.spanAt(upTo.seq).end : good) };
     place = records.at(-1) ?? place;
     const [first] = records;
-    if (isBeginning(first)) past = first;
+    if (isFirstRecord(first)) past = first;
     last = segment;
   }
   if (last === 0) throw new AgentError("LEDGER_MISSING", "none", "the ledger is missing or empty");
@@ -77,7 +77,7 @@ export function* copyLedger(disk: LedgerDisk, upTo: Head | null): Generator<Ledg
     yield { name: file, bytes: disk.read(file, 0, disk.size(file)) };
 }
 
-function pastOf(named: NamedFiles | null): readonly NamedFile[] {
+function pastOf(named: NamedFiles | null): readonly NamedSortedFile[] {
   return named === null ? [] : archiveKinds.flatMap((shelf) => named[shelf]);
 }
 
@@ -97,7 +97,7 @@ export class CopyCheck {
   readonly #checkpoints = new Map<string, { readonly sha256: string; isFound: boolean }>();
   #newest: string | null = null;
   /** Sorted files of the newest checkpoint that have not come yet. */
-  readonly #past = new Map<string, NamedFile>();
+  readonly #past = new Map<string, NamedSortedFile>();
 
   /** @throws AgentError LEDGER_DAMAGED, LEDGER_NEWER */
   take({ name, bytes }: LedgerPart): void {
@@ -118,7 +118,7 @@ export class CopyCheck {
     if (read.torn || first === undefined)
       throw damagedFault("the segment is empty or ends in the middle of a line", { file: name });
     if (first.kind === "PAIRED") [this.#agent, this.#wallet] = [first.agent, first.wallet];
-    if (isBeginning(first)) {
+    if (isFirstRecord(first)) {
       this.#newest = first.file;
       this.#checkpoints.set(first.file, { sha256: first.sha256, isFound: false });
       this.#past.clear();

@@ -84,7 +84,7 @@ export function ledgerDisk(folder: string): LedgerDisk {
       syncFolder(folder);
     },
     open: (name) =>
-      openAppend(openTrusted(path(name), constants.O_WRONLY | constants.O_APPEND, trust)),
+      createAppendFile(openTrusted(path(name), constants.O_WRONLY | constants.O_APPEND, trust)),
     freeBytes: () => {
       const { bavail, bsize } = statfsSync(folder);
       return bavail * bsize;
@@ -93,7 +93,7 @@ export function ledgerDisk(folder: string): LedgerDisk {
 }
 
 /** Returns a file that appends to an open descriptor, and takes ownership of it. */
-export function openAppend(fd: number): LedgerFile {
+export function createAppendFile(fd: number): LedgerFile {
   return {
     // Writing only fills the kernel's cache and returns at once; the wait for the disk leaves time
     // for other work.

@@ -77,7 +77,7 @@ export function poisonedFault(cause: unknown): AgentError {
  * disk.
  * @throws AgentError LEDGER_POISONED
  */
-export function refusalToWrite(act: () => void): AgentError | null {
+export function writeUnlessReadOnly(act: () => void): AgentError | null {
   try {
     writeOrFault(act);
     return null;

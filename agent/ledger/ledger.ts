@@ -9,42 +9,42 @@ import { AgentError, invariant } from "../../base/fault.ts";
 import type { Head } from "../../protocol/messages.ts";
 import { type ArchivedRows, ArchiveFiles, noArchivedRows } from "./archive.ts";
 import {
-  closingOf,
   damagedFault,
   decodeRecord,
   encodeRecord,
-  foreignLine,
+  foreignLineReason,
   forgedFault,
+  formatWrittenLines,
   type Location,
-  linePlaceIn,
-  linesOf,
+  readLinePlace,
+  verifiedClosingOf,
 } from "./codec.ts";
 import {
   type LedgerDisk,
   type LedgerFile,
   poisonedFault,
   readOnlyLedgerFile,
-  refusalToWrite,
   writeOrFault,
+  writeUnlessReadOnly,
 } from "./folder.ts";
 import { type LedgerOptions, roomBytesDefault, segmentBytesDefault } from "./options.ts";
 import { makeReceipt, type Receipt } from "./receipt.ts";
 import {
-  isBeginning,
   isCancel,
+  isFirstRecord,
   type LedgerRecord,
   type RecordBody,
   type RecoveredBody,
 } from "./records.ts";
 import type { LedgerSeal } from "./seal.ts";
 import {
-  type Chunk,
   checkpointName,
   type LedgerPoint,
+  type LedgerWrite,
   lastRecord,
   ledgerStart,
   mapSegment,
-  newestSegment,
+  newestSegmentNumber,
   openCheckpoint,
   readSegment,
   SegmentMap,
@@ -119,12 +119,12 @@ class LedgerReader {
     for (let seq = seqFrom, prev = ""; seq <= last; seq++) {
       const { start, end } = map.spanAt(seq);
       const line = bytes.subarray(start - offset, end - offset - 1);
-      const closing = closingOf(line);
-      const isLinked = prev === "" || linePlaceIn(line)?.prev === prev;
+      const closing = verifiedClosingOf(line);
+      const isLinked = prev === "" || readLinePlace(line)?.prev === prev;
       if (closing?.hash !== map.hashAt(seq) || !isLinked)
         throw damagedFault("the line is not what was written", whereOf(seq));
       if (seq === last && !this.#seal.closes(closing.hash, closing.mac))
-        throw forgedFault(foreignLine, whereOf(seq));
+        throw forgedFault(foreignLineReason, whereOf(seq));
       if (seq <= seqTo) lines.push(line);
       prev = closing.hash;
     }
@@ -197,7 +197,7 @@ function begin(
   clock: () => number,
   seal: LedgerSeal,
 ): LedgerRecord {
-  if (newestSegment(disk.list()) !== 0)
+  if (newestSegmentNumber(disk.list()) !== 0)
     throw new AgentError("LEDGER_EXISTS", "none", "there is a ledger here already");
   const at = Math.max(0, clock());
   const texts: string[] = [];
@@ -208,7 +208,9 @@ function begin(
     last = record;
     return record;
   });
-  writeOrFault(() => disk.create(segmentName(1), Buffer.from(linesOf(texts, last.hash, seal))));
+  writeOrFault(() =>
+    disk.create(segmentName(1), Buffer.from(formatWrittenLines(texts, last.hash, seal))),
+  );
   const [record] = records;
   invariant(record !== undefined, "a ledger begins with a record");
   return record;
@@ -224,7 +226,7 @@ function begin(
 export function openLedger(options: LedgerOptions): OpenedLedger {
   const { disk, seal } = options;
   const names = disk.list();
-  const segment = newestSegment(names);
+  const segment = newestSegmentNumber(names);
   const file = segmentName(segment);
   const bytes = segment === 0 ? new Uint8Array(0) : disk.read(file, 0, disk.size(file));
   if (segment <= 1 && bytes.length === 0)
@@ -237,9 +239,11 @@ export function openLedger(options: LedgerOptions): OpenedLedger {
     seal,
   );
   const [first] = read.records;
-  const checkpoint = isBeginning(first) ? openCheckpoint(disk, names, segment, first, seal) : null;
-  const past = new ArchiveFiles(disk, isBeginning(first) ? first : { closed: [], paid: [] });
-  const readOnly = refusalToWrite(() => {
+  const checkpoint = isFirstRecord(first)
+    ? openCheckpoint(disk, names, segment, first, seal)
+    : null;
+  const past = new ArchiveFiles(disk, isFirstRecord(first) ? first : { closed: [], paid: [] });
+  const readOnly = writeUnlessReadOnly(() => {
     if (read.torn)
       disk.create(`torn-${file.slice(0, 8)}-${read.bytes}`, bytes.subarray(read.bytes));
     // Also done without a torn tail: a killed process leaves lines that are only in the kernel's
@@ -270,8 +274,8 @@ export class Ledger {
   #map: SegmentMap;
   #last: LedgerPoint;
   #durable: LedgerPoint;
-  #chunks: Chunk[] = [];
-  #writing: Chunk | null = null;
+  #chunks: LedgerWrite[] = [];
+  #writing: LedgerWrite | null = null;
   #delivering = false;
   #room: boolean;
   #poison: AgentError | null = null;
@@ -488,7 +492,7 @@ export class Ledger {
     this.#writing = chunk;
     // A chunk with another one behind it has ended its write before the new segment.
     if (this.#chunks.length === 0) this.#map.endWrite();
-    const bytes = Buffer.from(linesOf(chunk.texts, chunk.last.hash, this.#seal));
+    const bytes = Buffer.from(formatWrittenLines(chunk.texts, chunk.last.hash, this.#seal));
     if (!chunk.begins) {
       this.#file.append(bytes, (error) => this.#written(chunk, error));
       return;
@@ -511,7 +515,7 @@ export class Ledger {
     if (this.#disk.list().includes(old)) this.#disk.remove(old);
   }
 
-  #written(chunk: Chunk, error: Error | null): void {
+  #written(chunk: LedgerWrite, error: Error | null): void {
     if (this.#poison !== null) return;
     if (error !== null) {
       this.#fail(error);

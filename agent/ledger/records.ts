@@ -8,15 +8,15 @@ import type { TxParams } from "../../chains/family.ts";
 import type { Head } from "../../protocol/messages.ts";
 
 /** A sorted file as a CHECKPOINT or RECOVERED record names it. */
-export interface NamedFile {
+export interface NamedSortedFile {
   readonly file: string;
   readonly root: string; // covers the complete file
 }
 
 /** The sorted files of a checkpoint, oldest first: docs/ledger.md section 9. */
 export interface NamedFiles {
-  readonly closed: readonly NamedFile[];
-  readonly paid: readonly NamedFile[];
+  readonly closed: readonly NamedSortedFile[];
+  readonly paid: readonly NamedSortedFile[];
 }
 
 export type RecordBody =
@@ -248,7 +248,7 @@ export type RecordBody =
 export type RecordKind = RecordBody["kind"];
 
 /** Kinds that depend on the limits in force. */
-export const decidingKinds: ReadonlySet<RecordKind> = new Set([
+export const recordKindsUnderLimits: ReadonlySet<RecordKind> = new Set([
   "APPROVED",
   "HELD",
   "CONFIRMED",
@@ -280,7 +280,7 @@ export type LedgerRecord = RecordBody & {
 /** A record that is first in a segment and stands for all earlier ones. */
 export type FirstRecord = Extract<LedgerRecord, { kind: "CHECKPOINT" | "RECOVERED" }>;
 
-export function isBeginning(record: LedgerRecord | undefined): record is FirstRecord {
+export function isFirstRecord(record: LedgerRecord | undefined): record is FirstRecord {
   return record?.kind === "CHECKPOINT" || record?.kind === "RECOVERED";
 }
 

@@ -8,21 +8,21 @@ import { AgentError } from "../../base/fault.ts";
 import { zeroHash } from "../../protocol/identity.ts";
 import {
   closingBytes,
-  closingOf,
   damagedFault,
   decodeRecord,
-  foreignLine,
+  foreignLineReason,
   forgedFault,
   hashStart,
   type Location,
   lineBytesMax,
-  linePlaceIn,
   lineStart,
   macBytes,
-  readLineSeal,
+  readLineClosing,
+  readLinePlace,
+  verifiedClosingOf,
 } from "./codec.ts";
 import type { LedgerDisk } from "./folder.ts";
-import { type FirstRecord, isBeginning, type LedgerRecord } from "./records.ts";
+import { type FirstRecord, isFirstRecord, type LedgerRecord } from "./records.ts";
 import { checkpointLocation, type LedgerSeal } from "./seal.ts";
 
 const newline = 0x0a;
@@ -45,7 +45,7 @@ export function checkpointName(segment: number): string {
  * @throws AgentError LEDGER_DAMAGED if an earlier one is missing; LEDGER_NEWER if there is a file
  * of a later format
  */
-export function newestSegment(names: readonly string[]): number {
+export function newestSegmentNumber(names: readonly string[]): number {
   const segments = new Set<number>();
   for (const name of names) {
     const match = /^(\d{8})\.jsonl(\d*)$/.exec(name);
@@ -71,7 +71,7 @@ export interface LedgerPoint {
 }
 
 /** The content of one write: lines of one segment, with the waiting callers. */
-export interface Chunk {
+export interface LedgerWrite {
   readonly segment: number;
   readonly begins: boolean; // this chunk creates the segment's file
   readonly texts: string[]; // see EncodedRecord
@@ -185,7 +185,7 @@ export function readSegment(
     const end = bytes.indexOf(newline, start);
     const line = bytes.subarray(start, end < 0 ? bytes.length : end);
     const where = { file, line: records.length + write.length + 1 };
-    const closing = end < 0 ? null : closingOf(line);
+    const closing = end < 0 ? null : verifiedClosingOf(line);
     if (closing === null) {
       assertTorn(bytes, start, where);
       break;
@@ -195,7 +195,7 @@ export function readSegment(
     start = end + 1;
     if (closing.mac === "") continue;
     if (seal !== null && !seal.closes(closing.hash, closing.mac))
-      throw forgedFault(foreignLine, where);
+      throw forgedFault(foreignLineReason, where);
     for (const each of write.splice(0)) {
       const at = { file, line: records.length + 1 };
       const record = decodeRecord(each, at, seal);
@@ -226,7 +226,7 @@ function assertLinked(
   before: LinkPoint,
   where: Location,
 ): LinkPoint {
-  const place = linePlaceIn(line);
+  const place = readLinePlace(line);
   if (place === null) throw damagedFault("a line does not say its place", where);
   if (place.seq !== before.seq + 1)
     throw damagedFault(`record ${place.seq} stands where ${before.seq + 1} belongs`, where);
@@ -238,7 +238,7 @@ function assertLinked(
 function assertFirst(record: LedgerRecord, first: boolean, segment: number, where: Location): void {
   if (first && segment === 1 && record.kind !== "PAIRED")
     throw damagedFault("a ledger begins with its pairing", where);
-  if (first !== isBeginning(record) && !(first && segment === 1)) {
+  if (first !== isFirstRecord(record) && !(first && segment === 1)) {
     throw damagedFault("a checkpoint stands first in every later segment, and nowhere else", where);
   }
 }
@@ -277,7 +277,7 @@ function hasWholeRecord(line: Uint8Array, unended: boolean): boolean {
       for (const bytes of closingBytes) {
         const end = hash + bytes;
         if (unended && from === 0 && end === text.length) continue;
-        if (end <= text.length && closingOf(text.subarray(from, end)) !== null) return true;
+        if (end <= text.length && verifiedClosingOf(text.subarray(from, end)) !== null) return true;
       }
     }
   }
@@ -295,7 +295,7 @@ export function mapSegment(disk: LedgerDisk, segment: number): SegmentMap {
   for (let start = 0, line = 1; start < bytes.length; line++) {
     const end = bytes.indexOf(newline, start);
     const where = { file, line };
-    const closing = end < 0 ? null : readLineSeal(bytes.subarray(start, end));
+    const closing = end < 0 ? null : readLineClosing(bytes.subarray(start, end));
     if (closing === null || seqAt(bytes, start, where) !== map.seqLast + 1)
       throw damagedFault("not a record", where);
     map.add(closing.hash, end + 1 - start);
@@ -321,10 +321,10 @@ export function lastRecord(disk: LedgerDisk, segment: number, seal: LedgerSeal):
   const tail = Buffer.from(disk.read(file, Math.max(0, size - lineBytesMax), size));
   const start = tail.length < 2 ? 0 : tail.lastIndexOf(newline, tail.length - 2) + 1;
   const line = tail.subarray(start, -1);
-  const closing = tail.at(-1) === newline ? closingOf(line) : null;
+  const closing = tail.at(-1) === newline ? verifiedClosingOf(line) : null;
   if (closing === null || closing.mac === "")
     throw damagedFault("the last line is not what was written", { file });
-  if (!seal.closes(closing.hash, closing.mac)) throw forgedFault(foreignLine, { file });
+  if (!seal.closes(closing.hash, closing.mac)) throw forgedFault(foreignLineReason, { file });
   return decodeRecord(line, { file, line: 0 }, seal);
 }
 

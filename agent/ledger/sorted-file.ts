@@ -8,7 +8,7 @@ import { createHash } from "node:crypto";
 import { type AgentError, invariant } from "../../base/fault.ts";
 import { damagedFault } from "./codec.ts";
 import type { LedgerDisk } from "./folder.ts";
-import type { NamedFile } from "./records.ts";
+import type { NamedSortedFile } from "./records.ts";
 
 /** Bytes of a key. The filter and `find` use its first half, which rows may share. */
 export const keyBytes = 16;
@@ -174,7 +174,7 @@ export function openSource(
 
 /** One file with its end in memory. Reads its blocks from the disk each time. */
 export class SortedFile {
-  readonly named: NamedFile;
+  readonly named: NamedSortedFile;
   readonly rows: number;
   readonly level: number;
   readonly valueBytes: number;
@@ -184,7 +184,7 @@ export class SortedFile {
   readonly #filter: Buffer;
 
   /** @throws AgentError LEDGER_DAMAGED if its end is not as it was written; LEDGER_UNREADABLE */
-  constructor(source: SortedFileSource, named: NamedFile) {
+  constructor(source: SortedFileSource, named: NamedSortedFile) {
     const { file } = named;
     const { size } = source;
     const tail = decodeTail(source.read(Math.max(0, size - tailBytes), size), file);
@@ -235,7 +235,7 @@ export class SortedFile {
   }
 
   /** @throws AgentError LEDGER_DAMAGED if it is not as it was written, LEDGER_UNREADABLE */
-  readBlock(block: number): Block {
+  readBlock(block: number): SortedFileBlock {
     const { rowBytes, rowsPerBlock } = this.#shape;
     const start = block * rowsPerBlock * rowBytes;
     const end = Math.min(this.rows, (block + 1) * rowsPerBlock) * rowBytes;
@@ -246,7 +246,7 @@ export class SortedFile {
       !hashOf(bytes).equals(this.#index.subarray(at, at + hashBytes))
     )
       throw changed(this.named.file);
-    return new Block(bytes, rowBytes);
+    return new SortedFileBlock(bytes, rowBytes);
   }
 
   /**
@@ -267,7 +267,7 @@ export class SortedFile {
 }
 
 /** The rows of one block whose hash was right. */
-export class Block {
+export class SortedFileBlock {
   readonly #bytes: Buffer;
   readonly #rowBytes: number;
 
@@ -309,7 +309,7 @@ export class Block {
  * Reads a complete file and checks its end against the hash in the ledger, and every block. @throws
  * AgentError LEDGER_DAMAGED, LEDGER_UNREADABLE
  */
-export function checkSortedFile(source: SortedFileSource, named: NamedFile): void {
+export function checkSortedFile(source: SortedFileSource, named: NamedSortedFile): void {
   const file = new SortedFile(source, named);
   for (let block = 0; block < file.blocks; block++) file.readBlock(block);
 }

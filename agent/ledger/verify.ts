@@ -7,13 +7,13 @@ import type { Head } from "../../protocol/messages.ts";
 import { archiveKinds } from "./archive.ts";
 import { damagedFault } from "./codec.ts";
 import type { LedgerDisk } from "./folder.ts";
-import { isBeginning, type LedgerRecord } from "./records.ts";
+import { isFirstRecord, type LedgerRecord } from "./records.ts";
 import type { LedgerSeal } from "./seal.ts";
 import {
   checkpointBytes,
   type LedgerPoint,
   ledgerStart,
-  newestSegment,
+  newestSegmentNumber,
   readSegment,
   segmentName,
 } from "./segment.ts";
@@ -33,7 +33,7 @@ export interface VerifiedLedger {
  * line, LEDGER_NEWER, LEDGER_UNREADABLE
  */
 export function verifyLedger(disk: LedgerDisk, seal: LedgerSeal | null): VerifiedLedger {
-  const segment = newestSegment(disk.list());
+  const segment = newestSegmentNumber(disk.list());
   const bytes = segment === 0 ? 0 : disk.size(segmentName(segment));
   const steps = verifySegments(disk, { segment, bytes }, seal);
   for (;;) {
@@ -85,7 +85,7 @@ export function* verifySegments(
  * may have been merged and removed.
  */
 function* pastOf(disk: LedgerDisk, first: LedgerRecord): Generator<undefined, void> {
-  if (!isBeginning(first)) return;
+  if (!isFirstRecord(first)) return;
   const names = new Set(disk.list());
   for (const shelf of archiveKinds) {
     for (const named of first[shelf]) {
@@ -99,7 +99,7 @@ function* pastOf(disk: LedgerDisk, first: LedgerRecord): Generator<undefined, vo
  * Checks a checkpoint. Only the newest two are kept; an older one must be right if it still exists.
  */
 function assertKeptCheckpoint(disk: LedgerDisk, first: LedgerRecord, newest: boolean): void {
-  if (!isBeginning(first)) return;
+  if (!isFirstRecord(first)) return;
   const names = disk.list();
   if (newest || names.includes(first.file)) checkpointBytes(disk, names, first);
 }

@@ -8,7 +8,7 @@
 import "../../base/no-inspector.ts";
 import { randomBytes } from "node:crypto";
 import { dirname, join } from "node:path";
-import { type Code, passingOf } from "../../base/codes.ts";
+import { type Code, passingCauseOf } from "../../base/codes.ts";
 import { AgentError, aboutFile, namingFile } from "../../base/fault.ts";
 import { dropUnread } from "../../base/unread-output.ts";
 import { networkOf } from "../../chains/families.ts";
@@ -66,7 +66,7 @@ let end: (code: number) => never = (code) => process.exit(code);
  * than one worth a retry.
  */
 function exitCodeOf(code: Code): number {
-  if (passingOf(code) !== null) return exitCodes.passing;
+  if (passingCauseOf(code) !== null) return exitCodes.passing;
   const isPlace =
     code === "LEDGER_UNLOCKED" || code === "KEYSTORE_ENCKEY" || code === "KEYSTORE_MISSING";
   if (isPlace || /^(?:FILE_|PROCESS|JSON|POLICY|ENCKEY|SIGNER_BOOTSTRAP|SIGNER_NETWORK)/.test(code))

@@ -98,7 +98,7 @@ interface Place {
   readonly goOn: () => void;
 }
 
-export class AnswerRoom {
+export class AnswerBytesBudget {
   readonly #bytesMax: number;
   /** Answers above `passingBytes`, with the first that grew so large in front. */
   readonly #large = new Set<Place>();
@@ -197,7 +197,7 @@ export interface OutgoingOptions {
    */
   readonly connectMs?: number;
   readonly ca?: string; // PEM, trusted instead of the machine's own
-  readonly room?: AnswerRoom; // memory for its answers; by default that of this process
+  readonly room?: AnswerBytesBudget; // memory for its answers; by default that of this process
 }
 
 export interface OutgoingClient {
@@ -217,7 +217,7 @@ const attemptMs = 2_000;
 const headerBytesMax = 16_384;
 
 /** Memory for the answers of all exchanges of this process. */
-const roomOfProcess = new AnswerRoom();
+const roomOfProcess = new AnswerBytesBudget();
 
 /** Prepares the connections to one origin; connects nothing yet. */
 export function createOutgoingClient(options: OutgoingOptions): OutgoingClient {
@@ -302,7 +302,7 @@ function unreachable(error: unknown, isCut: boolean, why?: string): Cause {
 interface OriginWay {
   readonly pool: PoolOf;
   readonly isOnce: boolean; // a connection serves one request
-  readonly room: AnswerRoom;
+  readonly room: AnswerBytesBudget;
 }
 
 function begin(

@@ -18,7 +18,9 @@ const form = /^[0-9a-f]{128}0[01]$/;
  * `proofFits` is false for any text that is not a proof. It throws ADDRESS_XPUB if an account for
  * deposits has no account's extended public key. `proofOf` finds the parity by trying both.
  */
-export function createPublicKeyAccounts(addressOf: (publicKey: Uint8Array) => string): Accounts {
+export function createCompressedKeyAccounts(
+  addressOf: (publicKey: Uint8Array) => string,
+): Accounts {
   const proofFits = (account: NamedAccount, digest: Uint8Array, proof: string): boolean => {
     const publicKey = signerOf(digest, proof);
     if (publicKey === null) return false;

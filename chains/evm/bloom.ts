@@ -15,7 +15,7 @@ interface Bit {
 /**
  * `bloom` as 512 hex digits, `value` as 0x hex: a contract's address or a topic.
  */
-export function mayHold(bloom: string, value: string): boolean {
+export function mayBloomHold(bloom: string, value: string): boolean {
   return bitsOf(value.toLowerCase()).every(
     ({ digit, mask }) => (Number.parseInt(bloom.charAt(digit), 16) & mask) !== 0,
   );

@@ -5,13 +5,13 @@
 
 import { invariant } from "../../base/fault.ts";
 import { pathsOf } from "../curve/account-node.ts";
-import { createPublicKeyAccounts } from "../curve/account-proof.ts";
+import { createCompressedKeyAccounts } from "../curve/account-proof.ts";
 import { isReservedAddress } from "../curve/reserved.ts";
 import type { Family, Slots } from "../family.ts";
 import type { PaymentLink } from "../payment-link.ts";
 import { addressBytes, addressOfPublicKey, depositAddressOf, parseAddress } from "./address.ts";
 import { dataFeeModels } from "./fee-model.ts";
-import { fees } from "./fees.ts";
+import { evmFees } from "./fees.ts";
 import { namespace, networkOf } from "./network.ts";
 
 /*
@@ -58,7 +58,7 @@ export const evm: Family = {
   name: "evm",
   title: "EVM chains",
   slots,
-  fees,
+  fees: evmFees,
   feeModels: dataFeeModels,
   exclusion: { kind: "slot" },
   blockTimes: "rising",
@@ -76,5 +76,5 @@ export const evm: Family = {
   depositAddress: depositAddressOf,
   paymentUri,
   paths: pathsOf(coinType),
-  accounts: createPublicKeyAccounts(addressOfPublicKey),
+  accounts: createCompressedKeyAccounts(addressOfPublicKey),
 };

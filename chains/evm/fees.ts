@@ -11,15 +11,20 @@ import type {
   Description,
   FeeMarket,
   Fees,
-  Market,
+  OfferBasis,
   PaymentTerms,
   PricedAttempt,
   TxParams,
 } from "../family.ts";
 import { feeModelOf } from "./fee-model.ts";
 import { describeFees, feeRowsOf, readTypedFees } from "./fee-words.ts";
-import { gasFloorOf, gasPlain } from "./gas.ts";
-import { fittingOffers, loweredMarket, marketViewOf, raiseMarketTip } from "./market-offers.ts";
+import { gasFloorOf, gasOfPlainTransfer } from "./gas.ts";
+import {
+  fittingOffers,
+  lowerMarketBaseFee,
+  marketViewOf,
+  raiseMarketTip,
+} from "./market-offers.ts";
 import { gweiDecimal, nativeDecimal } from "./network.ts";
 
 /** Nodes take a replacement from 10 % on (both fees); an eighth leaves room for their rounding. */
@@ -67,13 +72,13 @@ const unknownTxParams: EvmTxParams = {
   maxPriorityFeePerGas: "0",
 };
 
-export const fees: Fees = {
+export const evmFees: Fees = {
   decimal: nativeDecimal,
   tipDecimal: gweiDecimal,
   tipUnit: "gwei",
   tipMax: tipMaxGwei,
   ceilings: { maxFee: "0.01", maxFeePerDay: "0.2" },
-  computeLimitMin: gasPlain,
+  computeLimitMin: gasOfPlainTransfer,
   computeLimitUnknown: gasUnknown,
   read: (txParams) => read(txParams, counterForm),
   readWish: (txParams) => read(txParams, /^(?:|0|[1-9][0-9]{0,38})$/),
@@ -91,7 +96,7 @@ export const fees: Fees = {
     leastTip,
     named: raiseMarketTip,
     manualReplacement,
-    lowered: loweredMarket,
+    lowered: lowerMarketBaseFee,
     beside: marketViewOf,
   },
   tooLittle,
@@ -135,7 +140,7 @@ function read(txParams: TxParams, form: RegExp): TxParams {
 export function firstOffer({
   feeMarket,
   computeLimit,
-}: Pick<Market, "feeMarket" | "computeLimit">): TxParams {
+}: Pick<OfferBasis, "feeMarket" | "computeLimit">): TxParams {
   const market = feeMarket as EvmFeeMarket;
   return {
     ...txParamsOf(computeLimit, marketFee(market), market.maxPriorityFeePerGas),
@@ -180,7 +185,7 @@ function replacement(
 }
 
 function gasOfCancel({ gasLimit }: EvmTxParams): bigint {
-  return gasLimit === "0" ? gasPlain : BigInt(gasLimit);
+  return gasLimit === "0" ? gasOfPlainTransfer : BigInt(gasLimit);
 }
 
 function highestBeside(
@@ -194,7 +199,7 @@ function highestBeside(
 }
 
 function replacementAt(
-  { feeMarket, computeLimit }: Market,
+  { feeMarket, computeLimit }: OfferBasis,
   _wanted: PaymentTerms,
   attempts: readonly PricedAttempt[],
   attempt: number,
@@ -283,7 +288,7 @@ function manualReplacement(
     return refuse("REPLACEMENT_FEES", "the fees of an earlier attempt are not known here");
   const own = newest === undefined ? "0" : known(newest).gasLimit;
   const { dataFee, ...beside } = highestBeside(attempts.map(known));
-  const cancelGas = beside.cancelGas ?? `${gasPlain}`;
+  const cancelGas = beside.cancelGas ?? `${gasOfPlainTransfer}`;
   const gasLimit = wish.gasLimit || (isCancel ? cancelGas : own);
   if (gasLimit === "0")
     return refuse("REPLACEMENT_FEES", "the gas of an earlier attempt is not known here");

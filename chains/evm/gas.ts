@@ -9,7 +9,7 @@ import { encodeTransferCall } from "./erc20.ts";
  * Gas of the cheapest transaction (Yellow Paper, appendix G): a transfer to an address without
  * code.
  */
-export const gasPlain = 21_000n;
+export const gasOfPlainTransfer = 21_000n;
 /**
  * No known token moves money for less gas than this if the receiver's balance is new: 21,000 for
  * the transaction, 20,000 for one storage slot, and the call itself. The chain returns unused gas,
@@ -31,7 +31,7 @@ export function intrinsicGas(data: Uint8Array): bigint {
   let zeros = 0;
   for (const byte of data) if (byte === 0) zeros += 1;
   const tokens = BigInt(zeros + 4 * (data.length - zeros));
-  return gasPlain + larger(tokens * gasPerToken, tokens * gasPerTokenFloor);
+  return gasOfPlainTransfer + larger(tokens * gasPerToken, tokens * gasPerTokenFloor);
 }
 
 /** The least gas limit that such a transfer may carry. `contract` is "" for the native coin. */
@@ -40,7 +40,7 @@ export function gasFloorOf(transfer: {
   readonly destination: string;
   readonly amountUnits: bigint;
 }): bigint {
-  if (transfer.contract === "") return gasPlain;
+  if (transfer.contract === "") return gasOfPlainTransfer;
   return larger(
     intrinsicGas(encodeTransferCall(transfer.destination, transfer.amountUnits)),
     gasTokenMin,

@@ -8,7 +8,7 @@ import type { MarketView } from "../offers.ts";
 import { gweiDecimal } from "./network.ts";
 
 /** In wei per gas. */
-export interface Offer {
+export interface FeeOffer {
   readonly fee: bigint;
   readonly tip: bigint;
 }
@@ -38,9 +38,9 @@ export function raiseMarketTip(feeMarket: FeeMarket, least: bigint): FeeMarket {
 /** Offers above `twice` that fit the market, the highest first. */
 export function fittingOffers(
   feeMarket: FeeMarket,
-  twice: Offer,
+  twice: FeeOffer,
   leastTip: bigint,
-): readonly Offer[] {
+): readonly FeeOffer[] {
   const { baseFee, usualTip } = figuresOf(feeMarket);
   const bestTip = larger(twice.tip, usualTip);
   const best = { fee: 2n * baseFee + bestTip, tip: bestTip };
@@ -59,7 +59,7 @@ export function fittingOffers(
 const offeredEighths = [16n, 14n, 12n, 10n, 9n] as const;
 
 /** The market as an offer of twice its base fee must see it to offer that part. */
-export function loweredMarket(feeMarket: FeeMarket, step: number): FeeMarket | null {
+export function lowerMarketBaseFee(feeMarket: FeeMarket, step: number): FeeMarket | null {
   const eighths = offeredEighths[step];
   if (eighths === undefined) return null;
   const { baseFee } = figuresOf(feeMarket);

@@ -5,7 +5,7 @@
  * Source: Ethereum execution-apis, eth_getBlockReceipts, which not every node has.
  */
 import { AgentError } from "../../base/fault.ts";
-import { createByTurn, type TurnWaiter } from "../providers/by-turn.ts";
+import { type BatchedQuestion, createTurnBatcher } from "../providers/by-turn.ts";
 import { requireCanonicalText } from "../providers/canonical-text.ts";
 import { type Receipt, readReceipt } from "./answers.ts";
 import type { NodePool, PoolNode, Question } from "./node-wire.ts";
@@ -47,13 +47,13 @@ export function createReceipts(pool: NodePool, clock: () => number): AskReceipt 
    */
   async function answer(
     node: PoolNode,
-    waiting: readonly TurnWaiter<Receipt | null>[],
+    waiting: readonly BatchedQuestion<Receipt | null>[],
   ): Promise<void> {
     let left = waiting;
     while (left.length >= togetherMin && (lackingUntil.get(node) ?? 0) <= clock()) {
       const [first, ...others] = left as [
-        TurnWaiter<Receipt | null>,
-        ...TurnWaiter<Receipt | null>[],
+        BatchedQuestion<Receipt | null>,
+        ...BatchedQuestion<Receipt | null>[],
       ];
       const asked = alone(node, first.txHash);
       first.resolve(asked);
@@ -75,7 +75,7 @@ export function createReceipts(pool: NodePool, clock: () => number): AskReceipt 
     for (const { txHash, resolve } of left) resolve(alone(node, txHash));
   }
 
-  return createByTurn(answer);
+  return createTurnBatcher(answer);
 }
 
 function nullIfFault(fault: unknown): null {

@@ -49,17 +49,22 @@ export async function fetchAgreedBlock(
 }
 
 /** The fields of a transaction that count for a payment or an outgoing transaction. */
-export type Fields = (one: BlockTransaction) => readonly unknown[];
-export const paymentFields: Fields = ({ hash, toKey, valueUnits }) => [
+export type ComparedFields = (one: BlockTransaction) => readonly unknown[];
+export const paymentFields: ComparedFields = ({ hash, toKey, valueUnits }) => [
   hash,
   toKey,
   `${valueUnits}`,
 ];
-export const outgoingFields: Fields = ({ hash, fromKey, toKey, nonce, valueUnits, input }) => [
-  ...[hash, fromKey, toKey, `${nonce}`, `${valueUnits}`, input],
-];
+export const outgoingFields: ComparedFields = ({
+  hash,
+  fromKey,
+  toKey,
+  nonce,
+  valueUnits,
+  input,
+}) => [...[hash, fromKey, toKey, `${nonce}`, `${valueUnits}`, input]];
 /** All that a payout's judgement reads. */
-export const payoutFields: Fields = (one) => [...outgoingFields(one), one.from, one.to];
+export const payoutFields: ComparedFields = (one) => [...outgoingFields(one), one.from, one.to];
 
 /**
  * The transactions of a block that `isOurs` selects. Every node must show these fields alike. One
@@ -69,7 +74,7 @@ export const payoutFields: Fields = (one) => [...outgoingFields(one), one.from, 
 export function selectAgreedTransactions(
   block: AgreedBlock,
   isOurs: (one: BlockTransaction) => boolean,
-  fields: Fields,
+  fields: ComparedFields,
   accountOf: (one: BlockTransaction) => string,
 ): Finds<BlockTransaction> {
   const { number, others = [] } = block;
@@ -104,7 +109,7 @@ export function selectAgreedTransactions(
  * Approximate bytes of a kept block. Infinite for a block that nodes show in different words, so
  * such a block is not kept and is asked for again.
  */
-export function bytesOf({ transactions, others = [] }: AgreedBlock): number {
+export function blockBytesOf({ transactions, others = [] }: AgreedBlock): number {
   if (others.length > 0) return Number.POSITIVE_INFINITY;
   return transactions.reduce((sum, one) => sum + fieldBytes + one.bytes, 0);
 }

@@ -5,7 +5,12 @@
  */
 import { AgentError } from "../../base/fault.ts";
 import type { BlockId, SlotCounts } from "../nodes.ts";
-import { agreedOrNone, byQuorum, createChainBlocks, idOf } from "../providers/chain-blocks.ts";
+import {
+  agreedValueOrNull,
+  createChainBlocks,
+  idOf,
+  quorumAnswerOf,
+} from "../providers/chain-blocks.ts";
 import type { SettledAnswer } from "../providers/node-pool.ts";
 import { type BlockHead, type BlockPlace, type Receipt, readPlace } from "./answers.ts";
 import type { AskReceipt } from "./node-block-receipts.ts";
@@ -16,7 +21,7 @@ import type { Rpc } from "./rpc.ts";
 const seenMax = 4_096;
 const seenLogsMax = 4;
 
-export interface Finality {
+export interface FinalityReader {
   finalBlock(): Promise<BlockId>;
   finalReceipt(txHash: string): Promise<Receipt | null>;
   slotCounts(address: string): Promise<SlotCounts>;
@@ -66,7 +71,7 @@ export function createFinality(
   confirmations: number | "finalized",
   seen: SeenReceipts,
   askReceipt: AskReceipt,
-): Finality {
+): FinalityReader {
   const at = (node: PoolNode, tag: string, number: number | null): Promise<BlockPlace | null> =>
     pool.ask(node, {
       method: "eth_getBlockByNumber",
@@ -172,12 +177,12 @@ async function agreedReceipt(
   askReceipt: AskReceipt,
   txHash: string,
 ): Promise<Receipt | null> {
-  const found = byQuorum(
+  const found = quorumAnswerOf(
     await pool.all((node) => askReceipt(node, txHash)),
     pool.quorumMin,
     receiptKey,
   );
-  return agreedOrNone(found, pool.quorumMin, `receipt of ${txHash}`);
+  return agreedValueOrNull(found, pool.quorumMin, `receipt of ${txHash}`);
 }
 
 /** Equal for receipts that are the same to the last field. */

@@ -7,9 +7,9 @@
  */
 import { AgentError } from "../../base/fault.ts";
 import { mapWithLimit } from "../map-limit.ts";
-import { AnswerSize, isRefusedSize } from "../providers/ask-smaller.ts";
+import { maySmallerQuestionHelp, QuestionSize } from "../providers/ask-smaller.ts";
 import type { Block, FoundLog } from "./answers.ts";
-import { mayHold } from "./bloom.ts";
+import { mayBloomHold } from "./bloom.ts";
 import type { EvmNodes } from "./node.ts";
 import { transferTopic } from "./token-reads.ts";
 
@@ -24,7 +24,7 @@ const cutLengths = new Set([100, 500, 1_000, 2_000, 5_000, 10_000, 20_000, 50_00
 /** JSON-RPC 2.0, section 5.1: the method does not exist. */
 const methodUnknown = -32_601;
 
-export type Transfers = (
+export type ReadTransferLogs = (
   blocks: readonly Block[],
   contracts: readonly string[],
 ) => Promise<readonly FoundLog[]>;
@@ -35,8 +35,10 @@ export type Transfers = (
  * @throws AgentError NODE_NO_BLOCK while the node lags behind the blocks, NODE_DISAGREE for logs of
  * other blocks
  */
-export function createTransfers(nodes: Pick<EvmNodes, "logs" | "blockLogs">): Transfers {
-  const size = new AnswerSize(blocksMax);
+export function createTransferLogReader(
+  nodes: Pick<EvmNodes, "logs" | "blockLogs">,
+): ReadTransferLogs {
+  const size = new QuestionSize(blocksMax);
   let isBloomTrue = true; // false on a chain whose headers have no bloom of their logs
 
   function mayBeIn(block: Block, contract: string): boolean {
@@ -44,7 +46,7 @@ export function createTransfers(nodes: Pick<EvmNodes, "logs" | "blockLogs">): Tr
     return (
       block.bloom === "" ||
       !isBloomTrue ||
-      (mayHold(block.bloom, contract) && mayHold(block.bloom, transferTopic))
+      (mayBloomHold(block.bloom, contract) && mayBloomHold(block.bloom, transferTopic))
     );
   }
 
@@ -64,8 +66,8 @@ export function createTransfers(nodes: Pick<EvmNodes, "logs" | "blockLogs">): Tr
     logs: readonly FoundLog[],
   ): boolean {
     for (const { address, blockHash } of logs) {
-      if (blockHash !== block.hash) throw notTogether(block.number, "a log");
-      if (block.bloom !== "" && !mayHold(block.bloom, address)) isBloomTrue = false;
+      if (blockHash !== block.hash) throw blockMismatchFault(block.number, "a log");
+      if (block.bloom !== "" && !mayBloomHold(block.bloom, address)) isBloomTrue = false;
     }
     return missing(block, contracts, logs).length === 0 && !cutLengths.has(logs.length);
   }
@@ -99,7 +101,7 @@ export function createTransfers(nodes: Pick<EvmNodes, "logs" | "blockLogs">): Tr
     try {
       return await nodes.logs(filter);
     } catch (fault) {
-      if (!isRefusedSize(fault) || isWithoutLogs(fault)) throw fault;
+      if (!maySmallerQuestionHelp(fault) || isWithoutLogs(fault)) throw fault;
       return ofReceipts(block, contracts).catch((other) => {
         throw unanswered(other) ?? fault;
       });
@@ -159,7 +161,7 @@ function isWithoutLogs(fault: unknown): boolean {
   return fault instanceof AgentError && fault.context.rpcCode === methodUnknown;
 }
 
-export function notTogether(block: number, what: string): AgentError {
+export function blockMismatchFault(block: number, what: string): AgentError {
   return new AgentError(
     "NODE_DISAGREE",
     "none",

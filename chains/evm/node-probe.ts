@@ -5,14 +5,14 @@
  */
 import { AgentError } from "../../base/fault.ts";
 import type { MissingAnswer } from "../nodes.ts";
-import { examineNode, MissingAnswers, type NodeExamination } from "../providers/node-check.ts";
+import { examineNode, MissingAnswers, type NodeExaminer } from "../providers/node-check.ts";
 import { wordsInBody } from "../providers/node-words.ts";
 import { postJson, targetOf } from "../providers/rpc-post.ts";
 import type { ServerAddress } from "../providers/server.ts";
 import { type BlockHead, readHash, readHead } from "./answers.ts";
 import { dataFeeCall } from "./data-fee.ts";
 import type { FeeModel } from "./fee-model.ts";
-import { gasPlain } from "./gas.ts";
+import { gasOfPlainTransfer } from "./gas.ts";
 import { blockReceiptsQuestion, receiptQuestion } from "./node-block-receipts.ts";
 import { hexOf } from "./node-finality.ts";
 import {
@@ -50,7 +50,7 @@ const batchBytesMax = 64 * 1024;
 /** Number of blocks that show a chain's pace. */
 const paceBlocks = 20;
 
-export function examineEvm(question: ProbeQuestion): NodeExamination {
+export function examineEvm(question: ProbeQuestion): NodeExaminer {
   const { url, chainId, timeoutMs } = question;
   const options = { urls: [url], chainId: BigInt(chainId), timeoutMs, log: () => undefined };
   const headAt = async (
@@ -72,7 +72,7 @@ export function examineEvm(question: ProbeQuestion): NodeExamination {
     newest: askHead,
     atMsOf: ({ timestamp }) => timestamp * 1000,
     hashAt: async (pool, node, number) => (await headAt(pool, node, number))?.hash ?? null,
-    lacksOf: (pool, { number }) => lacksOf(pool, number, question),
+    lacksOf: (pool, { number }) => findMissingAnswers(pool, number, question),
     paceOf: async (pool, node, { number, timestamp }) => {
       const before = number < paceBlocks ? null : await headAt(pool, node, number - paceBlocks);
       return before === null || timestamp <= before.timestamp
@@ -96,7 +96,7 @@ function headOf(result: unknown, number: number): BlockHead {
 /**
  * The questions that the node does not answer. `head` is its newest block. Rejects only for bugs.
  */
-export async function lacksOf(
+export async function findMissingAnswers(
   pool: NodePool,
   head: number,
   question: Omit<ProbeQuestion, "chainId">,
@@ -146,8 +146,8 @@ export async function lacksOf(
     "an estimate of gas",
     gasQuestion({ from: nobody, to: nobody, valueWei: 0n, data: "0x" }),
   );
-  if (gas !== null && gas > gasPlain && feeModel !== "arbitrum") {
-    const words = `a plain payment takes ${gas} gas there, and is offered ${gasPlain}`;
+  if (gas !== null && gas > gasOfPlainTransfer && feeModel !== "arbitrum") {
+    const words = `a plain payment takes ${gas} gas there, and is offered ${gasOfPlainTransfer}`;
     lacks.found.push({
       question: "a plain payment's gas",
       neededBy: "payments",

@@ -24,7 +24,7 @@ const fieldCount = 12;
 let loading: Promise<Ethers> | null = null;
 
 /** In the interface's form; the chain's id is part of the network's name (CAIP-2). */
-export const readBack: IndependentReading = async (raw, said) => {
+export const readAttemptBack: IndependentReading = async (raw, said) => {
   loading ??= load();
   return compare(await loading, raw, said);
 };

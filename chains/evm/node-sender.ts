@@ -17,7 +17,7 @@ import { createDecimals } from "../providers/node-decimals.ts";
 import { StateParts } from "../state-parts.ts";
 import { encodeTransferCall } from "./erc20.ts";
 import { evm } from "./family.ts";
-import { gasFloorOf, gasPlain } from "./gas.ts";
+import { gasFloorOf, gasOfPlainTransfer } from "./gas.ts";
 import type { EvmNodes } from "./node.ts";
 import { outcomeOf, type ReceiverFields } from "./outcome.ts";
 import { decimalsCall } from "./token-reads.ts";
@@ -167,7 +167,7 @@ export function createComputeLimit(
       !evm.isReserved(destination) &&
       (await isPlain(destination))
     )
-      return { ok: true, computeLimit: gasPlain };
+      return { ok: true, computeLimit: gasOfPlainTransfer };
     const { to, valueUnits, input } = sentBy(payment);
     const estimate = await estimated(nodes, {
       from: account,

@@ -6,7 +6,7 @@
  * floating/frame #659.
  */
 import { AgentError } from "../../base/fault.ts";
-import { FigureWays, isOfferLacking, middleOf } from "../providers/market.ts";
+import { FigureWays, isUnsupportedQuestion, middleOf } from "../providers/market.ts";
 import { type BlockHead, readQuantity } from "./answers.ts";
 import { gasPriceQuestion, tipQuestion } from "./node-questions.ts";
 import type { NodePool, PoolNode, Question } from "./node-wire.ts";
@@ -41,7 +41,7 @@ export function createTips(pool: NodePool): TipWays {
     try {
       return await byHistory(node);
     } catch (error) {
-      if (isOfferLacking(error)) return 0n;
+      if (isUnsupportedQuestion(error)) return 0n;
       throw error;
     }
   };

@@ -21,7 +21,7 @@ import type {
   WatcherNodes,
 } from "../nodes.ts";
 import { type AddressIndex, createIndexes } from "../providers/address-index.ts";
-import { AnswerSize } from "../providers/ask-smaller.ts";
+import { QuestionSize } from "../providers/ask-smaller.ts";
 import { KeptBlocks } from "../providers/kept-blocks.ts";
 import { agreedAnswer } from "../providers/node-agreement.ts";
 import { PacedWaves } from "../providers/paced-waves.ts";
@@ -30,7 +30,7 @@ import type { ServerAddress } from "../providers/server.ts";
 import { agreedFinds, findEach, isUnreadable, joinFinds } from "../providers/unread.ts";
 import type { BlockTransaction, FoundLog } from "./answers.ts";
 import { decodeTransferCall } from "./erc20.ts";
-import { fees, firstOffer } from "./fees.ts";
+import { evmFees, firstOffer } from "./fees.ts";
 import {
   type AskedBalance,
   decodeBalances,
@@ -40,21 +40,21 @@ import {
 import { createEvmNodes, type EvmNodes } from "./node.ts";
 import {
   type AgreedBlock,
-  bytesOf,
+  blockBytesOf,
   fetchAgreedBlock,
   outgoingFields,
   paymentFields,
   payoutFields,
   selectAgreedTransactions,
 } from "./node-blocks.ts";
-import { createTransfers, notTogether, type Transfers } from "./node-logs.ts";
+import { blockMismatchFault, createTransferLogReader, type ReadTransferLogs } from "./node-logs.ts";
 import { createComputeLimit } from "./node-sender.ts";
 import {
   type AttemptEvidence,
-  asksForCode,
-  type Evidence,
-  judgeConsumer,
   judgePayout,
+  judgeSlotConsumer,
+  needsReceiverCode,
+  type PayoutEvidence,
 } from "./outcome.ts";
 import { decimalsCall, readTransferLog } from "./token-reads.ts";
 
@@ -81,7 +81,7 @@ type ManyBalances = (
 ) => Promise<readonly (bigint | null)[] | null>;
 
 function createManyBalances(nodes: Pick<EvmNodes, "code" | "call">): ManyBalances {
-  const size = new AnswerSize(balancesMax);
+  const size = new QuestionSize(balancesMax);
 
   async function ask(
     part: readonly AskedBalance[],
@@ -156,13 +156,13 @@ interface Nodes {
 
 interface PaymentSource extends Nodes {
   readonly kept: KeptBlocks<AgreedBlock>;
-  readonly seen: Transfers;
-  readonly proven: ReadonlyMap<EvmNodes, Transfers>;
+  readonly seen: ReadTransferLogs;
+  readonly proven: ReadonlyMap<EvmNodes, ReadTransferLogs>;
 }
 
 function createPaymentSource(nodes: Nodes, kept: KeptBlocks<AgreedBlock>): PaymentSource {
-  const proven = new Map(nodes.each.map((one) => [one, createTransfers(one)]));
-  return { ...nodes, kept, seen: createTransfers(nodes.together), proven };
+  const proven = new Map(nodes.each.map((one) => [one, createTransferLogReader(one)]));
+  return { ...nodes, kept, seen: createTransferLogReader(nodes.together), proven };
 }
 
 interface PaymentQuestion {
@@ -208,7 +208,7 @@ async function coinPayments(
           ? together.finalReceipt(one.hash)
           : together.receipt(one.hash));
         if (receipt === null || receipt.blockHash !== block.hash)
-          throw notTogether(block.number, "a receipt");
+          throw blockMismatchFault(block.number, "a receipt");
         if (receipt.status !== 1) return { found: [], unread: [] };
       } catch (fault) {
         if (!isUnreadable(fault)) throw fault;
@@ -237,7 +237,7 @@ async function tokenPayments(
   const told = new Map<EvmNodes, Promise<Finds<DetectedPayment>>>();
   const ask = (nodes: EvmNodes): Promise<Finds<DetectedPayment>> => {
     const finds =
-      told.get(nodes) ?? paymentsBy(proven.get(nodes) as Transfers, blocks, tokens, index);
+      told.get(nodes) ?? paymentsBy(proven.get(nodes) as ReadTransferLogs, blocks, tokens, index);
     told.set(nodes, finds);
     return finds;
   };
@@ -255,7 +255,7 @@ async function tokenPayments(
 }
 
 async function paymentsBy(
-  transfers: Transfers,
+  transfers: ReadTransferLogs,
   blocks: readonly WatchedBlock[],
   contracts: readonly string[],
   index: AddressIndex,
@@ -324,7 +324,7 @@ function transfersOf(blocks: readonly WatchedBlock[]): string {
 const countedFrom = 4;
 
 type PayoutNodes = Pick<EvmNodes, "receipt" | "finalReceipt" | "slotCounts">;
-type EvidenceOf = (payment: Payment, txHashes: readonly string[]) => Promise<Evidence>;
+type EvidenceOf = (payment: Payment, txHashes: readonly string[]) => Promise<PayoutEvidence>;
 
 /**
  * The find of a reader in the agreed block of a number. A block that cannot be read is asked for
@@ -447,7 +447,7 @@ export function createWatcher(
 export function watcherOf(reader: ComparableNodes, clock = () => performance.now()): WatcherNodes {
   const { together, each } = reader;
   const computeLimitOf = createComputeLimit(together, clock);
-  const kept = new KeptBlocks<AgreedBlock>(bytesOf);
+  const kept = new KeptBlocks<AgreedBlock>(blockBytesOf);
   const block = async (number: number, isAgreed: boolean): Promise<AgreedBlock> =>
     isAgreed
       ? kept.ask(number, () => fetchAgreedBlock(each, number))
@@ -521,7 +521,7 @@ export function watcherOf(reader: ComparableNodes, clock = () => performance.now
         together.fees(),
       ]);
       if (!computeLimit.ok) return computeLimit;
-      const most = fees.most(
+      const most = evmFees.most(
         firstOffer({ feeMarket: { ...feeMarket }, computeLimit: computeLimit.computeLimit }),
       );
       return { ok: true, feeUnits: (most * costNumerator) / costDenominator };
@@ -594,13 +594,13 @@ async function judgeOutgoing(
   outgoingTx: OutgoingTransaction,
 ): Promise<Judgement> {
   const receipt = await reader.together.finalReceipt(outgoingTx.txHash);
-  if (receipt === null) throw notTogether(outgoingTx.block, "a receipt");
+  if (receipt === null) throw blockMismatchFault(outgoingTx.block, "a receipt");
   const transaction = outgoingTx.content as BlockTransaction;
   const final = { receipt, transaction };
-  const code = asksForCode(payment, final)
+  const code = needsReceiverCode(payment, final)
     ? await codeThen(reader, transaction.to ?? "", receipt.blockNumber)
     : null;
-  return judgeConsumer(payment, final, code);
+  return judgeSlotConsumer(payment, final, code);
 }
 
 /**

@@ -7,9 +7,9 @@ import type { PoolNode as Node } from "../providers/node-pool.ts";
 import { quotaFault } from "../providers/node-quota.ts";
 import {
   createQuestionPool,
+  type FamilyProtocol,
   type QuestionPool,
   type QuestionPoolOptions,
-  type Wire,
 } from "../providers/question-pool.ts";
 import { readQuantity } from "./answers.ts";
 import { createRpc, type Rpc, type RpcCallOptions } from "./rpc.ts";
@@ -52,7 +52,7 @@ const batchBytesMax = 16 * 1024 * 1024;
 const smallAnswerBytesMax = 64 * 1024;
 
 export function createPool({ chainId, timeoutMs, ...options }: PoolOptions): NodePool {
-  const wire: Wire<Rpc, Call, Question<unknown>, Envelope> = {
+  const wire: FamilyProtocol<Rpc, Call, Question<unknown>, Envelope> = {
     chain: `${chainId}`,
     chainQuestion: { method: "eth_chainId", params: [], answerBytesMax: smallAnswerBytesMax },
     chainOf: (envelope, { origin }) => `${readResult(envelope, chainQuestion, origin)}`,

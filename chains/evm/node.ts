@@ -9,14 +9,14 @@ import { AgentError, type Refusal, refuse } from "../../base/fault.ts";
 import { mapWithLimit } from "../map-limit.ts";
 import type { BlockId, BroadcastAnswer, NodeLog, NodeStatus, SlotCounts } from "../nodes.ts";
 import {
+  type BroadcastReply,
   broadcastTo,
-  otherId,
+  otherIdReply,
   type RefusalRow,
-  type Reply,
   takenReply,
 } from "../providers/broadcasts.ts";
-import { byQuorum } from "../providers/chain-blocks.ts";
-import { createPrice, middleOf } from "../providers/market.ts";
+import { quorumAnswerOf } from "../providers/chain-blocks.ts";
+import { createAgreedFeeRates, middleOf } from "../providers/market.ts";
 import { disagreementFault, firstFault, settlePromise } from "../providers/node-pool.ts";
 import type { ServerAddress } from "../providers/server.ts";
 import {
@@ -65,7 +65,7 @@ import { createPool, type NodePool, type PoolNode, type Question } from "./node-
  * nonce (EIP-7702) is not the account's, and "too low" next to a fee is not about a nonce. The
  * error's code does not help: clients use -32000 for most errors.
  */
-export const refusals: readonly RefusalRow[] = [
+export const broadcastRefusals: readonly RefusalRow[] = [
   {
     form: /^(?!.*(?:\bunknown\b|\bblock already\b|\bnot already\b)).*(?:\balready ?known\b|\bknown transaction\b|\balready (?:been )?imported\b|\btransaction already exists\b|\btx already exists\b|\balready exists in cache\b|\balready in (?:the )?(?:mem|tx)?pool\b|\bownnoncealreadyused\b|\balreadyimported\b)/i,
     meaning: "known",
@@ -257,7 +257,7 @@ function createNodeQuorum(
 ): NodeQuorum {
   const apart = new Set<string>();
   const tipsOf = createTips(pool);
-  const price = createPrice({ quorumMin: pool.quorumMin, clock });
+  const price = createAgreedFeeRates({ quorumMin: pool.quorumMin, clock });
   const name = <T>(
     what: string,
     said: readonly NodeReading<T>[],
@@ -349,9 +349,9 @@ function createNodeQuorum(
       ),
     shownReceipt: async (txHash) => {
       const settled = await pool.all((node) => askReceipt(node, txHash));
-      const whole = byQuorum(settled, pool.quorumMin, receiptKey).agreed;
+      const whole = quorumAnswerOf(settled, pool.quorumMin, receiptKey).agreed;
       if (whole !== null) seen.put(whole);
-      const placed = byQuorum(
+      const placed = quorumAnswerOf(
         settled,
         pool.quorumMin,
         ({ blockNumber, blockHash }) => `${blockNumber} ${blockHash}`,
@@ -643,7 +643,7 @@ function createReads(pool: NodePool, answerBytesMax: number): NodeReads {
 function broadcast(pool: NodePool, raw: string): Promise<BroadcastAnswer> {
   const txHash = txHashOf(Buffer.from(raw.slice(2), "hex"));
   const options = { answerBytesMax: sendBytesMax, isWrite: true };
-  const hand = async (node: PoolNode): Promise<Reply> => {
+  const hand = async (node: PoolNode): Promise<BroadcastReply> => {
     const envelope = await pool.hand(node, {
       method: "eth_sendRawTransaction",
       params: [raw],
@@ -652,9 +652,9 @@ function broadcast(pool: NodePool, raw: string): Promise<BroadcastAnswer> {
     if (!envelope.ok) return { kind: "refused", words: envelope.message };
     return typeof envelope.result === "string" && envelope.result.toLowerCase() === txHash
       ? takenReply
-      : otherId;
+      : otherIdReply;
   };
-  return broadcastTo({ nodes: pool.nodes, refusals, hand });
+  return broadcastTo({ nodes: pool.nodes, refusals: broadcastRefusals, hand });
 }
 
 function blockAt(block: Block, number: number): Block {

@@ -35,7 +35,7 @@ export interface AttemptEvidence {
   readonly final: FinalTransaction | null;
 }
 
-export interface Evidence {
+export interface PayoutEvidence {
   readonly attempts: readonly AttemptEvidence[];
   readonly finalCount: bigint | null; // the account's count at the final block; null when not agreed
 }
@@ -58,7 +58,7 @@ export function outcomeOf(
 }
 
 /** Judges a withdrawal by all its attempts. */
-export function judgePayout(payment: Payment, evidence: Evidence): Judgement {
+export function judgePayout(payment: Payment, evidence: PayoutEvidence): Judgement {
   const nonce = BigInt(payment.slot);
   for (const { txHash, final } of evidence.attempts) {
     if (final === null) continue;
@@ -93,7 +93,10 @@ export function judgePayout(payment: Payment, evidence: Evidence): Judgement {
  * True if the data of a successful transaction does not show its receiver, so the code at its `to`
  * decides. A plain transfer of coins runs the code at its destination, which may pass the coins on.
  */
-export function asksForCode(payment: Payment, { transaction, receipt }: FinalTransaction): boolean {
+export function needsReceiverCode(
+  payment: Payment,
+  { transaction, receipt }: FinalTransaction,
+): boolean {
   const { to, input } = transaction;
   return (
     payment.contract === "" &&
@@ -109,7 +112,7 @@ export function asksForCode(payment: Payment, { transaction, receipt }: FinalTra
  * attempts. `code` is the code at `to` when the transaction ran: "0x" for none, null if nobody
  * asked for it or the nodes do not answer.
  */
-export function judgeConsumer(
+export function judgeSlotConsumer(
   payment: Payment,
   final: FinalTransaction,
   code: string | null,
@@ -121,7 +124,7 @@ export function judgeConsumer(
   if (outcome === "paid") return { kind: "completed", final: endingOf(receipt) };
   const mayHavePaid =
     payment.contract === ""
-      ? !asksForCode(payment, final) || code !== "0x"
+      ? !needsReceiverCode(payment, final) || code !== "0x"
       : transfersOf(payment.contract, receipt).some(
           (transfer) => transfer === null || transfer.to === payment.destination,
         );

@@ -42,7 +42,7 @@ export function integerBytes(value: bigint): Uint8Array {
 }
 
 /** Big-endian bytes without leading zeros; the result is a view into `bytes`. */
-export function shortestBytes(bytes: Uint8Array): Uint8Array {
+export function stripLeadingZeros(bytes: Uint8Array): Uint8Array {
   let first = 0;
   while (bytes[first] === 0) first += 1;
   return bytes.subarray(first);
@@ -51,7 +51,7 @@ export function shortestBytes(bytes: Uint8Array): Uint8Array {
 /**
  * Null unless `bytes` is the shortest big-endian form of an integer of at most `bytesMax` bytes.
  */
-export function integerOf(bytes: Uint8Array, bytesMax: number): bigint | null {
+export function readShortestInteger(bytes: Uint8Array, bytesMax: number): bigint | null {
   if (bytes.length > bytesMax || bytes[0] === 0) return null;
   return bytes.length === 0
     ? 0n
@@ -147,7 +147,7 @@ function bodyOf(
     if (field.length !== size) throw new RlpFormat("bytes end early");
     // Four bytes of length exceed any buffer here; longer length fields would not fit a number
     // exactly.
-    const declared = integerOf(field, 4);
+    const declared = readShortestInteger(field, 4);
     if (declared === null) throw new RlpFormat("length with a leading zero, or too long");
     if (declared < 56n) throw new RlpFormat("short length in the long form");
     length = Number(declared);

@@ -5,14 +5,14 @@
  * itself, for any answer of the node.
  */
 import { AgentError } from "../../base/fault.ts";
-import { AnswerSize } from "../providers/ask-smaller.ts";
+import { QuestionSize } from "../providers/ask-smaller.ts";
 import { readQuota } from "../providers/node-quota.ts";
 import {
-  type Address,
   closedText,
   type Exchange,
   type Failure,
-  figuresOf,
+  failureFiguresOf,
+  type NodeAddress,
   newFailure,
   type Outcome,
   postJson,
@@ -21,7 +21,7 @@ import {
 import { type Envelope, readEnvelopes } from "./rpc-envelope.ts";
 
 export interface RpcOptions {
-  readonly url: Address; // http or https; user, password and path are never shown
+  readonly url: NodeAddress; // http or https; user, password and path are never shown
   readonly timeoutMs: number; // for one HTTP exchange, connecting included
   readonly callsMax: number; // in one batch
   readonly batchBytesMax: number; // answer of one batch; a call that allows more is sent without others
@@ -75,7 +75,7 @@ export function createRpc(options: RpcOptions): Rpc {
   const underWay = new Set<Exchange>();
   let queue: PendingCall[] = [];
   let gathering: NodeJS.Timeout | null = null;
-  const size = new AnswerSize(options.callsMax);
+  const size = new QuestionSize(options.callsMax);
   let lastId = 0;
   let isClosed = false;
 
@@ -228,7 +228,7 @@ function faultOf(
   node: string,
 ): AgentError {
   const effect = call.isWrite && !isUnsent ? "unknown" : "none";
-  return new AgentError(code, effect, message, { node, ...figuresOf(more) });
+  return new AgentError(code, effect, message, { node, ...failureFiguresOf(more) });
 }
 
 /**

@@ -10,15 +10,15 @@ import { keccak256 } from "../curve/keccak.ts";
 import { senderSignature } from "../curve/sender.ts";
 import { addressBytes, addressOfBytes, isZeroAddress, parseAddress } from "./address.ts";
 import { decodeTransferCall, encodeTransferCall } from "./erc20.ts";
-import { gasPlain } from "./gas.ts";
+import { gasOfPlainTransfer } from "./gas.ts";
 import { txHashOf } from "./hash.ts";
 import {
   decodeRlp,
   encodeRlp,
   integerBytes,
-  integerOf,
   type RlpItem,
-  shortestBytes,
+  readShortestInteger,
+  stripLeadingZeros,
 } from "./rlp.ts";
 
 /** One transfer. Addresses in any form `parseAddress` takes. Fees in wei per gas. */
@@ -182,8 +182,8 @@ export function attachSignature(
   );
   const ends = [
     integerBytes(BigInt(parity)),
-    shortestBytes(pair.subarray(0, 32)),
-    shortestBytes(pair.subarray(32)),
+    stripLeadingZeros(pair.subarray(0, 32)),
+    stripLeadingZeros(pair.subarray(32)),
   ];
   const raw = typed([...read.fields, ...ends]);
   return { raw, txHash: txHashOf(raw) };
@@ -213,7 +213,7 @@ function integersOf<K extends string>(
   const values = {} as Record<K, bigint>;
   for (const name of Object.keys(items) as K[]) {
     const item = items[name];
-    const value = item instanceof Uint8Array ? integerOf(item, 32) : null;
+    const value = item instanceof Uint8Array ? readShortestInteger(item, 32) : null;
     if (value === null)
       return refuse("TRANSACTION_FIELD", `${name} is not an integer in its shortest form`);
     values[name] = value;
@@ -237,7 +237,7 @@ function rangeRefusal(transfer: Transfer, leastUnits: bigint): Refusal | null {
     ["chainId", transfer.chainId, 1n, chainIdMax],
     ["nonce", transfer.nonce, 0n, nonceMax],
     ["amountUnits", transfer.amountUnits, leastUnits, word256Max],
-    ["gasLimit", transfer.gasLimit, gasPlain, word64Max],
+    ["gasLimit", transfer.gasLimit, gasOfPlainTransfer, word64Max],
     ["maxFeePerGas", transfer.maxFeePerGas, 1n, word256Max],
     ["maxPriorityFeePerGas", transfer.maxPriorityFeePerGas, 0n, transfer.maxFeePerGas],
   ];

@@ -23,12 +23,12 @@ const mendable = new Set([
 const suspect = new Set(["NODE_TIMEOUT", "NODE_UNREACHABLE", "NODE_QUOTA"]);
 
 /** Whether a smaller question may help at once. */
-export function isRefusedSize(fault: unknown): boolean {
+export function maySmallerQuestionHelp(fault: unknown): boolean {
   return fault instanceof AgentError && mendable.has(fault.code);
 }
 
 /** How much one server answers in one question of one name. */
-export class AnswerSize {
+export class QuestionSize {
   readonly #max: number;
   #now: number;
   #answers = 0;
@@ -70,7 +70,7 @@ export class AnswerSize {
         if (!(fault instanceof AgentError)) throw fault;
         const isTooLarge = size > 1 && (mendable.has(fault.code) || suspect.has(fault.code));
         if (isTooLarge) this.refused(size);
-        if (!isTooLarge || !isRefusedSize(fault)) throw fault;
+        if (!isTooLarge || !maySmallerQuestionHelp(fault)) throw fault;
       }
     }
   }
@@ -94,16 +94,16 @@ export class AnswerSize {
 }
 
 /** The sizes of one question, by server. */
-export class Sizes<N extends object> {
+export class QuestionSizes<N extends object> {
   readonly #max: number;
-  readonly #byNode = new WeakMap<N, AnswerSize>();
+  readonly #byNode = new WeakMap<N, QuestionSize>();
 
   constructor(max: number) {
     this.#max = max;
   }
 
-  of(node: N): AnswerSize {
-    const known = this.#byNode.get(node) ?? new AnswerSize(this.#max);
+  of(node: N): QuestionSize {
+    const known = this.#byNode.get(node) ?? new QuestionSize(this.#max);
     this.#byNode.set(node, known);
     return known;
   }

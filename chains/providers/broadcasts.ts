@@ -21,7 +21,7 @@ export interface RefusalRow {
  * One node's reply to signed bytes. `refused`: an answer with status 4xx, or an error in the
  * protocol's form with any words. `doubtful`: the node may have the bytes.
  */
-export interface Reply {
+export interface BroadcastReply {
   readonly kind: "taken" | "refused" | "doubtful";
   readonly words: string;
   readonly status?: number; // of HTTP, for a refusal
@@ -31,7 +31,7 @@ export interface BroadcastOptions<N> {
   readonly nodes: readonly N[];
   readonly refusals: readonly RefusalRow[];
   /** Hands the bytes to one node, at most once. */
-  readonly hand: (node: N) => Promise<Reply>;
+  readonly hand: (node: N) => Promise<BroadcastReply>;
 }
 
 /** Statuses of HTTP by which a server refuses the question, whatever the bytes are. */
@@ -39,8 +39,11 @@ const nodeStatuses: ReadonlySet<number> = new Set([
   401, 402, 403, 404, 405, 407, 408, 425, 429, 451,
 ]);
 
-export const takenReply: Reply = { kind: "taken", words: "" };
-export const otherId: Reply = { kind: "doubtful", words: "the node answered another id" };
+export const takenReply: BroadcastReply = { kind: "taken", words: "" };
+export const otherIdReply: BroadcastReply = {
+  kind: "doubtful",
+  words: "the node answered another id",
+};
 
 /**
  * The answers until the first node that took the bytes, else of all nodes; as one answer. Rejects
@@ -68,10 +71,10 @@ export function broadcastTo<N extends { readonly rpc: { readonly origin: string 
 async function askOne(
   node: string,
   refusals: readonly RefusalRow[],
-  hand: () => Promise<Reply>,
+  hand: () => Promise<BroadcastReply>,
 ): Promise<NodeAnswer> {
   try {
-    return answerOf(node, refusals, await hand());
+    return nodeAnswerOf(node, refusals, await hand());
   } catch (error) {
     if (!(error instanceof AgentError)) throw error;
     const text = `${error.code}: ${error.message}`;
@@ -82,7 +85,7 @@ async function askOne(
     if (error.code === "NODE_QUOTA" && !isServers(status))
       return { node, standing: "refused", meaning: "node", text };
     const isRefused = typeof status === "number" && status >= 400 && status < 500;
-    return answerOf(
+    return nodeAnswerOf(
       node,
       refusals,
       isRefused ? { kind: "refused", words: text, status } : { kind: "doubtful", words: text },
@@ -95,14 +98,14 @@ function isServers(status: unknown): boolean {
 }
 
 /** The answer of a node by its reply and its family's table. */
-export function answerOf(
+export function nodeAnswerOf(
   node: string,
   refusals: readonly RefusalRow[],
-  { kind, words: text, status }: Reply,
+  { kind, words: text, status }: BroadcastReply,
 ): NodeAnswer {
   if (kind === "taken") return { node, standing: "taken", meaning: "", text };
   if (kind === "doubtful") return { node, standing: kind, meaning: "", text };
-  const row = meaningOf(refusals, text);
+  const row = findBroadcastMeaning(refusals, text);
   if (row?.meaning === "known") return { node, standing: "taken", meaning: "known", text };
   const meaning = row?.meaning ?? (nodeStatuses.has(status ?? 0) ? "node" : "");
   return {
@@ -115,7 +118,7 @@ export function answerOf(
 }
 
 /** The first row that fits. */
-export function meaningOf(
+export function findBroadcastMeaning(
   refusals: readonly RefusalRow[],
   words: string,
 ): { readonly meaning: BroadcastMeaning; readonly least?: string | undefined } | null {

@@ -4,16 +4,16 @@
  */
 
 /** A transaction that somebody waits for. */
-export interface TurnWaiter<T> {
+export interface BatchedQuestion<T> {
   readonly txHash: string;
   readonly resolve: (value: T | Promise<T>) => void;
 }
 
 /** `answer` has all of a node's questions of a turn, and resolves each of them. */
-export function createByTurn<N, T>(
-  answer: (node: N, waiting: readonly TurnWaiter<T>[]) => Promise<void>,
+export function createTurnBatcher<N, T>(
+  answer: (node: N, waiting: readonly BatchedQuestion<T>[]) => Promise<void>,
 ): (node: N, txHash: string) => Promise<T> {
-  const gathered = new Map<N, TurnWaiter<T>[]>();
+  const gathered = new Map<N, BatchedQuestion<T>[]>();
   const flush = (): void => {
     const nodes = [...gathered];
     gathered.clear();

@@ -7,7 +7,10 @@ import { AgentError } from "../../base/fault.ts";
 
 declare const sealed: unique symbol;
 
-/** Text in the only spelling of its form. Only `requireCanonicalText` and `pathOf` make one. */
+/**
+ * Text in the only spelling of its form. Only `requireCanonicalText` and `canonicalPathOf` make
+ * one.
+ */
 export type CanonicalText = string & { readonly [sealed]: true };
 
 /** The value of a field of a question. */
@@ -26,7 +29,7 @@ export function requireCanonicalText(text: string, form: RegExp, what: string): 
 }
 
 /** A path of these parts, as a tagged template: its own words are the program's. */
-export function pathOf(
+export function canonicalPathOf(
   words: TemplateStringsArray,
   ...parts: readonly (CanonicalText | number)[]
 ): CanonicalText {

@@ -21,7 +21,7 @@ import { createAnswerSharing } from "./shared-answers.ts";
  * Time after which the other nodes' answers no longer wait for a slow provider, or one at its
  * quota.
  */
-export const graceMs = 500;
+export const slowNodeGraceMs = 500;
 
 /** A head with its own time. */
 export type TimedHead<H> = H & { readonly timestampMs: number };
@@ -74,7 +74,7 @@ export function createChainBlocks<C extends Client, H extends BlockId, I extends
     share(`at ${number}`, async () => {
       const keyOrNone = (block: I | null): string => (block === null ? "none" : keyOf(block));
       const block = await pool.agree((node) => at(node, number), keyOrNone, `block ${number}`);
-      if (block === null) throw noBlock(number);
+      if (block === null) throw noBlockFault(number);
       return block;
     });
 
@@ -116,7 +116,7 @@ export function createChainBlocks<C extends Client, H extends BlockId, I extends
       return head;
     },
     highestHead: async () => {
-      const settled = await pool.all(newest, graceMs);
+      const settled = await pool.all(newest, slowNodeGraceMs);
       const asked = settled.flatMap((one) => (one.ok ? [one.value.number] : []));
       if (asked.length === 0) throw firstFault(settled);
       // Behind one address may stand machines that lag, so the heads of before count too.
@@ -125,7 +125,7 @@ export function createChainBlocks<C extends Client, H extends BlockId, I extends
     finalHead: () =>
       share("final", async () => {
         pool.lookAround(newest);
-        const settled = await pool.all(finalOf, graceMs);
+        const settled = await pool.all(finalOf, slowNodeGraceMs);
         const told = settled
           .flatMap((one) => (one.ok ? [one.value] : []))
           .sort((a, b) => b.number - a.number);
@@ -169,12 +169,12 @@ export function idOf({ number, hash }: BlockId): BlockId {
   return { number, hash };
 }
 
-export function noBlock(number: number): AgentError {
+export function noBlockFault(number: number): AgentError {
   return new AgentError("NODE_NO_BLOCK", "none", "the node does not have the block", { number });
 }
 
 /** An answer of several nodes, each of which may have none. */
-export interface ByQuorum<T> {
+export interface QuorumAnswer<T> {
   /** The same by enough nodes. */
   readonly agreed: T | null;
   /** The first of any node. */
@@ -186,11 +186,11 @@ export interface ByQuorum<T> {
 }
 
 /** @throws a node's fault when too few answered */
-export function byQuorum<T>(
+export function quorumAnswerOf<T>(
   settled: readonly SettledAnswer<T | null>[],
   quorum: number,
   keyOf: (value: T) => string,
-): ByQuorum<T> {
+): QuorumAnswer<T> {
   const answers = settled.flatMap((one) => (one.ok ? [one.value] : []));
   if (answers.length < quorum) throw firstFault(settled);
   const found = answers.filter((one) => one !== null);
@@ -204,8 +204,8 @@ export function byQuorum<T>(
  * The agreed one, null while too few nodes have one.
  * @throws NODE_DISAGREE if enough have one and too few the same
  */
-export function agreedOrNone<T>(
-  { agreed, count, versions }: ByQuorum<T>,
+export function agreedValueOrNull<T>(
+  { agreed, count, versions }: QuorumAnswer<T>,
   quorum: number,
   what: string,
 ): T | null {

@@ -12,14 +12,14 @@ const agreedMs = 3_600_000;
 /** One node alone names at most this many times the last agreed price. */
 const aloneTimes = 3n;
 
-export interface PriceOptions {
+export interface AgreedFeeRatesOptions {
   readonly quorumMin: number;
   readonly clock: () => number; // milliseconds, never running back
   /** The price of a chain on which no node names any, in its own unit; null if it has none. */
   readonly withoutEstimate?: bigint | null;
 }
 
-export interface Price {
+export interface AgreedFeeRates {
   /**
    * The figures that count, rising: those named, by one node alone at most three times the last
    * agreed ones of the hour; without any, those of the hour, or the one for silence.
@@ -28,7 +28,11 @@ export interface Price {
   figures(settled: readonly SettledAnswer<bigint | null>[]): readonly bigint[];
 }
 
-export function createPrice({ quorumMin, clock, withoutEstimate = null }: PriceOptions): Price {
+export function createAgreedFeeRates({
+  quorumMin,
+  clock,
+  withoutEstimate = null,
+}: AgreedFeeRatesOptions): AgreedFeeRates {
   let agreed: { readonly figures: readonly bigint[]; readonly atMs: number } | null = null;
   return {
     figures: (settled) => {
@@ -104,7 +108,7 @@ export class FigureWays<N extends object, C, T> {
         }
         isSilent = true;
       } catch (error) {
-        if (!isOfferLacking(error)) throw error;
+        if (!isUnsupportedQuestion(error)) throw error;
         fault ??= error;
       }
     }
@@ -132,6 +136,6 @@ export class FigureWays<N extends object, C, T> {
   }
 }
 
-export function isOfferLacking(error: unknown): boolean {
+export function isUnsupportedQuestion(error: unknown): boolean {
   return error instanceof AgentError && lackingCodes.has(error.code);
 }

@@ -13,7 +13,7 @@ type OnePool<N> = Pick<NodePool<Client>, "status" | "close"> & {
 };
 
 /** What a family asks one server. `P`: a pool of this server alone; `H`: its newest head. */
-export interface Examination<P extends OnePool<N>, N, H extends { readonly number: number }> {
+export interface FamilyExamination<P extends OnePool<N>, N, H extends { readonly number: number }> {
   readonly open: () => P;
   readonly newest: (pool: P, node: N) => Promise<H | null>;
   readonly atMsOf: (head: H) => number; // the head's own time
@@ -27,7 +27,7 @@ export interface Examination<P extends OnePool<N>, N, H extends { readonly numbe
 }
 
 /** An examination whose pool is its family's own business. */
-export interface NodeExamination {
+export interface NodeExaminer {
   look(contracts: readonly string[]): Promise<NodeView>;
   hashAt(number: number): Promise<string>;
 }
@@ -35,8 +35,8 @@ export interface NodeExamination {
 const decimalsMax = 255n;
 
 export function examineNode<P extends OnePool<N>, N, H extends { readonly number: number }>(
-  of: Examination<P, N, H>,
-): NodeExamination {
+  of: FamilyExamination<P, N, H>,
+): NodeExaminer {
   return {
     look: async (contracts) => {
       const pool = of.open();
@@ -103,7 +103,7 @@ async function orNull<T>(ask: () => Promise<T | null>): Promise<T | null> {
 
 /** Null if the node did not answer; -1 if the answer is no number of decimals. */
 async function decimalsOf<P extends OnePool<N>, N, H extends { readonly number: number }>(
-  of: Examination<P, N, H>,
+  of: FamilyExamination<P, N, H>,
   pool: P,
   contract: string,
 ): Promise<number | null> {

@@ -26,7 +26,7 @@ export interface Link {
   readonly parentHash: string;
 }
 
-export class Heads {
+export class NodeHeads {
   #first: { readonly number: number; readonly atMs: number } | null = null;
   #number = 0;
   #atMs = 0;
@@ -96,7 +96,7 @@ export class Heads {
   }
 
   /** True if the other node has shown this head, or the block below it. */
-  isJoinedTo(other: Heads): boolean {
+  isJoinedTo(other: NodeHeads): boolean {
     const { hash, parentHash } = this.#link;
     return (
       (hash !== "" && other.#shown.has(hash)) || (parentHash !== "" && other.#shown.has(parentHash))

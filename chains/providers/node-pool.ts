@@ -7,7 +7,7 @@ import { createHash } from "node:crypto";
 import { AgentError } from "../../base/fault.ts";
 import { comparedHeight } from "../heights.ts";
 import type { NodeStatus } from "../nodes.ts";
-import { Heads, type Link } from "./node-heads.ts";
+import { type Link, NodeHeads } from "./node-heads.ts";
 import type { Client, PoolNode, PoolOptions } from "./pool-node.ts";
 import { hourOf } from "./server.ts";
 
@@ -60,7 +60,7 @@ class UnreadAnswers<N> {
 
 interface AskedNode {
   readonly restUntil: number; // by the pool's clock
-  readonly heads: Heads;
+  readonly heads: NodeHeads;
 }
 
 /** Nodes in the order in which they are asked. */
@@ -219,7 +219,7 @@ function wrongChain(node: PoolNode<Client>, cure = ""): AgentError {
   return new AgentError("NODE_WRONG_CHAIN", "none", words, { node: node.rpc.origin });
 }
 
-export type { Client, PoolNode, PoolOptions, Refusal } from "./pool-node.ts";
+export type { Client, PoolNode, PoolOptions, ProviderRefusal } from "./pool-node.ts";
 
 export type SettledAnswer<T> =
   | { readonly ok: true; readonly value: T }
@@ -290,8 +290,8 @@ export function createNodePool<C extends Client, A>(options: PoolOptions<C, A>):
       restUntil: 0,
       quiet: null,
       detail: "not asked yet",
-      heads: new Heads(),
-      finals: new Heads(),
+      heads: new NodeHeads(),
+      finals: new NodeHeads(),
       ranges: null,
       hour: hourOf(options.servers?.[at]),
     }),

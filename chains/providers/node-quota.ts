@@ -33,7 +33,12 @@ export interface NodeRefusal {
  * The pause that the provider wants in milliseconds, 0 if it gives no time. Null for a refusal with
  * another reason.
  */
-export function quietMsOf({ status, retryAfter, words: all, rpcCode }: NodeRefusal): number | null {
+export function quotaPauseMsOf({
+  status,
+  retryAfter,
+  words: all,
+  rpcCode,
+}: NodeRefusal): number | null {
   const words = all.slice(0, wordsMax);
   // "Too many" of a batch or a range is no quota, for any status.
   const isSize = sizeWords.test(words) && !quotaWords.test(words);
@@ -55,7 +60,7 @@ export function readQuota(answer: {
 }): Failure | null {
   const { status, retryAfter, body } = answer;
   if (status < 300) return null;
-  const quietMs = quietMsOf({ status, retryAfter, words: body });
+  const quietMs = quotaPauseMsOf({ status, retryAfter, words: body });
   return quietMs === null
     ? null
     : newFailure("NODE_QUOTA", statusWords(status, body), { status, quietMs });
@@ -63,7 +68,7 @@ export function readQuota(answer: {
 
 /** The fault for one call's own error, with any HTTP status; null for any other error. */
 export function quotaFault(rpcCode: number, words: string, node: string): AgentError | null {
-  const quietMs = quietMsOf({ status: 200, retryAfter: "", words, rpcCode });
+  const quietMs = quotaPauseMsOf({ status: 200, retryAfter: "", words, rpcCode });
   return quietMs === null ? null : new AgentError("NODE_QUOTA", "none", words, { node, quietMs });
 }
 

@@ -2,7 +2,7 @@
 import type { AgentError } from "../../base/fault.ts";
 import type { BlockRange, NodeLog } from "../nodes.ts";
 import type { HourCount } from "./hour-count.ts";
-import type { Heads } from "./node-heads.ts";
+import type { NodeHeads } from "./node-heads.ts";
 import type { ServerAddress } from "./server.ts";
 
 /** The connection to one node, in its family's protocol. */
@@ -12,11 +12,11 @@ export interface Client {
    * The refusal of a provider that has refused every question for some time while those questions
    * still wait.
    */
-  refusal?(): Refusal | null;
+  refusal?(): ProviderRefusal | null;
   close(): void;
 }
 
-export interface Refusal {
+export interface ProviderRefusal {
   readonly detail: string; // begins with a code
   readonly forMs: number;
 }
@@ -45,8 +45,8 @@ export interface PoolNode<C extends Client> {
   restUntil: number;
   quiet: { readonly untilMs: number; readonly fault: AgentError } | null; // the provider asked for no questions until then
   detail: string;
-  readonly heads: Heads;
-  readonly finals: Heads; // its newest final blocks
+  readonly heads: NodeHeads;
+  readonly finals: NodeHeads; // its newest final blocks
   ranges: readonly BlockRange[] | null; // blocks that it keeps, where it said so
   readonly hour: HourCount | null; // null without a limit by the hour
 }

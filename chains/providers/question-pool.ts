@@ -5,14 +5,14 @@
  */
 import { AgentError } from "../../base/fault.ts";
 import type { NodeLog } from "../nodes.ts";
-import { isOfferLacking } from "./market.ts";
+import { isUnsupportedQuestion } from "./market.ts";
 import { type Client, createNodePool, type NodePool, type PoolNode } from "./node-pool.ts";
 import type { ServerAddress } from "./server.ts";
 
 /**
  * The protocol of a family. `A`: what one exchange sends; `Q`: a question; `R`: a server's reply.
  */
-export interface Wire<C extends Client, A, Q, R> {
+export interface FamilyProtocol<C extends Client, A, Q, R> {
   /** The chain that every server must serve, as `chainOf` returns it. */
   readonly chain: string;
   readonly chainQuestion: A;
@@ -62,7 +62,7 @@ export interface QuestionPool<C extends Client, A, Q, R> extends Omit<NodePool<C
 const missedMax = 2;
 
 export function createQuestionPool<C extends Client, A, Q extends object, R>(
-  wire: Wire<C, A, Q, R>,
+  wire: FamilyProtocol<C, A, Q, R>,
   { urls, log, clock }: QuestionPoolOptions,
 ): QuestionPool<C, A, Q, R> {
   const { chain, chainOf, cureOf } = wire;
@@ -117,7 +117,7 @@ export function createQuestionPool<C extends Client, A, Q extends object, R>(
     try {
       return await ask<T>(node, questions.usual(id));
     } catch (fault) {
-      if (!isOfferLacking(fault)) throw fault;
+      if (!isUnsupportedQuestion(fault)) throw fault;
       try {
         const answer = await ask<T>(node, questions.other(id));
         without.add(node);

@@ -5,8 +5,14 @@
  * sent at most once. Reaches the network only through its caller.
  */
 import { AgentError } from "../../base/fault.ts";
-import type { Refusal } from "./pool-node.ts";
-import { closedText, type Exchange, type Failure, figuresOf, newFailure } from "./rpc-post.ts";
+import type { ProviderRefusal } from "./pool-node.ts";
+import {
+  closedText,
+  type Exchange,
+  type Failure,
+  failureFiguresOf,
+  newFailure,
+} from "./rpc-post.ts";
 
 /*
  * The pace of the questions to one provider whose quota nobody knows. The provider gets no question
@@ -72,7 +78,7 @@ class Pace {
     if (code !== "NODE_TIMEOUT") this.#refused = null;
   }
 
-  refusal(): Refusal | null {
+  refusal(): ProviderRefusal | null {
     if (this.#refused === null) return null;
     const forMs = this.#clock() - this.#refused.sinceMs;
     return forMs < refusedToldMs ? null : { detail: `NODE_QUOTA: ${this.#refused.words}`, forMs };
@@ -104,7 +110,7 @@ export interface QuestionQueue<Q extends QueuedQuestion, T> {
    */
   ask(question: Q): Promise<T>;
   /** Null while the provider answers, or if it has refused only for a moment. */
-  refusal(): Refusal | null;
+  refusal(): ProviderRefusal | null;
   /**
    * Fails the questions that are under way (NODE_CLOSED) and every later one. Calling twice is
    * harmless.
@@ -188,7 +194,7 @@ export function createQuestionQueue<Q extends QueuedQuestion, T>(
     { question, reject }: WaitingQuestion<Q, T>,
     { code, message, isUnsent, ...more }: Failure,
   ): void {
-    const context = { node: origin, ...figuresOf(more) };
+    const context = { node: origin, ...failureFiguresOf(more) };
     reject(
       new AgentError(
         code,

@@ -12,12 +12,12 @@ import {
 } from "../../base/outgoing/exchange.ts";
 
 /** Further headers of each question; null for none. Secrets. @throws AgentError NODE_HEADERS */
-export type FurtherLines = (() => Readonly<Record<string, string>>) | null;
+export type ReadFurtherHeaders = (() => Readonly<Record<string, string>>) | null;
 
 /** The address of a node, alone or with further headers. */
-export type Address = string | { readonly url: string; readonly headers: FurtherLines };
+export type NodeAddress = string | { readonly url: string; readonly headers: ReadFurtherHeaders };
 
-export function urlOf(address: Address): string {
+export function urlOf(address: NodeAddress): string {
   return typeof address === "string" ? address : address.url;
 }
 
@@ -31,7 +31,7 @@ export interface Target {
   readonly user: string; // "" for none
   readonly password: string;
   readonly path: string;
-  readonly headers: FurtherLines;
+  readonly headers: ReadFurtherHeaders;
   readonly outgoing: OutgoingClient; // the connections that are kept
   close(): void;
 }
@@ -102,7 +102,7 @@ export const newFailure = (
 });
 
 /** The figures of a failure that the context of its fault has. */
-export function figuresOf({
+export function failureFiguresOf({
   status,
   quietMs,
 }: Pick<Failure, "status" | "quietMs">): Readonly<Record<string, number>> {
@@ -190,7 +190,7 @@ function sendTo(
     };
   }
   return target.outgoing.send(
-    { ...request, headers: { ...(own ?? loginOf(target)), ...further } },
+    { ...request, headers: { ...(own ?? basicAuthHeadersOf(target)), ...further } },
     (sent) =>
       done(
         sent.ok
@@ -201,7 +201,7 @@ function sendTo(
 }
 
 /** RFC 7617; none if the target has no user. */
-export function loginOf({
+export function basicAuthHeadersOf({
   user,
   password,
 }: Pick<Target, "user" | "password">): Readonly<Record<string, string>> {
@@ -230,7 +230,7 @@ const codes: Readonly<Record<Extract<Sent, { ok: false }>["kind"], Failure["code
 /**
  * @throws NODE_URL
  */
-export function targetOf(address: Address): Target {
+export function targetOf(address: NodeAddress): Target {
   let url: URL;
   try {
     url = new URL(urlOf(address));

@@ -5,9 +5,9 @@
 import type { ServerLines } from "../family.ts";
 import { FurtherHeaders, type ReadSecretFile } from "./further-headers.ts";
 import { HourCount } from "./hour-count.ts";
-import type { Address } from "./rpc-post.ts";
+import type { NodeAddress } from "./rpc-post.ts";
 
-export type Server = Extract<Address, object> & { readonly hour: HourCount | null };
+export type Server = Extract<NodeAddress, object> & { readonly hour: HourCount | null };
 
 /** An address alone stands for a server without further lines. */
 export type ServerAddress = string | Server;

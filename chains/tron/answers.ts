@@ -80,7 +80,7 @@ export interface Account {
 }
 
 /** The result that a call would have now. */
-export interface Trial {
+export interface CallTrial {
   readonly isReverted: boolean;
   readonly energy: bigint;
   readonly returned: string; // hex
@@ -255,7 +255,7 @@ function entryOf(value: unknown): readonly UnclearTransfer[] {
     const { callValue = 0, tokenId } = fieldsOf(one);
     const amountSun = isUnits(callValue) ? BigInt(callValue) : 0n;
     if (tokenId !== undefined || amountSun === 0n) return [];
-    return [{ receiverKey: keyOf(to, addressShape), amountSun, note: wordsOf(note) }];
+    return [{ receiverKey: keyOf(to, addressShape), amountSun, note: nodeTextOf(note) }];
   });
 }
 
@@ -303,10 +303,10 @@ export function readParameters(value: unknown): ReadonlyMap<string, bigint> {
  * Reads the result of a call that changes nothing on chain. @throws NODE_ERROR with the node's text
  * if the node did not try the call
  */
-export function readTrial(value: unknown): Trial {
+export function readTrial(value: unknown): CallTrial {
   const trial = readFields(value, "trial");
   const { result, code, message = "" } = readFields(trial.result, "result");
-  const text = wordsOf(message);
+  const text = nodeTextOf(message);
   if (result !== true)
     throw new AgentError("NODE_ERROR", "none", `${String(code ?? "")} ${text}`.trim());
   const [ret] = readList(readFields(trial.transaction, "transaction").ret ?? [], "ret");
@@ -320,7 +320,7 @@ export function readTrial(value: unknown): Trial {
 }
 
 /** A node's text, which comes as hex, cut and cleaned for the operator. */
-export function wordsOf(message: unknown): string {
+export function nodeTextOf(message: unknown): string {
   if (typeof message !== "string") return "";
   const isHex = message.length > 0 && message.length % 2 === 0 && /^[0-9a-f]*$/.test(message);
   const text = isHex ? Buffer.from(message, "hex").toString("utf8") : message;

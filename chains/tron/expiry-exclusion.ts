@@ -12,7 +12,7 @@ import { figuresOf, txParamsOf } from "./fees.ts";
  * No attempt counts as void before the newest solidified block is this long past its expiration:
  * some forty blocks.
  */
-export const marginMs = 120_000;
+export const voidMarginMs = 120_000;
 
 /**
  * The longest lifetime of an attempt, from its timestamp to its expiration. The chain would allow a
@@ -21,7 +21,7 @@ export const marginMs = 120_000;
 export const lifetimeMsMax = 600_000;
 
 /** Some twenty blocks, within which a block takes nearly everything that nodes have. */
-export const unseenMs = 60_000;
+export const usualInclusionMs = 60_000;
 
 /**
  * The error of any clock that is read with an end: two days. A signer's word is not doubted for

@@ -7,18 +7,18 @@
  */
 
 import { pathsOf } from "../curve/account-node.ts";
-import { createPublicKeyAccounts } from "../curve/account-proof.ts";
+import { createCompressedKeyAccounts } from "../curve/account-proof.ts";
 import { isReservedAddress } from "../curve/reserved.ts";
 import type { Description, Family } from "../family.ts";
 import { ordinalSlots } from "../ordinal-slots.ts";
 import { addressBytes, addressOfPublicKey, depositAddressOf, parseAddress } from "./address.ts";
 import {
   lifetimeMsMax,
-  marginMs,
   readEnd,
   timestampOf,
-  unseenMs,
+  usualInclusionMs,
   validUntilMs,
+  voidMarginMs,
   withTimestamp,
 } from "./expiry-exclusion.ts";
 import * as fees from "./fees.ts";
@@ -30,7 +30,7 @@ const offers = {
   tipUnit: "",
   tipMax: "0",
   ceilings: fees.defaultFeeCeilings,
-  computeLimitMin: fees.computeLimitCoin,
+  computeLimitMin: fees.computeLimitOfCoinTransfer,
   computeLimitUnknown: fees.computeLimitUnknown,
   read: fees.readTxParams,
   readWish: fees.readWishedTxParams,
@@ -55,12 +55,12 @@ export const tron = {
   feeModels: [],
   exclusion: {
     kind: "expiry",
-    marginMs,
+    marginMs: voidMarginMs,
     lifetimeMsMax,
     validUntilMs,
     timestamp: timestampOf,
     timestamped: withTimestamp,
-    unseenMs,
+    unseenMs: usualInclusionMs,
     readEnd,
   },
   blockTimes: "rising",
@@ -78,5 +78,5 @@ export const tron = {
   depositAddress: depositAddressOf,
   paymentUri: (): string => "",
   paths: pathsOf(coinType),
-  accounts: createPublicKeyAccounts(addressOfPublicKey),
+  accounts: createCompressedKeyAccounts(addressOfPublicKey),
 } as const satisfies Family;

@@ -6,7 +6,7 @@
  */
 import { formatAmount } from "../../protocol/amount.ts";
 import { shapeFault } from "../../protocol/shape.ts";
-import type { Market, TxParams } from "../family.ts";
+import type { OfferBasis, TxParams } from "../family.ts";
 import type { TypedFees } from "../offers.ts";
 import { nativeDecimal } from "./network.ts";
 
@@ -76,8 +76,8 @@ type TronFeeMarket = Readonly<
  * The compute limit is energy. TRX takes none; there the limit says if the receiver's account must
  * be made: 0 or 1.
  */
-export const computeLimitCoin = 0n;
-export const computeLimitActivation = 1n;
+export const computeLimitOfCoinTransfer = 0n;
+export const computeLimitOfActivation = 1n;
 export const computeLimitUnknown = energyUnknown;
 
 /** The parameters themselves. @throws JSON_SHAPE if one is missing, unknown or no number */
@@ -145,17 +145,17 @@ export function unfitReason(
 export function computeLimitOf(txParams: TxParams): bigint {
   const { energy, activationSun } = figuresOf(txParams);
   if (energy !== 0n) return energy;
-  return activationSun === 0n ? computeLimitCoin : computeLimitActivation;
+  return activationSun === 0n ? computeLimitOfCoinTransfer : computeLimitOfActivation;
 }
 
 /** The offer of an attempt, valid for five minutes from its block's own time. */
 export function firstOffer({
   feeMarket,
   computeLimit,
-}: Pick<Market, "feeMarket" | "computeLimit">): TxParams {
+}: Pick<OfferBasis, "feeMarket" | "computeLimit">): TxParams {
   const { refBlockBytes, refBlockHash, blockMs, energySun, byteSun, activationSun } =
     feeMarket as TronFeeMarket;
-  const energy = computeLimit > computeLimitActivation ? computeLimit : 0n;
+  const energy = computeLimit > computeLimitOfActivation ? computeLimit : 0n;
   const { numerator, denominator } = energyRoom;
   return txParamsOf({
     refBlockBytes,
@@ -165,7 +165,7 @@ export function firstOffer({
     feeLimitSun: (energy * energySun * numerator + denominator - 1n) / denominator,
     energy,
     byteSun,
-    activationSun: computeLimit === computeLimitActivation ? activationSun : 0n,
+    activationSun: computeLimit === computeLimitOfActivation ? activationSun : 0n,
   });
 }
 

@@ -5,8 +5,13 @@
  */
 import { AgentError } from "../../base/fault.ts";
 import type { Finds } from "../nodes.ts";
-import { pathOf } from "../providers/canonical-text.ts";
-import { agreedOrNone, byQuorum, createChainBlocks, graceMs } from "../providers/chain-blocks.ts";
+import { canonicalPathOf } from "../providers/canonical-text.ts";
+import {
+  agreedValueOrNull,
+  createChainBlocks,
+  quorumAnswerOf,
+  slowNodeGraceMs,
+} from "../providers/chain-blocks.ts";
 import { KeptBlocks } from "../providers/kept-blocks.ts";
 import { firstFault } from "../providers/node-pool.ts";
 import {
@@ -173,8 +178,8 @@ export function createBlocks(pool: NodePool, clock: () => number): Blocks {
       const shown = await shownReceipts(pool, (node) => askReceipt(node, txHash));
       const answers = shown.map(({ receipt }) => ({ ok: true, value: receipt }) as const);
       const keyOf = (receipt: Receipt): string => JSON.stringify(receiptFields(receipt));
-      const receipt = agreedOrNone(
-        byQuorum(answers, pool.quorumMin, keyOf),
+      const receipt = agreedValueOrNull(
+        quorumAnswerOf(answers, pool.quorumMin, keyOf),
         pool.quorumMin,
         `receipt of ${txHash}`,
       );
@@ -184,7 +189,7 @@ export function createBlocks(pool: NodePool, clock: () => number): Blocks {
         wholeOf(transactions.find((one) => one.txHash === txHash)),
       );
       if (transaction === undefined || transaction.isDone !== receipt.isDone)
-        throw notTogether(block.number, "a receipt");
+        throw blockMismatchFault(block.number, "a receipt");
       return { receipt, transaction, block };
     },
     shownReceipts: (txHash, side) =>
@@ -288,7 +293,7 @@ async function enough<T>(
   pool: NodePool,
   ask: (node: PoolNode) => Promise<T>,
 ): Promise<readonly T[]> {
-  const settled = await pool.all(ask, graceMs);
+  const settled = await pool.all(ask, slowNodeGraceMs);
   const shown = settled.flatMap((one) => (one.ok ? [one.value] : []));
   if (shown.length < pool.quorumMin) throw firstFault(settled);
   return shown;
@@ -297,7 +302,7 @@ async function enough<T>(
 /** By number, or the newest. */
 export function headQuestion(side: ApiSide, number: number | null): Question<BlockHead> {
   const fields =
-    number === null ? { detail: false } : { id_or_num: pathOf`${number}`, detail: false };
+    number === null ? { detail: false } : { id_or_num: canonicalPathOf`${number}`, detail: false };
   return { path: `${side}/getblock`, fields, read: (value) => there(readHead(value), number) };
 }
 
@@ -334,7 +339,7 @@ function together(block: Block, receipts: readonly Receipt[]): readonly Receipt[
       const receipt = byHash.get(txHash);
       return receipt !== undefined && receipt.block === block.number && receipt.isDone === isDone;
     });
-  if (!isWhole) throw notTogether(block.number, "the receipts");
+  if (!isWhole) throw blockMismatchFault(block.number, "the receipts");
   return receipts;
 }
 
@@ -388,7 +393,7 @@ function withoutEntries(receipt: Receipt): Receipt {
   return Object.create(receipt, { internal: { value: [] }, others: { value: [] } }) as Receipt;
 }
 
-export function notTogether(block: number, what: string): AgentError {
+export function blockMismatchFault(block: number, what: string): AgentError {
   return new AgentError(
     "NODE_DISAGREE",
     "none",

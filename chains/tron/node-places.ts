@@ -4,7 +4,7 @@
  * node-wire.ts.
  */
 import { AgentError } from "../../base/fault.ts";
-import { createByTurn, type TurnWaiter } from "../providers/by-turn.ts";
+import { type BatchedQuestion, createTurnBatcher } from "../providers/by-turn.ts";
 import { receiptQuestion } from "./node-receipts.ts";
 import type { NodePool, PoolNode } from "./node-wire.ts";
 
@@ -37,13 +37,13 @@ export function createPlaces(
 
   async function answer(
     node: PoolNode,
-    waiting: readonly TurnWaiter<number | null>[],
+    waiting: readonly BatchedQuestion<number | null>[],
   ): Promise<void> {
     let left = waiting;
     for (let absent = 0; left.length > 1 && absent < absentMax; ) {
       const [first, ...others] = left as [
-        TurnWaiter<number | null>,
-        ...TurnWaiter<number | null>[],
+        BatchedQuestion<number | null>,
+        ...BatchedQuestion<number | null>[],
       ];
       const asked = alone(node, first.txHash);
       first.resolve(asked);
@@ -59,7 +59,7 @@ export function createPlaces(
     for (const { txHash, resolve } of left) resolve(alone(node, txHash));
   }
 
-  return createByTurn(answer);
+  return createTurnBatcher(answer);
 }
 
 function nullIfFault(fault: unknown): null {

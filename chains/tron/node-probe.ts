@@ -5,7 +5,7 @@
  */
 import { AgentError } from "../../base/fault.ts";
 import type { MissingAnswer } from "../nodes.ts";
-import { examineNode, MissingAnswers, type NodeExamination } from "../providers/node-check.ts";
+import { examineNode, MissingAnswers, type NodeExaminer } from "../providers/node-check.ts";
 import type { ServerAddress } from "../providers/server.ts";
 import { type BlockHead, readFields } from "./answers.ts";
 import { blockQuestion, headQuestion } from "./node-blocks.ts";
@@ -36,12 +36,7 @@ export interface ProbeQuestion {
   readonly timeoutMs: number; // time limit of one exchange
 }
 
-export function examineTron({
-  url,
-  chainId,
-  contracts,
-  timeoutMs,
-}: ProbeQuestion): NodeExamination {
+export function examineTron({ url, chainId, contracts, timeoutMs }: ProbeQuestion): NodeExaminer {
   const options = { urls: [url], chainId, timeoutMs, patienceMs: timeoutMs, log: () => undefined };
   return examineNode<NodePool, PoolNode, BlockHead>({
     open: () => createPool({ ...options, clock: () => performance.now() }),
@@ -49,14 +44,14 @@ export function examineTron({
     atMsOf: ({ timestampMs }) => timestampMs,
     hashAt: async (pool, node, number) =>
       (await pool.ask(node, headQuestion("/wallet", number))).hash,
-    lacksOf: (pool) => lacksOf(pool, contracts),
+    lacksOf: (pool) => findMissingAnswers(pool, contracts),
     decimalsOf: (pool, node, contract) =>
       pool.ask(node, decimalsQuestion("/walletsolidity", contract)),
   });
 }
 
 /** The questions that the node does not answer. Rejects only for bugs. */
-export async function lacksOf(
+export async function findMissingAnswers(
   pool: NodePool,
   contracts: readonly string[],
 ): Promise<readonly MissingAnswer[]> {

@@ -7,11 +7,11 @@ import { type CanonicalText, requireCanonicalText } from "../providers/canonical
 import { addressBytes } from "./address.ts";
 import {
   type Account,
+  type CallTrial,
   readAccount,
   readFields,
   readParameters,
   readTrial,
-  type Trial,
 } from "./answers.ts";
 import type { ApiSide } from "./node-receipts.ts";
 import type { Question } from "./node-wire.ts";
@@ -46,7 +46,7 @@ export function trialQuestion(
   owner: string,
   contract: string,
   data: string,
-): Question<Trial> {
+): Question<CallTrial> {
   const fields = {
     owner_address: owner === "" ? nobody : hexOfAddress(owner),
     contract_address: hexOfAddress(contract),
@@ -110,7 +110,7 @@ export const feeScheduleQuestion: Question<FeeSchedule> = {
 };
 
 /** @throws AgentError NODE_ERROR: the contract has no such function, or not in this form */
-function wordOf({ isReverted, returned, text }: Trial, contract: string): bigint {
+function wordOf({ isReverted, returned, text }: CallTrial, contract: string): bigint {
   if (!isReverted && returned.length === 64) return BigInt(`0x${returned}`);
   throw new AgentError(
     "NODE_ERROR",

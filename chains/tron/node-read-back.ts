@@ -24,7 +24,7 @@ const signatureBytes = 65;
 let loading: Promise<Ethers> | null = null;
 
 /** The expected content, as the interface gives it. */
-export const readBack: IndependentReading = async (raw, said) => {
+export const readAttemptBack: IndependentReading = async (raw, said) => {
   loading ??= load();
   return compare(await loading, Buffer.from(raw.replace(/^0x/, ""), "hex"), said);
 };

@@ -4,7 +4,7 @@
  * Touches nodes only through node-wire.ts.
  */
 import { AgentError } from "../../base/fault.ts";
-import { createByTurn, type TurnWaiter } from "../providers/by-turn.ts";
+import { type BatchedQuestion, createTurnBatcher } from "../providers/by-turn.ts";
 import { type CanonicalText, requireCanonicalText } from "../providers/canonical-text.ts";
 import { type Block, type Receipt, readReceipt, readReceipts } from "./answers.ts";
 import type { NodePool, PoolNode, Question } from "./node-wire.ts";
@@ -73,7 +73,7 @@ export function createReceipts(
   async function answerFrom(
     node: PoolNode,
     number: number,
-    waiting: readonly TurnWaiter<Receipt | null>[],
+    waiting: readonly BatchedQuestion<Receipt | null>[],
   ): Promise<void> {
     const found = await ofBlock(node, number, new Set(waiting.map(({ txHash }) => txHash)));
     for (const { txHash, resolve } of waiting) resolve(found.get(txHash) ?? alone(node, txHash));
@@ -81,9 +81,9 @@ export function createReceipts(
 
   async function answer(
     node: PoolNode,
-    waiting: readonly TurnWaiter<Receipt | null>[],
+    waiting: readonly BatchedQuestion<Receipt | null>[],
   ): Promise<void> {
-    const byBlock = new Map<number, TurnWaiter<Receipt | null>[]>();
+    const byBlock = new Map<number, BatchedQuestion<Receipt | null>[]>();
     for (const one of waiting) {
       const number = blockOf(one.txHash);
       if (number === undefined) one.resolve(alone(node, one.txHash));
@@ -92,7 +92,7 @@ export function createReceipts(
     await Promise.all([...byBlock].map(([number, some]) => answerFrom(node, number, some)));
   }
 
-  return createByTurn(answer);
+  return createTurnBatcher(answer);
 }
 
 const idOfText = (text: string): CanonicalText =>

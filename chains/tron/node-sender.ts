@@ -19,10 +19,10 @@ import type {
   WantedPaymentFrom,
 } from "../nodes.ts";
 import {
+  type BroadcastReply,
   broadcastTo,
-  meaningOf,
+  findBroadcastMeaning,
   type RefusalRow,
-  type Reply,
   takenReply,
 } from "../providers/broadcasts.ts";
 import { idOf } from "../providers/chain-blocks.ts";
@@ -30,8 +30,8 @@ import { createDecimals, type Decimals } from "../providers/node-decimals.ts";
 import { disagreementFault } from "../providers/node-pool.ts";
 import type { ServerAddress } from "../providers/server.ts";
 import { StateParts } from "../state-parts.ts";
-import { type BlockHead, readFields, type Trial, wordsOf } from "./answers.ts";
-import { computeLimitActivation, computeLimitCoin } from "./fees.ts";
+import { type BlockHead, type CallTrial, nodeTextOf, readFields } from "./answers.ts";
+import { computeLimitOfActivation, computeLimitOfCoinTransfer } from "./fees.ts";
 import { txHashOf } from "./hash.ts";
 import { agreedBalance } from "./node-balances.ts";
 import { type Blocks, createBlocks } from "./node-blocks.ts";
@@ -56,7 +56,7 @@ import { encodeTransferCall } from "./trc20.ts";
  */
 
 /** The first row that fits the code and the words behind it decides. */
-export const refusals: readonly RefusalRow[] = [
+export const broadcastRefusals: readonly RefusalRow[] = [
   { form: /^DUP_TRANSACTION_ERROR\b/, meaning: "known" },
   { form: /^TRANSACTION_EXPIRATION_ERROR\b/, meaning: "expired" },
   // The node's own spelling: no coins for its bandwidth.
@@ -79,31 +79,33 @@ export const refusals: readonly RefusalRow[] = [
 const rememberedMax = 4_096;
 
 /** The reply of /wallet/broadcasthex. @throws NODE_ANSWER for a value that is no such reply */
-export function readReply(value: unknown, txHash: string): Reply {
+export function readReply(value: unknown, txHash: string): BroadcastReply {
   const { result, code, message, txid, Error: error } = readFields(value, "broadcast");
-  if (error !== undefined) return { kind: "refused", words: wordsOf(error) };
+  if (error !== undefined) return { kind: "refused", words: nodeTextOf(error) };
   if (result === true)
     return txid === txHash
       ? takenReply
       : { kind: "doubtful", words: "the node answered another id" };
   return {
     kind: "refused",
-    words: `${typeof code === "string" ? code.slice(0, 60) : ""} ${wordsOf(message)}`.trim(),
+    words: `${typeof code === "string" ? code.slice(0, 60) : ""} ${nodeTextOf(message)}`.trim(),
   };
 }
 
 /** The replies of nodes that call bytes known which they have refused. */
 export class Replies {
-  readonly #heard = new Map<string, Reply>();
+  readonly #heard = new Map<string, BroadcastReply>();
 
   /**
    * The reply as it counts. "Known" is the node's reply of before: of bytes that it refused, that
    * refusal; of bytes that were not offered to it in this run, a doubt.
    */
-  take(node: string, txHash: string, reply: Reply): Reply {
+  take(node: string, txHash: string, reply: BroadcastReply): BroadcastReply {
     const key = `${node} ${txHash}`;
     const meaning =
-      reply.kind === "refused" ? meaningOf(refusals, reply.words)?.meaning : undefined;
+      reply.kind === "refused"
+        ? findBroadcastMeaning(broadcastRefusals, reply.words)?.meaning
+        : undefined;
     if (meaning === "known") {
       const heard = this.#heard.get(key);
       return heard?.kind === "taken" ? reply : (heard ?? { ...reply, kind: "doubtful" });
@@ -304,7 +306,7 @@ async function computeLimitOfCoins(
     `${exists} ${isContract}`;
   const { exists, isContract } = await pool.agree(ask, keyOf, "receiver");
   if (isContract) return refuse("NODE_WOULD_REVERT", "the chain sends no coins to a contract");
-  return { ok: true, computeLimit: exists ? computeLimitCoin : computeLimitActivation };
+  return { ok: true, computeLimit: exists ? computeLimitOfCoinTransfer : computeLimitOfActivation };
 }
 
 /**
@@ -326,7 +328,9 @@ async function computeLimitOfToken(
   const fault = settled.find((one) => !one.ok);
   if (trials.length < pool.quorumMin && fault !== undefined && !fault.ok) throw fault.error;
   const reverted = trials.filter(({ isReverted }) => isReverted);
-  const done = trials.filter(({ isReverted }) => !isReverted).map(({ energy }: Trial) => energy);
+  const done = trials
+    .filter(({ isReverted }) => !isReverted)
+    .map(({ energy }: CallTrial) => energy);
   if (done.length < pool.quorumMin) {
     if (reverted.length >= pool.quorumMin)
       return refuse("NODE_WOULD_REVERT", reverted[0]?.text ?? "");
@@ -417,9 +421,9 @@ function broadcast(pool: NodePool, replies: Replies, raw: string): Promise<Broad
   const rawData = decoded.ok ? decoded.message.get(1) : undefined;
   const txHash = rawData instanceof Uint8Array ? txHashOf(rawData) : "";
   const ask = { path: "/wallet/broadcasthex", answerBytesMax: smallBytesMax, isWrite: true };
-  const hand = async (node: PoolNode): Promise<Reply> => {
+  const hand = async (node: PoolNode): Promise<BroadcastReply> => {
     const reply = readReply(await pool.hand(node, { ...ask, fields: { transaction } }), txHash);
     return replies.take(node.rpc.origin, txHash, reply);
   };
-  return broadcastTo({ nodes: pool.nodes, refusals, hand });
+  return broadcastTo({ nodes: pool.nodes, refusals: broadcastRefusals, hand });
 }

@@ -12,8 +12,8 @@ import { AgentError } from "../../base/fault.ts";
 import { mapWithLimit } from "../map-limit.ts";
 import type { VoidAnswer, VoidQuestion } from "../nodes.ts";
 import type { BlockHead } from "./answers.ts";
-import { lifetimeMsMax, marginMs } from "./expiry-exclusion.ts";
-import { type Blocks, notTogether } from "./node-blocks.ts";
+import { lifetimeMsMax, voidMarginMs } from "./expiry-exclusion.ts";
+import { type Blocks, blockMismatchFault } from "./node-blocks.ts";
 
 /**
  * The start of the search. No block can have a transaction before its signature, with any timestamp
@@ -55,7 +55,7 @@ export function createVoidFinder(
       block: head.number,
       quorum,
     };
-    const validUntilMs = Math.max(...attempts.map((one) => one.validUntilMs)) + marginMs;
+    const validUntilMs = Math.max(...attempts.map((one) => one.validUntilMs)) + voidMarginMs;
     if (attempts.length === 0 || head.timestampMs <= validUntilMs) return alive;
     const ids = new Set(attempts.map(({ txHash }) => txHash));
     const key = JSON.stringify(attempts.map(({ txHash, validUntilMs }) => [txHash, validUntilMs]));
@@ -65,7 +65,7 @@ export function createVoidFinder(
     if (found === "torn") {
       // The next call reads the run again.
       runs.delete(key);
-      throw notTogether(run.read.number + 1, "the block before");
+      throw blockMismatchFault(run.read.number + 1, "the block before");
     }
     if (found !== "nothing") return alive;
     const shown = await Promise.all(

@@ -7,9 +7,9 @@ import type { QuestionScalar } from "../providers/canonical-text.ts";
 import type { PoolNode as Node } from "../providers/node-pool.ts";
 import {
   createQuestionPool,
+  type FamilyProtocol,
   type QuestionPool,
   type QuestionPoolOptions,
-  type Wire,
 } from "../providers/question-pool.ts";
 import { readHead } from "./answers.ts";
 import { type Api, type AskOptions, createApi } from "./rpc.ts";
@@ -48,7 +48,7 @@ export interface NodePool extends Omit<ApiQuestions, "ask"> {
 export const smallBytesMax = 256 * 1024;
 
 export function createPool({ chainId, timeoutMs, patienceMs, ...options }: PoolOptions): NodePool {
-  const wire: Wire<Api, ApiQuestion, Question<unknown>, unknown> = {
+  const wire: FamilyProtocol<Api, ApiQuestion, Question<unknown>, unknown> = {
     chain: chainId,
     chainQuestion: {
       path: "/wallet/getblock",

@@ -8,14 +8,14 @@
  */
 
 import { parseForeign } from "../../base/foreign-json.ts";
-import type { Refusal } from "../providers/node-pool.ts";
-import { quietMsOf, readQuota } from "../providers/node-quota.ts";
+import type { ProviderRefusal } from "../providers/node-pool.ts";
+import { quotaPauseMsOf, readQuota } from "../providers/node-quota.ts";
 import { wordsInBody } from "../providers/node-words.ts";
 import { type Answer, createQuestionQueue } from "../providers/question-queue.ts";
 import {
-  type Address,
   type Failure,
   isPassingStatus,
+  type NodeAddress,
   newFailure,
   type Outcome,
   postJson,
@@ -41,7 +41,7 @@ export interface ApiOptions {
    * http or https; the part before /wallet and /walletsolidity. A user without a password is the
    * provider's API key.
    */
-  readonly url: Address;
+  readonly url: NodeAddress;
   readonly timeoutMs: number; // time limit of one exchange, with its connection
   readonly patienceMs: number; // time limit of one question, with the pauses for a provider at its quota
 }
@@ -65,7 +65,7 @@ export interface Api {
     options: AskOptions,
   ): Promise<unknown>;
   /** Null while the provider answers, or if it has refused only for a moment. */
-  refusal(): Refusal | null;
+  refusal(): ProviderRefusal | null;
   /**
    * Fails the questions that are under way (NODE_CLOSED) and every later one. Calling twice is
    * harmless.
@@ -123,7 +123,7 @@ function quotaOf(answer: Extract<Outcome, { ok: true }>): Failure | null {
   if (refused !== null || answer.body.length > refusalMax || !answer.body.includes('"Error"'))
     return refused;
   const words = wordsInBody(answer.body);
-  const quiet = quietMsOf({ ...answer, words, rpcCode: 0 });
+  const quiet = quotaPauseMsOf({ ...answer, words, rpcCode: 0 });
   return quiet === null ? null : newFailure("NODE_QUOTA", words, { quietMs: quiet });
 }
 
@@ -145,7 +145,7 @@ function readAnswer(
   }
 }
 
-function addressed(url: Address) {
+function addressed(url: NodeAddress) {
   const whole = targetOf(url);
   const isKey = whole.user !== "" && whole.password === "";
   return {

@@ -64,7 +64,7 @@ export class ChainReader extends ByteReader {
 }
 
 /** Reads one transaction; null if the bytes are not exactly one. */
-export function readWhole(bytes: Uint8Array): ChainTransaction | null {
+export function readWholeTransaction(bytes: Uint8Array): ChainTransaction | null {
   const reader = new ChainReader(bytes);
   const transaction = readTransaction(reader, bytes);
   return reader.isWhole ? transaction : null;

@@ -5,17 +5,17 @@
  * in its repository (API.md); Blockstream/esplora #282 ("Too many history entries" in words only).
  */
 import type { CanonicalText } from "../providers/canonical-text.ts";
-import type { Refusal } from "../providers/node-pool.ts";
+import type { ProviderRefusal } from "../providers/node-pool.ts";
 import { readQuota } from "../providers/node-quota.ts";
 import { shownWords, wordsInBody } from "../providers/node-words.ts";
 import { type Answer, createQuestionQueue } from "../providers/question-queue.ts";
 import {
-  type Address,
   type BytesOutcome,
+  basicAuthHeadersOf,
   type Exchange,
   getJson,
   isPassingStatus,
-  loginOf,
+  type NodeAddress,
   newFailure,
   type Outcome,
   postJson,
@@ -24,7 +24,7 @@ import {
 import { statusFailure } from "../providers/status-failure.ts";
 
 export interface EsploraOptions {
-  readonly url: Address; // http or https; the part before /blocks, /tx and /address
+  readonly url: NodeAddress; // http or https; the part before /blocks, /tx and /address
   readonly timeoutMs: number; // time limit of one exchange, with its connection
   readonly patienceMs: number; // time limit of one question, with the pauses for a provider at its quota
 }
@@ -53,7 +53,7 @@ export interface Esplora {
    * NODE_ANSWER_SIZE, NODE_CLOSED; effect is none for reads
    */
   ask(question: EsploraQuestion): Promise<EsploraAnswer>;
-  refusal(): Refusal | null;
+  refusal(): ProviderRefusal | null;
   close(): void;
 }
 
@@ -78,7 +78,7 @@ export function createEsplora({ url, timeoutMs, patienceMs }: EsploraOptions): E
     send: ({ path, body, answerBytesMax: bytesMax }, timeLeft, done): Exchange => {
       const request = { target, path: wholePathOf(path), bytesMax, timeoutMs: timeLeft };
       if (body === undefined) return getJson(request, (outcome) => done(read(outcome, path)));
-      const headers = { ...loginOf(target), "content-type": "text/plain" };
+      const headers = { ...basicAuthHeadersOf(target), "content-type": "text/plain" };
       return postJson({ ...request, headers, body }, (outcome) =>
         done(read(bytesOf(outcome), path)),
       );

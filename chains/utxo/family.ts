@@ -8,7 +8,7 @@
 import { base58 } from "@scure/base";
 import { AgentError, type Refusal, refuse } from "../../base/fault.ts";
 import { accountKeyOf, childKeyOf, pathsOf } from "../curve/account-node.ts";
-import { createPublicKeyAccounts } from "../curve/account-proof.ts";
+import { createCompressedKeyAccounts } from "../curve/account-proof.ts";
 import type { Family, KeyPaths } from "../family.ts";
 import { ordinalSlots } from "../ordinal-slots.ts";
 import { addressOfPublicKey, parseAddress } from "./address.ts";
@@ -45,7 +45,7 @@ type ReadAccount = { readonly ok: true; readonly id: string } | Refusal;
  * Reads an account's extended public key: zpub or xpub, on a test network vpub or tpub. Refuses
  * with ADDRESS_XPUB. An xpub of an account for other scripts looks alike and is accepted.
  */
-export function readAccount(text: string, network: UtxoNetwork): ReadAccount {
+export function readExtendedPublicKey(text: string, network: UtxoNetwork): ReadAccount {
   const { any, p2wpkh } = network.accountKeys;
   const version = [any, p2wpkh].find(({ letters }) => text.startsWith(letters));
   // Checked first, so a private key that was pasted by mistake is never decoded.
@@ -130,10 +130,10 @@ function familyOn(network: UtxoNetwork<UtxoNetworkName>, coin: NativeCoin): Fami
     paymentUri: (link) => paymentUri(coin.name, link),
     paths: keyPathsOf(network),
     accounts: {
-      ...createPublicKeyAccounts(addressOf),
+      ...createCompressedKeyAccounts(addressOf),
       keyLetters: network.accountKeys.p2wpkh.letters,
       readKey(text) {
-        const read = readAccount(text, network);
+        const read = readExtendedPublicKey(text, network);
         return read.ok ? read.id : null;
       },
     },

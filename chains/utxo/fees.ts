@@ -13,7 +13,13 @@ import type { Coin, TxParams } from "../family.ts";
 import { parseAddress } from "./address.ts";
 import type { UtxoNetwork } from "./network.ts";
 import { dustOf, dustOfChange, satPerByteMin, sizeOf } from "./size.ts";
-import { amountOf, coinsMax, figuresOf, txParamsOf, type UtxoFigures } from "./tx-params.ts";
+import {
+  amountOf,
+  coinsPerTransactionMax,
+  figuresOf,
+  txParamsOf,
+  type UtxoFigures,
+} from "./tx-params.ts";
 
 /** The rate that nodes ask, and the account's final coins that no other withdrawal holds. */
 export interface CoinMarket {
@@ -24,10 +30,10 @@ export interface CoinMarket {
 }
 
 /** A payment by its parts that decide on coins; null stands for a cancel. */
-export type CoinSelectionTarget = (AmountAlone & { readonly destination: string }) | null;
+export type PaymentOrCancel = (PaymentAmount & { readonly destination: string }) | null;
 
 /** A payment of which only the amount is known; its script counts as the longest. */
-export interface AmountAlone {
+export interface PaymentAmount {
   readonly amountUnits: bigint;
   readonly isFeeInside?: boolean; // as `Payment` has it
 }
@@ -78,7 +84,7 @@ interface ChangeRule {
 export function firstOffer(
   network: UtxoNetwork,
   market: CoinMarket,
-  target: Exclude<CoinSelectionTarget, null>,
+  target: Exclude<PaymentOrCancel, null>,
 ): TxParams | null {
   const paid = paidOf(network, target);
   return paid === null ? null : firstOf(network, market, paid);
@@ -98,10 +104,10 @@ function firstOf(
  * As `firstOffer`, and with small coins beside those that the payment needs, while `mergingLimits`
  * allow.
  */
-export function firstMerging(
+export function firstOfferWithMerging(
   network: UtxoNetwork,
   market: CoinMarket,
-  target: Exclude<CoinSelectionTarget, null>,
+  target: Exclude<PaymentOrCancel, null>,
 ): TxParams | null {
   const { satPerKvB, coins } = market;
   const paid = paidOf(network, target);
@@ -113,7 +119,7 @@ export function firstMerging(
   const small = largestFirst(coins).filter(
     ({ id, units }) => units > fee && !needed.some((coin) => coin.id === id),
   );
-  const room = Math.min(mergingLimits.coinsMost, coinsMax - needed.length);
+  const room = Math.min(mergingLimits.coinsMost, coinsPerTransactionMax - needed.length);
   const merged = [...needed, ...small.reverse().slice(0, room)];
   const rule: ChangeRule = { isSplit: false, least: "worth" };
   const figures = withChange(network, merged, paid, (size) => feeAt(satPerKvB, size), rule);
@@ -133,7 +139,7 @@ export function firstMerging(
 export function replacementOffer(
   network: UtxoNetwork,
   { satPerKvB, coins }: CoinMarket,
-  target: CoinSelectionTarget | AmountAlone,
+  target: PaymentOrCancel | PaymentAmount,
   attempts: readonly EarlierAttempt[],
   pin: string,
   isFree = false,
@@ -183,7 +189,7 @@ export function fittingCoins(coins: readonly Coin[], units: bigint): readonly Co
   const taken: Coin[] = [];
   let sum = 0n;
   for (const coin of largestFirst(coins)) {
-    if (taken.length === coinsMax || sum === units) break;
+    if (taken.length === coinsPerTransactionMax || sum === units) break;
     if (sum + coin.units > units) continue;
     taken.push(coin);
     sum += coin.units;
@@ -200,7 +206,7 @@ const nothing: PaidOutput = { scriptBytes: null, units: 0n, isFeeInside: false, 
 
 function paidOf(
   network: UtxoNetwork,
-  target: Exclude<CoinSelectionTarget, null> | AmountAlone,
+  target: Exclude<PaymentOrCancel, null> | PaymentAmount,
 ): PaidOutput | null {
   const { amountUnits: units, isFeeInside = false } = target;
   // The amount alone is a replacement's, and its receiver is the one of the attempt before.
@@ -237,7 +243,7 @@ function chosen(
     const change = { isSplit: isSplit && !paid.isFeeInside, least };
     for (
       let added = start.length === 0 ? 1 : 0;
-      added <= pool.length && start.length + added <= coinsMax;
+      added <= pool.length && start.length + added <= coinsPerTransactionMax;
       added += 1
     ) {
       const figures = withChange(network, [...start, ...pool.slice(0, added)], paid, rule, change);
@@ -255,7 +261,9 @@ function exactly(
 ): readonly Coin[] | null {
   const rest = units - sumOf(start);
   const coins =
-    rest < 0n ? [] : [...start, ...fittingCoins(pool, rest).slice(0, coinsMax - start.length)];
+    rest < 0n
+      ? []
+      : [...start, ...fittingCoins(pool, rest).slice(0, coinsPerTransactionMax - start.length)];
   return coins.length > 0 && sumOf(coins) === units ? coins : null;
 }
 

@@ -47,7 +47,7 @@ export async function paymentsIn(
   find: (key: string) => string | undefined,
   scriptOf: ScriptOf,
 ): Promise<readonly FoundPayment[]> {
-  const found = outputsTo({ txHash, outputs }, find);
+  const found = outputsToWatched({ txHash, outputs }, find);
   if (found.length === 0) return found;
   const owners = new Map(found.flatMap(({ address }) => keyed(address)));
   const senders = new Set(
@@ -57,7 +57,7 @@ export async function paymentsIn(
 }
 
 /** As `paymentsIn`, for a transaction that spent no coin of a watched address. */
-export function outputsTo(
+export function outputsToWatched(
   { txHash, outputs }: { readonly txHash: string; readonly outputs: readonly ChainOutput[] },
   find: (key: string) => string | undefined,
 ): readonly FoundPayment[] {

@@ -11,14 +11,14 @@ import { AgentError } from "../../base/fault.ts";
 import type { UnusableCoin } from "../nodes.ts";
 import type { AddressTransaction, UnspentOutput } from "./answers.ts";
 import {
-  addressOf,
+  addressWithScriptOf,
   type CoinQuestion,
   type ExplainedCoins,
   listCoins,
+  provenCoinsOf,
   requireBlock,
-  withMade,
 } from "./node-coins.ts";
-import { type Address, historyLimits } from "./node-history.ts";
+import { type AddressWithScript, historyLimits } from "./node-history.ts";
 import { addressTotalsQuestion, historyQuestion, newestQuestion } from "./node-questions.ts";
 import { unusableOf } from "./node-transactions.ts";
 import type { NodePool, PoolNode } from "./node-wire.ts";
@@ -47,7 +47,7 @@ export async function balanceAt(
   block: number,
 ): Promise<bigint> {
   const { pool, histories, network } = question;
-  const address = addressOf(account, network);
+  const address = addressWithScriptOf(account, network);
   const { script } = address;
   const ask = async (node: PoolNode): Promise<AccountCoins> => {
     await requireBlock(pool, node, block);
@@ -118,7 +118,7 @@ async function sumOf(
   const isYoung = ({ place }: UnspentOutput): boolean =>
     place !== null && place.block > block - youngBlocks;
   const isProven = (one: UnspentOutput): boolean => list.length <= provenMax || isYoung(one);
-  const proven = await withMade(question, account, list.filter(isProven), block);
+  const proven = await provenCoinsOf(question, account, list.filter(isProven), block);
   const agreed = list.filter((one) => !isProven(one));
   question.keepUnusable?.(account, unusableOf(proven));
   return [...proven, ...agreed].reduce((sum, { units }) => sum + units, 0n);
@@ -182,7 +182,7 @@ export function coinsAt({
 async function transactionsAfter(
   pool: NodePool,
   node: PoolNode,
-  { account }: Address,
+  { account }: AddressWithScript,
   block: number,
 ): Promise<readonly AddressTransaction[] | null> {
   const later: AddressTransaction[] = [];

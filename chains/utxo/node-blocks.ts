@@ -5,7 +5,12 @@
  */
 import { AgentError } from "../../base/fault.ts";
 import type { BlockId } from "../nodes.ts";
-import { byQuorum, createChainBlocks, graceMs, noBlock } from "../providers/chain-blocks.ts";
+import {
+  createChainBlocks,
+  noBlockFault,
+  quorumAnswerOf,
+  slowNodeGraceMs,
+} from "../providers/chain-blocks.ts";
 import { KeptBlocks } from "../providers/kept-blocks.ts";
 import type { BlockHead, Place } from "./answers.ts";
 import { type Block, readBlock } from "./block.ts";
@@ -57,7 +62,7 @@ export interface Blocks {
 /** A block is final with `confirmations` blocks from it to the head, itself counted. */
 export function createBlocks(pool: NodePool, confirmations: number): Blocks {
   const kept = new KeptBlocks<NumberedBlock>(({ weight }) => weight);
-  const newest = createNewest(pool);
+  const newest = createNewestHeadReader(pool);
   const idAt = async (node: PoolNode, number: number): Promise<BlockId | null> => {
     const hash = await pool.ask(node, hashQuestion(number));
     return hash === null ? null : { number, hash };
@@ -86,8 +91,11 @@ export function createBlocks(pool: NodePool, confirmations: number): Blocks {
 
   const places = createPlaces();
   const askPlace = async (txHash: string): Promise<TransactionPlaces> => {
-    const settled = await pool.all((node) => pool.ask(node, statusQuestion(txHash)), graceMs);
-    const { agreed, shown } = byQuorum(
+    const settled = await pool.all(
+      (node) => pool.ask(node, statusQuestion(txHash)),
+      slowNodeGraceMs,
+    );
+    const { agreed, shown } = quorumAnswerOf(
       settled,
       pool.quorumMin,
       ({ block, blockHash }) => `${block} ${blockHash}`,
@@ -110,7 +118,7 @@ export function createBlocks(pool: NodePool, confirmations: number): Blocks {
         const hash = await pool.ask(node, hashQuestion(number));
         return hash === null ? null : rawBlock(pool, node, number, hash);
       });
-      if (block === null) throw noBlock(number);
+      if (block === null) throw noBlockFault(number);
       return block;
     },
     headAt: async (number) => {
@@ -118,7 +126,7 @@ export function createBlocks(pool: NodePool, confirmations: number): Blocks {
         const id = await idAt(node, number);
         return id === null ? null : headOf(node, id);
       });
-      if (head === null) throw noBlock(number);
+      if (head === null) throw noBlockFault(number);
       return head;
     },
     placed: async (txHash) => {
@@ -198,7 +206,7 @@ interface NewestBlockReader {
  * questions find the chain unchanged. Height and hash are never asked apart, because behind one
  * address may stand machines at two heads.
  */
-export function createNewest(pool: NodePool): NewestBlockReader {
+export function createNewestHeadReader(pool: NodePool): NewestBlockReader {
   const known = new WeakMap<PoolNode, BlockHead>();
   const times = new Map<string, number>();
   const newest = async (node: PoolNode): Promise<BlockHead> => {
@@ -225,7 +233,7 @@ export function createNewest(pool: NodePool): NewestBlockReader {
 /** The block from the first node that has its bytes. */
 async function blockWith(pool: NodePool, number: number, hash: string): Promise<NumberedBlock> {
   const block = await pool.first((node) => rawBlock(pool, node, number, hash));
-  if (block === null) throw noBlock(number);
+  if (block === null) throw noBlockFault(number);
   return block;
 }
 

@@ -7,13 +7,13 @@
 import { AgentError } from "../../base/fault.ts";
 import { mapWithLimit } from "../map-limit.ts";
 import type { ChainState, UnusableCoin } from "../nodes.ts";
-import { graceMs } from "../providers/chain-blocks.ts";
+import { slowNodeGraceMs } from "../providers/chain-blocks.ts";
 import { firstFault } from "../providers/node-pool.ts";
 import { parseAddress } from "./address.ts";
 import type { UnspentOutput } from "./answers.ts";
 import { feeOfInput, fittingCoins } from "./fees.ts";
 import type { UtxoNetwork } from "./network.ts";
-import { type Address, type Histories, historyLimits } from "./node-history.ts";
+import { type AddressWithScript, type Histories, historyLimits } from "./node-history.ts";
 import {
   headQuestion,
   outspendQuestions,
@@ -75,7 +75,7 @@ export async function finalCoins(
     ({ place }) => place !== null && place.block <= final,
   );
   const free = await unspentOn(pool, shown, largestFirst(agreed));
-  return withMade(question, account, offeredOf(free, satPerKvB), head);
+  return provenCoinsOf(question, account, offeredOf(free, satPerKvB), head);
 }
 
 /** Says for each coin of an account if a payment can spend it: by the rules of `finalCoins`. */
@@ -97,7 +97,7 @@ export async function checkSpendableCoins(
     shown,
     agreed.filter((coin) => wanted.has(nameOf(coin))),
   );
-  const made = new Set((await withMade(question, account, free, head)).map(nameOf));
+  const made = new Set((await provenCoinsOf(question, account, free, head)).map(nameOf));
   return coins.map((coin) => made.has(nameOf(coin)));
 }
 
@@ -111,7 +111,7 @@ function offeredOf(free: readonly UnspentOutput[], satPerKvB: bigint): readonly 
 
 /** The coins of one transaction that empties an account. */
 export interface EmptyingCoins {
-  readonly count: number; // at most coinsMax
+  readonly count: number; // at most coinsPerTransactionMax
   readonly units: bigint; // their sum
   readonly unusable: readonly UnusableCoin[]; // beside them
 }
@@ -122,7 +122,7 @@ export interface EmptyingCoins {
  * transactions can be proven. By the node that lists the most such coins, and by the one where they
  * have the lowest sum. None for no account.
  */
-export async function coinsAtOnce(
+export async function findEmptyingCoins(
   question: CoinQuestion,
   account: string,
   { units: most, satPerKvB }: { readonly units: bigint; readonly satPerKvB: bigint },
@@ -174,7 +174,7 @@ function largestFirst(coins: readonly UnspentOutput[]): readonly UnspentOutput[]
 }
 
 /** @throws the code of `parseAddress` */
-export function addressOf(account: string, network: UtxoNetwork): Address {
+export function addressWithScriptOf(account: string, network: UtxoNetwork): AddressWithScript {
   const parsed = parseAddress(account, network);
   if (!parsed.ok) throw new AgentError(parsed.code, "none", parsed.detail ?? parsed.code);
   return { account, script: Buffer.from(parsed.script).toString("hex") };
@@ -197,7 +197,7 @@ interface NodeCoins {
 /** The coins by each node that answers. @throws a fault if too few do */
 async function shownBy(question: CoinQuestion, account: string): Promise<readonly NodeCoins[]> {
   const { pool } = question;
-  const settled = await pool.all((node) => shownByNode(question, node, account), graceMs);
+  const settled = await pool.all((node) => shownByNode(question, node, account), slowNodeGraceMs);
   const shown = settled.flatMap((one) => (one.ok ? [one.value] : []));
   if (shown.length < pool.quorumMin) throw firstFault(settled);
   return shown;
@@ -212,7 +212,7 @@ async function shownByNode(
   if (list !== null) return { node, list, isDoubtful: false };
   const { unspent } = await histories.read(
     node,
-    addressOf(account, network),
+    addressWithScriptOf(account, network),
     Number.MAX_SAFE_INTEGER,
   );
   const waiting = await pool.ask(node, poolQuestion(account));
@@ -305,13 +305,13 @@ function unanswered(error: unknown): "unanswered" {
  * The coins that are the account's by the transactions that made them, and deep enough. A coin
  * without a block was spent by a later one, so the chain takes it.
  */
-export async function withMade(
+export async function provenCoinsOf(
   { transactions, network }: CoinQuestion,
   account: string,
   outputs: readonly UnspentOutput[],
   head: number,
 ): Promise<readonly MadeCoin[]> {
-  const { script } = addressOf(account, network);
+  const { script } = addressWithScriptOf(account, network);
   const found = await mapWithLimit(
     outputs,
     questionsAtOnce,

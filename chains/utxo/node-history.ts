@@ -48,10 +48,10 @@ export interface Histories {
    * @throws NODE_ERROR above a limit and while the reading goes on, NODE_LIST_SHORT if the node
    * contradicts itself
    */
-  read(node: PoolNode, address: Address, since: number): Promise<AddressHistory>;
+  read(node: PoolNode, address: AddressWithScript, since: number): Promise<AddressHistory>;
 }
 
-export interface Address {
+export interface AddressWithScript {
   readonly account: string;
   readonly script: string; // hex
 }
@@ -101,7 +101,7 @@ export function createHistories(pool: NodePool): Histories {
 class KeptHistory {
   readonly #pool: NodePool;
   readonly #node: PoolNode;
-  readonly #address: Address;
+  readonly #address: AddressWithScript;
   #entries: readonly AddressTransaction[] = []; // newest first, with the address's own coins alone
   #older: readonly UnspentOutput[] = []; // coins of transactions before them
   #hasAllCoins = false;
@@ -109,7 +109,7 @@ class KeptHistory {
   #floor = -1; // the newest block of which only coins stayed
   #pages = 0; // that this question may still ask for
 
-  constructor(pool: NodePool, node: PoolNode, address: Address) {
+  constructor(pool: NodePool, node: PoolNode, address: AddressWithScript) {
     this.#pool = pool;
     this.#node = node;
     this.#address = address;

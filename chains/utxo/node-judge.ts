@@ -6,7 +6,7 @@
 import { AgentError } from "../../base/fault.ts";
 import type { Payment } from "../family.ts";
 import type { BlockId, EndingTransaction, Judgement } from "../nodes.ts";
-import { graceMs } from "../providers/chain-blocks.ts";
+import { slowNodeGraceMs } from "../providers/chain-blocks.ts";
 import { firstFault } from "../providers/node-pool.ts";
 import { parseAddress } from "./address.ts";
 import type { Place } from "./answers.ts";
@@ -16,7 +16,7 @@ import type { Blocks, TransactionPlaces } from "./node-blocks.ts";
 import { outspendQuestions } from "./node-questions.ts";
 import type { KnownTransaction, KnownTransactions } from "./node-transactions.ts";
 import type { NodePool } from "./node-wire.ts";
-import { effectOf, judgeByFinal, judgeForeignSpender } from "./outcome.ts";
+import { judgeByFinal, judgeForeignSpender, transactionEffectOf } from "./outcome.ts";
 
 export interface JudgeTools {
   readonly pool: NodePool;
@@ -153,7 +153,10 @@ async function judgeByAnchor(
  * none. @throws NODE_* if too few nodes answer
  */
 export async function agreedSpender(pool: NodePool, coin: string): Promise<string | undefined> {
-  const settled = await pool.all((node) => pool.askEither(node, outspendQuestions, coin), graceMs);
+  const settled = await pool.all(
+    (node) => pool.askEither(node, outspendQuestions, coin),
+    slowNodeGraceMs,
+  );
   const answers = settled.flatMap((one) => (one.ok ? [one.value] : []));
   if (answers.length < pool.quorumMin) throw firstFault(settled);
   const inBlocks = answers.filter((spend) => spend !== null && spend.place !== null);
@@ -175,7 +178,7 @@ async function isFinal(
 }
 
 interface End {
-  readonly effect: ReturnType<typeof effectOf>;
+  readonly effect: ReturnType<typeof transactionEffectOf>;
   readonly isOwn: boolean; // all its coins are the account's
   readonly ending: EndingTransaction;
   readonly outpoints: readonly string[];
@@ -196,7 +199,7 @@ async function readEnd(
   const isOwn =
     parsed.ok && spent.every(({ script }) => Buffer.compare(script, parsed.script) === 0);
   const feeUnits = sumOf(spent) - sumOf(transaction.outputs);
-  const effect = effectOf(payment, { outputs: transaction.outputs, feeUnits }, network);
+  const effect = transactionEffectOf(payment, { outputs: transaction.outputs, feeUnits }, network);
   return { effect, isOwn, ending: { txHash, block, feeUnits }, outpoints: transaction.outpoints };
 }
 

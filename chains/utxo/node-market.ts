@@ -5,8 +5,8 @@
  * lightningdevkit/ldk-node #1028 (an empty estimate taken for the lowest).
  */
 import type { FeeMarket } from "../family.ts";
-import { graceMs } from "../providers/chain-blocks.ts";
-import { createPrice, FigureWays, middleOf } from "../providers/market.ts";
+import { slowNodeGraceMs } from "../providers/chain-blocks.ts";
+import { createAgreedFeeRates, FigureWays, middleOf } from "../providers/market.ts";
 import type { Rates } from "./answers.ts";
 import type { UtxoNetwork } from "./network.ts";
 import { ratesQuestion, recommendedQuestion } from "./node-questions.ts";
@@ -39,13 +39,15 @@ export function createFeeMarket(
   clock: () => number,
 ): () => Promise<FeeMarket> {
   const ways = createRateWays(pool);
-  const price = createPrice({
+  const price = createAgreedFeeRates({
     quorumMin: pool.quorumMin,
     clock,
     withoutEstimate: network.rateWithoutEstimate,
   });
   return async () => {
-    const rates = price.figures(await pool.all((node) => ways.ask(node, undefined), graceMs));
+    const rates = price.figures(
+      await pool.all((node) => ways.ask(node, undefined), slowNodeGraceMs),
+    );
     const rate = middleOf(rates, network.isReplaced ? "lower" : "higher");
     const isTooLow = rate < satPerKvBMin;
     return { satPerKvB: isTooLow ? satPerKvBMin : rate };

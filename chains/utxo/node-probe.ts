@@ -4,13 +4,13 @@
  */
 import { AgentError } from "../../base/fault.ts";
 import type { MissingAnswer } from "../nodes.ts";
-import { examineNode, MissingAnswers, type NodeExamination } from "../providers/node-check.ts";
+import { examineNode, MissingAnswers, type NodeExaminer } from "../providers/node-check.ts";
 import type { ServerAddress } from "../providers/server.ts";
 import { addressOfScript } from "./address.ts";
 import type { BlockHead } from "./answers.ts";
 import { readBlock } from "./block.ts";
 import type { UtxoNetwork } from "./network.ts";
-import { createNewest } from "./node-blocks.ts";
+import { createNewestHeadReader } from "./node-blocks.ts";
 import { createRateWays } from "./node-market.ts";
 import {
   hashQuestion,
@@ -43,19 +43,19 @@ export interface ProbeQuestion {
   readonly timeoutMs: number; // time limit of one exchange
 }
 
-export function examineUtxo({ url, network, timeoutMs }: ProbeQuestion): NodeExamination {
+export function examineUtxo({ url, network, timeoutMs }: ProbeQuestion): NodeExaminer {
   const options = { urls: [url], network, timeoutMs, patienceMs: timeoutMs, log: () => undefined };
   return examineNode<NodePool, PoolNode, BlockHead>({
     open: () => createPool({ ...options, clock: () => performance.now() }),
-    newest: (pool, node) => createNewest(pool)(node),
+    newest: (pool, node) => createNewestHeadReader(pool)(node),
     atMsOf: ({ timestampMs }) => timestampMs,
     hashAt: (pool, node, number) => pool.ask(node, hashQuestion(number)),
-    lacksOf: (pool, head) => lacksOf(pool, network, head),
+    lacksOf: (pool, head) => findMissingAnswers(pool, network, head),
   });
 }
 
 /** The questions that the node does not answer at this head. Rejects only for bugs. */
-export async function lacksOf(
+export async function findMissingAnswers(
   pool: NodePool,
   network: UtxoNetwork,
   head: BlockHead,

@@ -1,6 +1,10 @@
 /** The questions to one node, with readers of their answers. */
 
-import { type CanonicalText, pathOf, requireCanonicalText } from "../providers/canonical-text.ts";
+import {
+  type CanonicalText,
+  canonicalPathOf,
+  requireCanonicalText,
+} from "../providers/canonical-text.ts";
 import {
   type AddressSums,
   type AddressTotals,
@@ -46,20 +50,23 @@ const idOf = (text: string): CanonicalText => requireCanonicalText(text, /^[0-9a
 const addressOf = (text: string): CanonicalText =>
   requireCanonicalText(text, /^[0-9A-Za-z]{14,90}$/, "address");
 
-export const tipHash: Question<string> = { path: pathOf`/blocks/tip/hash`, read: readHash };
+export const tipHash: Question<string> = {
+  path: canonicalPathOf`/blocks/tip/hash`,
+  read: readHash,
+};
 
 /** Null if the node's chain is shorter. */
 export function hashQuestion(number: number): Question<string | null> {
-  return { path: pathOf`/block-height/${number}`, read: readHash, absent: null };
+  return { path: canonicalPathOf`/block-height/${number}`, read: readHash, absent: null };
 }
 
 export function headQuestion(hash: string): Question<BlockHead> {
-  return { path: pathOf`/block/${idOf(hash)}`, read: readHead };
+  return { path: canonicalPathOf`/block/${idOf(hash)}`, read: readHead };
 }
 
 export function rawBlockQuestion(hash: string): Question<Buffer> {
   return {
-    path: pathOf`/block/${idOf(hash)}/raw`,
+    path: canonicalPathOf`/block/${idOf(hash)}/raw`,
     read: (bytes) => bytes,
     answerBytesMax: blockBytesMax,
   };
@@ -67,13 +74,13 @@ export function rawBlockQuestion(hash: string): Question<Buffer> {
 
 /** The place of a transaction in the node's chain; null in its mempool, and where it has none. */
 export function statusQuestion(txHash: string): Question<Place | null> {
-  return { path: pathOf`/tx/${idOf(txHash)}/status`, read: readStatus, absent: null };
+  return { path: canonicalPathOf`/tx/${idOf(txHash)}/status`, read: readStatus, absent: null };
 }
 
 /** A transaction's bytes; null if the node does not have it. */
 export function transactionQuestion(txHash: string): Question<Buffer | null> {
   return {
-    path: pathOf`/tx/${idOf(txHash)}/hex`,
+    path: canonicalPathOf`/tx/${idOf(txHash)}/hex`,
     read: readHex,
     absent: null,
     answerBytesMax: transactionBytesMax,
@@ -86,7 +93,7 @@ export const outspendQuestions = {
     const [txHash = "", output = ""] = id.split(":");
     const number = requireCanonicalText(output, outputForm, "number of an output");
     return {
-      path: pathOf`/tx/${idOf(txHash)}/outspend/${number}`,
+      path: canonicalPathOf`/tx/${idOf(txHash)}/outspend/${number}`,
       read: readOutspend,
       absent: null,
     };
@@ -96,7 +103,7 @@ export const outspendQuestions = {
     const number = Number(requireCanonicalText(output, outputForm, "number of an output"));
     const read = (bytes: Buffer): SpendingTransaction | null => readOutspendOf(bytes, number);
     return {
-      path: pathOf`/tx/${idOf(txHash)}/outspends`,
+      path: canonicalPathOf`/tx/${idOf(txHash)}/outspends`,
       read,
       absent: null,
       answerBytesMax: outspendsBytesMax,
@@ -107,7 +114,7 @@ export const outspendQuestions = {
 /** Outputs to an address that nothing spends in the node's chain and mempool. */
 export function unspentQuestion(address: string): Question<readonly UnspentOutput[]> {
   return {
-    path: pathOf`/address/${addressOf(address)}/utxo`,
+    path: canonicalPathOf`/address/${addressOf(address)}/utxo`,
     read: readUnspent,
     answerBytesMax: unspentBytesMax,
   };
@@ -116,7 +123,7 @@ export function unspentQuestion(address: string): Question<readonly UnspentOutpu
 /** Transactions of an address: up to 50 without a block, then the newest of blocks. */
 export function newestQuestion(address: string): Question<readonly AddressTransaction[]> {
   return {
-    path: pathOf`/address/${addressOf(address)}/txs`,
+    path: canonicalPathOf`/address/${addressOf(address)}/txs`,
     read: readHistory,
     answerBytesMax: historyBytesMax,
     isOfOthers: true,
@@ -128,15 +135,15 @@ export function historyQuestion(
   address: string,
   after = "",
 ): Question<readonly AddressTransaction[]> {
-  const newest = pathOf`/address/${addressOf(address)}/txs/chain`;
-  const path = after === "" ? newest : pathOf`${newest}/${idOf(after)}`;
+  const newest = canonicalPathOf`/address/${addressOf(address)}/txs/chain`;
+  const path = after === "" ? newest : canonicalPathOf`${newest}/${idOf(after)}`;
   return { path, read: readHistory, answerBytesMax: historyBytesMax, isOfOthers: true };
 }
 
 /** Up to 50 transactions of an address that no block has. */
 export function poolQuestion(address: string): Question<readonly AddressTransaction[]> {
   return {
-    path: pathOf`/address/${addressOf(address)}/txs/mempool`,
+    path: canonicalPathOf`/address/${addressOf(address)}/txs/mempool`,
     read: readHistory,
     answerBytesMax: historyBytesMax,
     isOfOthers: true,
@@ -144,39 +151,42 @@ export function poolQuestion(address: string): Question<readonly AddressTransact
 }
 
 export function addressSumsQuestion(address: string): Question<AddressSums> {
-  return { path: pathOf`/address/${addressOf(address)}`, read: readAddressSums };
+  return { path: canonicalPathOf`/address/${addressOf(address)}`, read: readAddressSums };
 }
 
 export function addressTotalsQuestion(address: string): Question<AddressTotals> {
-  return { path: pathOf`/address/${addressOf(address)}`, read: readAddressTotals };
+  return { path: canonicalPathOf`/address/${addressOf(address)}`, read: readAddressTotals };
 }
 
 /** The number of coins of an address that transactions without a block spend. */
 export function spentInPoolQuestion(address: string): Question<number> {
-  return { path: pathOf`/address/${addressOf(address)}`, read: readSpentInPool };
+  return { path: canonicalPathOf`/address/${addressOf(address)}`, read: readSpentInPool };
 }
 
 export function transactionCountQuestion(address: string): Question<number> {
-  return { path: pathOf`/address/${addressOf(address)}`, read: readTransactionCount };
+  return { path: canonicalPathOf`/address/${addressOf(address)}`, read: readTransactionCount };
 }
 
 /** The id of a block's first transaction; the other way is the list of all ids. */
 export const rewardQuestions = {
   usual: (hash: string): Question<string> => ({
-    path: pathOf`/block/${idOf(hash)}/txid/0`,
+    path: canonicalPathOf`/block/${idOf(hash)}/txid/0`,
     read: readHash,
   }),
   other: (hash: string): Question<string> => ({
-    path: pathOf`/block/${idOf(hash)}/txids`,
+    path: canonicalPathOf`/block/${idOf(hash)}/txids`,
     read: readFirstId,
     answerBytesMax: idsBytesMax,
   }),
 };
 
-export const ratesQuestion: Question<Rates> = { path: pathOf`/fee-estimates`, read: readRates };
+export const ratesQuestion: Question<Rates> = {
+  path: canonicalPathOf`/fee-estimates`,
+  read: readRates,
+};
 
 /** The rate for about three blocks by mempool's own server. */
 export const recommendedQuestion: Question<bigint> = {
-  path: pathOf`/v1/fees/recommended`,
+  path: canonicalPathOf`/v1/fees/recommended`,
   read: readRecommended,
 };

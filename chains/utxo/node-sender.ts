@@ -10,7 +10,7 @@ import type {
   BroadcastAnswer,
   ChainOutcome,
   ChainState,
-  CoinSeen,
+  CoinVisibility,
   Inclusion,
   NodeLog,
   SenderNodes,
@@ -20,20 +20,20 @@ import type {
   WantedPayment,
 } from "../nodes.ts";
 import {
+  type BroadcastReply,
   broadcastTo,
-  meaningOf,
-  otherId,
+  findBroadcastMeaning,
+  otherIdReply,
   type RefusalRow,
-  type Reply,
   takenReply,
 } from "../providers/broadcasts.ts";
-import { pathOf } from "../providers/canonical-text.ts";
+import { canonicalPathOf } from "../providers/canonical-text.ts";
 import { idOf } from "../providers/chain-blocks.ts";
 import type { ServerAddress } from "../providers/server.ts";
 import { StateParts } from "../state-parts.ts";
 import { parseAddress } from "./address.ts";
 import { readText } from "./answers.ts";
-import { readWhole } from "./chain-transaction.ts";
+import { readWholeTransaction } from "./chain-transaction.ts";
 import type { EsploraAnswer } from "./esplora.ts";
 import type { UtxoNetwork } from "./network.ts";
 import { balanceAt } from "./node-balance.ts";
@@ -58,7 +58,7 @@ import { figuresOf } from "./tx-params.ts";
  */
 
 /** The first row that fits decides. */
-export const refusals: readonly RefusalRow[] = [
+export const broadcastRefusals: readonly RefusalRow[] = [
   {
     form: /txn-already-in-mempool|txn-same-nonwitness-data-in-mempool|already in mempool/i,
     meaning: "known",
@@ -102,15 +102,15 @@ export const refusals: readonly RefusalRow[] = [
  * The reply of POST /tx: the id, or the reason of a refusal with status 400. Older servers give the
  * reason with status 500, where only words that a node is known for are one.
  */
-export function readReply(told: EsploraAnswer, txHash: string): Reply {
+export function readReply(told: EsploraAnswer, txHash: string): BroadcastReply {
   const words = told.ok ? readText(told.bytes) : told.words;
   if (told.ok && words === txHash) return takenReply;
   const isRefusal =
     (!told.ok && told.status < 500) ||
     /\bRPC error\b/i.test(words) ||
-    meaningOf(refusals, words) !== null;
+    findBroadcastMeaning(broadcastRefusals, words) !== null;
   if (isRefusal) return { kind: "refused", words, ...(told.ok ? {} : { status: told.status }) };
-  return told.ok ? otherId : { kind: "doubtful", words };
+  return told.ok ? otherIdReply : { kind: "doubtful", words };
 }
 
 export interface SenderOptions {
@@ -179,7 +179,7 @@ export function createUtxoSender(options: SenderOptions): UtxoSender {
     coinsSeen: async (coins) => {
       const final = await blocks.finalHead();
       const { timestampMs: chainMs } = await blocks.headAt(final.number);
-      const look = async (coin: string): Promise<CoinSeen> => ({
+      const look = async (coin: string): Promise<CoinVisibility> => ({
         isShown: await isCoinTransactionShown(pool, coin),
         chainMs,
       });
@@ -362,13 +362,13 @@ async function evidenceOf(
 
 /** The change of a payment is spent later, and its coin is proven by the bytes that leave here. */
 function broadcast({ pool, transactions }: CoinQuestion, raw: string): Promise<BroadcastAnswer> {
-  const whole = readWhole(Buffer.from(raw, "hex"));
+  const whole = readWholeTransaction(Buffer.from(raw, "hex"));
   if (whole !== null) transactions.keep(whole);
   const txHash = whole?.txHash ?? "";
-  const ask = { path: pathOf`/tx`, body: raw, answerBytesMax: smallBytesMax };
+  const ask = { path: canonicalPathOf`/tx`, body: raw, answerBytesMax: smallBytesMax };
   return broadcastTo({
     nodes: pool.nodes,
-    refusals,
+    refusals: broadcastRefusals,
     hand: async (node) => readReply(await pool.hand(node, ask), txHash),
   });
 }

@@ -5,7 +5,11 @@
  */
 import { AgentError } from "../../base/fault.ts";
 import type { UnusableCoin } from "../nodes.ts";
-import { type ChainOutput, type ChainTransaction, readWhole } from "./chain-transaction.ts";
+import {
+  type ChainOutput,
+  type ChainTransaction,
+  readWholeTransaction,
+} from "./chain-transaction.ts";
 import { transactionQuestion } from "./node-questions.ts";
 import type { NodePool, PoolNode } from "./node-wire.ts";
 import { previousBytesMax } from "./previous.ts";
@@ -68,7 +72,7 @@ async function transactionOf(
 ): Promise<KnownTransaction | null> {
   const bytes = await pool.ask(node, transactionQuestion(txHash));
   if (bytes === null) return null;
-  const whole = readWhole(bytes);
+  const whole = readWholeTransaction(bytes);
   if (whole?.txHash !== txHash) {
     const message = "the bytes are no transaction with the id that was asked for";
     const fault = new AgentError("NODE_ANSWER", "none", message, { node: node.rpc.origin });
@@ -93,7 +97,7 @@ function knownOf({
 }
 
 /** The scripts of coins by their transactions, whose id proves them. */
-export function createScripts({
+export function createScriptReader({
   get,
 }: KnownTransactions): (outpoint: string) => Promise<Uint8Array> {
   return async (outpoint) => {

@@ -23,7 +23,7 @@ import type {
   WatcherNodes,
 } from "../nodes.ts";
 import { createIndexes } from "../providers/address-index.ts";
-import { graceMs, idOf } from "../providers/chain-blocks.ts";
+import { idOf, slowNodeGraceMs } from "../providers/chain-blocks.ts";
 import { firstFault } from "../providers/node-pool.ts";
 import { resultsInWaves } from "../providers/results.ts";
 import type { ServerAddress } from "../providers/server.ts";
@@ -34,7 +34,7 @@ import {
   accountsByKeyHash,
   type FoundPayment,
   outgoingOf,
-  outputsTo,
+  outputsToWatched,
   paymentsIn,
   receiverOf,
   type ScriptOf,
@@ -44,10 +44,10 @@ import type { UtxoNetwork } from "./network.ts";
 import { balanceAt } from "./node-balance.ts";
 import { type Blocks, createBlocks, depthOf, type NumberedBlock } from "./node-blocks.ts";
 import {
-  addressOf,
+  addressWithScriptOf,
   type CoinQuestion,
   checkSpendableCoins,
-  coinsAtOnce,
+  findEmptyingCoins,
   requireBlock,
   rewardDepth,
 } from "./node-coins.ts";
@@ -61,7 +61,11 @@ import {
   spentInPoolQuestion,
   transactionCountQuestion,
 } from "./node-questions.ts";
-import { createScripts, createTransactions, type KnownTransactions } from "./node-transactions.ts";
+import {
+  createScriptReader,
+  createTransactions,
+  type KnownTransactions,
+} from "./node-transactions.ts";
 import { createPool, type NodePool, type PoolNode } from "./node-wire.ts";
 import { dustOf, sizeOf } from "./size.ts";
 import { changesMax } from "./tx-params.ts";
@@ -78,10 +82,10 @@ async function unconfirmedOf(
   account: string,
   network: UtxoNetwork,
 ): Promise<readonly UnconfirmedTransaction[]> {
-  const { script } = addressOf(account, network);
+  const { script } = addressWithScriptOf(account, network);
   const settled = await pool.all(
     (node) => outgoingBy(pool, node, { account, script, network }),
-    graceMs,
+    slowNodeGraceMs,
   );
   const shown = settled.flatMap((one) => (one.ok ? [one.value] : []));
   if (shown.length < pool.quorumMin) throw firstFault(settled);
@@ -207,8 +211,8 @@ async function arrivingAt(
   network: UtxoNetwork,
   satPerKvBMin: () => Promise<bigint | null>,
 ): Promise<ArrivingPayments> {
-  const { script } = addressOf(address, network);
-  const settled = await pool.all((node) => pool.ask(node, poolQuestion(address)), graceMs);
+  const { script } = addressWithScriptOf(address, network);
+  const settled = await pool.all((node) => pool.ask(node, poolQuestion(address)), slowNodeGraceMs);
   const lists = settled.flatMap((one) => (one.ok ? [one.value] : []));
   if (lists.length === 0) throw firstFault(settled);
   const isAny = lists.some((list) =>
@@ -291,7 +295,7 @@ export function createUtxoWatcher(options: WatcherOptions): UtxoWatcher {
   const confirmations = depthOf(options.confirmations);
   const blocks = createBlocks(pool, confirmations);
   const transactions = createTransactions(pool);
-  const scriptOf = createScripts(transactions);
+  const scriptOf = createScriptReader(transactions);
   const rewards = createRewards(pool, blocks, transactions);
   const feeMarketNow = createFeeMarket(pool, network, clock);
   const unusable = createUnusable();
@@ -339,7 +343,7 @@ export function createUtxoWatcher(options: WatcherOptions): UtxoWatcher {
         if (!isAgreed) return detected(one, direct);
         rewards.keep(contentOf(one));
         const due = await rewards.due(one.number);
-        return detected(one, [...direct, ...(due === null ? [] : outputsTo(due, find))]);
+        return detected(one, [...direct, ...(due === null ? [] : outputsToWatched(due, find))]);
       });
       return { found: found.flat(), unread: [] };
     },
@@ -458,7 +462,7 @@ async function costOf(
     count,
     units: mostUnits,
     unusable,
-  } = await coinsAtOnce(question, account, { units: amountUnits, satPerKvB });
+  } = await findEmptyingCoins(question, account, { units: amountUnits, satPerKvB });
   const size = isFeeInside
     ? sizeOf(Math.max(1, count), parsed.script.length, 0)
     : sizeOf(usualCoins, parsed.script.length, changesMax);

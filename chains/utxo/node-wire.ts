@@ -3,15 +3,15 @@
  * block has the network's hash.
  */
 import { AgentError } from "../../base/fault.ts";
-import { type CanonicalText, pathOf } from "../providers/canonical-text.ts";
+import { type CanonicalText, canonicalPathOf } from "../providers/canonical-text.ts";
 import type { PoolNode as Node } from "../providers/node-pool.ts";
 import { pathWords, shownPath } from "../providers/node-words.ts";
 import {
   createQuestionPool,
   type EitherOf,
+  type FamilyProtocol,
   type QuestionPool,
   type QuestionPoolOptions,
-  type Wire,
 } from "../providers/question-pool.ts";
 import { notFound, pathCode } from "../providers/status-failure.ts";
 import { readHash } from "./answers.ts";
@@ -60,9 +60,9 @@ export interface NodePool extends Omit<EsploraQuestions, "ask" | "askEither"> {
 export const smallBytesMax = 64 * 1024;
 
 export function createPool({ network, timeoutMs, patienceMs, ...options }: PoolOptions): NodePool {
-  const wire: Wire<Esplora, EsploraQuestion, Question<unknown>, EsploraAnswer> = {
+  const wire: FamilyProtocol<Esplora, EsploraQuestion, Question<unknown>, EsploraAnswer> = {
     chain: network.reference,
-    chainQuestion: { path: pathOf`/block-height/0`, answerBytesMax: smallBytesMax },
+    chainQuestion: { path: canonicalPathOf`/block-height/0`, answerBytesMax: smallBytesMax },
     chainOf: (told) => referenceOf(told),
     open: (url) => createEsplora({ url, timeoutMs, patienceMs }),
     askOf: ({ path, answerBytesMax = smallBytesMax }) => ({ path, answerBytesMax }),

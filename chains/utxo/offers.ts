@@ -17,7 +17,7 @@ import type {
 } from "../family.ts";
 import type { TypedFees } from "../offers.ts";
 import { parseAddress } from "./address.ts";
-import { firstMerging, firstOffer, replacementOffer } from "./fees.ts";
+import { firstOffer, firstOfferWithMerging, replacementOffer } from "./fees.ts";
 import { type NativeCoin, nativeDecimal, networkOf, type UtxoNetwork } from "./network.ts";
 import { dustOf, sizeOf } from "./size.ts";
 import { amountOf, coinTexts, feeMaxOf, figuresOf, readCoin, readTxParams } from "./tx-params.ts";
@@ -105,7 +105,7 @@ export function feesOf(coin: NativeCoin): Fees {
       const network = networkOf(wanted.network);
       if (network === null) return null;
       // A lower offer has to fit a limit of the signer, so it pays for no coins beside its own.
-      const offer = feeMarket.othersMost === 0n ? firstOffer : firstMerging;
+      const offer = feeMarket.othersMost === 0n ? firstOffer : firstOfferWithMerging;
       return offer(network, { satPerKvB: satPerKvBOf(feeMarket), coins, owed }, wanted);
     },
     bidding: biddingOf(main),

@@ -9,7 +9,7 @@ import { parseAddress } from "./address.ts";
 import type { ChainOutput } from "./chain-transaction.ts";
 import type { UtxoNetwork } from "./network.ts";
 
-export type Payee = Pick<WantedPayment, "destination" | "amountUnits" | "isFeeInside"> & {
+export type PaymentToJudge = Pick<WantedPayment, "destination" | "amountUnits" | "isFeeInside"> & {
   readonly account: string;
 };
 
@@ -19,13 +19,13 @@ export type Payee = Pick<WantedPayment, "destination" | "amountUnits" | "isFeeIn
  * - moved: it pays something to the receiver, and is not the payment
  * - other: it pays only others
  */
-export type Effect = "paid" | "cancelled" | "moved" | "other";
+export type TransactionEffect = "paid" | "cancelled" | "moved" | "other";
 
-export function effectOf(
-  { account, destination, amountUnits, isFeeInside = false }: Payee,
+export function transactionEffectOf(
+  { account, destination, amountUnits, isFeeInside = false }: PaymentToJudge,
   { outputs, feeUnits }: { readonly outputs: readonly ChainOutput[]; readonly feeUnits: bigint },
   network: UtxoNetwork,
-): Effect {
+): TransactionEffect {
   const [own, wanted] = [scriptOf(account, network), scriptOf(destination, network)];
   const others = outputs.filter(({ script }) => !isSame(script, own));
   if (others.length === 0) return "cancelled";
@@ -42,7 +42,11 @@ export function effectOf(
 }
 
 /** Judges a withdrawal by the final transaction that is one of its attempts. */
-export function judgeByFinal(effect: Effect, isOwn: boolean, final: EndingTransaction): Judgement {
+export function judgeByFinal(
+  effect: TransactionEffect,
+  isOwn: boolean,
+  final: EndingTransaction,
+): Judgement {
   if (isOwn && effect === "paid") return { kind: "completed", final };
   if (isOwn && effect === "cancelled") return { kind: "failed", code: "cancelled", final };
   const detail = `${final.txHash} is final and is not exactly the payment that was asked for`;
@@ -57,7 +61,7 @@ export function judgeByFinal(effect: Effect, isOwn: boolean, final: EndingTransa
 
 /** Judges a withdrawal by the final transaction that spent the anchor and is no known attempt. */
 export function judgeForeignSpender(
-  effect: Effect,
+  effect: TransactionEffect,
   anchor: string,
   final: EndingTransaction,
 ): Judgement {

@@ -177,7 +177,7 @@ export function buildTransfer(
  * Refuses coins of an account with TRANSACTION_EVIDENCE unless the transaction beside each, as hex,
  * made it. @throws the codes of `parseAddress` for the account
  */
-export function unprovenCoin(
+export function refuseUnprovenCoins(
   network: UtxoNetwork,
   account: string,
   coins: readonly string[],

@@ -30,7 +30,7 @@ export const utxoTransactions: Required<Transactions> & { readonly cancels: Canc
   },
   describe: (unsigned, told) => describe(networkOf(told.network), unsigned, told, false),
   unproven: ({ network, account }, coins, evidence) =>
-    transactions.unprovenCoin(networkNamed(network), account, coins, evidence),
+    transactions.refuseUnprovenCoins(networkNamed(network), account, coins, evidence),
   digests: transactions.signatureDigests,
   attach: transactions.attachSignatures,
   // Pays the coins back to the account, so that no attempt with the same anchor can be paid.

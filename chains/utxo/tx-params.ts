@@ -11,13 +11,13 @@ import type { Coin, TxParams } from "../family.ts";
  * output's number; its units are sat.
  */
 export interface UtxoFigures {
-  readonly coins: readonly Coin[]; // 1 … coinsMax, none twice; the anchor first
+  readonly coins: readonly Coin[]; // 1 … coinsPerTransactionMax, none twice; the anchor first
   readonly changeSat: readonly bigint[]; // 0 … changesMax outputs to the own account
   readonly feeSat: bigint;
 }
 
 /** A longer list would not fit the 8,192 characters that all parameters have together. */
-export const coinsMax = 64;
+export const coinsPerTransactionMax = 64;
 export const changesMax = 2;
 const names = ["coins", "changeSat", "feeSat"] as const;
 /** Beyond 65,535 no transaction of the size that is read here has an output. */
@@ -37,7 +37,7 @@ export function readTxParams(txParams: TxParams): TxParams {
     Object.keys(txParams).length === names.length &&
     coins.split(",").every((coin) => coinForm.test(coin)) &&
     new Set(ids).size === ids.length &&
-    ids.length <= coinsMax &&
+    ids.length <= coinsPerTransactionMax &&
     (changeSat === "0" ||
       (changes.length <= changesMax && changes.every((change) => amountForm.test(change)))) &&
     amountForm.test(feeSat);

@@ -7,7 +7,7 @@
 import { AgentError } from "../../base/fault.ts";
 import type { Accounts, KeyPaths, Payee } from "../accounts.ts";
 import { childKeyOf, pathsOf } from "../curve/account-node.ts";
-import { createPublicKeyAccounts } from "../curve/account-proof.ts";
+import { createCompressedKeyAccounts } from "../curve/account-proof.ts";
 import { pointOf } from "../curve/point.ts";
 import {
   addressOfPublicKey,
@@ -21,7 +21,7 @@ import { depositTagOf } from "./deposit-tag.ts";
 import { coinType } from "./network.ts";
 
 /** Both accounts are m/44'/144'/0', and their only key is 0/0 below. */
-export const paths: KeyPaths = {
+export const xrpKeyPaths: KeyPaths = {
   ...pathsOf(coinType),
   accounts: [
     { purpose: "hot", number: 0 },
@@ -48,8 +48,8 @@ export function depositAddressOf(accountId: string, index: number): string {
   return joinAddress({ address: receiverOf(accountId), tag: `${depositTagOf(index)}` });
 }
 
-export const accounts: Accounts = {
-  ...createPublicKeyAccounts(addressOf),
+export const xrpAccounts: Accounts = {
+  ...createCompressedKeyAccounts(addressOf),
   keyLetters: "xpub or address",
   readKey(text) {
     if (text.startsWith("xpub")) return text;

@@ -6,10 +6,10 @@
  */
 import { refuse } from "../../base/fault.ts";
 import type { Family, Slots } from "../family.ts";
-import { accounts, depositAddressOf, paths } from "./account.ts";
+import { depositAddressOf, xrpAccounts, xrpKeyPaths } from "./account.ts";
 import { isReserved, parseAddress } from "./address.ts";
 import { readTag } from "./deposit-tag.ts";
-import { fees } from "./fees.ts";
+import { xrpFees } from "./fees.ts";
 import { chainIdOf, namespace, networkOf, readChainId } from "./network.ts";
 import { paymentUri } from "./payment-uri.ts";
 
@@ -37,7 +37,7 @@ export const xrp: Family = {
   name: "xrp",
   title: "XRP",
   slots,
-  fees,
+  fees: xrpFees,
   feeModels: [],
   exclusion: { kind: "slot" },
   blockTimes: "rising",
@@ -56,6 +56,6 @@ export const xrp: Family = {
   isReserved,
   depositAddress: depositAddressOf,
   paymentUri,
-  paths,
-  accounts,
+  paths: xrpKeyPaths,
+  accounts: xrpAccounts,
 };

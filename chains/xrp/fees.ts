@@ -6,7 +6,14 @@
  */
 import { type Refusal, refuse } from "../../base/fault.ts";
 import { shapeFault } from "../../protocol/shape.ts";
-import type { FeeMarket, Fees, Market, PaymentTerms, PricedAttempt, TxParams } from "../family.ts";
+import type {
+  FeeMarket,
+  Fees,
+  OfferBasis,
+  PaymentTerms,
+  PricedAttempt,
+  TxParams,
+} from "../family.ts";
 import { describeFees, feeRowsOf, marketViewOf, readTypedFees } from "./fee-words.ts";
 import { nativeDecimal } from "./network.ts";
 
@@ -28,7 +35,7 @@ export type XrpFigures = Readonly<Record<(typeof names)[number], bigint>>;
 /** The fee that the nodes ask, and the newest validated ledger. */
 type XrpFeeMarket = Readonly<Record<"feeDrops" | "ledger", bigint>>;
 
-export const fees: Fees = {
+export const xrpFees: Fees = {
   decimal: nativeDecimal,
   tipDecimal: 0,
   tipUnit: "",
@@ -97,7 +104,7 @@ function replacement(attempts: readonly PricedAttempt[], asked: TxParams): TxPar
 }
 
 function replacementAt(
-  { feeMarket }: Market,
+  { feeMarket }: OfferBasis,
   _wanted: PaymentTerms,
   attempts: readonly PricedAttempt[],
 ): TxParams {

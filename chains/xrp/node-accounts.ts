@@ -5,7 +5,7 @@
  */
 import { AgentError, type Refusal, refuse } from "../../base/fault.ts";
 import type { NextSlot, SlotCounts, WantedPayment } from "../nodes.ts";
-import { graceMs } from "../providers/chain-blocks.ts";
+import { slowNodeGraceMs } from "../providers/chain-blocks.ts";
 import { firstFault, type SettledAnswer } from "../providers/node-pool.ts";
 import type { Account, Reserve } from "./node-answers.ts";
 import { type Ledgers, serverOf } from "./node-ledgers.ts";
@@ -91,7 +91,7 @@ export async function sequencesOf(
     return { latest, pending, final, quorum, isSame: true };
   } catch (error) {
     if (!(error instanceof AgentError) || error.code !== "NODE_DISAGREE") throw error;
-    return reached(await pool.all(ask, graceMs), quorum, error);
+    return reached(await pool.all(ask, slowNodeGraceMs), quorum, error);
   }
 }
 
@@ -154,7 +154,7 @@ function unfunded(address: string): AgentError {
 export async function shownSequences(pool: NodePool, address: string): Promise<readonly bigint[]> {
   const ask = async (node: PoolNode): Promise<bigint> =>
     (await pool.ask(node, accountQuestion(address, "validated")))?.sequence ?? 0n;
-  const settled = await pool.all(ask, graceMs);
+  const settled = await pool.all(ask, slowNodeGraceMs);
   const shown = settled.flatMap((one) => (one.ok ? [one.value] : []));
   if (shown.length < pool.quorumMin) throw firstFault(settled);
   return shown;

@@ -8,7 +8,7 @@
  */
 import { AgentError } from "../../base/fault.ts";
 import type { BeginningProof } from "../nodes.ts";
-import { graceMs } from "../providers/chain-blocks.ts";
+import { slowNodeGraceMs } from "../providers/chain-blocks.ts";
 import { agreedAccount } from "./node-accounts.ts";
 import type { Ledgers } from "./node-ledgers.ts";
 import { historyQuestion } from "./node-questions.ts";
@@ -43,7 +43,7 @@ async function beganOf(
   account: string,
 ): Promise<BeginningProof | null> {
   const { number: upTo } = await ledgers.finalHead();
-  const told = await pool.all((node) => oldestOf(pool, node, account, upTo), graceMs);
+  const told = await pool.all((node) => oldestOf(pool, node, account, upTo), slowNodeGraceMs);
   const oldest = new Set(told.flatMap((one) => (one.ok && one.value > 1 ? [one.value] : [])));
   for (const ledger of [...oldest].sort((a, b) => a - b)) {
     const began = await settled(() => absentBefore(pool, ledgers, account, ledger));

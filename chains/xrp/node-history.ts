@@ -6,7 +6,7 @@
  */
 import { AgentError } from "../../base/fault.ts";
 import type { Finds, UnreadTransaction } from "../nodes.ts";
-import { Sizes } from "../providers/ask-smaller.ts";
+import { QuestionSizes } from "../providers/ask-smaller.ts";
 import { createAnswerSharing } from "../providers/shared-answers.ts";
 import { agreedFinds, joinFinds } from "../providers/unread.ts";
 import {
@@ -15,7 +15,7 @@ import {
   type Marker,
   transactionKey,
 } from "./node-answers.ts";
-import { historyQuestion, pageSize, type Span } from "./node-questions.ts";
+import { historyQuestion, type LedgerSpan, pageSize } from "./node-questions.ts";
 import type { NodePool, PoolNode } from "./node-wire.ts";
 
 /*
@@ -47,7 +47,7 @@ interface Sums {
   /** The list, whole. @throws NODE_LIST_SHORT, or a fault of the nodes */
   complete(
     account: string,
-    span: Span,
+    span: LedgerSpan,
     list: Finds<LedgerTransaction>,
     ask: ListBy,
   ): Promise<Finds<LedgerTransaction>>;
@@ -58,7 +58,7 @@ function createSums(balanceAt: (account: string, ledger: number) => Promise<bigi
   /** The newest balance that a list explained, by account. */
   const explained = new Map<string, { readonly ledger: number; readonly drops: bigint }>();
 
-  async function before(account: string, { from }: Span): Promise<bigint | null> {
+  async function before(account: string, { from }: LedgerSpan): Promise<bigint | null> {
     const known = explained.get(account);
     if (known?.ledger === from - 1) return known.drops;
     try {
@@ -109,13 +109,13 @@ function changeOf(account: string, found: readonly LedgerTransaction[]): bigint 
   return found.reduce((sum, { risen, fallen }) => sum + sumOf(risen) - sumOf(fallen), 0n);
 }
 
-function short(account: string, { from, to }: Span, drops: bigint): AgentError {
+function short(account: string, { from, to }: LedgerSpan, drops: bigint): AgentError {
   const words = `the lists of ${account} in ledgers ${from} to ${to} leave ${drops} drops of its balance unexplained`;
   return new AgentError("NODE_LIST_SHORT", "none", words, { account, from, to });
 }
 
 /** A span whose ends the caller knows, with the hash of its last ledger. */
-export interface AnchoredSpan extends Span {
+export interface AnchoredSpan extends LedgerSpan {
   readonly hash: string;
 }
 
@@ -133,7 +133,7 @@ export interface History {
 }
 
 /** The page that each server answers. */
-const sizes = new Sizes<PoolNode>(pageSize);
+const sizes = new QuestionSizes<PoolNode>(pageSize);
 /**
  * Pages of one span, the small ones too; more transactions than that are no list of one account.
  */
@@ -227,7 +227,7 @@ const usualCut: PageCut = { limit: pageSize, order: "oldest first" };
 
 interface HistoryListing {
   readonly account: string;
-  readonly span: Span;
+  readonly span: LedgerSpan;
   readonly cut: PageCut;
 }
 

@@ -5,7 +5,7 @@
 import { AgentError } from "../../base/fault.ts";
 import type { Payment } from "../family.ts";
 import type { BeginningProof, BlockId, Judgement } from "../nodes.ts";
-import { agreedOrNone, byQuorum, graceMs } from "../providers/chain-blocks.ts";
+import { agreedValueOrNull, quorumAnswerOf, slowNodeGraceMs } from "../providers/chain-blocks.ts";
 import { agreedAccount } from "./node-accounts.ts";
 import { type LedgerTransaction, transactionKey } from "./node-answers.ts";
 import type { History } from "./node-history.ts";
@@ -27,11 +27,11 @@ export interface TransactionView {
 export async function shownTransaction(pool: NodePool, txHash: string): Promise<TransactionView> {
   const settled = await pool.all(
     (node: PoolNode) => pool.ask(node, transactionQuestion(txHash)),
-    graceMs,
+    slowNodeGraceMs,
   );
-  const found = byQuorum(settled, pool.quorumMin, transactionKey);
+  const found = quorumAnswerOf(settled, pool.quorumMin, transactionKey);
   return {
-    agreed: agreedOrNone(found, pool.quorumMin, `transaction ${txHash}`),
+    agreed: agreedValueOrNull(found, pool.quorumMin, `transaction ${txHash}`),
     shown: found.shown,
   };
 }

@@ -2,8 +2,8 @@
  * The fee that payments offer now, from the answers of several nodes. Touches nodes only through
  * node-wire.ts. Source: the ledger's documentation of the transaction cost and of `fee`.
  */
-import { graceMs } from "../providers/chain-blocks.ts";
-import { createPrice, middleOf } from "../providers/market.ts";
+import { slowNodeGraceMs } from "../providers/chain-blocks.ts";
+import { createAgreedFeeRates, middleOf } from "../providers/market.ts";
 import { feeQuestion } from "./node-questions.ts";
 import type { NodePool } from "./node-wire.ts";
 
@@ -15,13 +15,13 @@ const feeDropsMax = 100_000n;
  * lower one, because a node that lies could raise it; a replacement can follow a low one.
  */
 export function createFeeDrops(pool: NodePool, clock: () => number): () => Promise<bigint> {
-  const price = createPrice({ quorumMin: pool.quorumMin, clock });
+  const price = createAgreedFeeRates({ quorumMin: pool.quorumMin, clock });
   return async () => {
     const settled = await pool.all(async (node) => {
       const { baseDrops, openDrops } = await pool.ask(node, feeQuestion);
       const isOpenHigher = openDrops > baseDrops;
       return isOpenHigher ? openDrops : baseDrops;
-    }, graceMs);
+    }, slowNodeGraceMs);
     const middle = middleOf(price.figures(settled), "lower");
     const capped = middle > feeDropsMax ? feeDropsMax : middle;
     return capped > 0n ? capped : 1n;

@@ -3,7 +3,7 @@
  * node. Sends nothing to the chain. Questions without an answer are part of the result.
  */
 import type { MissingAnswer } from "../nodes.ts";
-import { examineNode, MissingAnswers, type NodeExamination } from "../providers/node-check.ts";
+import { examineNode, MissingAnswers, type NodeExaminer } from "../providers/node-check.ts";
 import type { ServerAddress } from "../providers/server.ts";
 import type { LedgerHead } from "./node-answers.ts";
 import { newestOf } from "./node-ledgers.ts";
@@ -29,7 +29,7 @@ export interface ProbeQuestion {
   readonly timeoutMs: number; // time limit of one exchange
 }
 
-export function examineXrp({ url, networkId, timeoutMs }: ProbeQuestion): NodeExamination {
+export function examineXrp({ url, networkId, timeoutMs }: ProbeQuestion): NodeExaminer {
   const options = {
     urls: [url],
     networkId,
@@ -43,12 +43,12 @@ export function examineXrp({ url, networkId, timeoutMs }: ProbeQuestion): NodeEx
     atMsOf: ({ timestampMs }) => timestampMs,
     hashAt: async (pool, node, number) =>
       (await pool.ask(node, ledgerQuestion(number)))?.hash ?? null,
-    lacksOf,
+    lacksOf: findMissingAnswers,
   });
 }
 
 /** The questions that the node does not answer at this ledger. Rejects only for bugs. */
-export async function lacksOf(
+export async function findMissingAnswers(
   pool: NodePool,
   { number }: LedgerHead,
 ): Promise<readonly MissingAnswer[]> {

@@ -110,7 +110,7 @@ export function transactionQuestion(txHash: string): Question<LedgerTransaction 
 }
 
 /** Ledgers `from` to `to`; -1 leaves an end to the node. */
-export interface Span {
+export interface LedgerSpan {
   readonly from: number;
   readonly to: number;
 }
@@ -118,7 +118,7 @@ export interface Span {
 /** A page of an account's validated transactions, oldest or newest ledger first. */
 export function historyQuestion(
   account: string,
-  { from, to }: Span,
+  { from, to }: LedgerSpan,
   order: "oldest first" | "newest first",
   marker?: Marker,
   limit: number = pageSize,

@@ -40,7 +40,7 @@ const keyHead = Buffer.from("3036301006072a8648ce3d020106052b8104000a032200", "h
 let loading: Promise<Ethers> | null = null;
 
 /** In the interface's form. */
-export const readBack: IndependentReading = async (raw, said) => {
+export const readAttemptBack: IndependentReading = async (raw, said) => {
   loading ??= import("ethers");
   return compare(await loading, Buffer.from(raw.replace(/^0x/, ""), "hex"), said);
 };

@@ -18,10 +18,10 @@ import type {
   WantedPaymentFrom,
 } from "../nodes.ts";
 import {
+  type BroadcastReply,
   broadcastTo,
-  otherId,
+  otherIdReply,
   type RefusalRow,
-  type Reply,
   takenReply,
 } from "../providers/broadcasts.ts";
 import { idOf } from "../providers/chain-blocks.ts";
@@ -68,7 +68,7 @@ function transactionId(signed: Uint8Array): string {
  */
 
 /** The first row that fits the code, which stands first, decides. */
-export const refusals: readonly RefusalRow[] = [
+export const broadcastRefusals: readonly RefusalRow[] = [
   { form: /^tefALREADY\b/, meaning: "known" },
   { form: /^tefPAST_SEQ\b/, meaning: "slot-used" },
   { form: /^tefMAX_LEDGER\b/, meaning: "expired" },
@@ -97,11 +97,11 @@ export const refusals: readonly RefusalRow[] = [
  * and a node of before these three fields holds what it answers with `ter`. @throws NODE_ANSWER for
  * a result without a code
  */
-export function readReply(told: RpcReply, txHash: string): Reply {
+export function readReply(told: RpcReply, txHash: string): BroadcastReply {
   if (!told.ok) return { kind: "refused", words: told.words };
   const { result, words: more, txHash: shown, applied, kept, queued } = readSubmitted(told.result);
   const words = shownWords(`${result} ${more}`);
-  if (shown !== "" && shown !== txHash) return otherId;
+  if (shown !== "" && shown !== txHash) return otherIdReply;
   if (result === "tesSUCCESS" || result === "terQUEUED") return takenReply;
   if (!/^te[mf]/.test(result) && (applied === true || kept === true || queued === true))
     return { ...takenReply, words };
@@ -307,7 +307,7 @@ function broadcast(pool: NodePool, raw: string): Promise<BroadcastAnswer> {
   };
   return broadcastTo({
     nodes: pool.nodes,
-    refusals,
+    refusals: broadcastRefusals,
     hand: async (node) => readReply(await pool.hand(node, ask), txHash),
   });
 }

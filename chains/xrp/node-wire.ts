@@ -7,9 +7,9 @@ import type { QuestionScalar } from "../providers/canonical-text.ts";
 import type { PoolNode as Node } from "../providers/node-pool.ts";
 import {
   createQuestionPool,
+  type FamilyProtocol,
   type QuestionPool,
   type QuestionPoolOptions,
-  type Wire,
 } from "../providers/question-pool.ts";
 import { type Marker, readNetworkId } from "./node-answers.ts";
 import { createRpc, type Fields, type Rpc, type RpcQuestion, type RpcReply } from "./rpc.ts";
@@ -67,7 +67,7 @@ export function createPool({
   patienceMs,
   ...options
 }: PoolOptions): NodePool {
-  const wire: Wire<Rpc, RpcQuestion, Question<unknown>, RpcReply> = {
+  const wire: FamilyProtocol<Rpc, RpcQuestion, Question<unknown>, RpcReply> = {
     chain: `${networkId}`,
     chainQuestion: { method: "server_info", params: {}, answerBytesMax: smallBytesMax },
     chainOf: (told) => (told.ok ? readNetworkId(told.result) : ""),

@@ -8,13 +8,13 @@
  */
 import { AgentError } from "../../base/fault.ts";
 import { parseForeign } from "../../base/foreign-json.ts";
-import type { Refusal } from "../providers/node-pool.ts";
+import type { ProviderRefusal } from "../providers/node-pool.ts";
 import { readQuota } from "../providers/node-quota.ts";
 import { shownWords } from "../providers/node-words.ts";
 import { type Answer, createQuestionQueue } from "../providers/question-queue.ts";
 import {
-  type Address,
   isPassingStatus,
+  type NodeAddress,
   newFailure,
   type Outcome,
   postJson,
@@ -23,7 +23,7 @@ import {
 import { statusFailure } from "../providers/status-failure.ts";
 
 export interface RpcOptions {
-  readonly url: Address; // http or https
+  readonly url: NodeAddress; // http or https
   readonly timeoutMs: number; // time limit of one exchange, with its connection
   readonly patienceMs: number; // time limit of one question, with the pauses for a provider at its quota
 }
@@ -51,7 +51,7 @@ export interface Rpc {
    */
   ask(question: RpcQuestion): Promise<RpcReply>;
   /** Null while the provider answers, or if it has refused only for a moment. */
-  refusal(): Refusal | null;
+  refusal(): ProviderRefusal | null;
   /**
    * Fails the questions that are under way (NODE_CLOSED) and every later one. Calling twice is
    * harmless.

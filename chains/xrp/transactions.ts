@@ -29,7 +29,7 @@ import { chainIdOf } from "./network.ts";
  */
 
 /** Addresses as 20 bytes, amounts in drops. An AccountSet has no `paid`. */
-export interface Fields {
+export interface PaymentFields {
   readonly account: Uint8Array;
   readonly sequence: bigint;
   readonly lastLedger: bigint;
@@ -75,7 +75,10 @@ const signatureCode = 0x74;
 /**
  * The bytes without a signature, or with one in DER. The fields must fit their numbers of bytes.
  */
-export function encodeFields(fields: Fields, signature: Uint8Array | null = null): Uint8Array {
+export function encodeFields(
+  fields: PaymentFields,
+  signature: Uint8Array | null = null,
+): Uint8Array {
   const { paid } = fields;
   const sized =
     signature === null ? [] : [Uint8Array.of(signatureCode, signature.length), signature];
@@ -97,7 +100,7 @@ export function encodeFields(fields: Fields, signature: Uint8Array | null = null
 }
 
 /** Reads bytes without a signature; null for all that `encodeFields` does not write. */
-export function decodeFields(bytes: Uint8Array): Fields | null {
+export function decodeFields(bytes: Uint8Array): PaymentFields | null {
   const reader = new FieldReader(bytes);
   const isPayment = reader.number(layouts.type) === types.payment;
   reader.number(layouts.flags);
@@ -188,7 +191,7 @@ function build(
 
 function bytesOf(
   { network, account, slot }: AccountSlot,
-  paid: Fields["paid"],
+  paid: PaymentFields["paid"],
   txParams: TxParams,
 ): Uint8Array {
   const hash = hashOrThrow(account);
@@ -197,7 +200,7 @@ function bytesOf(
     throw new AgentError("TRANSACTION_SENDER", "none", "the account's key is not known", {
       account,
     });
-  const fields: Fields = {
+  const fields: PaymentFields = {
     account: hash,
     sequence: BigInt(slot),
     signingKey,
@@ -300,7 +303,7 @@ function integerOf(bytes: Uint8Array): readonly number[] {
 
 function refusalOf(
   network: string,
-  { account, sequence, lastLedger, feeDrops, signingKey, paid }: Fields,
+  { account, sequence, lastLedger, feeDrops, signingKey, paid }: PaymentFields,
 ): Refusal | null {
   if (chainIdOf(network) === null)
     return refuse("TRANSACTION_FIELD", "the network is of another family");

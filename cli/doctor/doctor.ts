@@ -6,7 +6,7 @@
 
 import { readdirSync, statSync } from "node:fs";
 import { basename, dirname, join } from "node:path";
-import { judgeChains } from "../../agent/check/chains.ts";
+import { judgeChainNodeViews } from "../../agent/check/chains.ts";
 import { readConfig } from "../../agent/config/config.ts";
 import { findConfigFile } from "../../agent/config/location.ts";
 import type { AgentSettings } from "../../agent/config/settings.ts";
@@ -623,7 +623,7 @@ async function lookAtNetwork(settings: Settings, outside: MachineAccess): Promis
   ]);
   const clocks = judgeClocks(outside.now(), gateway, chains);
   // The age of a block proves nothing while the clock of this machine is in doubt.
-  const nodes = judgeChains(settings, chains, outside.now()).filter(
+  const nodes = judgeChainNodeViews(settings, chains, outside.now()).filter(
     ({ code }) => code !== "NODE_STALE" || clocks.length === 0,
   );
   const findings = [...nodes, ...clocks];

@@ -4,7 +4,7 @@
  */
 import { lstatSync } from "node:fs";
 import { join } from "node:path";
-import type { ChainView } from "../../agent/check/chains.ts";
+import type { ChainNodeViews } from "../../agent/check/chains.ts";
 import { keystoreName } from "../../agent/files/keystore-name.ts";
 import type { StateFolder } from "../../agent/files/state-folder.ts";
 import { readKeystore } from "../../agent/keystore/file.ts";
@@ -240,7 +240,7 @@ const aheadMs = 15_000;
 export function judgeClocks(
   nowMs: number,
   gateway: GatewayTime | null,
-  chains: readonly ChainView[],
+  chains: readonly ChainNodeViews[],
 ): readonly Finding[] {
   const blockAtMs = Math.max(
     0,

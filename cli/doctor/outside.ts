@@ -16,7 +16,7 @@ import {
 } from "node:fs";
 import { homedir } from "node:os";
 import { dirname, join } from "node:path";
-import { type ChainView, lookAtChains } from "../../agent/check/chains.ts";
+import { askChainNodes, type ChainNodeViews } from "../../agent/check/chains.ts";
 import { egressOf } from "../../agent/config/network.ts";
 import type { AgentSettings } from "../../agent/config/settings.ts";
 import { withCause } from "../../base/connection-words.ts";
@@ -49,7 +49,9 @@ export interface MachineAccess {
    * CONFIG_CA, FILE_*
    */
   leaveBy(network: AgentSettings["network"]): void;
-  chains(settings: Pick<AgentSettings, "chains" | "currencies">): Promise<readonly ChainView[]>;
+  chains(
+    settings: Pick<AgentSettings, "chains" | "currencies">,
+  ): Promise<readonly ChainNodeViews[]>;
 }
 
 /** `earliestMs` and `latestMs`: this machine's clock before the question and after the answer. */
@@ -91,7 +93,7 @@ export const realMachineAccess: MachineAccess = {
     const egress = egressOf(network);
     if (egress !== null) useEgress(egress);
   },
-  chains: (settings) => lookAtChains(settings),
+  chains: (settings) => askChainNodes(settings),
 };
 
 function syncsMs(folder: string): readonly number[] {

@@ -11,7 +11,7 @@ import { findMembers, stringBytes } from "../../agent/config/text.ts";
 import { readPrivateFile } from "../../agent/files/private-file.ts";
 import { replaceFile, syncFolder } from "../../agent/files/replace-file.ts";
 import { assertEncKey } from "../../agent/keystore/enckey.ts";
-import { openSealed } from "../../agent/launcher/enc-key.ts";
+import { openSealedEncKey } from "../../agent/launcher/enc-key.ts";
 import { AgentError } from "../../base/fault.ts";
 import { systemEnvironment } from "../../base/system-path.ts";
 import { scrubFile } from "../pair/scrub.ts";
@@ -67,7 +67,7 @@ export async function sealEncKey(
 function isOfAnotherMachine(credential: string, given: FoundCredential | null): boolean {
   if (given === null) return false;
   try {
-    openSealed(credential).fill(0);
+    openSealedEncKey(credential).fill(0);
     return false;
   } catch (error) {
     if (error instanceof AgentError && error.code === "ENCKEY_SEALED") return true;
@@ -76,7 +76,7 @@ function isOfAnotherMachine(credential: string, given: FoundCredential | null): 
 }
 
 function compared(places: CredentialPlaces, given: FoundCredential | null): string {
-  const sealed = openSealed(places.credential);
+  const sealed = openSealedEncKey(places.credential);
   try {
     if (given === null) return "it opens";
     if (!isSame(sealed, given.bytes)) {
@@ -205,7 +205,7 @@ function seal(credential: string, encKey: Uint8Array): void {
     const said = done.error?.message ?? done.stderr.toString("utf8").trim().split("\n").at(-1);
     throw new AgentError("INSTALL_STEP", "none", `systemd-creds could not seal encKey: ${said}`);
   }
-  const opened = openSealed(beside);
+  const opened = openSealedEncKey(beside);
   try {
     if (!isSame(opened, encKey))
       throw new AgentError("INSTALL_STEP", "none", "the sealed encKey opens to something else");

@@ -3,7 +3,7 @@
  * network; one registers and has neither mnemonic nor encKey.
  */
 import { AgentError } from "../../base/fault.ts";
-import type { TranscriptProofs } from "../../protocol/pairing.ts";
+import type { SignerTranscriptProofs } from "../../protocol/pairing.ts";
 import { askChild, askClosedChild, type ChildFault } from "../child.ts";
 import type {
   RegisteringAnswer,
@@ -49,7 +49,7 @@ export async function proveWallet(
   transcript: string,
   by: { readonly folder: string; readonly encKey: Uint8Array },
   within: readonly string[] | null,
-): Promise<TranscriptProofs> {
+): Promise<SignerTranscriptProofs> {
   const parts = [Buffer.from(by.folder), by.encKey, Buffer.from(transcript)];
   const answer = (await ask(terminal, "sealing/proving", parts, within ?? [])) as ProvingAnswer;
   if (!answer.ok) throw faultOf(answer);

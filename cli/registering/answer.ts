@@ -4,12 +4,12 @@
  */
 import type { Code } from "../../base/codes.ts";
 import type { Egress } from "../../base/egress.ts";
-import type { TranscriptProofs } from "../../protocol/pairing.ts";
+import type { SignerTranscriptProofs } from "../../protocol/pairing.ts";
 
 export interface RegisteringSettings {
   readonly gatewayUrl: string;
   readonly transcript: string;
-  readonly proven: TranscriptProofs; // by the process with the keys
+  readonly proven: SignerTranscriptProofs; // by the process with the keys
   readonly egress?: Egress | undefined; // left out: directly, with the machine's own certificates
 }
 

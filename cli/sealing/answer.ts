@@ -5,7 +5,7 @@
 import { writeSync } from "node:fs";
 import { AgentError } from "../../base/fault.ts";
 import type { PairedAccount } from "../../protocol/messages.ts";
-import type { TranscriptProofs } from "../../protocol/pairing.ts";
+import type { SignerTranscriptProofs } from "../../protocol/pairing.ts";
 import type { ChildFault } from "../child.ts";
 
 export interface SealingSettings {
@@ -57,7 +57,7 @@ export type SealingAnswer =
   | ({ readonly ok: true; readonly made: boolean } & SealedWallet)
   | ChildFault;
 
-export type ProvingAnswer = ({ readonly ok: true } & TranscriptProofs) | ChildFault;
+export type ProvingAnswer = ({ readonly ok: true } & SignerTranscriptProofs) | ChildFault;
 
 /** An answer, or the fault in its place. */
 export type AnswerOrFault<A> = A | ChildFault;

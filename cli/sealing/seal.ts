@@ -5,7 +5,7 @@ import { sealKeystore, wipeKeystore } from "../../agent/keystore/keystore.ts";
 import {
   deriveAccounts,
   namedAccounts,
-  walletOf,
+  walletFingerprintOfAccounts,
   wipeAccounts,
 } from "../../agent/keystore/nodes.ts";
 import { Secret } from "../../agent/keystore/secret.ts";
@@ -24,7 +24,7 @@ function seal(
   mnemonic.fill(0);
   const accounts = deriveAccounts(seed, addressSpacesOf(settings.networks));
   seed.fill(0);
-  const wallet = walletOf(accounts);
+  const wallet = walletFingerprintOfAccounts(accounts);
   try {
     const named = namedAccounts(accounts);
     assertExpected(named, settings.expected);

@@ -10,7 +10,7 @@ import { findChainPreset } from "../../chains/presets.ts";
 import { formatAmount } from "../../protocol/amount.ts";
 import { type Language, languageOf } from "../answer/language.ts";
 import { explorerUrlOf } from "../answer/record.ts";
-import { addressBlock, createBuckets } from "../auth/rate.ts";
+import { addressBlock, createRateBuckets } from "../auth/rate.ts";
 import type { GatewayConfig } from "../config/config.ts";
 import type { Quote } from "../config/fiat.ts";
 import { isAllowedOrigin } from "../config/origin.ts";
@@ -40,7 +40,7 @@ const minuteSeconds = 60;
  * The decimals of an amount by its two spellings, because its currency may be gone from the
  * configuration.
  */
-export function decimalOf({ amount, units }: Pick<DepositRow, "amount" | "units">): number {
+export function decimalsOfDeposit({ amount, units }: Pick<DepositRow, "amount" | "units">): number {
   const [whole = "", fraction = ""] = (amount ?? "0").split(".");
   const digits = `${whole}${fraction}`.replace(/^0+/, "");
   return fraction.length + (units ?? "0").length - digits.length;
@@ -122,7 +122,7 @@ export function payerView(
     orderId: row.orderId,
     network: networkOf(row, config),
     symbol: currency?.symbol ?? row.currency,
-    decimal: currency?.decimal ?? decimalOf(row),
+    decimal: currency?.decimal ?? decimalsOfDeposit(row),
     amount: row.amount ?? "0",
     amountUnits: BigInt(row.units ?? 0),
     toleranceUnits: BigInt(row.toleranceUnits),
@@ -200,7 +200,7 @@ const tokenOf = (request: FastifyRequest): string =>
 export function addPayerPages(server: FastifyInstance, service: Service): void {
   const { payerReadsPerSecond, burst } = service.config.limits;
   const startedAt = service.clock();
-  const reads = createBuckets(payerReadsPerSecond, payerReadsPerSecond * burst);
+  const reads = createRateBuckets(payerReadsPerSecond, payerReadsPerSecond * burst);
 
   function html(
     response: FastifyReply,

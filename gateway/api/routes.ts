@@ -20,11 +20,11 @@ import {
   addTarget,
   deleteCallbackTarget,
   findOwnTarget,
-  firstAgainStep,
-  keepTest,
+  firstResendStep,
+  keepTestEvent,
   pauseCallbacks,
+  resendNextDeliveries,
   resumeCallbacks,
-  sendAgain,
   type TargetRefusal,
 } from "../callbacks/targets.ts";
 import { requestDeposit } from "../deposits/deposits.ts";
@@ -316,7 +316,7 @@ function testCallback(service: Service, request: CallbackRequest): Promise<Answe
       return problem("callback_off", { field: "callbackId" });
     return dataAnswer({
       callbackId: target.id,
-      messageId: keepTest(database, by, target, service.config.callbacks),
+      messageId: keepTestEvent(database, by, target, service.config.callbacks),
     });
   });
 }
@@ -331,12 +331,12 @@ async function redeliverCallback(service: Service, request: CallbackRequest): Pr
   const { since } = read;
   const sinceMs = since === undefined ? 0 : typeof since === "string" ? readMoment(since) : null;
   if (sinceMs === null) return problem("since_invalid", { field: "since" });
-  for (let step = firstAgainStep, isFirst = true; ; isFirst = false) {
+  for (let step = firstResendStep, isFirst = true; ; isFirst = false) {
     let next: typeof step | null = null;
     const from = step;
     const answer = await actOn(service, request, read.callbackId, (database, by, { id, offAt }) => {
       if (offAt !== null) return problem("callback_off", { field: "callbackId" });
-      const made = sendAgain(database, by, { target: id, sinceMs }, from);
+      const made = resendNextDeliveries(database, by, { target: id, sinceMs }, from);
       next = made.isDone ? null : made.step;
       const { again: deliveries, left } = made.step;
       return dataAnswer({
@@ -362,7 +362,7 @@ interface Call {
   readonly write: TokenWriter;
 }
 
-export interface Operation {
+export interface ApiOperation {
   readonly method: "GET" | "POST";
   readonly path: string;
   readonly scope: Scope;
@@ -382,7 +382,7 @@ const parameter = (request: FastifyRequest, name: string): string =>
 const queryOf = (request: FastifyRequest): Record<string, unknown> =>
   request.query as Record<string, unknown>;
 
-function withdraw(mode: "auto" | "manual"): Operation["answer"] {
+function withdraw(mode: "auto" | "manual"): ApiOperation["answer"] {
   return (service, { caller, body, request, write }) =>
     requestWithdrawal(service, {
       merchant: caller.merchant.id,
@@ -397,7 +397,7 @@ function withdraw(mode: "auto" | "manual"): Operation["answer"] {
  * All operations; `path` is relative to /api/v1. The description of the service is made from this
  * table.
  */
-export const operations: readonly Operation[] = [
+export const operations: readonly ApiOperation[] = [
   {
     method: "POST",
     path: "/createTransactionRequest",
@@ -637,7 +637,7 @@ export function addOperations(server: FastifyInstance, service: Service): void {
   }
 
   async function handle(
-    operation: Operation,
+    operation: ApiOperation,
     request: FastifyRequest,
     response: FastifyReply,
   ): Promise<FastifyReply> {

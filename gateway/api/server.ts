@@ -14,7 +14,7 @@ import fastify, {
   type FastifyRequest,
 } from "fastify";
 import { closeSoon } from "../../base/close-soon.ts";
-import { passingOf } from "../../base/codes.ts";
+import { passingCauseOf } from "../../base/codes.ts";
 import { AgentError } from "../../base/fault.ts";
 import { visibleText } from "../../base/visible.ts";
 import { linkPath } from "../../protocol/messages.ts";
@@ -23,8 +23,8 @@ import { type Language, languageOf } from "../answer/language.ts";
 import { type AnswerCode, answerCodes, messageOf } from "../answer/messages.ts";
 import { PendingConnections } from "../auth/pending-connections.ts";
 import { addressBlock, networkBlock } from "../auth/rate.ts";
-import { addressList } from "../config/address-list.ts";
-import { addressReader, type ClientAddress } from "../config/client-address.ts";
+import { createAddressTest } from "../config/address-list.ts";
+import { type ClientAddress, createClientAddressReader } from "../config/client-address.ts";
 import type { GatewayConfig } from "../config/config.ts";
 import type { Service } from "../service.ts";
 import { isLinkNetwork } from "../store/agent-state.ts";
@@ -110,8 +110,8 @@ interface Peers {
 }
 
 export function createPeers(config: Pick<GatewayConfig, "listen" | "trustProxy">): Peers {
-  const isNamedProxy = addressList(config.trustProxy);
-  const isHere = addressList(["127.0.0.0/8", "::1"]);
+  const isNamedProxy = createAddressTest(config.trustProxy);
+  const isHere = createAddressTest(["127.0.0.0/8", "::1"]);
   return {
     mayComePlain: (address) =>
       config.listen.tls !== null || isHere(address) || isNamedProxy(address),
@@ -128,7 +128,7 @@ export function createPeers(config: Pick<GatewayConfig, "listen" | "trustProxy">
  * agents. An agent's upgrade goes on to the places of the hub. Source: docs/api.md, Limits.
  */
 
-export const silentPerBlock = 64;
+export const silentConnectionsPerBlockMax = 64;
 
 interface PlacesOptions {
   readonly server: Server;
@@ -158,7 +158,7 @@ export function limitSilentConnections({
   onCrowded,
 }: PlacesOptions): void {
   const pending = new PendingConnections<string>(
-    { perBlock: silentPerBlock, inAll: Number.POSITIVE_INFINITY },
+    { perBlock: silentConnectionsPerBlockMax, inAll: Number.POSITIVE_INFINITY },
     isOfAgent,
   );
   const open = new Map<string, Socket>();
@@ -285,7 +285,7 @@ export function answerOfError(error: unknown, service: Service, requestId: strin
     : error instanceof AgentError
       ? error.code
       : null;
-  if (passing !== null && passingOf(passing) !== null) {
+  if (passing !== null && passingCauseOf(passing) !== null) {
     const words = error instanceof Error ? error.message : "";
     service.log.error({ event: "request-failed", requestId, code: passing }, words);
     return problem("unavailable", {}, { "Retry-After": "60" });
@@ -396,7 +396,7 @@ function limitConnections(
     onCrowded: (block) => {
       if (isTold) return;
       isTold = true;
-      const words = `${silentPerBlock} connections of ${block} had sent no whole request; the oldest is closed for each new one. If a proxy or balancer of yours is there, name it in trustProxy`;
+      const words = `${silentConnectionsPerBlockMax} connections of ${block} had sent no whole request; the oldest is closed for each new one. If a proxy or balancer of yours is there, name it in trustProxy`;
       log.warn({ event: "connections-crowded", block }, words);
     },
   });
@@ -410,7 +410,7 @@ function limitConnections(
 export function createServer(service: Service): FastifyInstance {
   const server = create(service);
   const peers = createPeers(service.config);
-  const clientOf = addressReader(service.config.trustProxy);
+  const clientOf = createClientAddressReader(service.config.trustProxy);
   let isProxyTold = false;
   let isUnreadableTold = false;
   answerBelow(server.server, peers.mayComePlain);

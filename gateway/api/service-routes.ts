@@ -3,7 +3,7 @@ import type { FastifyInstance } from "fastify";
 import { transcriptBytesMax } from "../../protocol/pairing.ts";
 import { problem } from "../answer/answer.ts";
 import { isOperatorProof, operatorHeader } from "../auth/operator-view.ts";
-import { addressBlock, createBuckets } from "../auth/rate.ts";
+import { addressBlock, createRateBuckets } from "../auth/rate.ts";
 import { pairAgent } from "../pairing/pairing.ts";
 import type { GatewayFigures, Probe, Service } from "../service.ts";
 import { sendAnswer } from "./server.ts";
@@ -18,7 +18,7 @@ export function addServiceRoutes(
   figures: (() => GatewayFigures) | null = null,
 ): void {
   const { pairingsPerMinute } = service.config.limits;
-  const pairings = createBuckets(pairingsPerMinute / minuteSeconds, pairingsPerMinute);
+  const pairings = createRateBuckets(pairingsPerMinute / minuteSeconds, pairingsPerMinute);
 
   server.route({
     method: "POST",

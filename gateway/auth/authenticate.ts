@@ -26,8 +26,8 @@ import type { KeyRow, MerchantRow } from "../store/rows.ts";
 import type { Store } from "../store/store.ts";
 import type { GatewayKey } from "./gateway-key.ts";
 import { findKey, keyHasScope, keyProblem, type Scope } from "./keys.ts";
-import { type Allowance, addressBlock, createBuckets, createFailureCounter } from "./rate.ts";
-import { createSeen, type TokenUse } from "./replay-guard.ts";
+import { type Allowance, addressBlock, createFailureCounter, createRateBuckets } from "./rate.ts";
+import { createSeenTokens, type TokenUse } from "./replay-guard.ts";
 import { openSecret } from "./secret-box.ts";
 
 /*
@@ -121,7 +121,7 @@ function split(value: string | undefined): SplitToken | string {
  * The id of the key that a token names, before the token is verified; null if the token cannot be
  * split.
  */
-export function kidOf(value: string | undefined): string | null {
+export function keyIdOfToken(value: string | undefined): string | null {
   const parts = split(value);
   return typeof parts === "string" ? null : parts.kid;
 }
@@ -311,9 +311,9 @@ export function createRequestGuard(by: {
   const unauthenticated = createFailureCounter(failedAuthPerTenMinutes, failureWindowMs);
   const byKey = createFailureCounter(failedAuthPerTenMinutes, failureWindowMs);
   const replays = createFailureCounter(failedAuthPerTenMinutes, failureWindowMs);
-  const seen = createSeen(store);
-  const reads = createBuckets(readsPerSecond, readsPerSecond * burst);
-  const writes = createBuckets(writesPerSecond, writesPerSecond * burst);
+  const seen = createSeenTokens(store);
+  const reads = createRateBuckets(readsPerSecond, readsPerSecond * burst);
+  const writes = createRateBuckets(writesPerSecond, writesPerSecond * burst);
 
   const verify = (
     token: string | undefined,
@@ -336,7 +336,7 @@ export function createRequestGuard(by: {
     token: string | undefined,
   ): readonly [counter: typeof unauthenticated, name: string, keyId: string] {
     const block = addressBlock(ip);
-    const kid = kidOf(token);
+    const kid = keyIdOfToken(token);
     const isKnown = kid !== null && findKey(store, kid) !== undefined;
     return isKnown ? [byKey, `${kid} ${block}`, kid] : [unauthenticated, block, ""];
   }

@@ -8,7 +8,7 @@
 import { invariant } from "../../base/fault.ts";
 import { privateKeyFromSeed, publicKeyFromHex, publicKeyHex } from "../../protocol/envelope.ts";
 import { keyIdPattern } from "../../protocol/fields.ts";
-import { addressList } from "../config/address-list.ts";
+import { createAddressTest } from "../config/address-list.ts";
 import type { ClientAddress } from "../config/client-address.ts";
 import { insertKey, markKeyRevoked, readCachedKey } from "../store/keys.ts";
 import type { KeyProfile, KeyRow, MerchantRow } from "../store/rows.ts";
@@ -122,7 +122,7 @@ export function keyProblem(
   // A proxy's own address does not admit a client whose address the proxy did not name.
   const isAllowed =
     key.allowedAddresses === "" ||
-    (unreadable === "" && addressList(key.allowedAddresses.split(","))(address));
+    (unreadable === "" && createAddressTest(key.allowedAddresses.split(","))(address));
   return isAllowed ? null : "address_not_allowed";
 }
 

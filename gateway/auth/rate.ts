@@ -30,7 +30,7 @@ function remember<Entry>(map: Map<string, Entry>, name: string, entry: Entry): v
  * bucket is not empty. `owe` takes `count` even from an empty bucket; then nothing is allowed until
  * the bucket has refilled.
  */
-export function createBuckets(
+export function createRateBuckets(
   perSecond: number,
   burst: number,
 ): {

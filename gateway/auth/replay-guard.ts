@@ -36,7 +36,7 @@ const lagMs = 1_000;
 
 const nameOf = ({ keyId, jti }: SeenToken): string => `${keyId} ${jti}`;
 
-export function createSeen(store: Store): SeenTokens {
+export function createSeenTokens(store: Store): SeenTokens {
   // Tokens of requests in progress: each is on disk, or will be before the answer.
   const held = new Set<string>();
   const markedAtMs = new Map<string, number>();

@@ -33,7 +33,7 @@ import {
   listCompletions,
   type RecordValuation,
 } from "../store/transactions.ts";
-import { changesMax, type OutboxOptions, tellChanges } from "./outbox.ts";
+import { changesMax, makeEventsOfChanges, type OutboxOptions } from "./outbox.ts";
 import { type CallbackSender, type DeliveryResult, isTaken } from "./send.ts";
 import { signedHeaders } from "./signature.ts";
 
@@ -50,7 +50,7 @@ const retryAfterMsMax = 86_400_000;
 const jitterShare = 0.2;
 
 /** @returns when to try again, in milliseconds since 1970; null if it is given up */
-export function nextTry(
+export function nextTryAtMs(
   retryMs: readonly number[],
   failed: {
     readonly tries: number; // including this try
@@ -344,7 +344,7 @@ class Dispatcher {
           database,
           listCompletions(database, changesMax).flatMap((row) => this.#value(database, row, after)),
         );
-        const told = tellChanges(database, this.#options);
+        const told = makeEventsOfChanges(database, this.#options);
         for (const { key, error } of told.aside) after.push(() => tellAside(log, key, error));
         for (const target of told.full) {
           const full = (): void =>
@@ -447,7 +447,7 @@ class Dispatcher {
         isCounted: false,
       };
     const chance = Buffer.from(random(4)).readUInt32BE() / 2 ** 32;
-    const next = nextTry(config.callbacks.retryMs, {
+    const next = nextTryAtMs(config.callbacks.retryMs, {
       tries: tries + 1,
       nowMs,
       retryAfterMs,

@@ -66,7 +66,7 @@ const open = blocks(open6);
 const loopback = blocks(["127.0.0.0/8", "::1/128"]);
 
 /** True if a callback may be sent to this IP address; false for a text that is no address. */
-export function mayReach(
+export function mayReachAddress(
   address: string,
   { allowLoopback, allowNetworks }: GuardSettings,
 ): boolean {
@@ -111,7 +111,7 @@ export function urlProblem(text: string, settings: GuardSettings): string {
   if (url.port !== "" && port <= lowPortMax && !webPorts.has(port))
     return "must use port 443, or one above 1023";
   if (isIP(host) !== 0)
-    return mayReach(host, settings) ? "" : "leads to an address that is not public";
+    return mayReachAddress(host, settings) ? "" : "leads to an address that is not public";
   if (
     !isLocal &&
     (!host.includes(".") || /(?:^|\.)(?:localhost|local|internal|home\.arpa|onion)\.?$/.test(host))

@@ -49,7 +49,7 @@ interface Round {
   readonly full: Set<string>; // targets with too many waiting deliveries
 }
 
-/** The result of `tellChanges`. */
+/** The result of `makeEventsOfChanges`. */
 export interface OutboxResult {
   readonly full: readonly string[];
   readonly aside: readonly { readonly key: RowKey; readonly error: unknown }[]; // changes that were set aside
@@ -59,7 +59,7 @@ export interface OutboxResult {
  * Makes events from at most `changesMax` changes, inside the caller's transaction. A change of
  * which no event can be made is set aside, and the others are told.
  */
-export function tellChanges(database: Database, options: OutboxOptions): OutboxResult {
+export function makeEventsOfChanges(database: Database, options: OutboxOptions): OutboxResult {
   const round: Round = { targets: new Map(), room: new Map(), full: new Set() };
   const touched = new Set<string>();
   const aside: OutboxResult["aside"][number][] = [];

@@ -12,7 +12,7 @@ import { isLoopback } from "../../base/loopback.ts";
 import { createOutgoingClient, type Outcome } from "../../base/outgoing/exchange.ts";
 import type { CallbackSettings } from "../config/callback-settings.ts";
 import { AddressOrder, type AddressResult, addressesMax } from "./address-order.ts";
-import { hostOf, mayReach, nameFaults, urlProblem } from "./guard.ts";
+import { hostOf, mayReachAddress, nameFaults, urlProblem } from "./guard.ts";
 
 export interface DeliveryResult {
   readonly status: number; // HTTP; 0 without an answer
@@ -114,7 +114,7 @@ async function tryAddresses(
   const codes = new Set<string>();
   const tried = new Set<string>();
   for (;;) {
-    const accepted = lookUp.found().filter((address) => mayReach(address, settings));
+    const accepted = lookUp.found().filter((address) => mayReachAddress(address, settings));
     const left = order.of(url.host, accepted).filter((address) => !tried.has(address));
     const [address] = left;
     const leftMs = endMs - monotonic();

@@ -115,7 +115,7 @@ export function pauseCallbacks(database: Database, by: Actor, id: string): void 
 
 /**
  * Ends a pause, and switches on a target that a 410 switched off. Harmless to call twice. Events
- * that were given up stay so; `sendAgain` sends them.
+ * that were given up stay so; `resendNextDeliveries` sends them.
  */
 export function resumeCallbacks(database: Database, by: Actor, id: string): void {
   if (endPause(database, id)) audit(database, by, "callback resumed", id, "");
@@ -140,7 +140,7 @@ export function deleteCallbackTarget(database: Database, by: Actor, id: string):
  * gathers none.
  * @returns the id of the event, header webhook-id
  */
-export function keepTest(
+export function keepTestEvent(
   database: Database,
   by: Actor,
   target: CallbackTargetRow,
@@ -163,32 +163,35 @@ export function keepTest(
 }
 
 /**
- * Deliveries in one database transaction of `sendAgain`, so that the running gateway waits for
- * none.
+ * Deliveries in one database transaction of `resendNextDeliveries`, so that the running gateway
+ * waits for none.
  */
 const againAtOnce = 500;
 
-/** The place where a step of `sendAgain` begins: deliveries of `rank` above number `after`. */
-export interface AgainStep {
+/**
+ * The place where a step of `resendNextDeliveries` begins: deliveries of `rank` above number
+ * `after`.
+ */
+export interface ResendStep {
   readonly rank: DeliveryRank;
   readonly after: number;
   readonly again: number; // deliveries of all steps before that are sent again
   readonly left: number; // those that were given up and stay so, because too many wait
 }
 
-export const firstAgainStep: AgainStep = { rank: 0, after: 0, again: 0, left: 0 };
+export const firstResendStep: ResendStep = { rank: 0, after: 0, again: 0, left: 0 };
 
 /**
  * One step of sending again all deliveries of a target that wait or were given up, of events since
  * `sinceMs`, each with the same bytes and id, and with all its tries; the ends of money come first.
  * The caller calls it in one transaction after the other until `isDone`.
  */
-export function sendAgain(
+export function resendNextDeliveries(
   database: Database,
   by: Actor,
   of: { readonly target: string; readonly sinceMs: number },
-  step: AgainStep,
-): { readonly isDone: boolean; readonly step: AgainStep } {
+  step: ResendStep,
+): { readonly isDone: boolean; readonly step: ResendStep } {
   const found = listUndelivered(
     database,
     { ...of, rank: step.rank, after: step.after },

@@ -40,7 +40,9 @@ function unmapped(address: string): string {
  * Returns a test of membership in a list; false for a text that is not an IP address. IPv4 inside
  * IPv6 counts as the IPv4 address.
  */
-export function addressList(entries: readonly string[]): (address: string | undefined) => boolean {
+export function createAddressTest(
+  entries: readonly string[],
+): (address: string | undefined) => boolean {
   const familyOf = (address: string) => (isIP(address) === 6 ? "ipv6" : "ipv4");
   if (entries.length === 0) return () => false;
   const list = new BlockList();

@@ -5,7 +5,7 @@
  * addresses here.
  */
 import type { IncomingMessage } from "node:http";
-import { addressList, readAddress } from "./address-list.ts";
+import { createAddressTest, readAddress } from "./address-list.ts";
 
 /**
  * `unreadable` is the entry of a trusted proxy that is no address; "" without one. The request then
@@ -23,10 +23,10 @@ const shownMax = 64;
  * Returns a function from a request to its client's address. `trusted` has addresses and networks
  * such as 10.0.0.0/8.
  */
-export function addressReader(
+export function createClientAddressReader(
   trusted: readonly string[],
 ): (request: IncomingMessage) => ClientAddress {
-  const isProxy = addressList(trusted);
+  const isProxy = createAddressTest(trusted);
   return (request) => {
     const remote = request.socket.remoteAddress ?? "";
     let address = readAddress(remote) ?? remote;

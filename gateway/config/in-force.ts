@@ -10,7 +10,7 @@ import { type GatewayConfig, type ReadConfig, readConfig } from "./config.ts";
 const copyOf = (path: string): string => `${path}.in-force`;
 
 /** Replaces the copy. Does nothing where the folder takes no file. Harmless to call twice. */
-export function keepInForce(path: string, { text, changedAtMs }: ReadConfig): void {
+export function keepConfigInForce(path: string, { text, changedAtMs }: ReadConfig): void {
   const fresh = `${copyOf(path)}.new`;
   try {
     writeFileSync(fresh, text, { mode: 0o600 });
@@ -23,7 +23,7 @@ export function keepInForce(path: string, { text, changedAtMs }: ReadConfig): vo
 }
 
 /** Harmless to call twice. */
-export function dropInForce(path: string): void {
+export function dropConfigInForce(path: string): void {
   try {
     rmSync(copyOf(path), { force: true });
   } catch {
@@ -32,7 +32,7 @@ export function dropInForce(path: string): void {
 }
 
 /** The copy; null if there is none that can be used. */
-export function readInForce(path: string): GatewayConfig | null {
+export function readConfigInForce(path: string): GatewayConfig | null {
   try {
     return readConfig(copyOf(path));
   } catch (error) {

@@ -307,7 +307,7 @@ export function learnCeiling(
  * from there. Runs in the caller's transaction. Harmless to call twice.
  * @returns the number of skipped indexes
  */
-export function settleAgent(
+export function settleCeilingOfAgent(
   database: Database,
   agentId: string,
   {
@@ -370,7 +370,7 @@ interface CeilingQuestion {
  * The next index of an agent's accounts. The caller must take it in the same transaction.
  * @throws AgentError GATEWAY_MARKS
  */
-export function indexUnderAgent(
+export function nextDepositIndexOfAgent(
   database: Database,
   agent: AgentRow,
   asked: CeilingQuestion,
@@ -379,10 +379,10 @@ export function indexUnderAgent(
 }
 
 /**
- * Like `indexUnderAgent`, for the account of a merchant that only receives.
+ * Like `nextDepositIndexOfAgent`, for the account of a merchant that only receives.
  * @throws AgentError GATEWAY_MARKS
  */
-export function indexUnderKey(
+export function nextDepositIndexOfKey(
   database: Database,
   key: ReceivingKeyRow,
   asked: CeilingQuestion,

@@ -46,7 +46,12 @@ import type { Database } from "../store/store.ts";
 import { insertDeposit, readDeposit, recordOfOrder } from "../store/transactions.ts";
 import { canPay, checkAmount, checkCurrency, liveAgent } from "../withdrawals/checks.ts";
 import { checkRenewal, renewalOf } from "../withdrawals/renewal.ts";
-import { askedCeiling, indexUnderAgent, indexUnderKey, type NextIndexResult } from "./ceilings.ts";
+import {
+  askedCeiling,
+  type NextIndexResult,
+  nextDepositIndexOfAgent,
+  nextDepositIndexOfKey,
+} from "./ceilings.ts";
 
 /*
  * Chooses the account for a merchant's next deposit: the paired agent's account in the chain's
@@ -104,7 +109,11 @@ export function takeAddress(
     const isReady = !isAnswer(agent) || hasReceivingKey(database, merchant);
     return isReady ? problem("currency_not_payable", { field: "currency" }) : agent;
   }
-  const place = indexUnderKey(database, key, askedOf(key.firstDepositAddress, currency, beside));
+  const place = nextDepositIndexOfKey(
+    database,
+    key,
+    askedOf(key.firstDepositAddress, currency, beside),
+  );
   if (!place.ok) return unavailable(place.reason);
   const unused = firstUnused(database, place.index, key.xpub, currency, beside);
   moveReceivingKey(database, key, unused.next);
@@ -151,7 +160,7 @@ function underAgent(
   const canTake =
     networks.includes(currency.network) && (currency.depositOnly || canPay(agent, currency));
   if (!canTake) return problem("currency_not_payable", { field: "currency" });
-  const place = indexUnderAgent(database, agent, askedOf(firstAddress, currency, beside));
+  const place = nextDepositIndexOfAgent(database, agent, askedOf(firstAddress, currency, beside));
   if (!place.ok) return unavailable(place.reason);
   const unused = firstUnused(database, place.index, id, currency, beside);
   skipDepositIndexes(database, agent.id, unused.next);

@@ -3,7 +3,7 @@
  * become payments that count for no request yet. No order gets an index up to the last one found.
  * Works while a gateway runs, in short transactions.
  */
-import { familyIn } from "../../chains/families.ts";
+import { findFamilyOfAddressSpace } from "../../chains/families.ts";
 import { addressSpaceOf } from "../../chains/network-names.ts";
 import type { BlockId } from "../../chains/nodes.ts";
 import { recordAct } from "../store/audit.ts";
@@ -33,7 +33,7 @@ const sliceMax = 250;
  * of the configuration.
  * @throws AgentError GATEWAY_STORE_*
  */
-export function takeInFound(
+export function takeInFoundAddresses(
   store: Store,
   accounts: readonly DepositAccount[],
   chains: readonly ScannedChain[],
@@ -115,7 +115,7 @@ function endOf(
 }
 
 function watchUpTo(store: Store, account: DepositAccount, end: number, nowMs: number): void {
-  const family = familyIn(account.family);
+  const family = findFamilyOfAddressSpace(account.family);
   if (family === undefined) return;
   const { merchant, agent, id } = account;
   const addressSpace = family.addressSpace.networks;

@@ -7,7 +7,7 @@
 
 import { AgentError } from "../../base/fault.ts";
 import { valuesIn } from "../../base/result.ts";
-import { familyIn } from "../../chains/families.ts";
+import { findFamilyOfAddressSpace } from "../../chains/families.ts";
 import type { BlockId, WatcherNodes } from "../../chains/nodes.ts";
 
 /**
@@ -114,7 +114,7 @@ async function look(
   state: State,
   options: ScanOptions,
 ): Promise<readonly FoundAddress[]> {
-  const family = familyIn(account.family);
+  const family = findFamilyOfAddressSpace(account.family);
   if (family === undefined) return [];
   const candidates = Array.from({ length: size }, (_, at) => ({
     addressIndex: from + at,

@@ -6,7 +6,7 @@
 
 import { AgentError } from "../../base/fault.ts";
 import type { GatewayLog } from "../../base/log.ts";
-import { familyIn } from "../../chains/families.ts";
+import { findFamilyOfAddressSpace } from "../../chains/families.ts";
 import { insertForgotten } from "../store/forgotten-addresses.ts";
 import {
   countForgottenIndexes,
@@ -31,7 +31,7 @@ export function watchSkipped(database: Database, indexesMax: number): number {
   const range = firstForgottenRange(database);
   if (range === undefined) return 0;
   const { id, account, merchant, agent, at, next } = range;
-  const family = familyIn(range.family);
+  const family = findFamilyOfAddressSpace(range.family);
   const end =
     family === undefined ? range.indexesEnd : Math.min(range.indexesEnd, next + indexesMax);
   for (let addressIndex = next; family !== undefined && addressIndex < end; addressIndex += 1) {

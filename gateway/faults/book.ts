@@ -14,7 +14,7 @@ import {
   restMsAfterTries,
   waitedRestMaxMs,
 } from "./domains.ts";
-import { type Fault, type FaultKey, keyText, parentOf } from "./fault.ts";
+import { type Fault, type FaultKey, keyText, parentFaultKeyOf } from "./fault.ts";
 
 /*
  * Faults beyond the number that is kept one by one: one sum for each domain, merchant and code.
@@ -116,7 +116,7 @@ export class FaultBook {
     const { retryAtMs = 0 } = this.standing(key) ?? {};
     if (!isRestOver(retryAtMs, faultDomains[key.domain].restMaxMs, this.#clock())) return false;
     // A currency is asked for by its own control question, and its items wait for the answer.
-    const parent = parentOf(key);
+    const parent = parentFaultKeyOf(key);
     return parent?.domain !== "currency" || this.standing(parent) === null;
   }
 
@@ -172,7 +172,7 @@ export class FaultBook {
 
   /** The fault of an item, or of a thing above it. */
   standingOver(key: FaultKey): Fault | null {
-    const parent = parentOf(key);
+    const parent = parentFaultKeyOf(key);
     return this.standing(key) ?? (parent === null ? null : this.standingOver(parent));
   }
 
@@ -248,7 +248,7 @@ export class FaultBook {
   }
 
   #groupOf(key: FaultKey): Group | null {
-    const parent = parentOf(key);
+    const parent = parentFaultKeyOf(key);
     if (parent === null) return null;
     const text = keyText(parent);
     const group = this.#groups.get(text) ?? { parent, asked: new Set(), failures: new Map() };

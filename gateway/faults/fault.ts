@@ -31,7 +31,7 @@ export function currencyItemId(address: string, currency: string): string {
 }
 
 /** The thing that has the fault if many items below it fail alike; null if there is none. */
-export function parentOf({ domain, network, id }: FaultKey): FaultKey | null {
+export function parentFaultKeyOf({ domain, network, id }: FaultKey): FaultKey | null {
   const { parent } = faultDomains[domain];
   if (parent === null) return null;
   if (parent === "currency")

@@ -63,7 +63,7 @@ export interface WithdrawalRowChange {
   readonly receiver?: string;
 }
 
-export type Effect =
+export type EntryEffect =
   | { readonly kind: "none" }
   // The job is answered; the first answer wakes a waiting request.
   | { readonly kind: "answer"; readonly change: WithdrawalRowChange }
@@ -126,7 +126,7 @@ const unsignedStages: ReadonlySet<string> = new Set([
  * @returns the effect of `entry` on the database's content; the same input always gives the same
  * effect.
  */
-export function effectOf(entry: Entry, around: EntryContext): Effect {
+export function entryEffectOf(entry: Entry, around: EntryContext): EntryEffect {
   switch (entry.kind) {
     case "adopted":
       return { kind: "none" };
@@ -166,13 +166,23 @@ export function effectOf(entry: Entry, around: EntryContext): Effect {
   }
 }
 
-function pauseEffect({ paused, at, network, currency = "", txHashes = [] }: PausedEntry): Effect {
+function pauseEffect({
+  paused,
+  at,
+  network,
+  currency = "",
+  txHashes = [],
+}: PausedEntry): EntryEffect {
   const since = paused ? at : null;
   if (network === undefined) return { kind: "pause", pausedAt: since };
   return { kind: "stop", network, currency, at: since, txHashes };
 }
 
-function decisionEffect(entry: DecisionEntry, row: RequestedRecord, around: EntryContext): Effect {
+function decisionEffect(
+  entry: DecisionEntry,
+  row: RequestedRecord,
+  around: EntryContext,
+): EntryEffect {
   const { isSigned } = around;
   const isOver = entry.decision === "expired" && waits(row.network);
   if (entry.address !== "" && row.receiver !== "" && entry.address !== row.receiver) {
@@ -229,7 +239,7 @@ function decisionEffect(entry: DecisionEntry, row: RequestedRecord, around: Entr
  * An operator at the agent ended a sweep whose slot the chain cannot reach. The end counts after
  * this gateway's own nodes have confirmed it. If the chain decided meanwhile, its result stays.
  */
-function unreached({ status, stage, code }: RequestedRecord): Effect {
+function unreached({ status, stage, code }: RequestedRecord): EntryEffect {
   if (status !== 0) return { kind: "answer", change: {} };
   if (stage !== "stuck" || code !== sweepUnreachableCode)
     return { kind: "expire", code: sweepUnreachableCode };
@@ -240,7 +250,7 @@ function unreached({ status, stage, code }: RequestedRecord): Effect {
  * An operator at the agent ended a payment or sweep whose pin no node shows. The end counts after
  * this gateway's own nodes have missed it for a day. If the chain decided meanwhile, that stays.
  */
-function uncoined({ status }: RequestedRecord, { isCoinGone }: EntryContext): Effect {
+function uncoined({ status }: RequestedRecord, { isCoinGone }: EntryContext): EntryEffect {
   if (status !== 0) return { kind: "answer", change: {} };
   if (!isCoinGone) return { kind: "expire", code: coinEndedCode };
   return { kind: "answer", change: { status: 2, stage: "expired", code: coinEndedCode } };
@@ -250,7 +260,7 @@ function uncoined({ status }: RequestedRecord, { isCoinGone }: EntryContext): Ef
  * An operator at the agent ended a payment with a slot below its account's first. The end counts
  * after this gateway's own nodes have shown that. If the chain decided meanwhile, that stays.
  */
-function below({ status, stage, code }: RequestedRecord): Effect {
+function below({ status, stage, code }: RequestedRecord): EntryEffect {
   if (status !== 0) return { kind: "answer", change: {} };
   if (stage !== "stuck" || code !== slotUnreachableCode)
     return { kind: "expire", code: endedSlotUnreachableCode };
@@ -268,7 +278,7 @@ interface SignedContext {
 }
 
 /** The reasons why a signed entry contradicts the database, in order. */
-export const signedGuards: readonly Guard<SignedContext, Effect>[] = [
+export const signedGuards: readonly Guard<SignedContext, EntryEffect>[] = [
   [
     "ended unsigned before",
     ({ row, around }) => row.status !== 0 && !around.isSigned,
@@ -389,7 +399,7 @@ export const signedGuards: readonly Guard<SignedContext, Effect>[] = [
   ],
 ];
 
-function signedEffect(entry: SignedEntry, row: RequestedRecord, around: EntryContext): Effect {
+function signedEffect(entry: SignedEntry, row: RequestedRecord, around: EntryContext): EntryEffect {
   const contradicts = answerOfFirstGuard(signedGuards, { entry, row, around });
   if (contradicts !== null) return contradicts;
   const moves = row.status === 0 && unsignedStages.has(row.stage);
@@ -454,7 +464,7 @@ function untilWords({ validUntilMs = 0 }: SignedEntry): string {
  * Moves a withdrawal to broadcast at most. Only the gateway's own watcher decides that a withdrawal
  * is included, paid, conflicted or void; an agent's statement does not.
  */
-function observedEffect(entry: ObservedEntry, row: RequestedRecord): Effect {
+function observedEffect(entry: ObservedEntry, row: RequestedRecord): EntryEffect {
   const moves = entry.stage === "broadcast" && row.status === 0 && row.stage === "signed";
   return moves ? { kind: "advance", change: { stage: "broadcast" } } : { kind: "none" };
 }
@@ -469,10 +479,10 @@ function isPinned(network: string): boolean {
   return findFamily(network)?.exclusion.kind === "pin";
 }
 
-function contradiction(detail: string): Effect {
+function contradiction(detail: string): EntryEffect {
   return { kind: "contradiction", code: "HUB_CONTRADICTION", detail };
 }
 
-function slotReused(detail: string): Effect {
+function slotReused(detail: string): EntryEffect {
   return { kind: "contradiction", code: "HUB_SLOT_REUSED", detail };
 }

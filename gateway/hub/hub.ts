@@ -15,12 +15,12 @@ import { AgentError } from "../../base/fault.ts";
 import type { GatewayLog } from "../../base/log.ts";
 import { gatewayFrameBytesMax, isJobSignature } from "../../protocol/envelope.ts";
 import { type Head, linkPath, type Statement } from "../../protocol/messages.ts";
-import type { Question, Sightings } from "../../protocol/sightings.ts";
+import type { Sightings, SightingsQuestion } from "../../protocol/sightings.ts";
 import { PendingConnections } from "../auth/pending-connections.ts";
 import { addressBlock } from "../auth/rate.ts";
-import { addressReader } from "../config/client-address.ts";
+import { createClientAddressReader } from "../config/client-address.ts";
 import type { GatewayConfig } from "../config/config.ts";
-import { doubtDatabase, settleAgent } from "../deposits/ceilings.ts";
+import { doubtDatabase, settleCeilingOfAgent } from "../deposits/ceilings.ts";
 import { acceptsHandshake, keepCaughtUp, keepNotCaughtUp } from "../recovery/catch-up.ts";
 import type { IsOwnJob } from "../recovery/job-restore.ts";
 import type { IssuedAddressMarks } from "../store/address-marks.ts";
@@ -51,8 +51,8 @@ import {
 import {
   type AppliedStatements,
   applyStatements,
-  type Halt,
   type RefusedStatements,
+  type StatementsHalt,
 } from "./statements.ts";
 
 /*
@@ -157,7 +157,7 @@ export class Intake {
    * Keeps and logs permanently why an agent was stopped. An agent that is not locked can return
    * with the same reason again and again.
    */
-  raise(agentId: string, halt: Halt): void {
+  raise(agentId: string, halt: StatementsHalt): void {
     const { code, detail, lock } = halt;
     const isNew = this.note((database) => {
       if (lock) lockAgentUnlessByHub(database, agentId, code);
@@ -256,7 +256,7 @@ export class Intake {
     const standing = keepStanding(database, done.was, last(standings), nowMs);
     if (!isCaughtUp || !keepCaughtUp(database, agentId, run))
       return { ...done, standing, placed: 0, refused: [], moved: [] };
-    const skipped = settleAgent(database, agentId, { marks, run, nowMs });
+    const skipped = settleCeilingOfAgent(database, agentId, { marks, run, nowMs });
     const words =
       "addresses that may have left before the database was restored are skipped and watched";
     if (skipped > 0)
@@ -384,7 +384,7 @@ export function createLastSeen(
 const upgradeHeaderBytesMax = 8 * 1024;
 
 /** Connections without a hello; a block from which an agent said hello before has no limit. */
-export const pendingLinks = { perBlock: 20, inAll: 1000 } as const;
+export const pendingLinksMax = { perBlock: 20, inAll: 1000 } as const;
 
 /**
  * docs/protocol.md section 4.3. The last three options are missing from the library's type
@@ -418,7 +418,7 @@ export interface HubOptions {
   /** Answers what this gateway's nodes show; null for silence. Rejects only for bugs. */
   readonly answerQuestion: (
     agentId: string,
-    question: Question,
+    question: SightingsQuestion,
   ) => Promise<Pick<Sightings, "coins" | "next"> | null>;
 }
 
@@ -440,13 +440,13 @@ export function startHub(options: HubOptions): Hub {
   const open = new Map<Session, string>(); // every connection, with its address block
   // A block with an earlier hello counts as known after a restart, when all agents connect at the
   // same time.
-  const pending = new PendingConnections<Session>(pendingLinks, (block) =>
+  const pending = new PendingConnections<Session>(pendingLinksMax, (block) =>
     isLinkBlock(options.store.database, block),
   );
   const intake = new Intake(options);
   const seen = createLastSeen(live, intake, { clock, everyMs: limits.seenMs });
   const clear = createClearing(options);
-  const addressOf = addressReader(options.config.trustProxy);
+  const addressOf = createClientAddressReader(options.config.trustProxy);
   const sockets = new WebSocketServer(socketOptions);
   const rooms: SessionRooms<Session> = {
     store: options.store,
@@ -578,7 +578,7 @@ function answer(
   { answerQuestion }: HubOptions,
   clear: ClearOrders,
   session: Session,
-  question: Question,
+  question: SightingsQuestion,
 ): void {
   const agent = session.agentId ?? "";
   answerQuestion(agent, question).then((sighted) => {

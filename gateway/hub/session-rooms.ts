@@ -5,11 +5,11 @@
 import type { KeyObject } from "node:crypto";
 import type { GatewayLog } from "../../base/log.ts";
 import type { Head, Statement } from "../../protocol/messages.ts";
-import type { Question } from "../../protocol/sightings.ts";
+import type { SightingsQuestion } from "../../protocol/sightings.ts";
 import type { Store } from "../store/store.ts";
 import type { ClearOrders } from "../withdrawals/clearing.ts";
 import type { LinkLimits } from "./link-limits.ts";
-import type { Halt } from "./statements.ts";
+import type { StatementsHalt } from "./statements.ts";
 
 /** An agent whose hello was accepted. */
 export interface LiveAgent {
@@ -39,8 +39,8 @@ export interface SessionRooms<S> {
   /** The withdrawals among these that nothing on the chain pays already. */
   readonly clear: ClearOrders;
   /** The agent asks what this gateway's nodes show; the answer is for the session to send. */
-  readonly onQuestion: (session: S, question: Question) => void;
+  readonly onQuestion: (session: S, question: SightingsQuestion) => void;
   /** The agent is refused, and an operator must learn why. */
-  readonly onHalt: (agentId: string, halt: Halt) => void;
+  readonly onHalt: (agentId: string, halt: StatementsHalt) => void;
   readonly onClosed: (session: S) => void;
 }

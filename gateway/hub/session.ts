@@ -36,9 +36,9 @@ import {
 import type { Recovery } from "../../protocol/recovery.ts";
 import {
   clearedMax,
-  parseQuestion,
-  type Question,
+  parseSightingsQuestion,
   type Sightings,
+  type SightingsQuestion,
 } from "../../protocol/sightings.ts";
 import { askedCeiling } from "../deposits/ceilings.ts";
 import { endedIds, recoveryOffer } from "../recovery/offer.ts";
@@ -150,7 +150,7 @@ export function ackListsOfAgent(
 type AgentFrame =
   | { readonly kind: "statement"; readonly message: Statement }
   | { readonly kind: "heartbeat"; readonly message: Heartbeat }
-  | { readonly kind: "question"; readonly message: Question };
+  | { readonly kind: "question"; readonly message: SightingsQuestion };
 
 const kinds = ["statement", "heartbeat", "question"] as const;
 
@@ -171,7 +171,7 @@ function readFrame(live: LiveAgent, frame: Uint8Array): AgentFrame | CloseReason
   }
   const read: AgentFrame =
     kind === "question"
-      ? { kind, message: parseQuestion(payload) }
+      ? { kind, message: parseSightingsQuestion(payload) }
       : { kind: "statement", message: parseStatement(payload) };
   if (read.message.agent !== live.id) return "protocol";
   return read.message.ledgerEpoch === live.ledgerEpoch ? read : "ledgerEpoch";
@@ -647,7 +647,7 @@ export class Session {
   }
 
   /** One that comes too soon is dropped: a slow network may bring two together. */
-  #takeQuestion(question: Question): void {
+  #takeQuestion(question: SightingsQuestion): void {
     const { clock, limits } = this.#rooms;
     if (Math.abs(clock() - this.#questionAt) < limits.questionMs) return;
     this.#questionAt = clock();

@@ -18,7 +18,12 @@ import type {
 } from "../../protocol/messages.ts";
 import { doubtDatabase, learnCeiling } from "../deposits/ceilings.ts";
 import { type IsOwnJob, restoreLostJob } from "../recovery/job-restore.ts";
-import { awaitsRecovery, isOfRecovery, notOfRecovery, takeRecovery } from "../recovery/recovery.ts";
+import {
+  awaitsRecovery,
+  isOrderOfPendingRecovery,
+  notOfRecoveryReason,
+  takeRecovery,
+} from "../recovery/recovery.ts";
 import { keepPause, keepPolicyDigest, lockAgent, moveHead } from "../store/agent-state.ts";
 import { readAgent } from "../store/agents.ts";
 import { recordAlarm } from "../store/alarm.ts";
@@ -45,7 +50,7 @@ import { readTransaction } from "../store/transactions.ts";
 import { isCoinGone } from "../store/unknown-coins.ts";
 import { isAllVoid, keepExpiry } from "../store/void-attempts.ts";
 import { completeAssigned, updateWithdrawal } from "../store/withdrawals.ts";
-import { type EntryContext, effectOf, type WithdrawalRowChange } from "./effect.ts";
+import { type EntryContext, entryEffectOf, type WithdrawalRowChange } from "./effect.ts";
 
 /*
  * The rows of the withdrawals that one call's statements are about: each is read once and written
@@ -139,7 +144,7 @@ function differing(row: JobRecordRow, change: WithdrawalRowChange): WithdrawalRo
 
 /** The reason why none of an agent's statements is stored. */
 export type RefusedStatements =
-  | ({ readonly ok: false; readonly kind: "halt" } & Halt)
+  | ({ readonly ok: false; readonly kind: "halt" } & StatementsHalt)
   /**
    * The statement begins before the stored head and ends after it. The agent must reconnect and
    * continue where the welcome says.
@@ -149,7 +154,7 @@ export type RefusedStatements =
   | { readonly ok: false; readonly kind: "outdated"; readonly reason: "ledgerEpoch" | "refused" };
 
 /** `lock`: the agent's statement contradicts the database, and an operator must look. */
-export interface Halt {
+export interface StatementsHalt {
   readonly code: SingleCauseCode;
   readonly lock: boolean;
   readonly detail: string;
@@ -279,8 +284,9 @@ function applyStatement(
   // Also checked before a recovered ledger's first entry, because acknowledged bytes may be
   // released.
   const isOwn =
-    !progress.awaits || isOfRecovery(progress.database, progress.agent, statement.recovered ?? "");
-  if (!isOwn) return behind(progress, notOfRecovery);
+    !progress.awaits ||
+    isOrderOfPendingRecovery(progress.database, progress.agent, statement.recovered ?? "");
+  if (!isOwn) return behind(progress, notOfRecoveryReason);
   if (statement.after > storedSeq)
     return behind(progress, `its ledger's entries after ${storedSeq} are missing here`);
   if (stored !== null && statement.head.seq === storedSeq && statement.head.hash !== stored.hash) {
@@ -339,7 +345,7 @@ function applyEntry(
   const { database, agent, nowMs, rows } = progress;
   if (entry.kind === "recovered" && progress.awaits) return open(progress, entry, head);
   const around = readAround(progress, entry);
-  const effect = effectOf(entry, { ...around, isHandshakeDone, nowMs });
+  const effect = entryEffectOf(entry, { ...around, isHandshakeDone, nowMs });
   switch (effect.kind) {
     case "none":
       return null;
@@ -574,13 +580,13 @@ const behind = ({ agent }: Progress, detail: string): RefusedStatements => ({
 });
 
 /** The word on an agent whose program is of an earlier version; it is not locked. */
-export function outdatedAgent(agentId: string, software: string): Halt {
+export function outdatedAgent(agentId: string, software: string): StatementsHalt {
   const detail = `agent ${agentId} runs ${software}, which does not speak with this gateway: on its server, unpack this version and type: node autowithdraw.js upgrade`;
   return { code: "AGENT_UPGRADE_REQUIRED", lock: false, detail };
 }
 
 /** The halt for a database that lacks an entry which an agent has. */
-export function behindAgent(agentId: string, detail: string): Halt {
+export function behindAgent(agentId: string, detail: string): StatementsHalt {
   return {
     code: "HUB_DATABASE_BEHIND",
     lock: false,

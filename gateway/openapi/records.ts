@@ -4,9 +4,9 @@
  * fields. Sources: the interface; docs/api.md.
  */
 
-import { titlesOf } from "../../chains/families.ts";
+import { titlesOfFamilies } from "../../chains/families.ts";
 import type { Family } from "../../chains/family.ts";
-import { mainNetworks } from "../../chains/network-names.ts";
+import { mainNetworkByAddressSpace } from "../../chains/network-names.ts";
 import { currencyPattern, orderIdPattern, transactionIdPattern } from "../../protocol/fields.ts";
 import { lifetimeAndToleranceLimits, metadataLimits, ordersMax } from "../answer/body.ts";
 import { eventTypes } from "../callbacks/events.ts";
@@ -144,16 +144,16 @@ const targetSchemas: Readonly<Record<string, Json>> = {
  * that they stay true when a family is added.
  */
 
-const allTitles = titlesOf(() => true);
-const taggedTitles = titlesOf(({ readTag }) => readTag("1") !== null);
+const allTitles = titlesOfFamilies(() => true);
+const taggedTitles = titlesOfFamilies(({ readTag }) => readTag("1") !== null);
 const link = ({ addressSpace, paymentUri }: Family): string =>
   paymentUri({
-    network: mainNetworks[addressSpace.name],
+    network: mainNetworkByAddressSpace[addressSpace.name],
     contract: "",
     receiver: "r",
     units: 1n,
   });
-const linkedTitles = titlesOf((family) => link(family) !== "");
+const linkedTitles = titlesOfFamilies((family) => link(family) !== "");
 
 export const familyWords = {
   address:

@@ -7,8 +7,8 @@
 
 import type { JsonObject } from "../../base/json.ts";
 import { expiryExclusionOf, familyOf } from "../../chains/families.ts";
-import { findChainPreset, findCurrencyPreset, linesBeside } from "../../chains/presets.ts";
-import { namesNetwork } from "../../chains/several-networks.ts";
+import { findChainPreset, findCurrencyPreset, linesUnlikePreset } from "../../chains/presets.ts";
+import { isNetworkInSignedBytes } from "../../chains/several-networks.ts";
 import { formatAmount, parseAmount } from "../../protocol/amount.ts";
 import type { GatewayChain, GatewayConfig, GatewayCurrency } from "../config/config.ts";
 
@@ -101,14 +101,14 @@ function chainLines(
     : { nodes: [], nodesFrom: "own" };
   const known = findChainPreset(preset);
   if (known === undefined) return { ...lines, ...nodes };
-  return { preset, ...nodes, ...linesBeside(known.lines, lines) };
+  return { preset, ...nodes, ...linesUnlikePreset(known.lines, lines) };
 }
 
 function currencyLines({ chain, decimal, contract, preset }: GatewayCurrency): JsonObject {
   const lines = contract === "" ? { decimal } : { decimal, contract };
   const known = findCurrencyPreset(preset);
   if (known === undefined) return { chain, ...lines };
-  return { preset, chain, ...linesBeside({ ...known.lines }, lines) };
+  return { preset, chain, ...linesUnlikePreset({ ...known.lines }, lines) };
 }
 
 /**
@@ -121,7 +121,7 @@ function payableNetworks({ chains }: GatewayConfig): ReadonlySet<string> {
     all.find((other) => other.family === family)?.network === network;
   return new Set(
     all
-      .filter((chain) => namesNetwork(chain.network) || isFirst(chain))
+      .filter((chain) => isNetworkInSignedBytes(chain.network) || isFirst(chain))
       .map(({ network }) => network),
   );
 }

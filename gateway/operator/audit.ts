@@ -15,11 +15,11 @@ import {
 } from "./command.ts";
 import {
   addConfigAndJsonOptions,
+  addCsvOptions,
   type CsvOptions,
   csvTable,
   readMomentOption,
-  rowCount,
-  withCsv,
+  readRowCount,
 } from "./words.ts";
 
 interface AuditOptions extends JsonOption, CsvOptions {
@@ -89,11 +89,11 @@ const alarmLines = ({
   `${at}  ${code}${cause === "" ? "" : ` (${cause})`}  from ${from}, about ${about}\n  ${detail}${hint === "" ? "" : `\n  hint: ${hint}`}`;
 
 function withTimes(command: Command): Command {
-  return withCsv(addConfigAndJsonOptions(command))
+  return addCsvOptions(addConfigAndJsonOptions(command))
     .option("--since <time>", "at this time or later, in UTC", readMomentOption)
     .option("--until <time>", "before this time, in UTC", readMomentOption)
     .option("--about <id>", "of this transaction, merchant, key, agent or address alone")
-    .option("--limit <number>", "how many, the newest first", rowCount, rowsDefault);
+    .option("--limit <number>", "how many, the newest first", readRowCount, rowsDefault);
 }
 
 export function addAuditCommands(program: Command): void {

@@ -19,8 +19,8 @@ import {
   printList,
   runInOperatorContext,
 } from "./command.ts";
-import { areKnown } from "./named.ts";
-import { addConfigAndJsonOptions, type CsvOptions, csvTable, withCsv } from "./words.ts";
+import { checkRecordFilter } from "./named.ts";
+import { addConfigAndJsonOptions, addCsvOptions, type CsvOptions, csvTable } from "./words.ts";
 
 const columns = [
   ...[
@@ -140,7 +140,7 @@ function balances(options: BalancesOptions): void {
   runInOperatorContext(options, (by, config) => {
     const { merchant, currency, all } = options;
     if (
-      !isOkOrPrintsRefusal(areKnown(by, options)) ||
+      !isOkOrPrintsRefusal(checkRecordFilter(by, options)) ||
       !isOkOrPrintsRefusal(isCurrency(config, currency))
     )
       return;
@@ -161,7 +161,7 @@ function isCurrency(
 }
 
 export function addBalancesCommand(program: Command): void {
-  withCsv(
+  addCsvOptions(
     addConfigAndJsonOptions(
       program
         .command("balances")

@@ -25,7 +25,7 @@ import {
   printText,
   runInOperatorContext,
 } from "./command.ts";
-import { areKnown } from "./named.ts";
+import { checkRecordFilter } from "./named.ts";
 import { addActorOptions, readMomentOption } from "./words.ts";
 
 function eventList(text: string): readonly EventType[] {
@@ -123,7 +123,7 @@ function add(options: AddOptions): void {
 
 function list(options: JsonOption & { readonly merchant?: string }): void {
   runInOperatorContext(options, (by) => {
-    if (!isOkOrPrintsRefusal(areKnown(by, options))) return;
+    if (!isOkOrPrintsRefusal(checkRecordFilter(by, options))) return;
     const lines = listCallbacks(by, options.merchant);
     if (options.json === true) printJson(lines);
     else printList(lines.map(targetText), "No callback target has been added yet.");
@@ -192,7 +192,7 @@ interface DeliveriesOptions extends JsonOption {
 function deliveries(options: DeliveriesOptions): void {
   const { merchant, callback: target, limit } = options;
   runInOperatorContext(options, (by) => {
-    if (!isOkOrPrintsRefusal(areKnown(by, options))) return;
+    if (!isOkOrPrintsRefusal(checkRecordFilter(by, options))) return;
     const of = {
       ...(merchant === undefined ? {} : { merchant }),
       ...(target === undefined ? {} : { target }),

@@ -14,9 +14,9 @@ import {
   type Actor,
   addTarget,
   deleteCallbackTarget,
-  firstAgainStep,
+  firstResendStep,
   type NewTarget,
-  sendAgain,
+  resendNextDeliveries,
   type TargetRefusal,
   targetsMax,
 } from "../callbacks/targets.ts";
@@ -258,8 +258,10 @@ export function redeliverAll(
   const known = findTarget(by.store.database, target);
   if (known === undefined || known.offAt !== null) return refuse("GATEWAY_UNKNOWN_CALLBACK");
   const of = { target, sinceMs };
-  for (let step = firstAgainStep; ; ) {
-    const made = by.store.write((database) => sendAgain(database, asActor(by), of, step));
+  for (let step = firstResendStep; ; ) {
+    const made = by.store.write((database) =>
+      resendNextDeliveries(database, asActor(by), of, step),
+    );
     if (made.isDone) return { ok: true, again: made.step.again, left: made.step.left };
     step = made.step;
   }

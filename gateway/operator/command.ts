@@ -25,7 +25,7 @@ import { expiryExclusionOf, pinExclusionOf } from "../../chains/families.ts";
 import { type CsvTable, csvHeadOf, csvLineOf } from "../answer/csv-cell.ts";
 import { readGatewayKey } from "../auth/gateway-key.ts";
 import { type GatewayConfig, readConfig } from "../config/config.ts";
-import { readInForce } from "../config/in-force.ts";
+import { readConfigInForce } from "../config/in-force.ts";
 import { checkCopy, copyStore, type StoreCopy } from "../store/copy.ts";
 import { checkKey, owningRun } from "../store/owner.ts";
 import { openStore, type Store } from "../store/store.ts";
@@ -253,7 +253,7 @@ export interface JsonOption extends ConfigOption {
 export function configInForce(path: string): GatewayConfig {
   const read = readConfigOrError(path);
   if (!(read instanceof AgentError)) return read;
-  const kept = readInForce(path);
+  const kept = readConfigInForce(path);
   if (kept === null || !isRun(kept)) throw read;
   if (!isSaid) printProblem(`${read.message}; ${staleConfigWarning[0]}`, staleConfigWarning[1]);
   isSaid = true;

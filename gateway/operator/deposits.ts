@@ -52,7 +52,7 @@ import {
   runInOperatorContext,
 } from "./command.ts";
 import { creditDeposit, creditNamed, paymentName } from "./crediting.ts";
-import { areKnown } from "./named.ts";
+import { checkRecordFilter } from "./named.ts";
 import {
   amountText,
   describeActs,
@@ -74,7 +74,7 @@ import {
   csvTable,
   describeNextPass,
   readRemark,
-  rowCount,
+  readRowCount,
 } from "./words.ts";
 
 /*
@@ -347,7 +347,7 @@ export function addDepositNote(
 function list(options: ListOptions): void {
   const table = csvTable(options);
   runInOperatorContext(options, (by, config) => {
-    if (!isOkOrPrintsRefusal(areKnown(by, options))) return;
+    if (!isOkOrPrintsRefusal(checkRecordFilter(by, options))) return;
     const rows = listDeposits(by, queryOf(["deposit"], options));
     if (table !== null) printRecords(by, table, rows, config);
     else if (options.json === true) printJson(rows.map((row) => jsonOfRecord(by, row, config)));
@@ -511,7 +511,7 @@ const listedPayment = (config: GatewayConfig, payment: UncreditedPayment) => {
 
 function unattributed(options: UnattributedOptions): void {
   runInOperatorContext(options, (by, config) => {
-    if (!isOkOrPrintsRefusal(areKnown(by, options))) return;
+    if (!isOkOrPrintsRefusal(checkRecordFilter(by, options))) return;
     const rows = listUnattributed(by.store.database, options.merchant ?? null, options.limit);
     if (options.json === true) {
       printJson(rows.map((row) => listedPayment(config, row)));
@@ -565,7 +565,7 @@ function totalText(config: GatewayConfig, total: StrayTotal): string {
 
 function strays(options: JsonOption & { readonly merchant?: string }): void {
   runInOperatorContext(options, (by, config) => {
-    if (!isOkOrPrintsRefusal(areKnown(by, options))) return;
+    if (!isOkOrPrintsRefusal(checkRecordFilter(by, options))) return;
     const { merchant } = options;
     const totals = listStrayTotals(by.store.database, merchant === undefined ? {} : { merchant });
     if (options.json === true) printJson(totals.map((one) => listedTotal(config, one)));
@@ -636,7 +636,7 @@ export function addDepositCommands(program: Command): void {
       .description("payments that count for no deposit, until an operator credits them"),
   )
     .option("--merchant <id>", "whose")
-    .option("--limit <number>", "how many, the newest first", rowCount, 50)
+    .option("--limit <number>", "how many, the newest first", readRowCount, 50)
     .action(unattributed);
   addActorOptions(
     deposits

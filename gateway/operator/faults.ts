@@ -23,7 +23,7 @@ import {
   printText,
   runInOperatorContext,
 } from "./command.ts";
-import { areKnown } from "./named.ts";
+import { checkRecordFilter } from "./named.ts";
 import { gatewayEnds } from "./state-ends.ts";
 import { addActorOptions, describeNextPass, readRemark } from "./words.ts";
 
@@ -208,7 +208,7 @@ function end(
 }
 
 function list(by: OperatorContext, { json, merchant }: FaultsOptions): void {
-  if (!isOkOrPrintsRefusal(areKnown(by, { merchant }))) return;
+  if (!isOkOrPrintsRefusal(checkRecordFilter(by, { merchant }))) return;
   const rows = listFaults(by.store.database)
     .filter((row) => (merchant ?? row.merchant) === row.merchant)
     .map((row) => listed(by, row));

@@ -7,7 +7,7 @@ import { type Command, InvalidArgumentError } from "commander";
 import type { Payee } from "../../chains/accounts.ts";
 import { parseAddressOnAny } from "../../chains/address-forms.ts";
 import { families } from "../../chains/families.ts";
-import { mainNetworks } from "../../chains/network-names.ts";
+import { mainNetworkByAddressSpace } from "../../chains/network-names.ts";
 import { payeeOf } from "../../chains/payees.ts";
 import { formatAmount, parseAmount } from "../../protocol/amount.ts";
 import type { GatewayConfig, GatewayCurrency } from "../config/config.ts";
@@ -38,7 +38,7 @@ import {
   runInOperatorContext,
 } from "./command.ts";
 import { describeRecord, jsonOfRecord, receivedText } from "./records.ts";
-import { addConfigAndJsonOptions, rowCount } from "./words.ts";
+import { addConfigAndJsonOptions, readRowCount } from "./words.ts";
 
 /** A record, how it was found, and the command that shows it whole. */
 export interface RecordHit {
@@ -111,7 +111,7 @@ export function searchRecords(
 ): SearchHits {
   const networks = Object.values(chains).map(({ network }) => network);
   // Records outlive the configuration of their chain.
-  const addresses = addressesIn(text, [...networks, ...Object.values(mainNetworks)]);
+  const addresses = addressesIn(text, [...networks, ...Object.values(mainNetworkByAddressSpace)]);
   const hashes = hashesIn(text);
   const found = [
     ...recordsOfId(database, text),
@@ -249,6 +249,11 @@ export function addFindCommand(program: Command): void {
       ),
   )
     .argument("<text...>", "as it was told to you; an amount may name its currency: 12.5 usdt")
-    .option("--limit <number>", "how many of each kind, the newest first", rowCount, limitDefault)
+    .option(
+      "--limit <number>",
+      "how many of each kind, the newest first",
+      readRowCount,
+      limitDefault,
+    )
     .action(find);
 }

@@ -3,7 +3,7 @@ import type { Refusal } from "../../base/fault.ts";
 import { listKeyRows } from "../store/keys.ts";
 import type { KeyProfile } from "../store/rows.ts";
 import { formatTimestamp, type OperatorContext } from "./accounts.ts";
-import { areKnown } from "./named.ts";
+import { checkRecordFilter } from "./named.ts";
 
 export interface KeyLine {
   readonly keyId: string;
@@ -28,7 +28,7 @@ export function listKeys(
   by: Pick<OperatorContext, "store">,
   merchant: string | undefined,
 ): { readonly ok: true; readonly keys: readonly KeyLine[] } | Refusal {
-  const known = areKnown(by, { merchant });
+  const known = checkRecordFilter(by, { merchant });
   if (!known.ok) return known;
   const { database } = by.store;
   const keys = listKeyRows(database, merchant).map((row) => ({

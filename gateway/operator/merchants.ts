@@ -41,7 +41,7 @@ import {
   pageLineOf,
 } from "./merchant-page.ts";
 import { addActorOptions, addConfigAndJsonOptions } from "./words.ts";
-import { type ReceivingAccount, readAccount } from "./xpub.ts";
+import { type ReceivingAccount, readReceivingAccount } from "./xpub.ts";
 
 export interface MerchantLine {
   readonly merchantId: string;
@@ -208,7 +208,7 @@ export function describeWrittenAgentConfig(path: string, text: string): string {
  */
 function accountsOf(xpubs: readonly string[]): readonly ReceivingAccount[] {
   const accounts = xpubs.map((xpub) => {
-    const account = readAccount(xpub);
+    const account = readReceivingAccount(xpub);
     if ("problem" in account)
       throw new CommanderError(exitStatuses.usage, "xpub", `--xpub: ${account.problem}`);
     return account;

@@ -13,7 +13,7 @@ export interface RecordFilter {
 }
 
 /** True if both ids exist. Refuses GATEWAY_UNKNOWN_MERCHANT, GATEWAY_UNKNOWN_CALLBACK. */
-export function areKnown(
+export function checkRecordFilter(
   { store: { database } }: Pick<OperatorContext, "store">,
   { merchant, callback }: RecordFilter,
 ): { readonly ok: true } | Refusal {

@@ -33,7 +33,7 @@ import {
   readClock,
   runInOperatorContext,
 } from "./command.ts";
-import { areKnown } from "./named.ts";
+import { checkRecordFilter } from "./named.ts";
 import { addConfigAndJsonOptions, readRemark } from "./words.ts";
 
 interface ReconcileOptions extends JsonOption {
@@ -159,7 +159,8 @@ function lastOf(
 function reconcile(options: ReconcileOptions): Promise<void> | void {
   return runInOperatorContext(options, async (by, config) => {
     const { currency, merchant } = options;
-    if (!isOkOrPrintsRefusal(areKnown(by, merchant === undefined ? {} : { merchant }))) return;
+    if (!isOkOrPrintsRefusal(checkRecordFilter(by, merchant === undefined ? {} : { merchant })))
+      return;
     if (currency !== undefined && !isOkOrPrintsRefusal(known(config, currency))) return;
     const shown: ShownBooks[] = [];
     for (const [name, chain] of Object.entries(config.chains)) {

@@ -21,10 +21,10 @@ import { formatTimestamp, type OperatorContext } from "./accounts.ts";
 import { type JsonOption, printCsv } from "./command.ts";
 import {
   addConfigAndJsonOptions,
+  addCsvOptions,
   type CsvOptions,
   readMomentOption,
-  rowCount,
-  withCsv,
+  readRowCount,
 } from "./words.ts";
 
 export interface ListOptions extends JsonOption, CsvOptions {
@@ -44,14 +44,14 @@ const rowsDefault = 50;
 
 /** Adds the filters to a list's command, and CSV. */
 export function withFilters(command: Command): Command {
-  return withCsv(addConfigAndJsonOptions(command))
+  return addCsvOptions(addConfigAndJsonOptions(command))
     .option("--merchant <id>", "whose")
     .option("--status <number>", "0 Pending, 1 Completed, 2 Failed", statusOf)
     .option("--stage <stage>", "as the lists show it, for example queued or partial", stageOf)
     .option("--order <orderId>", "the shop's own reference")
     .option("--since <time>", "made at this time or later, in UTC", readMomentOption)
     .option("--until <time>", "made before this time, in UTC", readMomentOption)
-    .option("--limit <number>", "how many, the newest first", rowCount, rowsDefault);
+    .option("--limit <number>", "how many, the newest first", readRowCount, rowsDefault);
 }
 
 function statusOf(text: string): number {

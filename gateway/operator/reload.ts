@@ -32,7 +32,7 @@ export interface ReloadOptions {
 const fixedKeys: ReadonlySet<string> = new Set(["database", "keyFile"]);
 
 /** There is one for the whole process. */
-export class Reload {
+export class ConfigReload {
   readonly #options: ReloadOptions;
   #current: GatewayConfig;
   #turn: Promise<void> = Promise.resolve();

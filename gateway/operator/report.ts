@@ -28,13 +28,13 @@ import {
   readClock,
   runInOperatorContext,
 } from "./command.ts";
-import { areKnown } from "./named.ts";
+import { checkRecordFilter } from "./named.ts";
 import {
   addConfigAndJsonOptions,
+  addCsvOptions,
   type CsvOptions,
   csvTable,
   readMomentOption,
-  withCsv,
 } from "./words.ts";
 
 interface ReportOptions extends JsonOption, CsvOptions {
@@ -240,7 +240,7 @@ function report(options: ReportOptions): Promise<void> {
   const table = csvTable(options);
   const period = periodOf(options, readClock());
   return runInOperatorContext(options, async (by, config) => {
-    if (!isOkOrPrintsRefusal(areKnown(by, options))) return;
+    if (!isOkOrPrintsRefusal(checkRecordFilter(by, options))) return;
     const chains: ReportedChain[] = [];
     for (const chain of Object.entries(config.chains))
       chains.push(await reportOn(by.store, config, chain, period, options));
@@ -272,7 +272,7 @@ const csvRows = ({
   lines.map((line) => ({ ...line, chain, afterBlock: blocks?.before, lastBlock: blocks?.last }));
 
 export function addReportCommand(program: Command): void {
-  withCsv(
+  addCsvOptions(
     addConfigAndJsonOptions(
       program
         .command("report")

@@ -6,11 +6,15 @@
 import { type Command, InvalidArgumentError } from "commander";
 import { AgentError, type Refusal, refuse } from "../../base/fault.ts";
 import { openWatcher } from "../../chains/connect.ts";
-import { familyIn, familyOf } from "../../chains/families.ts";
+import { familyOf, findFamilyOfAddressSpace } from "../../chains/families.ts";
 import type { GatewayConfig, GatewayCurrency } from "../config/config.ts";
 import { readSecretFile } from "../config/secret-file.ts";
 import { type DepositAccount, listMerchantDepositAccounts } from "../deposits/ceilings.ts";
-import { type RegisteredFindings, type ScannedChain, takeInFound } from "../deposits/found.ts";
+import {
+  type RegisteredFindings,
+  type ScannedChain,
+  takeInFoundAddresses,
+} from "../deposits/found.ts";
 import {
   type FoundAddress,
   gapDefault,
@@ -32,10 +36,10 @@ import {
   readClock,
   runInOperatorContext,
 } from "./command.ts";
-import { areKnown } from "./named.ts";
+import { checkRecordFilter } from "./named.ts";
 import { amountText } from "./records.ts";
 import { addActorOptions } from "./words.ts";
-import { readAccount } from "./xpub.ts";
+import { readReceivingAccount } from "./xpub.ts";
 
 interface ScanOptions extends JsonOption {
   readonly merchant?: string;
@@ -79,7 +83,7 @@ function gapOf(text: string): number {
 
 /** The derivation path of an address without its index (BIP-44, BIP-84). */
 function pathOf({ family, agent }: Pick<DepositAccount, "family" | "agent">): string {
-  const paths = familyIn(family)?.paths;
+  const paths = findFamilyOfAddressSpace(family)?.paths;
   const number = paths?.accounts.find(({ purpose }) => purpose === "deposits")?.number;
   // The merchant brought the account itself, so only the levels below it are known.
   return agent === null || paths === undefined
@@ -107,7 +111,7 @@ function accountsOf(
     }
   | Refusal {
   if (xpub !== undefined) {
-    const read = readAccount(xpub);
+    const read = readReceivingAccount(xpub);
     if ("problem" in read) throw new InvalidArgumentError(`--xpub: ${read.problem}`);
     const { family, xpub: id, firstDepositAddress: firstAddress } = read;
     return {
@@ -219,7 +223,7 @@ function problemOf(
   if (to !== undefined && to < from) throw new InvalidArgumentError("--to lies below --from");
   if (currency !== undefined && !Object.hasOwn(config.currencies, currency))
     return refuse("GATEWAY_UNKNOWN_CURRENCY", `there is no currency ${currency}`);
-  return areKnown(by, merchant === undefined ? {} : { merchant });
+  return checkRecordFilter(by, merchant === undefined ? {} : { merchant });
 }
 
 function takeIn(
@@ -234,7 +238,7 @@ function takeIn(
   const networks = Object.values(config.chains).map(({ network }) => network);
   if (read.every(({ scanned }) => scanned.found.length === 0))
     return { watched: 0, passedOver: 0, unswept: [] };
-  return takeInFound(by.store, own, read, { networks, nowMs: by.nowMs, actor: by.actor });
+  return takeInFoundAddresses(by.store, own, read, { networks, nowMs: by.nowMs, actor: by.actor });
 }
 
 function tell(

@@ -173,7 +173,7 @@ function countRows(
 }
 
 /** 3 if the gateway does not run, 1 for a problem that is no warning, else 0. */
-export function exitOf(
+export function exitStatusOf(
   { reached }: Pick<GatewayState, "reached">,
   problems: readonly Problem[],
 ): number {
@@ -200,7 +200,7 @@ async function status(options: JsonOption): Promise<void> {
   const config = configInForce(options.config);
   const state = await lookAt(options, config);
   const problems = problemsOf(state);
-  const code = exitOf(state, problems);
+  const code = exitStatusOf(state, problems);
   process.exitCode = code;
   if (options.json === true) {
     const { reached, ready, counts, restored, files, storeFault } = state;

@@ -28,7 +28,7 @@ import {
   runInOperatorContext,
 } from "./command.ts";
 import { addMovedCommand } from "./moved-commands.ts";
-import { areKnown } from "./named.ts";
+import { checkRecordFilter } from "./named.ts";
 import {
   amountText,
   describeActs,
@@ -103,7 +103,7 @@ const waitingOf = ({ address, network, currency, reason, detail, at }: SweepNote
 function list(options: ListOptions): void {
   const table = csvTable(options);
   runInOperatorContext(options, (by, config) => {
-    if (!isOkOrPrintsRefusal(areKnown(by, options))) return;
+    if (!isOkOrPrintsRefusal(checkRecordFilter(by, options))) return;
     const { database } = by.store;
     const rows = listedTransactions(database, queryOf(["sweep", "topup"], options)).map((row) =>
       listed(row, config),

@@ -38,7 +38,7 @@ import {
   runInOperatorContext,
 } from "./command.ts";
 import { addMovedCommand } from "./moved-commands.ts";
-import { areKnown } from "./named.ts";
+import { checkRecordFilter } from "./named.ts";
 import {
   describeActs,
   describeRecord,
@@ -121,7 +121,7 @@ const amountOf = ({ amount, currency }: WithdrawalWithMerchant): string => `${am
 function list(options: ListOptions): void {
   const table = csvTable(options);
   runInOperatorContext(options, (by, config) => {
-    if (!isOkOrPrintsRefusal(areKnown(by, options))) return;
+    if (!isOkOrPrintsRefusal(checkRecordFilter(by, options))) return;
     const { store } = by;
     const rows = listedTransactions(store.database, queryOf(["withdraw"], options));
     if (table !== null) printRecords(by, table, rows, config);

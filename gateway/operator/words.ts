@@ -48,7 +48,7 @@ export function readMomentOption(text: string): number {
 }
 
 /** A number of rows to show, 1 to 10000. */
-export function rowCount(text: string): number {
+export function readRowCount(text: string): number {
   const count = /^[1-9]\d{0,4}$/.test(text) ? Number(text) : 0;
   if (count < 1 || count > 10_000) throw new InvalidArgumentError("a number from 1 to 10000");
   return count;
@@ -74,7 +74,7 @@ export interface CsvOptions {
 }
 
 /** Gives a list's command its two kinds of CSV. */
-export function withCsv(command: Command): Command {
+export function addCsvOptions(command: Command): Command {
   return command
     .addOption(
       new Option("--csv [for]", "as CSV: a table for programs or one for people's spreadsheets")

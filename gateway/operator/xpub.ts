@@ -5,7 +5,7 @@
  */
 
 import { AgentError } from "../../base/fault.ts";
-import { addressSpaceNames, familyIn } from "../../chains/families.ts";
+import { addressSpaceNames, findFamilyOfAddressSpace } from "../../chains/families.ts";
 import type { AddressSpaceName, Family } from "../../chains/family.ts";
 
 export interface ReceivingAccount {
@@ -28,10 +28,12 @@ const levels = [
  * Reads an account's xpub, or returns the reason why it is not one. A family's name and `=` before
  * it choose the family; without them it belongs to the first family.
  */
-export function readAccount(text: string): ReceivingAccount | { readonly problem: string } {
+export function readReceivingAccount(
+  text: string,
+): ReceivingAccount | { readonly problem: string } {
   const [, name = addressSpaceNames[0] ?? "", xpub = ""] =
     /^(?:([a-z0-9]{1,16})=)?(.*)$/s.exec(text.trim()) ?? [];
-  const family = familyIn(name);
+  const family = findFamilyOfAddressSpace(name);
   if (family === undefined)
     return { problem: `what stands before = must be one of ${addressSpaceNames.join(", ")}` };
   const { accounts, paths } = family;

@@ -12,7 +12,7 @@ import type { PayerView } from "./payer-view.ts";
 import {
   asksForMoney,
   dueUnits,
-  isOver,
+  isRequestOver,
   lookSeconds,
   markOf,
   type PayerState,
@@ -267,7 +267,7 @@ function figuresOf(shown: PayerView, language: Language): Figures {
     finalMinutes: network.finalMinutes,
     isSlow: shown.isSlow,
     isRevoked: shown.isRevoked,
-    isOpen: !isOver(shown),
+    isOpen: !isRequestOver(shown),
   };
 }
 
@@ -296,7 +296,7 @@ const nowAttribute = ({ nowMs }: PayerView): string => `data-now="${nowMs}"`;
 /** All that a page shows but the server's time, of which it shows the minutes left. */
 function contentOf({ linkFor, nowMs, ...shown }: PayerView, frame: PageFrame): string {
   const view = { linkFor, nowMs, ...shown };
-  const time = [isOver(view), minutesLeft(view)];
+  const time = [isRequestOver(view), minutesLeft(view)];
   return JSON.stringify([frame, time, linkFor(dueUnits(view)), shown], (_, value: unknown) =>
     typeof value === "bigint" ? `${value}` : value,
   );

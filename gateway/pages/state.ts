@@ -31,7 +31,7 @@ export const sumUnits = ({
  * True after the end. The request itself may still be open then, until the blocks of its last
  * minute are read; but anybody who sends now is late.
  */
-export const isOver = ({
+export const isRequestOver = ({
   status,
   nowMs,
   expiresAt,
@@ -46,7 +46,7 @@ export function stateOf(view: PayerView): PayerState {
   if (status === 0 && view.arrivingUnits > 0n) return "unconfirmed";
   if (status === 0 && view.lateUnits > 0n) return "late";
   const hasOnlyOthers = sum === 0n && others.length > 0;
-  if (isOver(view)) {
+  if (isRequestOver(view)) {
     if (hasOnlyOthers) return "otherCoin";
     // The blocks before the end are not all read and final.
     if (status === 0) return "ending";
@@ -60,7 +60,9 @@ export function stateOf(view: PayerView): PayerState {
 
 /** True if the customer can still do what the request asks for. */
 export function asksForMoney(view: PayerView, state: PayerState): boolean {
-  return !isOver(view) && (state === "waiting" || state === "short" || state === "otherCoin");
+  return (
+    !isRequestOver(view) && (state === "waiting" || state === "short" || state === "otherCoin")
+  );
 }
 
 /** The units that the customer has still to send. */

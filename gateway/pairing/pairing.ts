@@ -9,8 +9,8 @@
  */
 
 import { AgentError, invariant } from "../../base/fault.ts";
-import { familyIn, findFamily } from "../../chains/families.ts";
-import { mainNetworks } from "../../chains/network-names.ts";
+import { findFamily, findFamilyOfAddressSpace } from "../../chains/families.ts";
+import { mainNetworkByAddressSpace } from "../../chains/network-names.ts";
 import { type SealedGrant, sealGrant, shortCodeOf } from "../../protocol/grant.ts";
 import { agentIdOf } from "../../protocol/identity.ts";
 import type { PairingTranscript } from "../../protocol/messages.ts";
@@ -75,14 +75,15 @@ function read(body: Uint8Array): Request | Answer {
 function readAccounts({ accounts, networks }: PairingTranscript): readonly AgentAccount[] | Answer {
   const read: AgentAccount[] = [];
   for (const { family: name, purpose, id } of accounts) {
-    const family = familyIn(name);
+    const family = findFamilyOfAddressSpace(name);
     if (family === undefined) return problem("pairing_invalid", { reason: "PAIRING_TRANSCRIPT" });
     if (purpose === "deposits") {
       read.push({ family: name, purpose, id, firstAddress: family.depositAddress(id, 0) });
       continue;
     }
     const network =
-      networks.find((one) => findFamily(one) === family) ?? mainNetworks[family.addressSpace.name];
+      networks.find((one) => findFamily(one) === family) ??
+      mainNetworkByAddressSpace[family.addressSpace.name];
     const address = family.parseAddress(id, network);
     if (!address.ok || address.address !== id)
       return problem("pairing_invalid", { reason: "ADDRESS_CHECKSUM" });
@@ -136,7 +137,11 @@ function unsignedProblem({ sealed, transcript }: Request): Answer | null {
   const proofs = sealed.proofs.length === accounts.length ? sealed.proofs : [];
   const unproven = accounts.find(
     (account, index) =>
-      familyIn(account.family)?.accounts.proofFits(account, digest, proofs[index] ?? "") !== true,
+      findFamilyOfAddressSpace(account.family)?.accounts.proofFits(
+        account,
+        digest,
+        proofs[index] ?? "",
+      ) !== true,
   );
   return unproven === undefined ? null : problem("pairing_unproven", { account: unproven.id });
 }

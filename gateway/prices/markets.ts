@@ -26,16 +26,16 @@ export interface StatedPrice {
   readonly mark: string;
 }
 
-export interface Question {
+export interface MarketQuestion {
   readonly path: string;
   readonly pairs: readonly Pair[];
 }
 
-export interface Market {
+export interface MarketApi {
   readonly origin: string;
   readonly fiats: readonly Fiat[];
   /** The requests for these pairs, all of which are against one of `fiats`. */
-  questions(pairs: readonly Pair[]): readonly Question[];
+  questions(pairs: readonly Pair[]): readonly MarketQuestion[];
   /** The statement about a pair in the answer; null if there is no usable one. */
   read(answer: JsonValue, pair: Pair): StatedPrice | null;
 }
@@ -55,17 +55,17 @@ const epochMs = (text: string, unitMs: number): number =>
 
 /** For exchanges that answer one pair at a time. */
 const each =
-  (path: (pair: Pair) => string): Market["questions"] =>
+  (path: (pair: Pair) => string): MarketApi["questions"] =>
   (pairs) =>
     pairs.map((pair) => ({ path: path(pair), pairs: [pair] }));
 
 /** For exchanges that answer all pairs at once. */
 const all =
-  (path: string): Market["questions"] =>
+  (path: string): MarketApi["questions"] =>
   (pairs) =>
     pairs.length === 0 ? [] : [{ path, pairs }];
 
-const coinbase: Market = {
+const coinbase: MarketApi = {
   origin: "https://api.exchange.coinbase.com",
   fiats: ["USD", "EUR"],
   questions: each(({ asset, fiat }) => `/products/${asset}-${fiat}/ticker`),
@@ -76,7 +76,7 @@ const coinbase: Market = {
 const krakenNames: Readonly<Record<string, string>> = { BTC: "XBT", DOGE: "XDG" };
 
 /** The answer names the pair in its own spelling, so one pair is asked at a time. */
-const kraken: Market = {
+const kraken: MarketApi = {
   origin: "https://api.kraken.com",
   fiats: ["USD", "EUR"],
   questions: each(
@@ -95,7 +95,7 @@ const kraken: Market = {
   },
 };
 
-const bitstamp: Market = {
+const bitstamp: MarketApi = {
   origin: "https://www.bitstamp.net",
   fiats: ["USD", "EUR"],
   questions: each(
@@ -125,7 +125,7 @@ const coinIds: Readonly<Record<string, string>> = {
 };
 
 /** Its lira prices are calculated from dollars, so it is not asked for liras. */
-const coingecko: Market = {
+const coingecko: MarketApi = {
   origin: "https://api.coingecko.com",
   fiats: ["USD", "EUR"],
   questions(pairs) {
@@ -141,7 +141,7 @@ const coingecko: Market = {
   },
 };
 
-const btcturk: Market = {
+const btcturk: MarketApi = {
   origin: "https://api.btcturk.com",
   fiats: ["TRY"],
   questions: all("/api/v2/ticker"),
@@ -157,7 +157,7 @@ const btcturk: Market = {
 };
 
 /** Paribu calls the lira TL. */
-const paribu: Market = {
+const paribu: MarketApi = {
   origin: "https://www.paribu.com",
   fiats: ["TRY"],
   questions: all("/ticker"),
@@ -167,7 +167,7 @@ const paribu: Market = {
   },
 };
 
-const binance: Market = {
+const binance: MarketApi = {
   origin: "https://api.binance.com",
   fiats: ["EUR", "TRY"],
   questions: each(({ asset, fiat }) => `/api/v3/ticker/24hr?symbol=${asset}${fiat}&type=MINI`),
@@ -177,7 +177,7 @@ const binance: Market = {
       : null,
 };
 
-export const markets: Readonly<Record<SourceName, Market>> = {
+export const markets: Readonly<Record<SourceName, MarketApi>> = {
   coinbase,
   kraken,
   bitstamp,

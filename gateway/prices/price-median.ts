@@ -41,13 +41,13 @@ export function isOlder(atMs: number, ageMsMax: number, nowMs: number): boolean 
 }
 
 /** The time that a reading is about: its newest known trade. */
-export function momentOf({ atMs, markSinceMs }: PriceReading): number {
+export function readingTimeOf({ atMs, markSinceMs }: PriceReading): number {
   return Math.min(markSinceMs, atMs ?? markSinceMs);
 }
 
 function fault(reading: PriceReading, rules: JudgeRules, nowMs: number): SourceRejection {
   if (isOlder(reading.readAtMs, rules.readingMsMax, nowMs)) return "silent";
-  return nowMs - momentOf(reading) > rules.stuckMs ? "stuck" : "";
+  return nowMs - readingTimeOf(reading) > rules.stuckMs ? "stuck" : "";
 }
 
 /**

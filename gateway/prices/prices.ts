@@ -15,14 +15,14 @@ import type { Store } from "../store/store.ts";
 import { createAsk, type PriceAnswer, type PriceRequest } from "./ask.ts";
 import { priceText, readPrice } from "./decimal.ts";
 import { parseExact, textAt } from "./exact-json.ts";
-import { markets, type Pair, type Question, type StatedPrice } from "./markets.ts";
+import { type MarketQuestion, markets, type Pair, type StatedPrice } from "./markets.ts";
 import { createBoard, type MarketPrice, type PriceBoard, pairsOf } from "./price-cache.ts";
 import {
   isOlder,
   type JudgeRules,
   judgePrice,
-  momentOf,
   type PriceReading,
+  readingTimeOf,
   type SourceRejection,
 } from "./price-median.ts";
 
@@ -102,7 +102,7 @@ function createMarketClient({
   let notBeforeMs = 0;
 
   /** True if the source may be asked the next question. */
-  function take(question: Question, asked: PriceAnswer): boolean {
+  function take(question: MarketQuestion, asked: PriceAnswer): boolean {
     if (asked.ok) {
       const answer = parseExact(asked.text);
       for (const pair of question.pairs) {
@@ -336,7 +336,7 @@ function rowOf(
     ...place,
     price: priceText(reading.price),
     readAt: reading.readAtMs,
-    movedAt: momentOf(reading),
+    movedAt: readingTimeOf(reading),
   };
 }
 

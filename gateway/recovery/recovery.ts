@@ -39,7 +39,7 @@ export function awaitsRecovery(
  * reach the same epoch twice, and an order of the first time, or a pairing, does not count for the
  * second.
  */
-export function isOfRecovery(
+export function isOrderOfPendingRecovery(
   database: Database,
   agent: Pick<AgentRow, "id" | "ledgerEpoch">,
   order: string,
@@ -49,7 +49,7 @@ export function isOfRecovery(
 }
 
 /** The reason why a ledger from another order, or without an order, is refused. */
-export const notOfRecovery =
+export const notOfRecoveryReason =
   "it was recovered by an order that this gateway did not give: order a recovery again";
 
 /**
@@ -109,9 +109,9 @@ export function takeRecovery(
   const row = recoveryOf(database, agent);
   const isHeld =
     (entry.held?.seq ?? 0) === row?.heldSeq && (entry.held?.hash ?? "") === row.heldHash;
-  const isOwn = isOfRecovery(database, agent, entry.order);
+  const isOwn = isOrderOfPendingRecovery(database, agent, entry.order);
   if (!isOwn || !isHeld || jobHashAt(database, agent, entry.sequence) !== entry.jobHash)
-    return notOfRecovery;
+    return notOfRecoveryReason;
   markRecoveryTaken(database, agent.id, agent.ledgerEpoch, nowMs);
   changeLock(database, agent.id, code, "");
   unnumberJobs(database, agent.id);

@@ -7,9 +7,9 @@
 
 import type { AlertDelivery, AlertQueueCounts } from "../../base/alerts/queue/alert-queue.ts";
 import {
+  type AlertStandings,
   type Condition,
   observeConditions,
-  type Standings,
 } from "../../base/alerts/queue/due-alerts.ts";
 import { createLoggedAlertQueue } from "../../base/alerts/queue/logged-queue.ts";
 import { type AlertName, alertTable } from "../../base/alerts/queue/table.ts";
@@ -80,7 +80,7 @@ const alarmsMax = 100; // in one check; the others come with the next
 /** Checks every few seconds until `close`, the first time after one interval. */
 export function startAlerts(options: AlertsOptions): Alerts {
   const { database, clock, monotonic, log, deliver, retryMs } = options;
-  let standings: Standings = new Map();
+  let standings: AlertStandings = new Map();
   const toldBefore = groupsTold(database, clock());
   let lastAlarm = newestActBefore(database, clock() - missedMs);
   const paired = new PairedIds();

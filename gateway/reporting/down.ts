@@ -5,9 +5,9 @@
  */
 import type { AlertDelivery } from "../../base/alerts/queue/alert-queue.ts";
 import {
+  type AlertStandings,
   type Condition,
   observeConditions,
-  type Standings,
 } from "../../base/alerts/queue/due-alerts.ts";
 import { createLoggedAlertQueue } from "../../base/alerts/queue/logged-queue.ts";
 import { type Code, codes } from "../../base/codes.ts";
@@ -38,7 +38,7 @@ const againMs = 3_600_000;
 export async function tellWhileDown(options: DownOptions): Promise<void> {
   const { isUp, deliver, rest, clock, monotonic, log } = options;
   const queue = createLoggedAlertQueue(deliver, log);
-  let standings: Standings = new Map();
+  let standings: AlertStandings = new Map();
   let downMs = monotonic(); // when it last did not answer
   for (;;) {
     if (!(await isUp())) downMs = monotonic();

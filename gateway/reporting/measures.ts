@@ -6,7 +6,7 @@ import type { FastifyInstance } from "fastify";
 import { Counter, Registry } from "prom-client";
 import { givenCounter, givenGauge, type Rows } from "../../base/alerts/metrics/given.ts";
 import { givenHistogram } from "../../base/alerts/metrics/histogram.ts";
-import { type AlertQueueCounts, outcomesOf } from "../../base/alerts/queue/alert-queue.ts";
+import { type AlertQueueCounts, alertOutcomesOf } from "../../base/alerts/queue/alert-queue.ts";
 import { version } from "../../base/version.ts";
 import { booksState } from "../books/state.ts";
 import type { FaultDomain } from "../faults/domains.ts";
@@ -113,7 +113,7 @@ export function createMeasures(options: MeasuresOptions): {
   };
   givenCounter(registry, alertsTotal, () => {
     const counts = options.alerts();
-    return counts === null ? [] : outcomesOf(counts);
+    return counts === null ? [] : alertOutcomesOf(counts);
   });
   return { contentType: registry.contentType, text: () => registry.metrics() };
 }

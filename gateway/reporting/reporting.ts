@@ -4,7 +4,7 @@
  */
 import type { FastifyInstance } from "fastify";
 import { serveMetrics } from "../../base/alerts/metrics/server.ts";
-import { createDelivery } from "../../base/alerts/queue/send.ts";
+import { createAlertDelivery } from "../../base/alerts/queue/send.ts";
 import { AgentError } from "../../base/fault.ts";
 import type { GatewayLog } from "../../base/log.ts";
 import type { GatewayAlerts, GatewayConfig } from "../config/config.ts";
@@ -37,11 +37,11 @@ export interface ReportingOptions {
 }
 
 /** As `tellWhileDown`, to the receiver of the configuration. */
-export function tellDown(
+export function alertReceiverWhileDown(
   alerts: GatewayAlerts,
   options: Omit<DownOptions, "deliver">,
 ): Promise<void> {
-  return tellWhileDown({ ...options, deliver: createDelivery(alerts.target) });
+  return tellWhileDown({ ...options, deliver: createAlertDelivery(alerts.target) });
 }
 
 /** A database that takes nothing now lets the alert be sent once more after a restart. */
@@ -75,7 +75,7 @@ export function startOperatorReports(options: ReportingOptions): { close(): void
           freeBytes,
           log,
           clock,
-          deliver: createDelivery(config.alerts.target),
+          deliver: createAlertDelivery(config.alerts.target),
           onFaultsTold: (subjects) => keepTold(store, subjects, clock()),
           monotonic: () => performance.now(),
         });

@@ -8,7 +8,12 @@
 import { AgentError } from "../../base/fault.ts";
 import type { GatewayLog } from "../../base/log.ts";
 import type { WatcherNodes } from "../../chains/nodes.ts";
-import type { AskedAccount, Question, SightedCoin, Sightings } from "../../protocol/sightings.ts";
+import type {
+  AskedAccount,
+  SightedCoin,
+  Sightings,
+  SightingsQuestion,
+} from "../../protocol/sightings.ts";
 import { hotWalletAddressOn } from "../store/agent-accounts.ts";
 import { readAgent } from "../store/agents.ts";
 import type { Store } from "../store/store.ts";
@@ -34,12 +39,12 @@ export type SightingReader = Pick<WatcherNodes, "sightedCoins" | "nextSlot">;
 /** The content of a frame of sightings. */
 export type SightingsContent = Pick<Sightings, "coins" | "next">;
 
-type SightingsQuestion = Pick<Question, "coins" | "accounts">;
+type AskedSubjects = Pick<SightingsQuestion, "coins" | "accounts">;
 
 /** Answers a question of an agent; null for silence. Never rejects but for a bug. */
 export type AnswerQuestion = (
   agentId: string,
-  asked: SightingsQuestion,
+  asked: AskedSubjects,
 ) => Promise<SightingsContent | null>;
 
 export function createSightings(rooms: SightingRooms): AnswerQuestion {
@@ -71,7 +76,7 @@ interface Budget {
 async function answerOf(
   rooms: SightingRooms,
   agentId: string,
-  { coins, accounts }: SightingsQuestion,
+  { coins, accounts }: AskedSubjects,
   budget: Budget,
   busy: Map<string, number>,
 ): Promise<SightingsContent | null> {

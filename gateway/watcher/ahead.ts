@@ -7,7 +7,7 @@
  */
 import { type Result, resultOf } from "../../base/result.ts";
 import { familyOf } from "../../chains/families.ts";
-import { hasRoomFor } from "../../chains/hour-share.ts";
+import { hasQuestionsLeftFor } from "../../chains/hour-share.ts";
 import type { BlockId } from "../../chains/nodes.ts";
 import type { GatewayCurrency } from "../config/config.ts";
 import { keyText } from "../faults/fault.ts";
@@ -240,7 +240,7 @@ export async function lookAhead(
   // Nodes that lag show an older state than the state that was read before.
   if ((readCursor(store.database, network)?.block ?? 0) > final.number) return;
   const asked = new Map(memory.asked);
-  if (!hasRoomFor(asked.size > 0 ? "looks" : "comparison", chain.reader.status())) return;
+  if (!hasQuestionsLeftFor(asked.size > 0 ? "looks" : "comparison", chain.reader.status())) return;
   memory.accounts.refresh(store.database);
   forgetPassed(chain, memory);
   const pass = beginPass(chain, memory, asked, final);

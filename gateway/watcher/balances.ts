@@ -6,7 +6,7 @@
  */
 
 import { resultOf } from "../../base/result.ts";
-import { hasRoomFor } from "../../chains/hour-share.ts";
+import { hasQuestionsLeftFor } from "../../chains/hour-share.ts";
 import type { BlockId } from "../../chains/nodes.ts";
 import type { GatewayCurrency } from "../config/config.ts";
 import { currencyItemId, keyText } from "../faults/fault.ts";
@@ -132,7 +132,7 @@ function markWallets(
   for (const account of new Set([...promising, ...memory.promising])) wallets.mark(account, 0);
   memory.promising = promising;
   wallets.markFirst(mostOf(chain));
-  if (hasRoomFor("comparison", chain.reader.status()))
+  if (hasQuestionsLeftFor("comparison", chain.reader.status()))
     wallets.markResting(chain.clock(), currencies.length);
 }
 

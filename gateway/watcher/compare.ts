@@ -4,7 +4,7 @@
  */
 
 import { resultOf } from "../../base/result.ts";
-import { hasRoomFor } from "../../chains/hour-share.ts";
+import { hasQuestionsLeftFor } from "../../chains/hour-share.ts";
 import type { BlockId } from "../../chains/nodes.ts";
 import { hasTags } from "../../chains/payees.ts";
 import { keyText } from "../faults/fault.ts";
@@ -30,7 +30,7 @@ export async function compareBalances(
   commit: (fn: (database: Database) => readonly string[]) => void,
 ): Promise<void> {
   if (hasTags(chain.network)) return;
-  const hasRoom = hasRoomFor("comparison", chain.reader.status());
+  const hasRoom = hasQuestionsLeftFor("comparison", chain.reader.status());
   for (const batch of hasRoom ? batchesOf(chain, memory, final) : [])
     memory.readings = [...memory.readings, ...(await readTogether(chain, batch, final))];
   const ripe = memory.readings.filter(({ to }) => to <= final.number);

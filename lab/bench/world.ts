@@ -26,7 +26,7 @@ import {
   transcriptHashOf,
 } from "../../protocol/pairing.ts";
 import { parseHello, parseStatement } from "../../protocol/payloads.ts";
-import { parseQuestion } from "../../protocol/sightings.ts";
+import { parseSightingsQuestion } from "../../protocol/sightings.ts";
 import { createBenchChain } from "./chain.ts";
 import { median } from "./figures.ts";
 import { JobMaker, merchant, numberIn } from "./jobs.ts";
@@ -243,7 +243,7 @@ export async function startWorld(dir: string): Promise<World> {
         setImmediate(flush);
       } else if (kind === "question") {
         // No chain is asked: the bench measures the way of a job, and its accounts are new.
-        const question = parseQuestion(
+        const question = parseSightingsQuestion(
           openEnvelope(data, { kind, publicKey: agent.linkKey, bytesMax: 262_144 }).payload,
         );
         const next = question.accounts.map((account) => ({

@@ -12,7 +12,11 @@ import type { SignerSettings } from "../../agent/config/settings.ts";
 import { writeKeystore } from "../../agent/keystore/file.ts";
 import { sealKeystore } from "../../agent/keystore/keystore.ts";
 import { ledgerKey } from "../../agent/keystore/ledger-key.ts";
-import { deriveAccounts, namedAccounts, walletOf } from "../../agent/keystore/nodes.ts";
+import {
+  deriveAccounts,
+  namedAccounts,
+  walletFingerprintOfAccounts,
+} from "../../agent/keystore/nodes.ts";
 import { Secret } from "../../agent/keystore/secret.ts";
 import { writeFramesAndWipe } from "../../agent/launcher/frames.ts";
 import { type Lock, takeLock } from "../../agent/launcher/lock.ts";
@@ -90,7 +94,7 @@ export async function makeSignerFolder(
   const state = join(dir, "signer");
   mkdirSync(state, { recursive: true, mode: 0o700 });
   const accounts = deriveAccounts(new Uint8Array(mnemonicToSeedSync(words)), ["evm"]);
-  const [wallet, own] = [walletOf(accounts), namedAccounts(accounts)];
+  const [wallet, own] = [walletFingerprintOfAccounts(accounts), namedAccounts(accounts)];
   const hotWallet = own[0]?.id ?? "";
   const seed = randomBytes(32);
   const encKey = randomBytes(32).toString("hex");

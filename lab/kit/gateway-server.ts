@@ -45,9 +45,9 @@ import {
   accountDigestOf,
   parseApiKey,
   type SealedTranscript,
+  type SignerTranscriptProofs,
   sealTranscript,
   signTranscript,
-  type TranscriptProofs,
 } from "../../protocol/pairing.ts";
 import { freshStore } from "./fresh-store.ts";
 import { callAddressesUnused } from "./unused-addresses.ts";
@@ -79,7 +79,7 @@ export const provenBy = (
   transcript: string,
   signer: KeyObject,
   nodes: readonly WalletAccount[],
-): TranscriptProofs => ({
+): SignerTranscriptProofs => ({
   signerSignature: signTranscript(transcript, signer),
   proofs: proveAccounts(nodes, accountDigestOf(transcript)),
 });

@@ -5,7 +5,7 @@
 import { createPublicKey, type KeyObject } from "node:crypto";
 import { mnemonicToSeedSync } from "bip39";
 import type { SignerSettings } from "../../agent/config/settings.ts";
-import { deriveAccounts, walletOf } from "../../agent/keystore/nodes.ts";
+import { deriveAccounts, walletFingerprintOfAccounts } from "../../agent/keystore/nodes.ts";
 import { Secret } from "../../agent/keystore/secret.ts";
 import { createLedger, openLedger } from "../../agent/ledger/ledger.ts";
 import type { LedgerRecord } from "../../agent/ledger/records.ts";
@@ -60,7 +60,7 @@ interface Keys {
 /** Accounts of the test mnemonic, for the networks of one family. */
 export function keysOf(family: AddressSpaceName, networks: readonly string[]): Keys {
   const accounts = deriveAccounts(new Uint8Array(mnemonicToSeedSync(words)), [family]);
-  const wallet = walletOf(accounts);
+  const wallet = walletFingerprintOfAccounts(accounts);
   return {
     wallet,
     vault: unlockVault({

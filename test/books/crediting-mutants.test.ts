@@ -289,7 +289,7 @@ const rules: readonly Rule[] = [
   },
   {
     rule: "an empty list of logs is proved by the block's bloom",
-    takeOut: () => vi.spyOn(bloom, "mayHold").mockReturnValue(false),
+    takeOut: () => vi.spyOn(bloom, "mayBloomHold").mockReturnValue(false),
     story: async (at) => {
       const one = await given(at, { currency: "usd", units: `${5n * usd}` });
       at.isSilent = true;

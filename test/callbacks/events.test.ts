@@ -5,7 +5,7 @@
 import { describe, expect, it } from "vitest";
 import {
   DeliveryConcurrency,
-  nextTry,
+  nextTryAtMs,
   type PermitTarget,
   permitsMax,
   retryAfterOf,
@@ -155,7 +155,7 @@ describe("the schedule", () => {
   it("of callbacks is the one of Standard Webhooks, a fifth longer at most, and ends", () => {
     const seconds = (chance: number) =>
       [1, 2, 3, 4, 5, 6, 7, 8, 9, 10].map((tries) => {
-        const at = nextTry(retryMs, { tries, nowMs: 1_000, retryAfterMs: 0, chance });
+        const at = nextTryAtMs(retryMs, { tries, nowMs: 1_000, retryAfterMs: 0, chance });
         return at === null ? null : (at - 1_000) / 1000;
       });
     expect(seconds(0)).toEqual([
@@ -186,10 +186,10 @@ describe("the schedule", () => {
 
   it("of callbacks waits longer where a receiver asks for it, a day at most", () => {
     const at = Date.parse("2026-01-02T03:04:05Z");
-    expect(nextTry(retryMs, { tries: 1, nowMs: at, retryAfterMs: 9_000, chance: 0 })).toBe(
+    expect(nextTryAtMs(retryMs, { tries: 1, nowMs: at, retryAfterMs: 9_000, chance: 0 })).toBe(
       at + 9_000,
     );
-    expect(nextTry(retryMs, { tries: 2, nowMs: at, retryAfterMs: 9_000, chance: 0 })).toBe(
+    expect(nextTryAtMs(retryMs, { tries: 2, nowMs: at, retryAfterMs: 9_000, chance: 0 })).toBe(
       at + 300_000,
     );
     const waits = [

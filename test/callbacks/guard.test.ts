@@ -12,7 +12,7 @@ import { type AddressInfo, Socket } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from "vitest";
-import { mayReach, urlProblem } from "../../gateway/callbacks/guard.ts";
+import { mayReachAddress, urlProblem } from "../../gateway/callbacks/guard.ts";
 import {
   type CallbackSender,
   type CallbackSenderOptions,
@@ -280,24 +280,27 @@ const odd = (port: number): readonly string[] => [
 
 describe("an address", () => {
   it("of a receiver that no public host has is closed, one beside it open", () => {
-    for (const address of closedAddresses) expect(mayReach(address, strict), address).toBe(false);
+    for (const address of closedAddresses)
+      expect(mayReachAddress(address, strict), address).toBe(false);
     for (const address of [...openAddresses, ...openAddresses6])
-      expect(mayReach(address, strict), address).toBe(true);
+      expect(mayReachAddress(address, strict), address).toBe(true);
     for (const none of ["", "shop.example", "1.1.1", "1.1.1.1.1", "fe80::1%eth0", "[::1]"])
-      expect(mayReach(none, strict)).toBe(false);
+      expect(mayReachAddress(none, strict)).toBe(false);
   });
 
   it("of a receiver opens by the operator's list alone, which opens no other", () => {
     const some = { ...strict, allowNetworks: ["10.1.2.0/24", "fd00:1::/32", "127.0.0.2"] };
     expect(
-      ["10.1.2.9", "fd00:1::5", "127.0.0.2"].map((address) => mayReach(address, some)),
+      ["10.1.2.9", "fd00:1::5", "127.0.0.2"].map((address) => mayReachAddress(address, some)),
     ).toEqual([true, true, true]);
     expect(
-      ["10.1.3.1", "fd00:2::1", "127.0.0.1", "::ffff:10.1.2.9"].map((one) => mayReach(one, some)),
+      ["10.1.3.1", "fd00:2::1", "127.0.0.1", "::ffff:10.1.2.9"].map((one) =>
+        mayReachAddress(one, some),
+      ),
     ).toEqual([...[false, false, false, false]]);
     expect(
       ["127.9.9.9", "::1", "10.0.0.1"].map((one) =>
-        mayReach(one, { ...strict, allowLoopback: true }),
+        mayReachAddress(one, { ...strict, allowLoopback: true }),
       ),
     ).toEqual([...[true, true, false]]);
   });

@@ -5,7 +5,7 @@
 import { afterEach, describe, expect, it } from "vitest";
 import type { Code } from "../../base/codes.ts";
 import { AgentError } from "../../base/fault.ts";
-import { AnswerSize } from "../../chains/providers/ask-smaller.ts";
+import { QuestionSize } from "../../chains/providers/ask-smaller.ts";
 import { createNodePool, type PoolNode } from "../../chains/providers/node-pool.ts";
 import { outspendQuestions, rewardQuestions } from "../../chains/utxo/node-questions.ts";
 import { createPool as createUtxoPool } from "../../chains/utxo/node-wire.ts";
@@ -29,7 +29,7 @@ describe("a size", () => {
   it.each(["NODE_ERROR", "NODE_HTTP", "NODE_ANSWER", "NODE_ANSWER_SIZE"] as const)(
     "is halved after %s until the server answers, kept, and grows after many answers",
     async (code) => {
-      const size = new AnswerSize(200);
+      const size = new QuestionSize(200);
       const { sizes, ask } = asking(12, code);
       expect(await size.ask(200, ask)).toBe(12);
       expect(sizes).toEqual([200, 100, 50, 25, 12]);
@@ -43,7 +43,7 @@ describe("a size", () => {
   );
 
   it("is not asked for again after a time-out, which tries less the next time; the smallest one's fault is thrown", async () => {
-    const size = new AnswerSize(8);
+    const size = new QuestionSize(8);
     const slow = asking(0, "NODE_TIMEOUT");
     await expect(size.ask(8, slow.ask)).rejects.toMatchObject({ code: "NODE_TIMEOUT" });
     expect([slow.sizes, size.now]).toEqual([[8], 4]);
@@ -51,13 +51,13 @@ describe("a size", () => {
       code: "NODE_ANSWER",
     });
     expect(size.now).toBe(1);
-    await expect(new AnswerSize(8).ask(8, asking(0, "NODE_NO_BLOCK").ask)).rejects.toMatchObject({
+    await expect(new QuestionSize(8).ask(8, asking(0, "NODE_NO_BLOCK").ask)).rejects.toMatchObject({
       code: "NODE_NO_BLOCK",
     });
   });
 
   it("puts a list together out of the parts that the server answers", async () => {
-    const size = new AnswerSize(32);
+    const size = new QuestionSize(32);
     const parts: number[] = [];
     const items = Array.from({ length: 21 }, (_, at) => at);
     const found = await size.parts(items, async (part) => {

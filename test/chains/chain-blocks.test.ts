@@ -5,7 +5,11 @@
 import { describe, expect, it } from "vitest";
 import { AgentError } from "../../base/fault.ts";
 import type { BlockId } from "../../chains/nodes.ts";
-import { agreedOrNone, byQuorum, createChainBlocks } from "../../chains/providers/chain-blocks.ts";
+import {
+  agreedValueOrNull,
+  createChainBlocks,
+  quorumAnswerOf,
+} from "../../chains/providers/chain-blocks.ts";
 import { type Client, createNodePool, type PoolNode } from "../../chains/providers/node-pool.ts";
 
 interface Made {
@@ -131,29 +135,29 @@ describe("an answer by quorum", () => {
   const told = (...values: (string | null)[]) =>
     values.map((value) => ({ ok: true, value }) as const);
   it("is agreed, shown alone, in two versions, or missing", () => {
-    expect(byQuorum(told("a", "a", null), 2, String)).toEqual({
+    expect(quorumAnswerOf(told("a", "a", null), 2, String)).toEqual({
       agreed: "a",
       shown: "a",
       count: 2,
       versions: 1,
     });
-    expect(byQuorum(told("a", null), 2, String)).toEqual({
+    expect(quorumAnswerOf(told("a", null), 2, String)).toEqual({
       agreed: null,
       shown: "a",
       count: 1,
       versions: 1,
     });
-    const two = byQuorum(told("a", "b"), 2, String);
+    const two = quorumAnswerOf(told("a", "b"), 2, String);
     expect(two).toMatchObject({ agreed: null, versions: 2 });
-    expect(() => agreedOrNone(two, 2, "place")).toThrow(
+    expect(() => agreedValueOrNull(two, 2, "place")).toThrow(
       expect.objectContaining({ code: "NODE_DISAGREE" }),
     );
-    expect(agreedOrNone(byQuorum(told("a", null), 2, String), 2, "place")).toBeNull();
+    expect(agreedValueOrNull(quorumAnswerOf(told("a", null), 2, String), 2, "place")).toBeNull();
   });
 
   it("is the fault of a node where too few answered", () => {
     const error = new AgentError("NODE_TIMEOUT", "none", "late");
-    expect(() => byQuorum([{ ok: false, error }, ...told("a")], 2, String)).toThrow(error);
+    expect(() => quorumAnswerOf([{ ok: false, error }, ...told("a")], 2, String)).toThrow(error);
   });
 });
 

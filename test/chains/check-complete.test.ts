@@ -5,11 +5,11 @@
 import { readdirSync, readFileSync } from "node:fs";
 import { describe, expect, it } from "vitest";
 import { AgentError } from "../../base/fault.ts";
-import { lacksOf as lacksOfEvm } from "../../chains/evm/node-probe.ts";
-import { lacksOf as lacksOfTron } from "../../chains/tron/node-probe.ts";
+import { findMissingAnswers as lacksOfEvm } from "../../chains/evm/node-probe.ts";
+import { findMissingAnswers as lacksOfTron } from "../../chains/tron/node-probe.ts";
 import { bitcoin, type UtxoNetwork } from "../../chains/utxo/network.ts";
-import { lacksOf as lacksOfUtxo } from "../../chains/utxo/node-probe.ts";
-import { lacksOf as lacksOfXrp } from "../../chains/xrp/node-probe.ts";
+import { findMissingAnswers as lacksOfUtxo } from "../../chains/utxo/node-probe.ts";
+import { findMissingAnswers as lacksOfXrp } from "../../chains/xrp/node-probe.ts";
 
 /** What stands in the sources of a family's questions. */
 function inSources(family: string, form: RegExp): ReadonlySet<string> {
@@ -105,7 +105,7 @@ describe("the check of a node asks for all that the work asks for", () => {
     );
     const head = { number: 7, hash, parentHash: hash, timestampMs: 1 };
     await lacksOfUtxo(pool, bitcoin.networks.at(-1) as UtxoNetwork, head);
-    const templates = [...inSources("utxo", /pathOf`([^`]+)`/g)].filter((one) =>
+    const templates = [...inSources("utxo", /canonicalPathOf`([^`]+)`/g)].filter((one) =>
       one.startsWith("/"),
     );
     expect(templates.length).toBeGreaterThan(12);

@@ -15,8 +15,8 @@ import {
   decodeRlp,
   encodeRlp,
   integerBytes,
-  integerOf,
   type RlpItem,
+  readShortestInteger,
 } from "../../chains/evm/rlp.ts";
 import { share } from "../../lab/kit/share.ts";
 import { bytes, codeOf, hex, random, seed, vectors } from "../support/evm-values.ts";
@@ -156,10 +156,10 @@ group("RLP", () => {
   it("RLP writes integers in their shortest form and reads no other", () => {
     expect([...integerBytes(0n)]).toEqual([]);
     expect([...integerBytes(256n)]).toEqual([1, 0]);
-    expect(integerOf(Uint8Array.of(1, 0), 32)).toBe(256n);
-    expect(integerOf(Uint8Array.of(0, 1), 32)).toBeNull();
-    expect(integerOf(Uint8Array.of(0), 32)).toBeNull();
-    expect(integerOf(new Uint8Array(33).fill(1), 32)).toBeNull();
-    expect(integerOf(new Uint8Array(32).fill(255), 32)).toBe(2n ** 256n - 1n);
+    expect(readShortestInteger(Uint8Array.of(1, 0), 32)).toBe(256n);
+    expect(readShortestInteger(Uint8Array.of(0, 1), 32)).toBeNull();
+    expect(readShortestInteger(Uint8Array.of(0), 32)).toBeNull();
+    expect(readShortestInteger(new Uint8Array(33).fill(1), 32)).toBeNull();
+    expect(readShortestInteger(new Uint8Array(32).fill(255), 32)).toBe(2n ** 256n - 1n);
   });
 });

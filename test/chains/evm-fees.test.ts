@@ -3,7 +3,7 @@
  * recovery told only the hash and the total fee.
  */
 import { describe, expect, it } from "vitest";
-import { fees } from "../../chains/evm/fees.ts";
+import { evmFees } from "../../chains/evm/fees.ts";
 import type { PricedAttempt, TxParams } from "../../chains/family.ts";
 
 const gwei = 1_000_000_000n;
@@ -22,7 +22,7 @@ function offersOf(
   wish: TxParams,
   isCancel = false,
 ): readonly TxParams[] {
-  const { bidding } = fees;
+  const { bidding } = evmFees;
   if (bidding === null) throw new Error("this family bids");
   const answer = bidding.manualReplacement(attempts, isCancel, wish);
   if (!answer.ok) throw new Error(answer.code);
@@ -47,7 +47,7 @@ describe("an operator's figures beside an attempt of which only the total is kno
 
   it("the courier's replacement stays above the total", () => {
     const { maxFeePerGas = "0" } =
-      fees.bidding?.replacement([told], named(60n * gwei), false) ?? {};
+      evmFees.bidding?.replacement([told], named(60n * gwei), false) ?? {};
     expect(BigInt(maxFeePerGas) * 8n).toBeGreaterThanOrEqual(95n * gwei * 9n);
   });
 

@@ -5,7 +5,7 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
-import { addressSpaceNames, families, titlesOf } from "../../chains/families.ts";
+import { addressSpaceNames, families, titlesOfFamilies } from "../../chains/families.ts";
 import { operations } from "../../gateway/api/routes.ts";
 import { createDocument } from "../../gateway/openapi/document.ts";
 import { familyWords } from "../../gateway/openapi/records.ts";
@@ -15,7 +15,7 @@ const read = (path: string): string => readFileSync(join(projectRoot, path), "ut
 /** Without line ends and marks of comments, so that a wrapped sentence can be compared. */
 const flat = (text: string): string => text.replace(/\n\s*\*?\s*/g, " ");
 
-const each = titlesOf(() => true).split(", ");
+const each = titlesOfFamilies(() => true).split(", ");
 
 describe("sentences about families of chains", () => {
   it("the description says on which networks an order takes a tag, as the families read one", () => {
@@ -24,9 +24,8 @@ describe("sentences about families of chains", () => {
     );
     expect(tagged).toEqual(["xrp"]);
     for (const name of tagged) expect(families[name].readTag("4294967296")).toBeNull();
-    expect(familyWords.tag).toContain(
-      `on ${titlesOf(({ addressSpace: { name } }) => tagged.includes(name))} a whole number from 0 to 4294967295`,
-    );
+    const titles = titlesOfFamilies(({ addressSpace: { name } }) => tagged.includes(name));
+    expect(familyWords.tag).toContain(`on ${titles} a whole number from 0 to 4294967295`);
     const { components } = createDocument({
       publicUrl: "https://pay.example.com",
       version: "0",
@@ -54,7 +53,7 @@ describe("sentences about families of chains", () => {
     for (const title of each)
       expect(/^\| family \|.*$/m.exec(glossary)?.[0], title).toContain(title);
     expect(glossary).toMatch(/^\| pin \|/m);
-    const pinned = titlesOf(({ exclusion }) => exclusion.kind === "pin").split(", ");
+    const pinned = titlesOfFamilies(({ exclusion }) => exclusion.kind === "pin").split(", ");
     for (const title of pinned)
       expect(/^\| pin \|.*$/m.exec(glossary)?.[0], title).toContain(title);
     const row = /^\| `chains\.NAME` \|.*$/m.exec(read("docs/operations.md"))?.[0] ?? "";
@@ -63,7 +62,7 @@ describe("sentences about families of chains", () => {
   });
 
   it("docs/alerts.md names the chains on which no count shows another program's payment", () => {
-    const uncounted = titlesOf(({ slots }) => !slots.isCounted).split(", ");
+    const uncounted = titlesOfFamilies(({ slots }) => !slots.isCounted).split(", ");
     expect(uncounted).toEqual(["Tron", "Bitcoin", "Litecoin"]);
     expect(flat(read("docs/alerts.md"))).toContain(
       "On Bitcoin, Litecoin and Tron the agent does not lock itself",

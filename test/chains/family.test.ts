@@ -13,14 +13,14 @@ import {
   addressSpaceNames,
   expiryExclusionOf,
   families,
-  familyIn,
   familyOf,
   findFamily,
+  findFamilyOfAddressSpace,
   networkOf,
 } from "../../chains/families.ts";
 import type { PricedAttempt, TxParams } from "../../chains/family.ts";
-import { mainNetworks } from "../../chains/network-names.ts";
-import { addressSpacesOf, namesNetwork } from "../../chains/several-networks.ts";
+import { mainNetworkByAddressSpace } from "../../chains/network-names.ts";
+import { addressSpacesOf, isNetworkInSignedBytes } from "../../chains/several-networks.ts";
 import { transactionsOf } from "../../chains/transactions.ts";
 import { utxoNetworks } from "../../chains/utxo/network.ts";
 
@@ -120,12 +120,16 @@ describe("address spaces", () => {
   });
 
   it("are found by names from outside alone, and a family's own name is none where it has several", () => {
-    expect(familyIn("litecoin")).toBe(families.litecoin);
-    expect(["utxo", "", "constructor", "Bitcoin"].map(familyIn)).toEqual(Array.from({ length: 4 }));
+    expect(findFamilyOfAddressSpace("litecoin")).toBe(families.litecoin);
+    expect(["utxo", "", "constructor", "Bitcoin"].map(findFamilyOfAddressSpace)).toEqual(
+      Array.from({ length: 4 }),
+    );
   });
 
   it("on Tron and XRP a network stands in no signed byte", () => {
-    const main = addressSpaceNames.filter((name) => !namesNetwork(mainNetworks[name]));
+    const main = addressSpaceNames.filter(
+      (name) => !isNetworkInSignedBytes(mainNetworkByAddressSpace[name]),
+    );
     expect(main).toEqual(["tron", "xrp"]);
   });
 });

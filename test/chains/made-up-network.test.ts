@@ -57,9 +57,10 @@ describe("a made-up network of Bitcoin's kind", () => {
     const said = product.run(
       [row],
       [
-        'import { addressSpaceNames, familyIn, familyOf, networkOf } from "./chains/families.ts";',
+        'import { addressSpaceNames, familyOf, networkOf } from "./chains/families.ts";',
+        'import { findFamilyOfAddressSpace } from "./chains/families.ts";',
         'import { openSender } from "./chains/connect.ts";',
-        'import { mainNetworks } from "./chains/network-names.ts";',
+        'import { mainNetworkByAddressSpace } from "./chains/network-names.ts";',
         'import { readBackOf } from "./chains/read-back.ts";',
         'import { transactionsOf } from "./chains/transactions.ts";',
         `const chain = { family: "madeupcoin", chainId: "${reference}", nodes: ["http://127.0.0.1:9"], confirmations: 3 } as const;`,
@@ -78,8 +79,14 @@ describe("a made-up network of Bitcoin's kind", () => {
       ],
       `[
         addressSpaceNames,
-        [network, mainNetworks.madeupcoin, name, addressSpace.name, address.slice(0, 5)],
-        familyIn("madeupcoin") === familyOf(network),
+        [
+          network,
+          mainNetworkByAddressSpace.madeupcoin,
+          name,
+          addressSpace.name,
+          address.slice(0, 5),
+        ],
+        findFamilyOfAddressSpace("madeupcoin") === familyOf(network),
         read.ok && read.description.destination === destination,
         typeof readBackOf(network),
       ]`,

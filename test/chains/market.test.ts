@@ -1,7 +1,7 @@
 /** The price of a chain by what its nodes name, and the ways by which a node names it. */
 import { describe, expect, it } from "vitest";
 import { AgentError } from "../../base/fault.ts";
-import { createPrice, FigureWays, middleOf } from "../../chains/providers/market.ts";
+import { createAgreedFeeRates, FigureWays, middleOf } from "../../chains/providers/market.ts";
 import type { SettledAnswer } from "../../chains/providers/node-pool.ts";
 
 const named = (value: bigint | null): SettledAnswer<bigint | null> => ({ ok: true, value });
@@ -12,7 +12,7 @@ const failed: SettledAnswer<bigint | null> = {
 
 function priced(withoutEstimate: bigint | null = null) {
   const at = { ms: 0 };
-  const price = createPrice({ quorumMin: 2, clock: () => at.ms, withoutEstimate });
+  const price = createAgreedFeeRates({ quorumMin: 2, clock: () => at.ms, withoutEstimate });
   return {
     at,
     of: (...settled: readonly SettledAnswer<bigint | null>[]) => price.figures(settled),

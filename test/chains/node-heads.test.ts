@@ -3,7 +3,7 @@
  * and #3226 (a stuck node is asked first for days), litentry/heima #807.
  */
 import { describe, expect, it } from "vitest";
-import { Heads } from "../../chains/providers/node-heads.ts";
+import { NodeHeads } from "../../chains/providers/node-heads.ts";
 import type { FakeAnswer } from "../../lab/kit/fake-node.ts";
 import { closesItsNodes, fakeNode, nodesOf } from "../support/evm-nodes.ts";
 import { until } from "../support/until.ts";
@@ -12,7 +12,7 @@ closesItsNodes();
 
 describe("the heads of a node", () => {
   it("show how long the number stood while the node was asked, and the chain's pace", () => {
-    const heads = new Heads();
+    const heads = new NodeHeads();
     expect(heads.view(0)).toBeNull();
     heads.saw(100, 1_000_000, 0);
     expect(heads.view(500)).toEqual({
@@ -34,7 +34,7 @@ describe("the heads of a node", () => {
   });
 
   it("keep the highest number of a node that was rolled back, and forget it after an hour", () => {
-    const heads = new Heads();
+    const heads = new NodeHeads();
     heads.saw(655, 1_000_000, 0);
     heads.saw(195, 500_000, 1_000);
     expect(heads.view(1_000)).toMatchObject({ number: 195, highest: 655 });

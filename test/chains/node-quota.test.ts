@@ -7,7 +7,7 @@
 import { describe, expect, it } from "vitest";
 import { AgentError } from "../../base/fault.ts";
 import { createNodePool } from "../../chains/providers/node-pool.ts";
-import { quietMsOf } from "../../chains/providers/node-quota.ts";
+import { quotaPauseMsOf } from "../../chains/providers/node-quota.ts";
 import { shownWords, statusWords } from "../../chains/providers/node-words.ts";
 import type { FakeAnswer } from "../../lab/kit/fake-node.ts";
 import {
@@ -41,7 +41,7 @@ describe("a refusal of a provider", () => {
     [-32000, "You have reached your monthly quota"],
   ];
   it.each(quota)("with code %d is about quota: %s", (rpcCode, words) => {
-    expect(quietMsOf({ ...ok, words, rpcCode })).not.toBeNull();
+    expect(quotaPauseMsOf({ ...ok, words, rpcCode })).not.toBeNull();
   });
 
   const other: readonly (readonly [rpcCode: number, words: string])[] = [
@@ -56,12 +56,12 @@ describe("a refusal of a provider", () => {
     [3, "execution reverted: capped, the supply is exhausted"],
   ];
   it.each(other)("with code %d is about something else: %s", (rpcCode, words) => {
-    expect(quietMsOf({ ...ok, words, rpcCode })).toBeNull();
+    expect(quotaPauseMsOf({ ...ok, words, rpcCode })).toBeNull();
   });
 
   it("names the time of quiet in seconds or in its words, and ten minutes are the most", () => {
     const quiet = (retryAfter: string, words = "", status = 429) =>
-      quietMsOf({ status, retryAfter, words });
+      quotaPauseMsOf({ status, retryAfter, words });
     expect(quiet("60")).toBe(60_000);
     expect(quiet("")).toBe(0);
     expect(quiet("999999")).toBe(600_000);

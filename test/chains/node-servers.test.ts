@@ -14,7 +14,7 @@ import { lookAtNode, openWatcher } from "../../chains/connect.ts";
 import type { ConfiguredChain } from "../../chains/family.ts";
 import { paceUnknown } from "../../chains/final-times.ts";
 import { healthOf } from "../../chains/health.ts";
-import { hasRoomFor } from "../../chains/hour-share.ts";
+import { hasQuestionsLeftFor } from "../../chains/hour-share.ts";
 import type { NodeStatus } from "../../chains/nodes.ts";
 import { FurtherHeaders, readHeaders } from "../../chains/providers/further-headers.ts";
 import { HourCount } from "../../chains/providers/hour-count.ts";
@@ -252,10 +252,10 @@ describe("a limit by the hour", () => {
     "with %d of 100 leaves room for comparison: %s, for looks: %s",
     (asked, comparison, looks, told) => {
       const nodes = [nodeAt(asked), nodeAt(1)];
-      expect([hasRoomFor("comparison", nodes), hasRoomFor("looks", nodes)]).toEqual([
-        comparison,
-        looks,
-      ]);
+      expect([
+        hasQuestionsLeftFor("comparison", nodes),
+        hasQuestionsLeftFor("looks", nodes),
+      ]).toEqual([comparison, looks]);
       const delays = healthOf("btc", paceUnknown, nodes, 0).delays.filter(
         ({ code }) => code === "NODE_HOUR_NEAR",
       );

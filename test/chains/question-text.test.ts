@@ -6,7 +6,7 @@ import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterEach, describe, expect, it } from "vitest";
 import { receiptQuestion } from "../../chains/evm/node-block-receipts.ts";
-import { pathOf, requireCanonicalText } from "../../chains/providers/canonical-text.ts";
+import { canonicalPathOf, requireCanonicalText } from "../../chains/providers/canonical-text.ts";
 import * as tronQuestions from "../../chains/tron/node-questions.ts";
 import type { Question as TronQuestion } from "../../chains/tron/node-wire.ts";
 import type { EsploraQuestion } from "../../chains/utxo/esplora.ts";
@@ -108,7 +108,7 @@ describe("a question to a node", () => {
   it("is refused by the compiler where a plain string stands in a path or a field", () => {
     const read = (): string => "";
     const path: string = `/tx/${hash}/status`;
-    // @ts-expect-error: a path is made by pathOf alone
+    // @ts-expect-error: a path is made by canonicalPathOf alone
     const asks: readonly (EsploraQuestion | UtxoQuestion<string>)[] = [{ path, answerBytesMax: 1 }];
     // @ts-expect-error: as above
     const question: UtxoQuestion<string> = { path, read };
@@ -117,10 +117,10 @@ describe("a question to a node", () => {
     // @ts-expect-error: as above
     const onTron: TronQuestion<string> = { path: "/wallet/x", fields: { value: path }, read };
     // @ts-expect-error: a part of a path is a number or was read
-    const part = pathOf`/tx/${path}`;
+    const part = canonicalPathOf`/tx/${path}`;
     expect([asks, question, onXrp, onTron, part]).toHaveLength(5);
     const twin: UtxoQuestion<string> = {
-      path: pathOf`/tx/${requireCanonicalText(hash, /^[0-9a-f]{64}$/, "hash")}/status`,
+      path: canonicalPathOf`/tx/${requireCanonicalText(hash, /^[0-9a-f]{64}$/, "hash")}/status`,
       read,
     };
     expect(twin.path).toBe(path);

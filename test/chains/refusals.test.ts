@@ -4,20 +4,24 @@
  */
 import { describe, expect, it } from "vitest";
 import { AgentError } from "../../base/fault.ts";
-import { refusals as evm, isRevert } from "../../chains/evm/node.ts";
+import { broadcastRefusals as evm, isRevert } from "../../chains/evm/node.ts";
 import type { NodeAnswer } from "../../chains/nodes.ts";
 import {
-  answerOf,
+  type BroadcastReply,
   broadcastTo,
-  otherId,
+  nodeAnswerOf,
+  otherIdReply,
   type RefusalRow,
-  type Reply,
   takenReply,
 } from "../../chains/providers/broadcasts.ts";
 import { bestAnswer, mayHigherFeeHelp } from "../../chains/standing.ts";
-import { Replies, readReply as readTron, refusals as tron } from "../../chains/tron/node-sender.ts";
-import { readReply as readUtxo, refusals as utxo } from "../../chains/utxo/node-sender.ts";
-import { readReply as readXrp, refusals as xrp } from "../../chains/xrp/node-sender.ts";
+import {
+  Replies,
+  readReply as readTron,
+  broadcastRefusals as tron,
+} from "../../chains/tron/node-sender.ts";
+import { readReply as readUtxo, broadcastRefusals as utxo } from "../../chains/utxo/node-sender.ts";
+import { readReply as readXrp, broadcastRefusals as xrp } from "../../chains/xrp/node-sender.ts";
 import { vectors } from "../support/evm-values.ts";
 
 const id = "ab".repeat(32);
@@ -42,8 +46,8 @@ const posted = (status: number, words: string) =>
 interface Family {
   readonly refusals: readonly RefusalRow[];
   /** A refusal with these words, as a node of the family gives it. */
-  readonly refuse: (words: string) => Reply;
-  readonly accept: () => Reply;
+  readonly refuse: (words: string) => BroadcastReply;
+  readonly accept: () => BroadcastReply;
 }
 
 const families: Readonly<Record<string, Family>> = {
@@ -158,8 +162,8 @@ const recorded: Readonly<Record<string, readonly (readonly [words: string, meani
   ],
 };
 
-const answered = ({ refusals }: Family, reply: Reply): NodeAnswer =>
-  answerOf("http://one", refusals, reply);
+const answered = ({ refusals }: Family, reply: BroadcastReply): NodeAnswer =>
+  nodeAnswerOf("http://one", refusals, reply);
 
 describe.each(Object.entries(families))("words of %s nodes about signed bytes", (name, family) => {
   it.each(recorded[name] ?? [])("%s: %s", (words, meaning) => {
@@ -218,9 +222,15 @@ describe("a node's flags", () => {
 
   it("of Tron call known what the node refused before, which is that refusal again, and what it took is taken", () => {
     const replies = new Replies();
-    const known: Reply = { kind: "refused", words: "DUP_TRANSACTION_ERROR Dup transaction." };
-    const sigError: Reply = { kind: "refused", words: "SIGERROR not contained of permission" };
-    const busy: Reply = { kind: "refused", words: "SERVER_BUSY" };
+    const known: BroadcastReply = {
+      kind: "refused",
+      words: "DUP_TRANSACTION_ERROR Dup transaction.",
+    };
+    const sigError: BroadcastReply = {
+      kind: "refused",
+      words: "SIGERROR not contained of permission",
+    };
+    const busy: BroadcastReply = { kind: "refused", words: "SERVER_BUSY" };
     expect(replies.take("one", id, sigError)).toBe(sigError);
     expect(replies.take("one", id, known)).toBe(sigError);
     expect(replies.take("two", id, known)).toMatchObject({ kind: "doubtful" });
@@ -233,13 +243,13 @@ describe("a node's flags", () => {
   });
 
   it("of an Esplora server are its statuses: words that are no node's leave bytes in doubt with 500 and 200", () => {
-    const standing = (reply: Reply) =>
+    const standing = (reply: BroadcastReply) =>
       answered(families["Bitcoin and Litecoin"] as Family, reply).standing;
     expect(standing(posted(500, "Internal Server Error"))).toBe("doubtful");
     expect(standing(posted(500, "sendrawtransaction RPC error: min relay fee not met"))).toBe(
       "refused",
     );
-    expect(readUtxo({ ok: true, bytes: Buffer.from("cd".repeat(32)) }, id)).toEqual(otherId);
+    expect(readUtxo({ ok: true, bytes: Buffer.from("cd".repeat(32)) }, id)).toEqual(otherIdReply);
     expect(
       answered(families["Bitcoin and Litecoin"] as Family, posted(404, "Cannot POST /tx")).meaning,
     ).toBe("node");

@@ -8,10 +8,10 @@ import { readRules } from "../../agent/signer/policy/rules.ts";
 import { readReceipt } from "../../chains/evm/answers.ts";
 import { gasPriceOracle } from "../../chains/evm/data-fee.ts";
 import { type FeeModel, feeModelOf } from "../../chains/evm/fee-model.ts";
-import { fees, firstOffer } from "../../chains/evm/fees.ts";
+import { evmFees, firstOffer } from "../../chains/evm/fees.ts";
 import { createEvmNodes } from "../../chains/evm/node.ts";
 import { createSender } from "../../chains/evm/node-sender.ts";
-import { judgeConsumer } from "../../chains/evm/outcome.ts";
+import { judgeSlotConsumer } from "../../chains/evm/outcome.ts";
 import { evmTransactions } from "../../chains/evm/transactions.ts";
 import type { TxParams } from "../../chains/family.ts";
 import { type Anvil, startAnvil } from "../../lab/kit/anvil.ts";
@@ -56,7 +56,7 @@ describe("a sender on an OP Stack chain", () => {
     expect(feeMarket.dataFee).toBe(4n * unit);
     const offer = firstOffer({ feeMarket, computeLimit: 21_000n });
     expect(offer.dataFee).toBe(`${4n * unit}`);
-    expect(fees.most(offer)).toBe(21_000n * BigInt(offer.maxFeePerGas!) + 4n * unit);
+    expect(evmFees.most(offer)).toBe(21_000n * BigInt(offer.maxFeePerGas!) + 4n * unit);
     sender.close();
   });
 
@@ -145,26 +145,28 @@ describe("the fees of a rollup", () => {
   const attempt = (txParams: TxParams) => ({
     txHash: "0x1",
     txParams,
-    feeMax: `${fees.most(txParams)}`,
+    feeMax: `${evmFees.most(txParams)}`,
   });
 
   it("keep the highest figure for data of all attempts, since one of them comes into the block", () => {
     const attempts = [attempt(offer({ dataFee: "900" })), attempt(offer({ dataFee: "500" }))];
-    expect(fees.bidding!.replacement(attempts, offer({ dataFee: "700" }), false).dataFee).toBe(
+    expect(evmFees.bidding!.replacement(attempts, offer({ dataFee: "700" }), false).dataFee).toBe(
       "900",
     );
-    expect(fees.bidding!.replacement(attempts, offer({ dataFee: "1000" }), false).dataFee).toBe(
+    expect(evmFees.bidding!.replacement(attempts, offer({ dataFee: "1000" }), false).dataFee).toBe(
       "1000",
     );
-    expect(fees.bidding!.replacement([attempt(offer())], offer(), false).dataFee).toBeUndefined();
-    const next = fees.bidding!.replacement(attempts, offer({ dataFee: "700" }), false);
-    expect(fees.bidding!.replacement(attempts, next, false)).toEqual(next);
+    expect(
+      evmFees.bidding!.replacement([attempt(offer())], offer(), false).dataFee,
+    ).toBeUndefined();
+    const next = evmFees.bidding!.replacement(attempts, offer({ dataFee: "700" }), false);
+    expect(evmFees.bidding!.replacement(attempts, next, false)).toEqual(next);
   });
 
   it("give a cancel the gas that its chain asks for one, and 21,000 elsewhere", () => {
     const wish = { gasLimit: "", maxFeePerGas: "", maxPriorityFeePerGas: "" };
     const gasOf = (txParams: TxParams): unknown => {
-      const found = fees.bidding!.manualReplacement([attempt(txParams)], true, wish);
+      const found = evmFees.bidding!.manualReplacement([attempt(txParams)], true, wish);
       return found.ok ? found.txParams.map(({ gasLimit }) => gasLimit) : found.code;
     };
     expect(gasOf(offer({ cancelGas: "90000" }))).toEqual(["90000", "90000"]);
@@ -173,27 +175,32 @@ describe("the fees of a rollup", () => {
     // before.
     const cancel = offer({ gasLimit: "90000", cancelGas: "90000" });
     expect(
-      fees.bidding!.replacement([attempt(cancel)], offer({ cancelGas: "120000" }), true).gasLimit,
+      evmFees.bidding!.replacement([attempt(cancel)], offer({ cancelGas: "120000" }), true)
+        .gasLimit,
     ).toBe("120000");
     expect(
-      fees.bidding!.replacement([attempt(cancel)], offer({ cancelGas: "70000" }), true).gasLimit,
+      evmFees.bidding!.replacement([attempt(cancel)], offer({ cancelGas: "70000" }), true).gasLimit,
     ).toBe("90000");
   });
 
   it("let an operator name the figure for data, and take the highest known one otherwise", () => {
     const wish = { gasLimit: "", maxFeePerGas: "", maxPriorityFeePerGas: "" };
     const dataOf = (over: TxParams): unknown => {
-      const found = fees.bidding!.manualReplacement([attempt(offer({ dataFee: "900" }))], false, {
-        ...wish,
-        ...over,
-      });
+      const found = evmFees.bidding!.manualReplacement(
+        [attempt(offer({ dataFee: "900" }))],
+        false,
+        {
+          ...wish,
+          ...over,
+        },
+      );
       return found.ok ? found.txParams[0]?.dataFee : found.code;
     };
     expect(dataOf({})).toBe("900");
     expect(dataOf({ dataFee: "5000" })).toBe("5000");
-    expect(() => fees.read(offer({ dataFee: "1.5" }))).toThrow("txParams");
-    expect(() => fees.read(offer({ other: "1" }))).toThrow("txParams");
-    expect(fees.read(offer({ dataFee: "15" }))).toEqual(offer({ dataFee: "15" }));
+    expect(() => evmFees.read(offer({ dataFee: "1.5" }))).toThrow("txParams");
+    expect(() => evmFees.read(offer({ other: "1" }))).toThrow("txParams");
+    expect(evmFees.read(offer({ dataFee: "15" }))).toEqual(offer({ dataFee: "15" }));
   });
 
   it("are known of Base, OP Mainnet and Arbitrum without a word of the configuration, which may say another", () => {
@@ -264,7 +271,7 @@ describe("the fee that the gateway records", () => {
       amountUnits: 5n,
     };
     const transaction = { hash, from: account, nonce: 5n, to: shop, valueUnits: 5n, input: "0x" };
-    expect(judgeConsumer(payment, { transaction, receipt }, null)).toMatchObject({
+    expect(judgeSlotConsumer(payment, { transaction, receipt }, null)).toMatchObject({
       kind: "failed",
       final: { feeUnits: 211_000n },
     });

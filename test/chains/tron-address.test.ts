@@ -7,7 +7,7 @@ import { mnemonicToSeedSync } from "bip39";
 import { TronWeb, utils } from "tronweb";
 import { expect, describe as group, it } from "vitest";
 import { signDigest } from "../../agent/signer/vault/curve.ts";
-import { createPublicKeyAccounts } from "../../chains/curve/account-proof.ts";
+import { createCompressedKeyAccounts } from "../../chains/curve/account-proof.ts";
 import {
   addressBytes,
   addressOfBytes,
@@ -110,7 +110,7 @@ group("Tron addresses", () => {
 
 group("Tron accounts", () => {
   const account = root.derive("m/44'/195'/0'");
-  const accounts = createPublicKeyAccounts(addressOfPublicKey);
+  const accounts = createCompressedKeyAccounts(addressOfPublicKey);
   const digest = new Uint8Array(32).fill(9);
 
   it("addresses under an account's extended public key are the vectors' and tronweb's", () => {

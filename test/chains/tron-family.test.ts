@@ -268,7 +268,7 @@ describe("an attempt on Tron", () => {
   it("is valid until its expiration, and the margin behind that is two minutes of chain time", () => {
     expect([
       exclusion.validUntilMs(fees.first({ feeMarket: feeMarket, computeLimit: 0n })),
-      exclusion.marginMs,
+      exclusion.voidMarginMs,
     ]).toEqual([1_700_000_300_000, 120_000]);
   });
 

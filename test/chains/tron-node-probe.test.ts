@@ -6,7 +6,7 @@ import { describe, expect, it } from "vitest";
 import { AgentError } from "../../base/fault.ts";
 import { nodeFindings } from "../../chains/node-findings.ts";
 import type { MissingAnswer, NodeView } from "../../chains/nodes.ts";
-import { lacksOf } from "../../chains/tron/node-probe.ts";
+import { findMissingAnswers } from "../../chains/tron/node-probe.ts";
 import type { NodePool, Question } from "../../chains/tron/node-wire.ts";
 
 const newest = 1_000;
@@ -62,7 +62,7 @@ async function lookAt(
     ask: async (_: unknown, { path, fields, read }: Question<unknown>) =>
       read(answer(path, fields)),
   } as unknown as NodePool;
-  const lacks = await lacksOf(pool, []);
+  const lacks = await findMissingAnswers(pool, []);
   return { lacks: lacks.filter(({ neededBy }) => neededBy === "deposits"), asked };
 }
 

@@ -4,7 +4,7 @@
  * Halts, lag, lies and an inclusion at the last moment. SEED=<number> replays the random part.
  */
 import { afterEach, expect, describe as group, it } from "vitest";
-import { marginMs } from "../../chains/tron/expiry-exclusion.ts";
+import { voidMarginMs } from "../../chains/tron/expiry-exclusion.ts";
 import { createSender, type TronSender } from "../../chains/tron/node-sender.ts";
 import { SeededRandom, seedsOfRun } from "../../lab/kit/seeded.ts";
 import { share } from "../../lab/kit/share.ts";
@@ -66,7 +66,7 @@ group("a transaction that is in no block", () => {
   it("a transaction that is in no block is void when solidified time has passed its expiration by the margin, and not a block before", async () => {
     await begin();
     const { attempt } = payment();
-    const end = attempt.validUntilMs + marginMs;
+    const end = attempt.validUntilMs + voidMarginMs;
     expect(await findVoid(attempt)).toMatchObject({ isVoid: false });
     mineUntilSolid(end - testNetwork.node.chain.slotMs);
     expect(
@@ -102,7 +102,7 @@ group("a transaction that is in no block", () => {
     const signed = testNetwork.coins(sender, receiver, 5_000_000, { expirationMs: validUntilMs });
     const other = { txHash: "33".repeat(32), validUntilMs };
     await testNetwork.send(signed);
-    mineUntilSolid(validUntilMs + marginMs);
+    mineUntilSolid(validUntilMs + voidMarginMs);
     expect(chain.placeOf(signed.txID)).toBeDefined();
     for (const front of fronts)
       front.suffer({ paths: "gettransactioninfobyid", lies: [{ kind: "hides" }] });
@@ -116,10 +116,10 @@ group("a transaction that is in no block", () => {
       payment().attempt,
       { txHash: "22".repeat(32), validUntilMs: payment().attempt.validUntilMs + 60_000 },
     ];
-    mineUntilSolid(first.validUntilMs + marginMs);
+    mineUntilSolid(first.validUntilMs + voidMarginMs);
     expect(await findVoid(first)).toMatchObject({ isVoid: true });
     expect(await findVoid(first, later)).toMatchObject({ isVoid: false });
-    mineUntilSolid(later.validUntilMs + marginMs);
+    mineUntilSolid(later.validUntilMs + voidMarginMs);
     expect(await findVoid(first, later)).toMatchObject({ isVoid: true });
     expect(await findVoid()).toMatchObject({ isVoid: false });
   });
@@ -130,7 +130,7 @@ group("a transaction that came into a block", () => {
     await begin();
     const { signed, attempt } = payment();
     await testNetwork.send(signed);
-    mineUntilSolid(attempt.validUntilMs + marginMs + 60_000);
+    mineUntilSolid(attempt.validUntilMs + voidMarginMs + 60_000);
     expect(await findVoid(attempt)).toMatchObject({ isVoid: false });
     expect(
       await findVoid({ txHash: "33".repeat(32), validUntilMs: attempt.validUntilMs }, attempt),
@@ -147,7 +147,7 @@ group("a transaction that came into a block", () => {
     testNetwork.node.chain.halt(7_200_000);
     testNetwork.node.chain.mine();
     expect(testNetwork.node.chain.placeOf(signed.txID)?.block.timestampMs).toBeGreaterThan(
-      attempt.validUntilMs + marginMs,
+      attempt.validUntilMs + voidMarginMs,
     );
     testNetwork.node.chain.mine(5);
     // The first solidified block past the margin holds the transaction.
@@ -163,7 +163,7 @@ group("a transaction that came into a block", () => {
     await testNetwork.send(signed);
     testNetwork.node.chain.mine(2);
     testNetwork.node.chain.replace(3, { kept: "none" });
-    mineUntilSolid(attempt.validUntilMs + marginMs);
+    mineUntilSolid(attempt.validUntilMs + voidMarginMs);
     expect(await findVoid(attempt)).toMatchObject({ isVoid: true });
   });
 });
@@ -173,14 +173,14 @@ group("providers that are asked whether a transaction is void", () => {
     await begin(fronts);
     const { signed, attempt } = payment();
     await testNetwork.send(signed);
-    mineUntilSolid(attempt.validUntilMs + marginMs + 30_000);
+    mineUntilSolid(attempt.validUntilMs + voidMarginMs + 30_000);
     return attempt;
   };
 
   it("one that lags holds the answer back; one that runs ahead does not bring it", async () => {
     await begin();
     const { attempt } = payment();
-    mineUntilSolid(attempt.validUntilMs + marginMs);
+    mineUntilSolid(attempt.validUntilMs + voidMarginMs);
     testNetwork.node.fronts[0]!.suffer({ lagBlocks: 1 });
     expect(await findVoid(attempt)).toMatchObject({ isVoid: false });
     testNetwork.node.fronts[0]!.suffer({});
@@ -190,7 +190,7 @@ group("providers that are asked whether a transaction is void", () => {
   it("one that says everything is solidified does not bring it", async () => {
     await begin();
     const { attempt } = payment();
-    mineUntilSolid(attempt.validUntilMs + marginMs - 3_000);
+    mineUntilSolid(attempt.validUntilMs + voidMarginMs - 3_000);
     testNetwork.node.fronts[0]!.suffer({ lies: [{ kind: "all-solid" }] });
     expect(await findVoid(attempt)).toMatchObject({ isVoid: false });
   });
@@ -218,7 +218,7 @@ group("providers that are asked whether a transaction is void", () => {
     await begin(3);
     const { signed, attempt } = payment();
     await testNetwork.send(signed);
-    mineUntilSolid(attempt.validUntilMs + marginMs + 30_000);
+    mineUntilSolid(attempt.validUntilMs + voidMarginMs + 30_000);
     for (const front of testNetwork.node.fronts.slice(0, 2))
       front.suffer({ lies: [{ kind: "hides", txIds: [attempt.txHash] }] });
     await expect(findVoid(attempt)).rejects.toMatchObject({ code: "NODE_DISAGREE" });
@@ -227,7 +227,7 @@ group("providers that are asked whether a transaction is void", () => {
   it("faults in the middle of the reading make it late, and it goes on where it ended", async () => {
     await begin();
     const { attempt } = payment();
-    mineUntilSolid(attempt.validUntilMs + marginMs + 3_000);
+    mineUntilSolid(attempt.validUntilMs + voidMarginMs + 3_000);
     for (const front of testNetwork.node.fronts) front.suffer({ status: 500, share: 0.1 });
     let faults = 0;
     const asked = async (): Promise<boolean> => {

@@ -8,7 +8,7 @@ import { mnemonicToSeedSync } from "bip39";
 import { describe, expect, it } from "vitest";
 import { families, findFamily } from "../../chains/families.ts";
 import { addressOfPublicKey, addressOfScript, parseAddress } from "../../chains/utxo/address.ts";
-import { depositAddressOf, readAccount } from "../../chains/utxo/family.ts";
+import { depositAddressOf, readExtendedPublicKey } from "../../chains/utxo/family.ts";
 
 import { bitcoin, litecoin, networkOf, type UtxoNetwork } from "../../chains/utxo/network.ts";
 import { seed } from "../support/evm-values.ts";
@@ -224,7 +224,7 @@ describe("accounts of BIP-84 and SLIP-132", () => {
   const id = node.publicExtendedKey;
 
   it("the public vector: account, and its first addresses", () => {
-    expect(readAccount(zpub, main)).toEqual({ ok: true, id });
+    expect(readExtendedPublicKey(zpub, main)).toEqual({ ok: true, id });
     expect(depositAddressOf(id, 0, main)).toBe("bc1qcr8te4kr609gcawutmrza0j4xv80jy8z306fyu");
     expect(depositAddressOf(id, 1, main)).toBe("bc1qnjg0jd8228aq7egyzacy8cys3knf9xvrerkf9g");
     const key = Uint8Array.from(
@@ -235,9 +235,9 @@ describe("accounts of BIP-84 and SLIP-132", () => {
 
   it("a test network has vpub, and the same id for the same key", () => {
     const testId = root.derive("m/84'/1'/0'").publicExtendedKey;
-    expect(readAccount(vpub, test)).toEqual({ ok: true, id: testId });
+    expect(readExtendedPublicKey(vpub, test)).toEqual({ ok: true, id: testId });
     expect(depositAddressOf(testId, 0, test)).toBe("tb1q6rz28mcfaxtmd6v789l9rrlrusdprr9pqcpvkl");
-    expect(readAccount(id, main)).toEqual({ ok: true, id });
+    expect(readExtendedPublicKey(id, main)).toEqual({ ok: true, id });
   });
 
   it("texts of other networks, scripts, levels and private keys are refused", () => {
@@ -252,12 +252,12 @@ describe("accounts of BIP-84 and SLIP-132", () => {
       `${zpub} `,
       "ypub6Ww3ibxVfGzLrAH1PNcjyAWenMTbbAosGNB6VvmSEgytSER9azLDWCxoJwW7Ke7icmizBMXrzBx9979FfaHxHcrArf3zbeJJJUZPf663zsP",
     ])
-      expect(readAccount(text, main)).toMatchObject({ ok: false, code: "ADDRESS_XPUB" });
-    expect(readAccount(root.derive("m/84'/0'").publicExtendedKey, main)).toMatchObject({
+      expect(readExtendedPublicKey(text, main)).toMatchObject({ ok: false, code: "ADDRESS_XPUB" });
+    expect(readExtendedPublicKey(root.derive("m/84'/0'").publicExtendedKey, main)).toMatchObject({
       ok: false,
       code: "ADDRESS_XPUB",
     });
-    expect(readAccount(zpub, test)).toMatchObject({ ok: false, code: "ADDRESS_XPUB" });
+    expect(readExtendedPublicKey(zpub, test)).toMatchObject({ ok: false, code: "ADDRESS_XPUB" });
   });
 });
 

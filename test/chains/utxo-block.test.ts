@@ -5,7 +5,7 @@
 import * as bitcoinjs from "bitcoinjs-lib";
 import { describe, expect, it } from "vitest";
 import { readBlock } from "../../chains/utxo/block.ts";
-import { readWhole } from "../../chains/utxo/chain-transaction.ts";
+import { readWholeTransaction } from "../../chains/utxo/chain-transaction.ts";
 import { bytes, seed } from "../support/evm-values.ts";
 import { Values } from "./utxo-values.ts";
 
@@ -109,9 +109,9 @@ describe("a raw block", () => {
     const long = payment(200_000);
     const { raw, hash } = blockOf([long]);
     expect(readBlock(raw, hash)).toMatchObject({ ok: true });
-    expect(readWhole(long.toBuffer())?.txHash).toBe(long.getId());
-    expect(readWhole(long.toBuffer())?.body.length).toBeLessThan(200);
-    expect(readWhole(Buffer.concat([long.toBuffer(), Buffer.alloc(1)]))).toBeNull();
+    expect(readWholeTransaction(long.toBuffer())?.txHash).toBe(long.getId());
+    expect(readWholeTransaction(long.toBuffer())?.body.length).toBeLessThan(200);
+    expect(readWholeTransaction(Buffer.concat([long.toBuffer(), Buffer.alloc(1)]))).toBeNull();
   });
 
   it("with one bit changed anywhere is refused", () => {

@@ -8,17 +8,22 @@ import { describe, expect, it, onTestFinished, vi } from "vitest";
 import type { Coin, TxParams } from "../../chains/family.ts";
 import { utxoFamilies } from "../../chains/utxo/family.ts";
 import {
-  type CoinSelectionTarget,
   coinsWanted,
-  firstMerging,
   firstOffer,
+  firstOfferWithMerging,
   mergingLimits,
+  type PaymentOrCancel,
   replacementOffer,
 } from "../../chains/utxo/fees.ts";
 import { bitcoin, litecoin } from "../../chains/utxo/network.ts";
 import { dustOf, dustOfChange, sizeOf } from "../../chains/utxo/size.ts";
 import { utxoTransactions } from "../../chains/utxo/transactions.ts";
-import { amountOf, coinsMax, feeMaxOf, figuresOf } from "../../chains/utxo/tx-params.ts";
+import {
+  amountOf,
+  coinsPerTransactionMax,
+  feeMaxOf,
+  figuresOf,
+} from "../../chains/utxo/tx-params.ts";
 import { share } from "../../lab/kit/share.ts";
 import { bytes, seed } from "../support/evm-values.ts";
 import { mainOf, scriptOf, signAll, Values } from "./utxo-values.ts";
@@ -163,7 +168,9 @@ describe("the first attempt", () => {
     expect(
       firstOffer(network, { ...market, coins: [] }, { destination, amountUnits: 20_000n }),
     ).toBe(null);
-    const many = Array.from({ length: coinsMax + 1 }, (_, place) => coin(place, 1_000n));
+    const many = Array.from({ length: coinsPerTransactionMax + 1 }, (_, place) =>
+      coin(place, 1_000n),
+    );
     expect(
       firstOffer(
         network,
@@ -219,7 +226,7 @@ describe("every attempt", () => {
           sizeOf(figuresOf(begin).coins.length, script.length, figuresOf(begin).changeSat.length),
         ];
         for (let more = values.random.below(5); more > 0; more -= 1) {
-          const wanted: CoinSelectionTarget = values.random.chance(3) ? null : target;
+          const wanted: PaymentOrCancel = values.random.chance(3) ? null : target;
           const asked = rate();
           const earlier = attempts.map((txParams) => ({
             txParams: values.random.chance(9) && attempts.length === 1 ? null : txParams,
@@ -278,7 +285,7 @@ describe("every attempt", () => {
   const earlier = [{ txParams: begin, feeMax: `${feeMaxOf(begin)}` }];
   const replaced = (
     satPerKvB: bigint,
-    wanted: CoinSelectionTarget = target,
+    wanted: PaymentOrCancel = target,
     attempts: Parameters<typeof replacementOffer>[3] = earlier,
   ) => replacementOffer(network, { satPerKvB, coins }, wanted, attempts, pin(begin));
 
@@ -372,7 +379,7 @@ describe("a payment of an account with many coins", () => {
   const coins = [...large, ...small];
   const target = { destination, amountUnits: 35_000n };
   const offer = (satPerKvB: bigint, offered = coins) =>
-    figuresOf(firstMerging(network, { satPerKvB, coins: offered }, target)!);
+    figuresOf(firstOfferWithMerging(network, { satPerKvB, coins: offered }, target)!);
 
   it("reads the receiver's address once", () => {
     const decoded = vi.spyOn(bech32, "decodeUnsafe");
@@ -401,7 +408,9 @@ describe("a payment of an account with many coins", () => {
     expect(offer(1_000n, coins.slice(0, mergingLimits.coinsMin))).toEqual(plain(1_000n));
     const all = { satPerKvB: 1_000n, coins };
     const most = { destination, amountUnits: 100_000n * 62n };
-    expect(figuresOf(firstMerging(network, all, most)!).coins).toHaveLength(coinsMax);
+    expect(figuresOf(firstOfferWithMerging(network, all, most)!).coins).toHaveLength(
+      coinsPerTransactionMax,
+    );
   });
 
   it("merges none after a refusal for its fee", () => {

@@ -5,7 +5,7 @@
  * Skipped, with the command that brings them, where the nodes are not there.
  */
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { type CoinSelectionTarget, firstOffer, replacementOffer } from "../../chains/utxo/fees.ts";
+import { firstOffer, type PaymentOrCancel, replacementOffer } from "../../chains/utxo/fees.ts";
 import { bitcoin, litecoin, type NativeCoin, type UtxoNetwork } from "../../chains/utxo/network.ts";
 import { decodeTransaction } from "../../chains/utxo/raw-transaction.ts";
 import { dustOf } from "../../chains/utxo/size.ts";
@@ -73,7 +73,7 @@ describe.each<[NodeName, NativeCoin]>([
     return { id: `${txHash}:${output}`, units: transaction.outputs[output]!.units, made };
   }
 
-  function signed(txParams: Readonly<Record<string, string>>, target: CoinSelectionTarget): string {
+  function signed(txParams: Readonly<Record<string, string>>, target: PaymentOrCancel): string {
     const evidence = evidenceFor(txParams, coins);
     const paid = { destination: target?.destination ?? "", amountUnits: target?.amountUnits ?? 0n };
     const payment = { ...place, contract: "", tag: "", ...paid };
@@ -166,7 +166,7 @@ describe.each<[NodeName, NativeCoin]>([
     const market = { satPerKvB: 1_000n, coins: some(4, 20) };
     const attempts = [firstOffer(network, market, target)!];
     const anchor = figuresOf(attempts[0]!).coins[0]!.id;
-    const next = (wanted: CoinSelectionTarget) =>
+    const next = (wanted: PaymentOrCancel) =>
       replacementOffer(
         network,
         market,

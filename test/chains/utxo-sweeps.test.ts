@@ -9,8 +9,8 @@ import { utxoFamilies } from "../../chains/utxo/family.ts";
 import {
   coinsWanted,
   feeOfInput,
-  firstMerging,
   firstOffer,
+  firstOfferWithMerging,
   fittingCoins,
   mergingLimits,
   replacementOffer,
@@ -18,12 +18,17 @@ import {
 import { bitcoin, litecoin, type UtxoNetwork } from "../../chains/utxo/network.ts";
 import { independentReaderOn } from "../../chains/utxo/node-read-back.ts";
 import { createUtxoWatcher } from "../../chains/utxo/node-watcher.ts";
-import { effectOf } from "../../chains/utxo/outcome.ts";
+import { transactionEffectOf } from "../../chains/utxo/outcome.ts";
 import { previousBytesMax } from "../../chains/utxo/previous.ts";
 import { decodeTransaction } from "../../chains/utxo/raw-transaction.ts";
 import { dustOfChange, sizeOf } from "../../chains/utxo/size.ts";
 import { utxoTransactions } from "../../chains/utxo/transactions.ts";
-import { amountOf, coinsMax, feeMaxOf, figuresOf } from "../../chains/utxo/tx-params.ts";
+import {
+  amountOf,
+  coinsPerTransactionMax,
+  feeMaxOf,
+  figuresOf,
+} from "../../chains/utxo/tx-params.ts";
 import { share } from "../../lab/kit/share.ts";
 import { seed } from "../support/evm-values.ts";
 import { type FakeAnswer, type FakeEsplora, fakeEsplora, fakeNetwork } from "./utxo-fake.ts";
@@ -96,9 +101,9 @@ describe("the first attempt of a sweep", () => {
       coin(place + 1, 900_000n + BigInt(place)),
     );
     const largest = fittingCoins(coins, sumOf(coins));
-    expect(largest).toHaveLength(coinsMax);
+    expect(largest).toHaveLength(coinsPerTransactionMax);
     for (const offered of [coins, largest])
-      for (const make of [firstOffer, firstMerging]) {
+      for (const make of [firstOffer, firstOfferWithMerging]) {
         const figures = figuresOf(
           make(network, { satPerKvB: 1_000n, coins: offered }, sweepOf(sumOf(largest)))!,
         );
@@ -300,7 +305,7 @@ describe.each([
     const { account, destination: to, amountUnits } = payment;
     const payee = { account, destination: to, amountUnits, isFeeInside: true };
     const paying = (units: bigint, feeUnits: bigint, change: object = {}) =>
-      effectOf(
+      transactionEffectOf(
         { ...payee, ...change },
         { outputs: [{ units, script: scriptOf(to, on) }], feeUnits },
         on,

@@ -1,8 +1,8 @@
 /** A hot wallet over a regtest network: offers, signs and sends as signer and courier do. */
 import type { TxParams } from "../../chains/family.ts";
 import {
-  type CoinSelectionTarget,
-  firstMerging,
+  firstOfferWithMerging,
+  type PaymentOrCancel,
   replacementOffer,
 } from "../../chains/utxo/fees.ts";
 import { bitcoin, litecoin, type NativeCoin, type UtxoNetwork } from "../../chains/utxo/network.ts";
@@ -20,7 +20,7 @@ export interface Signed {
   readonly raw: string;
   readonly txHash: string;
   readonly txParams: TxParams;
-  readonly target: CoinSelectionTarget;
+  readonly target: PaymentOrCancel;
 }
 
 export interface Logged {
@@ -85,15 +85,15 @@ export class Wallet {
     await this.mine(100 + this.confirmations);
   }
 
-  async first(target: Exclude<CoinSelectionTarget, null>, account = this.owner): Promise<Signed> {
+  async first(target: Exclude<PaymentOrCancel, null>, account = this.owner): Promise<Signed> {
     const market = await this.market(account);
-    const txParams = firstMerging(this.network, market, target);
+    const txParams = firstOfferWithMerging(this.network, market, target);
     if (txParams === null) throw new Error("the coins do not suffice");
     return this.sign(txParams, target, account);
   }
 
   /** In the place of all earlier attempts; a null target is a cancel. */
-  async next(target: CoinSelectionTarget, attempts: readonly Signed[]): Promise<Signed> {
+  async next(target: PaymentOrCancel, attempts: readonly Signed[]): Promise<Signed> {
     const earlier = attempts.map(({ txParams }) => ({ txParams, feeMax: `${feeMaxOf(txParams)}` }));
     const anchor = anchorOf(attempts[0] as Signed);
     const txParams = replacementOffer(this.network, await this.market(), target, earlier, anchor);
@@ -106,11 +106,7 @@ export class Wallet {
     return { satPerKvB: feeMarket?.satPerKvB ?? 0n, coins };
   }
 
-  async sign(
-    txParams: TxParams,
-    target: CoinSelectionTarget,
-    account = this.owner,
-  ): Promise<Signed> {
+  async sign(txParams: TxParams, target: PaymentOrCancel, account = this.owner): Promise<Signed> {
     const evidence = await this.sender.evidence(txParams);
     const place = { network: this.network.id, account: account.address, slot: "0" };
     const transactions = utxoTransactions;
@@ -131,7 +127,7 @@ export class Wallet {
     return { raw: Buffer.from(raw).toString("hex"), txHash, txParams, target };
   }
 
-  payment(target: Exclude<CoinSelectionTarget, null>) {
+  payment(target: Exclude<PaymentOrCancel, null>) {
     return {
       network: this.network.id,
       account: this.owner.address,

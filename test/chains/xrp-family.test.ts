@@ -3,7 +3,7 @@ import fc from "fast-check";
 import { beforeEach, describe, expect, it } from "vitest";
 import { signDigest } from "../../agent/signer/vault/curve.ts";
 import { familyOf, findFamily } from "../../chains/families.ts";
-import type { Market, PaymentTerms, PricedAttempt, TxParams } from "../../chains/family.ts";
+import type { OfferBasis, PaymentTerms, PricedAttempt, TxParams } from "../../chains/family.ts";
 import type { TypedFees } from "../../chains/offers.ts";
 import { transactionsOf } from "../../chains/transactions.ts";
 import { joinAddress } from "../../chains/xrp/address.ts";
@@ -17,7 +17,7 @@ beforeEach(knowSender);
 const { slots, fees } = xrp;
 const bidding = fees.bidding!;
 const wanted: PaymentTerms = payment;
-const marketOf = (feeDrops: bigint, ledger: bigint): Market => ({
+const marketOf = (feeDrops: bigint, ledger: bigint): OfferBasis => ({
   feeMarket: { feeDrops, ledger },
   computeLimit: 1n,
   coins: [],

@@ -10,7 +10,7 @@ import { hashOfAddress } from "../../chains/xrp/address.ts";
 import {
   decodeFields,
   encodeFields,
-  type Fields,
+  type PaymentFields,
   xrpTransactions,
 } from "../../chains/xrp/transactions.ts";
 import { codeOf } from "../support/evm-values.ts";
@@ -305,10 +305,10 @@ describe("unsigned bytes of XRP", () => {
     }
   });
 
-  const fields = decodeFields(plain) as Fields;
-  const changed = (change: Partial<Fields>): ReturnType<typeof xrpTransactions.describe> =>
+  const fields = decodeFields(plain) as PaymentFields;
+  const changed = (change: Partial<PaymentFields>): ReturnType<typeof xrpTransactions.describe> =>
     xrpTransactions.describe(encodeFields({ ...fields, ...change }), told);
-  const paying = (change: Partial<NonNullable<Fields["paid"]>>): Partial<Fields> => ({
+  const paying = (change: Partial<NonNullable<PaymentFields["paid"]>>): Partial<PaymentFields> => ({
     paid: { ...fields.paid!, ...change },
   });
 

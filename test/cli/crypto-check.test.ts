@@ -18,7 +18,7 @@ import { afterEach, beforeAll, beforeEach, expect, it } from "vitest";
 import { runCheck } from "../../agent/check/check.ts";
 import { writeLinkFile } from "../../agent/config/link-file.ts";
 import { sealKeystore } from "../../agent/keystore/keystore.ts";
-import { deriveAccounts, walletOf } from "../../agent/keystore/nodes.ts";
+import { deriveAccounts, walletFingerprintOfAccounts } from "../../agent/keystore/nodes.ts";
 import { Secret } from "../../agent/keystore/secret.ts";
 import { type FakeNode, startFakeNode } from "../../lab/kit/fake-node.ts";
 import { projectRoot } from "../../lab/kit/kit.ts";
@@ -63,7 +63,7 @@ let sealed = "";
 beforeAll(() => {
   const accounts = deriveAccounts(mnemonicToSeedSync(knownMnemonic), ["evm"]);
   const contents = {
-    wallet: walletOf(accounts),
+    wallet: walletFingerprintOfAccounts(accounts),
     networks: ["eip155:31337"],
     accounts,
     signerSeed: new Secret(randomBytes(32)),

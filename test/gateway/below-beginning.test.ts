@@ -5,7 +5,7 @@
  */
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { FaultBook } from "../../gateway/faults/book.ts";
-import { type EntryContext, effectOf } from "../../gateway/hub/effect.ts";
+import { type EntryContext, entryEffectOf } from "../../gateway/hub/effect.ts";
 import { ackListsOfAgent } from "../../gateway/hub/session.ts";
 import {
   endedSlotUnreachableCode,
@@ -145,7 +145,7 @@ describe("a payout below its account's first sequence", () => {
 
   it("ends by its agent's word once the gateway's own nodes have shown it, and not before", () => {
     const id = out(5);
-    expect(effectOf(entry(id), around(id))).toEqual({
+    expect(entryEffectOf(entry(id), around(id))).toEqual({
       kind: "expire",
       code: endedSlotUnreachableCode,
     });
@@ -156,7 +156,7 @@ describe("a payout below its account's first sequence", () => {
     const told = out(6);
     shown(told);
     const change = { status: 2, stage: "expired", code: endedSlotUnreachableCode };
-    expect(effectOf(entry(told), around(told))).toEqual({ kind: "answer", change });
+    expect(entryEffectOf(entry(told), around(told))).toEqual({ kind: "answer", change });
     db.store.write((database) =>
       updateWithdrawal(
         database,
@@ -172,19 +172,19 @@ describe("a payout below its account's first sequence", () => {
 
   it("stays what the chain made of it, and no other end of a signed payment is taken", () => {
     const id = out(5);
-    expect(effectOf(entry(id, { code: "JOB_EXPIRED" }), around(id))).toMatchObject({
+    expect(entryEffectOf(entry(id, { code: "JOB_EXPIRED" }), around(id))).toMatchObject({
       kind: "contradiction",
     });
-    expect(effectOf(entry(id, { decision: "refused" }), around(id))).toMatchObject({
+    expect(entryEffectOf(entry(id, { decision: "refused" }), around(id))).toMatchObject({
       kind: "contradiction",
     });
     db.store.write((database) =>
       updateWithdrawal(database, id, { status: 1, stage: "completed", code: "" }, 9_000),
     );
-    expect(effectOf(entry(id), around(id))).toEqual({ kind: "answer", change: {} });
+    expect(entryEffectOf(entry(id), around(id))).toEqual({ kind: "answer", change: {} });
     expect(shown(id)).toBe(false);
     const evm = askWithdrawal(db.store, keys.id, 7);
-    expect(effectOf(entry(evm), around(evm))).toMatchObject({ kind: "contradiction" });
+    expect(entryEffectOf(entry(evm), around(evm))).toMatchObject({ kind: "contradiction" });
   });
 
   it("may be renewed after its end, and one whose slot another transaction used may not", () => {

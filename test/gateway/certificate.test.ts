@@ -12,7 +12,7 @@ import { createGatewayKey } from "../../gateway/auth/gateway-key.ts";
 import { certificateState } from "../../gateway/config/certificate-end.ts";
 import { parseConfig } from "../../gateway/config/config.ts";
 import { type Gateway, startGateway } from "../../gateway/gateway.ts";
-import { Reload } from "../../gateway/operator/reload.ts";
+import { ConfigReload } from "../../gateway/operator/reload.ts";
 import { createStore } from "../../gateway/store/store.ts";
 import { silentLog } from "../../lab/kit/gateway-database.ts";
 import { testConfig } from "../../lab/kit/gateway-server.ts";
@@ -104,7 +104,7 @@ describe("a reload of the gateway", () => {
     const { renewCertificate } = running;
     const port = Number(new URL(running.url).port);
     const said: string[] = [];
-    const reload = new Reload(config, {
+    const reload = new ConfigReload(config, {
       read: () => config,
       log: { level: "info" },
       say: (event, line) => said.push(`${event}: ${line}`),

@@ -4,8 +4,8 @@
  * fastify 2198 (IPv6 in brackets).
  */
 import { describe, expect, it } from "vitest";
-import { addressList, readAddress } from "../../gateway/config/address-list.ts";
-import { addressReader } from "../../gateway/config/client-address.ts";
+import { createAddressTest, readAddress } from "../../gateway/config/address-list.ts";
+import { createClientAddressReader } from "../../gateway/config/client-address.ts";
 import { handmadeToken } from "../../lab/kit/gateway-server.ts";
 import { anotherGateway, db, eachTestItsGateway, gateway } from "../support/shop.ts";
 
@@ -45,7 +45,7 @@ describe("readAddress", () => {
 });
 
 describe("addressReader", () => {
-  const read = addressReader(["10.0.0.0/8"]);
+  const read = createClientAddressReader(["10.0.0.0/8"]);
   const from = (forwarded: string, remoteAddress = "10.0.0.1") =>
     read({ socket: { remoteAddress }, headers: { "x-forwarded-for": forwarded } } as never);
 
@@ -64,7 +64,7 @@ describe("addressReader", () => {
   });
 
   it("counts one client as one name, whatever ports its proxy writes", () => {
-    const list = addressList(["203.0.113.5"]);
+    const list = createAddressTest(["203.0.113.5"]);
     const named = new Set([1, 2, 3].map((port) => from(`203.0.113.5:${port}`).address));
     expect([...named]).toEqual(["203.0.113.5"]);
     expect(list([...named][0])).toBe(true);

@@ -7,7 +7,7 @@ import { TronWeb } from "tronweb";
 import { beforeEach, describe, expect, it } from "vitest";
 import { depositAddressOf } from "../../chains/evm/address.ts";
 import { createMerchant, createReceiver } from "../../gateway/operator/accounts.ts";
-import { type ReceivingAccount, readAccount } from "../../gateway/operator/xpub.ts";
+import { type ReceivingAccount, readReceivingAccount } from "../../gateway/operator/xpub.ts";
 import {
   type GatewayAnswer,
   handmadeToken,
@@ -25,7 +25,7 @@ const addressAt = (index: number): string =>
     Buffer.from(node.derive(`m/0/${index}`).privateKey ?? []).toString("hex"),
   ) as string;
 const accountOf = (text: string): ReceivingAccount => {
-  const account = readAccount(text);
+  const account = readReceivingAccount(text);
   if ("problem" in account) throw new Error(account.problem);
   return account;
 };

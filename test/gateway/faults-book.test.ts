@@ -8,7 +8,12 @@ import { AgentError } from "../../base/fault.ts";
 import { failed, goodResult, type Result } from "../../base/result.ts";
 import { FaultBook } from "../../gateway/faults/book.ts";
 import { type FaultDomain, faultDomains } from "../../gateway/faults/domains.ts";
-import { currencyItemId, type FaultKey, keyText, parentOf } from "../../gateway/faults/fault.ts";
+import {
+  currencyItemId,
+  type FaultKey,
+  keyText,
+  parentFaultKeyOf,
+} from "../../gateway/faults/fault.ts";
 
 const network = "eip155:1";
 let nowMs = 1_000_000;
@@ -269,7 +274,7 @@ describe("a rise", () => {
     book.settle(address("a"), refused);
     book.settle(address("b", "shop-b", "eth"), goodResult(1));
     expect(book.doubts()).toEqual([usdt]);
-    expect(parentOf(key("transaction", "7 0x1"))).toBeNull();
+    expect(parentFaultKeyOf(key("transaction", "7 0x1"))).toBeNull();
   });
 
   it("three currencies of three are the chain's; the end of a rise is an answer", () => {

@@ -6,7 +6,7 @@
 import { createHmac, generateKeyPairSync, randomBytes } from "node:crypto";
 import { SignJWT } from "jose";
 import { afterEach, describe, expect, it } from "vitest";
-import { createSeen } from "../../gateway/auth/replay-guard.ts";
+import { createSeenTokens } from "../../gateway/auth/replay-guard.ts";
 import type { SeenToken } from "../../gateway/store/jtis.ts";
 import type { KeyRow } from "../../gateway/store/rows.ts";
 import { encode, type GatewayAnswer, handmadeToken, sha256 } from "../../lab/kit/gateway-server.ts";
@@ -265,8 +265,8 @@ describe("a token on POST", () => {
     const token = made();
     expect((await post(token, "{")).status).toBe(400);
     // as a gateway that starts now sees it
-    expect(createSeen(gateway.service.store).has(seenOf(token))).toBe(true);
-    expect(createSeen(gateway.service.store).has(seenOf(made()))).toBe(false);
+    expect(createSeenTokens(gateway.service.store).has(seenOf(token))).toBe(true);
+    expect(createSeenTokens(gateway.service.store).has(seenOf(made()))).toBe(false);
   });
 
   it("is refused when any request carried it before, after a restart too; a GET may carry it again and writes nothing more", async () => {
@@ -280,7 +280,7 @@ describe("a token on POST", () => {
     expect((await post(read)).status).toBe(401);
     expect(writes()).toEqual(before);
     // as a gateway that starts now sees it
-    expect(createSeen(gateway.service.store).has(seenOf(read))).toBe(true);
+    expect(createSeenTokens(gateway.service.store).has(seenOf(read))).toBe(true);
     expect((await post(made())).status).toBe(400); // no agent paired: past the token
     const untyped = made();
     expect(
@@ -293,7 +293,7 @@ describe("a token on POST", () => {
     expect((await post(untyped)).status).toBe(401);
     const unscoped = handmadeToken(gateway.merchant.apiKey, gateway.clock.nowMs);
     expect((await knock(unscoped)).status).toBe(403);
-    expect(createSeen(gateway.service.store).has(seenOf(unscoped))).toBe(true);
+    expect(createSeenTokens(gateway.service.store).has(seenOf(unscoped))).toBe(true);
   });
 
   it("is refused in the very moment in which a GET carries it, and one commit keeps all that come together", async () => {

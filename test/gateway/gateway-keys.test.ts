@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { pino } from "pino";
 import { describe, expect, it } from "vitest";
 import { readGatewayKey } from "../../gateway/auth/gateway-key.ts";
-import { addressBlock, createBuckets, createFailureCounter } from "../../gateway/auth/rate.ts";
+import { addressBlock, createFailureCounter, createRateBuckets } from "../../gateway/auth/rate.ts";
 import { openSecret, sealSecret } from "../../gateway/auth/secret-box.ts";
 import { revokeMerchantKey } from "../../gateway/operator/accounts.ts";
 import { schemaDigest, schemaVersion } from "../../gateway/store/migrations.ts";
@@ -273,7 +273,7 @@ describe("limits", () => {
     expect(failures.check("first", 999).allowed).toBe(false);
     for (let i = 0; i < 10_000; i += 1) failures.fail(`other ${i}`, 0);
     expect(failures.check("first", 999).allowed).toBe(true);
-    const buckets = createBuckets(1, 1);
+    const buckets = createRateBuckets(1, 1);
     expect(buckets.take("a", 0).allowed).toBe(true);
     expect(buckets.take("a", 999)).toMatchObject({ allowed: false, waitMs: 1 });
     expect(buckets.take("a", 1000).allowed).toBe(true);

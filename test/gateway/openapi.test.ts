@@ -10,7 +10,7 @@ import { operations } from "../../gateway/api/routes.ts";
 import { createServer } from "../../gateway/api/server.ts";
 import { addServiceRoutes } from "../../gateway/api/service-routes.ts";
 import { listParameterNames } from "../../gateway/api/transactions.ts";
-import { tellChanges } from "../../gateway/callbacks/outbox.ts";
+import { makeEventsOfChanges } from "../../gateway/callbacks/outbox.ts";
 import { createMerchant, revokeMerchantKey } from "../../gateway/operator/accounts.ts";
 import { addCallback } from "../../gateway/operator/callbacks.ts";
 import { changePage } from "../../gateway/operator/merchant-page.ts";
@@ -691,7 +691,7 @@ describe("each documented code comes, and no other: ", () => {
     const { config, store, random } = service;
     const recordOfRow = (row: TransactionRow): object => recordOf(row, service);
     store.write((database) =>
-      tellChanges(database, {
+      makeEventsOfChanges(database, {
         config,
         random,
         clock: () => gateway.clock.nowMs,

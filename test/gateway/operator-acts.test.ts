@@ -13,7 +13,7 @@ import { describeService } from "../../gateway/operator/currencies.ts";
 import { addDepositNote, listDeposits, showDeposit } from "../../gateway/operator/deposits.ts";
 import { allowAddresses, expireKey, rotateKey } from "../../gateway/operator/keys.ts";
 import { listMerchants, showMerchant, switchMerchant } from "../../gateway/operator/merchants.ts";
-import { readAccount } from "../../gateway/operator/xpub.ts";
+import { readReceivingAccount } from "../../gateway/operator/xpub.ts";
 import type { DepositRow } from "../../gateway/store/rows.ts";
 import {
   type GatewayAnswer,
@@ -263,7 +263,7 @@ describe("a merchant who only receives", () => {
     const xpub = HDKey.fromMasterSeed(new Uint8Array(32).fill(9)).derive(
       "m/44'/195'/1'",
     ).publicExtendedKey;
-    const waits = readAccount(`tron=${xpub}`);
+    const waits = readReceivingAccount(`tron=${xpub}`);
     if ("problem" in waits) throw new Error(waits.problem);
     const made = createReceiver(
       gateway.operator,
@@ -304,14 +304,18 @@ describe("an account's key is read for its kind and depth", () => {
   const master = HDKey.fromMasterSeed(new Uint8Array(32).fill(7));
   const at = (path: string): string => master.derive(path).publicExtendedKey;
   const problem = (text: string): string => {
-    const account = readAccount(text);
+    const account = readReceivingAccount(text);
     return "problem" in account ? account.problem : "";
   };
 
   it("the reader of an account's key takes it for the family that stands in front, and says which there are", () => {
     const xpub = at("m/44'/195'/1'");
     const firstDepositAddress = familyOf("tron:0x2b6653dc").depositAddress(xpub, 0);
-    expect(readAccount(`tron=${xpub}`)).toEqual({ family: "tron", xpub, firstDepositAddress });
+    expect(readReceivingAccount(`tron=${xpub}`)).toEqual({
+      family: "tron",
+      xpub,
+      firstDepositAddress,
+    });
     expect(firstDepositAddress).toMatch(/^T/);
     expect(problem(`tron=${at("m/44'/195'")}`)).toContain("depth 2, a coin (m/44'/195')");
     expect(problem(`tron=${master.derive("m/44'/195'/1'").privateExtendedKey}`)).toContain(
@@ -329,7 +333,7 @@ describe("an account's key is read for its kind and depth", () => {
       "zpub6rFR7y4Q2AijBEqTUquhVz398htDFrtymD9xYYfG1m4wAcvPhXNfE3EfH1r1ADqtfSdVCToUG868RvUUkgDKf31mGDtKsAYz2oz2AGutZYs";
     const xpub = HDKey.fromMasterSeed(seed).derive("m/84'/0'/0'").publicExtendedKey;
     const firstDepositAddress = "bc1qcr8te4kr609gcawutmrza0j4xv80jy8z306fyu";
-    expect(readAccount(`bitcoin=${zpub}`)).toEqual({
+    expect(readReceivingAccount(`bitcoin=${zpub}`)).toEqual({
       family: "bitcoin",
       xpub,
       firstDepositAddress,
@@ -338,7 +342,7 @@ describe("an account's key is read for its kind and depth", () => {
   });
 
   it("the reader of an account's key takes the xpub of an account, with blanks around it", () => {
-    expect(readAccount(` ${at("m/44'/60'/0'")}\n`)).toEqual({
+    expect(readReceivingAccount(` ${at("m/44'/60'/0'")}\n`)).toEqual({
       family: "evm",
       xpub: at("m/44'/60'/0'"),
       firstDepositAddress: depositAddressOf(at("m/44'/60'/0'"), 0),

@@ -7,7 +7,7 @@ import { parseConfig } from "../../gateway/config/config.ts";
 import { showDeposit } from "../../gateway/operator/deposits.ts";
 import { searchRecords } from "../../gateway/operator/find.ts";
 import { readyAnswerOf } from "../../gateway/operator/health.ts";
-import { ageText, exitOf } from "../../gateway/operator/status.ts";
+import { ageText, exitStatusOf } from "../../gateway/operator/status.ts";
 import { type GatewayState, problemsOf } from "../../gateway/operator/status-problems.ts";
 import { actOfAlarm, recordAct } from "../../gateway/store/audit.ts";
 import { countsOf } from "../../gateway/store/counts.ts";
@@ -243,7 +243,7 @@ describe("the operator's screen", () => {
   const seen = (change: Partial<GatewayState>): readonly (readonly [number, string])[] => {
     const state = { ...well(), ...change };
     const problems = problemsOf(state);
-    return problems.map(({ what }) => [exitOf(state, problems), what] as const);
+    return problems.map(({ what }) => [exitStatusOf(state, problems), what] as const);
   };
 
   it("has no problem of a gateway that is well, and one for each trouble", () => {
@@ -328,7 +328,7 @@ describe("the operator's screen", () => {
     expect(told()).toEqual([[account, false], [`the hot wallet ${account}`, false], restored]);
     for (const { hint } of screen().slice(0, 2))
       expect(hint).toMatch(/pause.*compare.*move the funds/);
-    expect(exitOf({ reached: true }, screen())).toBe(1);
+    expect(exitStatusOf({ reached: true }, screen())).toBe(1);
     // Books that began later show no difference; the alarm still counts as long as an alarm does.
     database.run("DELETE FROM bookDifferences");
     enter("opening", 11);

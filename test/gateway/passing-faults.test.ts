@@ -20,7 +20,7 @@ import { ledgerDisk } from "../../agent/ledger/disk.ts";
 import { writeOrFault } from "../../agent/ledger/folder.ts";
 import { createLedger, openLedger } from "../../agent/ledger/ledger.ts";
 import { listenLines } from "../../agent/signer/sockets/line-server.ts";
-import { type Code, codes, passingOf } from "../../base/codes.ts";
+import { type Code, codes, passingCauseOf } from "../../base/codes.ts";
 import { AgentError } from "../../base/fault.ts";
 import { newFinding, verdictOfFindings } from "../../base/finding.ts";
 import { answerOfError } from "../../gateway/api/server.ts";
@@ -305,7 +305,7 @@ const rows: Readonly<Partial<Record<Code, Row>>> = {
       }
       // The twin: a right that a person must give.
       expect(
-        passingOf(listenFault(Object.assign(new Error("no right"), { code: "EACCES" })).code),
+        passingCauseOf(listenFault(Object.assign(new Error("no right"), { code: "EACCES" })).code),
       ).toBeNull();
     },
     running: "the name is looked up at a start alone",
@@ -563,7 +563,7 @@ const rows: Readonly<Partial<Record<Code, Row>>> = {
 
 describe("faults that pass", () => {
   it("have a row each, and no other code has one", () => {
-    const passing = (Object.keys(codes) as Code[]).filter((code) => passingOf(code) !== null);
+    const passing = (Object.keys(codes) as Code[]).filter((code) => passingCauseOf(code) !== null);
     expect(Object.keys(rows).sort()).toEqual([...passing].sort());
   });
 

@@ -4,7 +4,7 @@
  * 4303 and 7212 (customers with an expired invoice do not learn whom to ask).
  */
 import { describe, expect, it } from "vitest";
-import { decimalOf } from "../../gateway/api/payer.ts";
+import { decimalsOfDeposit } from "../../gateway/api/payer.ts";
 import { drawPage, groupsOf, renderNotice, renderPage } from "../../gateway/pages/page.tsx";
 import type { PayerView } from "../../gateway/pages/payer-view.ts";
 import {
@@ -356,9 +356,9 @@ describe("the payment page", () => {
   });
 
   it("an amount's two spellings say how many decimals its currency had", () => {
-    expect(decimalOf({ amount: "23.809524", units: "23809524" })).toBe(6);
-    expect(decimalOf({ amount: "0.5", units: "500000000000000000" })).toBe(18);
-    expect(decimalOf({ amount: "100", units: "100000000" })).toBe(6);
-    expect(decimalOf({ amount: "7", units: "7" })).toBe(0);
+    expect(decimalsOfDeposit({ amount: "23.809524", units: "23809524" })).toBe(6);
+    expect(decimalsOfDeposit({ amount: "0.5", units: "500000000000000000" })).toBe(18);
+    expect(decimalsOfDeposit({ amount: "100", units: "100000000" })).toBe(6);
+    expect(decimalsOfDeposit({ amount: "7", units: "7" })).toBe(0);
   });
 });

@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { afterAll, describe, expect, it } from "vitest";
 import { type Config, readConfig } from "../../agent/config/config.ts";
 import { addressSpaceNames } from "../../chains/families.ts";
-import { mainNetworks } from "../../chains/network-names.ts";
+import { mainNetworkByAddressSpace } from "../../chains/network-names.ts";
 import { chainPresets, currencyPresets } from "../../chains/presets.ts";
 import { parseConfig } from "../../gateway/config/config.ts";
 import { agentConfigText } from "../../gateway/operator/agent-config.ts";
@@ -215,7 +215,12 @@ describe("the gateway's configuration with presets", () => {
       ...Object.fromEntries(
         without.map((family) => [
           family,
-          { family, chainId: mainNetworks[family].split(":")[1], confirmations: 6, nodes },
+          {
+            family,
+            chainId: mainNetworkByAddressSpace[family].split(":")[1],
+            confirmations: 6,
+            nodes,
+          },
         ]),
       ),
     };

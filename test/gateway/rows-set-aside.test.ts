@@ -9,14 +9,14 @@ import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { AgentError, Bug } from "../../base/fault.ts";
 import { addressSpaceNames, families } from "../../chains/families.ts";
-import { mainNetworks } from "../../chains/network-names.ts";
+import { mainNetworkByAddressSpace } from "../../chains/network-names.ts";
 import { tableForPrograms } from "../../gateway/answer/csv-cell.ts";
 import { recordOf, writeRecord } from "../../gateway/answer/record.ts";
 import { csvLine } from "../../gateway/api/csv.ts";
 import { payerView } from "../../gateway/api/payer.ts";
 import { listTransactions } from "../../gateway/api/transactions.ts";
 import { type Callbacks, startCallbacks } from "../../gateway/callbacks/callbacks.ts";
-import { tellChanges } from "../../gateway/callbacks/outbox.ts";
+import { makeEventsOfChanges } from "../../gateway/callbacks/outbox.ts";
 import type { DeliveryRequest } from "../../gateway/callbacks/send.ts";
 import type { OperatorContext } from "../../gateway/operator/accounts.ts";
 import { addCallback } from "../../gateway/operator/callbacks.ts";
@@ -125,7 +125,7 @@ const outbox = () => ({
   clock: () => nowMs,
   recordOf: (row: TransactionRow) => recordOf(row, service),
 });
-const tell = () => db.store.write((database) => tellChanges(database, outbox()));
+const tell = () => db.store.write((database) => makeEventsOfChanges(database, outbox()));
 const bodies = (): readonly { type: string; data: Record<string, unknown> }[] =>
   db.store.database
     .all<{ body: string }>("SELECT body FROM callbackEvents ORDER BY number")
@@ -184,7 +184,7 @@ const cells = addressSpaceNames.flatMap((name) =>
 
 describe("rows without an amount, a request or an address", () => {
   it.each(cells)("on %s a row with %s is taken by each reader", (name, kind) => {
-    const network = mainNetworks[name];
+    const network = mainNetworkByAddressSpace[name];
     const contract = name === "evm" ? "0x5FbDB2315678afecb367f032d93F642f64180aa3" : "";
     serve({
       coin: { ...currency("coin", ""), network },
@@ -220,7 +220,7 @@ describe("rows without an amount, a request or an address", () => {
     "a link of %s without an amount names the receiver and asks for none",
     (name) => {
       const receiver = "RECEIVER";
-      const link = { network: mainNetworks[name], contract: "", receiver };
+      const link = { network: mainNetworkByAddressSpace[name], contract: "", receiver };
       const [none, some] = [
         families[name].paymentUri({ ...link, units: 0n }),
         families[name].paymentUri({ ...link, units: 1n }),

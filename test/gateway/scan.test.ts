@@ -21,7 +21,7 @@ import { createGatewayKey } from "../../gateway/auth/gateway-key.ts";
 import { runWords } from "../../gateway/command.ts";
 import { parseConfig } from "../../gateway/config/config.ts";
 import { listMerchantDepositAccounts } from "../../gateway/deposits/ceilings.ts";
-import { takeInFound } from "../../gateway/deposits/found.ts";
+import { takeInFoundAddresses } from "../../gateway/deposits/found.ts";
 import { type ScanNodes, type ScanResult, scanAccounts } from "../../gateway/deposits/scan.ts";
 import { marksPathOf } from "../../gateway/store/address-marks.ts";
 import { listUnattributed } from "../../gateway/store/credits.ts";
@@ -212,7 +212,7 @@ describe("money that a scan found", () => {
     }
   }
   const take = (scanned: ScanResult) =>
-    takeInFound(
+    takeInFoundAddresses(
       kit.store,
       listMerchantDepositAccounts(kit.store.database, "m1"),
       [{ network, scanned }],

@@ -7,7 +7,7 @@ import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { createClient } from "../../clients/typescript/client.ts";
 import { recordOf } from "../../gateway/answer/record.ts";
 import { startCallbacks } from "../../gateway/callbacks/callbacks.ts";
-import { tellChanges } from "../../gateway/callbacks/outbox.ts";
+import { makeEventsOfChanges } from "../../gateway/callbacks/outbox.ts";
 import { fiatValueOf } from "../../gateway/prices/value.ts";
 import type { Prices } from "../../gateway/service.ts";
 import type { TransactionRow } from "../../gateway/store/rows.ts";
@@ -49,7 +49,7 @@ function tell(): void {
   const { service, clock } = gateway;
   const record = (row: TransactionRow): object => recordOf(row, service);
   service.store.write((writable) =>
-    tellChanges(writable, {
+    makeEventsOfChanges(writable, {
       config: service.config,
       random: service.random,
       clock: () => clock.nowMs,

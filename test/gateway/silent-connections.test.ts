@@ -15,7 +15,7 @@ import { connect as connectSecure } from "node:tls";
 import { pino } from "pino";
 import { afterEach, describe, expect, it } from "vitest";
 import { closeSoonMs } from "../../base/close-soon.ts";
-import { limitSilentConnections, silentPerBlock } from "../../gateway/api/server.ts";
+import { limitSilentConnections, silentConnectionsPerBlockMax } from "../../gateway/api/server.ts";
 import { networkBlock } from "../../gateway/auth/rate.ts";
 import { startHub } from "../../gateway/hub/hub.ts";
 import { isLinkNetwork } from "../../gateway/store/agent-state.ts";
@@ -174,8 +174,8 @@ describe("an address block", () => {
     const lines: { readonly event: string; readonly block?: string }[] = [];
     from = (index) => `203.0.113.${index % 250}`;
     const gateway = await started({}, lines);
-    const crowd = await open(gateway.port, silentPerBlock + 20);
-    await holds(gateway, silentPerBlock);
+    const crowd = await open(gateway.port, silentConnectionsPerBlockMax + 20);
+    await holds(gateway, silentConnectionsPerBlockMax);
     await until("the oldest gone", async () =>
       crowd.slice(0, 20).every(({ readableEnded }) => readableEnded) ? true : undefined,
     );
@@ -184,25 +184,25 @@ describe("an address block", () => {
     expect(crowded).toEqual([expect.objectContaining({ block: "203.0.113.0/24" })]);
     // Its twin: another block has places of its own.
     from = () => "203.0.114.7";
-    await open(gateway.port, silentPerBlock);
-    await holds(gateway, 2 * silentPerBlock);
+    await open(gateway.port, silentConnectionsPerBlockMax);
+    await holds(gateway, 2 * silentConnectionsPerBlockMax);
   });
 
   it("may hold any number of connections that have sent a whole request", async () => {
     from = () => "2001:db8:0:1::7";
     const gateway = await started();
-    const asked = await open(gateway.port, silentPerBlock, whole);
+    const asked = await open(gateway.port, silentConnectionsPerBlockMax, whole);
     const withBody = await open(
       gateway.port,
-      silentPerBlock,
+      silentConnectionsPerBlockMax,
       `${head("POST /agent/v1/pair HTTP/1.1")}Content-Type: application/json\r\nContent-Length: 2\r\n\r\n{}`,
     );
-    const silent = await open(gateway.port, silentPerBlock);
-    await holds(gateway, 3 * silentPerBlock);
+    const silent = await open(gateway.port, silentConnectionsPerBlockMax);
+    await holds(gateway, 3 * silentConnectionsPerBlockMax);
     // Its twin: half a body is no whole request.
     const half = `${head("POST /agent/v1/pair HTTP/1.1")}Content-Type: application/json\r\nContent-Length: 2\r\n\r\n{`;
-    await open(gateway.port, silentPerBlock, half);
-    await holds(gateway, 3 * silentPerBlock);
+    await open(gateway.port, silentConnectionsPerBlockMax, half);
+    await holds(gateway, 3 * silentConnectionsPerBlockMax);
     await until("the silent ones gone", async () =>
       silent.every(({ readableEnded }) => readableEnded) ? true : undefined,
     );
@@ -237,8 +237,8 @@ describe("an address block", () => {
       ).toEqual([true, false]);
       from = () => neighbour;
       const before = await heldBy(gateway);
-      await open(gateway.port, 3 * silentPerBlock);
-      await holds(gateway, before + 3 * silentPerBlock);
+      await open(gateway.port, 3 * silentConnectionsPerBlockMax);
+      await holds(gateway, before + 3 * silentConnectionsPerBlockMax);
       database.run("UPDATE agents SET unpairedAt = 1");
       expect(isLinkNetwork(database, networkBlock(neighbour))).toBe(false);
     },
@@ -247,8 +247,8 @@ describe("an address block", () => {
   it("of this machine has no limit", async () => {
     from = (index) => (index % 2 === 0 ? "127.0.0.1" : "::1");
     const gateway = await started();
-    await open(gateway.port, 3 * silentPerBlock);
-    await holds(gateway, 3 * silentPerBlock);
+    await open(gateway.port, 3 * silentConnectionsPerBlockMax);
+    await holds(gateway, 3 * silentConnectionsPerBlockMax);
   });
 });
 
@@ -270,7 +270,8 @@ describe("the places of a listener", () => {
     server.on("upgrade", (_request, socket) => socket.on("error", () => {}));
     await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
     const { port } = server.address() as AddressInfo;
-    for (let index = 0; index < silentPerBlock + 10; index += 1) sockets.push(await first(port));
+    for (let index = 0; index < silentConnectionsPerBlockMax + 10; index += 1)
+      sockets.push(await first(port));
     const held = await new Promise<number>((resolve) =>
       server.getConnections((_error, count) => resolve(count)),
     );
@@ -279,8 +280,8 @@ describe("the places of a listener", () => {
   }
 
   it.each([
-    [true, silentPerBlock + 10],
-    [false, silentPerBlock],
+    [true, silentConnectionsPerBlockMax + 10],
+    [false, silentConnectionsPerBlockMax],
   ])("do not count upgrades that the hub takes over (%s)", async (isForHub, want) => {
     const upgrade = `${head("GET /agent/v1/link HTTP/1.1")}Connection: Upgrade\r\nUpgrade: websocket\r\n\r\n`;
     const server = createHttpServer();
@@ -294,9 +295,9 @@ describe("the places of a listener", () => {
   });
 
   it.each([
-    ["asks", silentPerBlock + 10],
-    ["asks nothing", silentPerBlock],
-    ["does not begin its handshake", silentPerBlock],
+    ["asks", silentConnectionsPerBlockMax + 10],
+    ["asks nothing", silentConnectionsPerBlockMax],
+    ["does not begin its handshake", silentConnectionsPerBlockMax],
   ])("with TLS count a connection that %s", async (what, want) => {
     const dir = mkdtempSync(join(tmpdir(), "places-"));
     const files = ["-keyout", join(dir, "key"), "-out", join(dir, "pem")];

@@ -8,7 +8,7 @@ import { join } from "node:path";
 import { DatabaseSync } from "@photostructure/sqlite";
 import { pino } from "pino";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { createSeen } from "../../gateway/auth/replay-guard.ts";
+import { createSeenTokens } from "../../gateway/auth/replay-guard.ts";
 import { markTokenSeen } from "../../gateway/store/jtis.ts";
 import { createStore, type Database, type Store, storeOver } from "../../gateway/store/store.ts";
 
@@ -180,14 +180,14 @@ describe("a token's one use", () => {
   const order = (database: Database): string => token("order")(database);
 
   it("writes the order and its token in one transaction, and nothing more at its end", async () => {
-    const use = createSeen(store).use(seenToken, 5);
+    const use = createSeenTokens(store).use(seenToken, 5);
     expect(await use.write(order)).toBe("order");
     await use.end();
     expect([kept(), commits()]).toEqual([[seenToken.jti, "order"], 1]);
   });
 
   it("keeps the token at its end when nothing was written, and when the order threw", async () => {
-    const use = createSeen(store).use(seenToken, 5);
+    const use = createSeenTokens(store).use(seenToken, 5);
     const write = use.write((database) => {
       order(database);
       throw new Error("no");
@@ -196,11 +196,11 @@ describe("a token's one use", () => {
     expect(kept()).toEqual([]);
     await use.end();
     expect(kept()).toEqual([seenToken.jti]);
-    expect(createSeen(store).has(seenToken)).toBe(true);
+    expect(createSeenTokens(store).has(seenToken)).toBe(true);
   });
 
   it("is taken from the moment on at which it was given, and back when the database took nothing", async () => {
-    const seen = createSeen(store);
+    const seen = createSeenTokens(store);
     const use = seen.use(seenToken, 5);
     expect(seen.has(seenToken)).toBe(true);
     expect(() => seen.use(seenToken, 5)).toThrow("a token is used once");
@@ -218,7 +218,7 @@ describe("a token's one use", () => {
   });
 
   it("keeps token and order when a neighbour's fault has them tried again alone", async () => {
-    const use = createSeen(store).use(seenToken, 5);
+    const use = createSeenTokens(store).use(seenToken, 5);
     const ends = await Promise.allSettled([
       use.write(order),
       store.writeTogether((): never => {
@@ -230,7 +230,7 @@ describe("a token's one use", () => {
   });
 
   it("marks its key used, and forgets tokens past their time, once a second at most", async () => {
-    const seen = createSeen(store);
+    const seen = createSeenTokens(store);
     const used = (): unknown =>
       store.database.get<{ lastUsedAt: number }>("SELECT lastUsedAt FROM keys WHERE id = 'k'")
         ?.lastUsedAt;

@@ -5,12 +5,16 @@
 import { describe, expect, it } from "vitest";
 import { AgentError } from "../../base/fault.ts";
 import { tron } from "../../chains/tron/family.ts";
-import { type EntryContext, effectOf } from "../../gateway/hub/effect.ts";
+import { type EntryContext, entryEffectOf } from "../../gateway/hub/effect.ts";
 import { receiver } from "../../lab/kit/gateway-database.ts";
 import { zeroHash } from "../../protocol/identity.ts";
 import type { Entry, Heartbeat, Hello, OpenSlots, Statement } from "../../protocol/messages.ts";
 import { parseHeartbeat, parseHello, parseStatement } from "../../protocol/payloads.ts";
-import { parseQuestion, type Question, type SightedCoin } from "../../protocol/sightings.ts";
+import {
+  parseSightingsQuestion,
+  type SightedCoin,
+  type SightingsQuestion,
+} from "../../protocol/sightings.ts";
 
 /** The part that refuses the word: the reader of the message, or the effect on the tables. */
 type Reader = "message" | "effect";
@@ -133,7 +137,7 @@ const helloRows: Words<Hello> & Words<OpenSlots> = {
   last: message("-1", "x", "0"),
 };
 
-const questionRows: Words<Question> & Words<SightedCoin> = {
+const questionRows: Words<SightingsQuestion> & Words<SightedCoin> = {
   ...{ agent: message("x"), ledgerEpoch: message(0), at },
   coins: message(
     {},
@@ -267,7 +271,8 @@ function refusalOf(entry: object | null, change: object = {}, createdAt = madeAt
   const text = JSON.stringify({ ...statement, ...change, entries: entry === null ? [] : [entry] });
   return codeOf(() => {
     const [read] = parseStatement(text).entries;
-    const found = read === undefined ? null : effectOf(read, aroundOf(read as never, createdAt));
+    const found =
+      read === undefined ? null : entryEffectOf(read, aroundOf(read as never, createdAt));
     return found?.kind === "contradiction" && read?.kind !== "recovered" ? found.code : "";
   });
 }
@@ -344,7 +349,7 @@ describe("words of an agent", () => {
       at: 1,
     };
     const refusal = (change: object): unknown =>
-      taken(() => parseQuestion(JSON.stringify({ ...question, ...change })));
+      taken(() => parseSightingsQuestion(JSON.stringify({ ...question, ...change })));
     expect(refusal({})).toBe("");
     for (const odd of row.by === "message" ? row.odd : []) {
       const change =

@@ -3,7 +3,7 @@
  * as ready to be ended, and the moment at which an agent's `expired` ends one that was signed.
  */
 import { describe, expect, it } from "vitest";
-import { type EntryContext, effectOf } from "../../gateway/hub/effect.ts";
+import { type EntryContext, entryEffectOf } from "../../gateway/hub/effect.ts";
 import { ackListsOfAgent } from "../../gateway/hub/session.ts";
 import { insertSignature } from "../../gateway/store/signatures.ts";
 import { keepUnknownCoin } from "../../gateway/store/unknown-coins.ts";
@@ -84,8 +84,11 @@ describe("a signed payment whose coin no node shows", () => {
   it("ends by its agent's word once the gateway's own nodes have missed its coin for a day, and not before", () => {
     const id = stuck(0);
     const entry = { ...expired, transactionId: id };
-    expect(effectOf(entry, around(id, false))).toEqual({ kind: "expire", code: "coin_unknown" });
-    expect(effectOf(entry, around(id, true))).toEqual({
+    expect(entryEffectOf(entry, around(id, false))).toEqual({
+      kind: "expire",
+      code: "coin_unknown",
+    });
+    expect(entryEffectOf(entry, around(id, true))).toEqual({
       kind: "answer",
       change: { status: 2, stage: "expired", code: "coin_unknown" },
     });
@@ -96,11 +99,11 @@ describe("a signed payment whose coin no node shows", () => {
     db.store.write((database) =>
       updateWithdrawal(database, id, { status: 1, stage: "completed", code: "" }, 8_000),
     );
-    expect(effectOf({ ...expired, transactionId: id }, around(id, true))).toEqual({
+    expect(entryEffectOf({ ...expired, transactionId: id }, around(id, true))).toEqual({
       kind: "answer",
       change: {},
     });
     const refused = { ...expired, transactionId: id, decision: "refused" } as const;
-    expect(effectOf(refused, around(id, true))).toMatchObject({ kind: "contradiction" });
+    expect(entryEffectOf(refused, around(id, true))).toMatchObject({ kind: "contradiction" });
   });
 });

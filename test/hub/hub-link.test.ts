@@ -7,7 +7,7 @@ import { request } from "node:http";
 import { describe, expect, it, vi } from "vitest";
 import { WebSocket } from "ws";
 import { Bug } from "../../base/fault.ts";
-import { addressReader } from "../../gateway/config/client-address.ts";
+import { createClientAddressReader } from "../../gateway/config/client-address.ts";
 import { linkLimits } from "../../gateway/hub/link-limits.ts";
 import { fillEnvelope } from "../../gateway/hub/outbox.ts";
 import { askWithdrawal, askWithdrawals, readAgent } from "../../lab/kit/gateway-database.ts";
@@ -17,7 +17,7 @@ import { openEnvelope } from "../../protocol/envelope.ts";
 import { jobHashOf, zeroHash } from "../../protocol/identity.ts";
 import { kindsKnown, linkPath } from "../../protocol/messages.ts";
 import { parseJob } from "../../protocol/payloads.ts";
-import type { Question } from "../../protocol/sightings.ts";
+import type { SightingsQuestion } from "../../protocol/sightings.ts";
 import {
   answers,
   audit,
@@ -164,13 +164,13 @@ describe("a question", () => {
     id: `${"a".repeat(64)}:0`,
     units: "5",
   };
-  const question = (change: Partial<Question> = {}): Question => ({
+  const question = (change: Partial<SightingsQuestion> = {}): SightingsQuestion => ({
     ...{ agent: keys.id, ledgerEpoch: 2, coins: [coin], accounts: [], orders: [], at: 1 },
     ...change,
   });
 
   it("is answered for the run of the hello, and silence is silence", async () => {
-    const asked: Question[] = [];
+    const asked: SightingsQuestion[] = [];
     answers.question = async (_, one) => {
       asked.push(one);
       return asked.length === 1 ? null : { coins: one.coins, next: [] };
@@ -234,7 +234,7 @@ describe("a question", () => {
   });
 
   it("that comes too soon is dropped, and one of another agent, epoch or key ends the link", async () => {
-    const asked: Question[] = [];
+    const asked: SightingsQuestion[] = [];
     answers.question = async (_, one) => {
       asked.push(one);
       return null;
@@ -492,7 +492,7 @@ describe("upgrade", () => {
   });
 
   it("the upgrade to the agents' link takes the address only from trusted proxies", () => {
-    const read = addressReader(["10.0.0.0/8", "127.0.0.1"]);
+    const read = createClientAddressReader(["10.0.0.0/8", "127.0.0.1"]);
     const from = (remoteAddress: string, forwarded?: string): string =>
       read({
         socket: { remoteAddress },

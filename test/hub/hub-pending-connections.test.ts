@@ -5,13 +5,13 @@
 import { beforeEach, describe, expect, it } from "vitest";
 import { PendingConnections } from "../../gateway/auth/pending-connections.ts";
 import { addressBlock } from "../../gateway/auth/rate.ts";
-import { pendingLinks } from "../../gateway/hub/hub.ts";
+import { pendingLinksMax } from "../../gateway/hub/hub.ts";
 import { readAgent } from "../../lab/kit/gateway-database.ts";
 import type { LinkAgent } from "../../lab/kit/link-agent.ts";
 import { connect, db, eachTestItsHub, hub, keys, start, stop } from "../support/hub-server.ts";
 import { until } from "../support/until.ts";
 
-const { perBlock: pendingPerBlock, inAll: pendingInAll } = pendingLinks;
+const { perBlock: pendingPerBlock, inAll: pendingInAll } = pendingLinksMax;
 const one64 = (index: number): string => `2001:db8:0:1::${index.toString(16)}`;
 const own64 = (index: number): string => `2001:db8:1:${index.toString(16)}::1`;
 
@@ -37,7 +37,7 @@ describe("pending connections", () => {
     Array.from({ length: count }, (_, index) => pending.enter(`${name} ${index}`, block));
 
   it("of one block give way only to its own newcomers, the oldest first", () => {
-    const pending = new PendingConnections<string>(pendingLinks, () => false);
+    const pending = new PendingConnections<string>(pendingLinksMax, () => false);
     expect(pending.enter("agent", "elsewhere")).toBeNull();
     const lost = many(pending, "crowd", pendingPerBlock + 3);
     expect(lost.slice(0, pendingPerBlock).every((one) => one === null)).toBe(true);
@@ -45,7 +45,7 @@ describe("pending connections", () => {
   });
 
   it("of the most crowded block give way when all places are taken, and those of a block with a known agent only if there is no other", () => {
-    const pending = new PendingConnections<string>(pendingLinks, (block) =>
+    const pending = new PendingConnections<string>(pendingLinksMax, (block) =>
       block.startsWith("known"),
     );
     many(pending, "known", pendingPerBlock);
@@ -62,21 +62,21 @@ describe("pending connections", () => {
   });
 
   it("become fewer with each client that completed a handshake or went", () => {
-    const pending = new PendingConnections<string>(pendingLinks, () => false);
+    const pending = new PendingConnections<string>(pendingLinksMax, () => false);
     many(pending, "crowd", pendingPerBlock);
     for (const index of [0, 0, 1]) pending.leave(`crowd ${index}`);
     expect(many(pending, "crowd", 3, "later")).toEqual([null, null, "crowd 2"]);
   });
 
   it("of known blocks give way to each other if all blocks are known", () => {
-    const pending = new PendingConnections<string>(pendingLinks, () => true);
+    const pending = new PendingConnections<string>(pendingLinksMax, () => true);
     for (let index = 0; index < pendingInAll; index += 1)
       pending.enter(`agent ${index}`, `block ${index}`);
     expect(pending.enter("agent", "another block")).toBe("agent 0");
   });
 
   it("of a block with a known agent are as many as there is room for, and then give way to each other", () => {
-    const pending = new PendingConnections<string>(pendingLinks, (block) => block === "known");
+    const pending = new PendingConnections<string>(pendingLinksMax, (block) => block === "known");
     expect(pending.enter("lone", "elsewhere")).toBeNull();
     expect(new Set(many(pending, "known", pendingInAll - 1))).toEqual(new Set([null]));
     expect(many(pending, "known", 2, "later")).toEqual(["known 0", "known 1"]);

@@ -3,7 +3,7 @@
  * restart keeps, and the effect of each entry by itself.
  */
 import { describe, expect, it } from "vitest";
-import { type EntryContext, effectOf } from "../../gateway/hub/effect.ts";
+import { type EntryContext, entryEffectOf } from "../../gateway/hub/effect.ts";
 import type { SignatureRow } from "../../gateway/store/rows.ts";
 import {
   type AnyTransaction,
@@ -397,7 +397,10 @@ describe("effect of an entry", () => {
   const entry = (body: EntryBody): never => ({ ...body, seq: 1, at: 1 }) as never;
 
   it("gives a manual withdrawal the address the operator approved", () => {
-    const effect = effectOf(entry(decision("5".repeat(32), "approved")), around({ row: row() }));
+    const effect = entryEffectOf(
+      entry(decision("5".repeat(32), "approved")),
+      around({ row: row() }),
+    );
     expect(effect).toEqual({
       kind: "answer",
       change: { stage: "queued", code: "", receiver },
@@ -406,21 +409,23 @@ describe("effect of an entry", () => {
 
   it("is a contradiction when decided for another address, unsigned without one, or asked of another agent", () => {
     const other = row({ receiver: keys.hotWalletAddress });
-    expect(effectOf(entry(decision(other.id, "approved")), around({ row: other })).kind).toBe(
+    expect(entryEffectOf(entry(decision(other.id, "approved")), around({ row: other })).kind).toBe(
       "contradiction",
     );
     expect(
-      effectOf(entry(decision(other.id, "approved")), around({ row: { ...other, receiver } })).kind,
+      entryEffectOf(entry(decision(other.id, "approved")), around({ row: { ...other, receiver } }))
+        .kind,
     ).toBe("answer");
     expect(
-      effectOf(entry(signed(other.id, "1")), around({ row: { ...other, receiver: "" } })).kind,
+      entryEffectOf(entry(signed(other.id, "1")), around({ row: { ...other, receiver: "" } })).kind,
     ).toBe("contradiction");
-    expect(effectOf(entry(signed(other.id, "1")), around({ row: other })).kind).toBe("sign");
+    expect(entryEffectOf(entry(signed(other.id, "1")), around({ row: other })).kind).toBe("sign");
     expect(
-      effectOf(entry(signed(other.id, "1")), around({ row: other, jobAgent: "b".repeat(16) })).kind,
+      entryEffectOf(entry(signed(other.id, "1")), around({ row: other, jobAgent: "b".repeat(16) }))
+        .kind,
     ).toBe("contradiction");
     expect(
-      effectOf(entry(signed(other.id, "1")), around({ row: other, hashOwner: "x" })).kind,
+      entryEffectOf(entry(signed(other.id, "1")), around({ row: other, hashOwner: "x" })).kind,
     ).toBe("contradiction");
   });
 
@@ -434,12 +439,14 @@ describe("effect of an entry", () => {
       known,
       slotOwner: confirming.id,
     });
-    expect(effectOf(entry(decision(confirming.id, "approved")), beside)).toEqual({
+    expect(entryEffectOf(entry(decision(confirming.id, "approved")), beside)).toEqual({
       kind: "answer",
       change: {},
     });
-    expect(effectOf(entry(observed(confirming.id, "broadcast")), beside).kind).toBe("none");
-    expect(effectOf(entry(observed(confirming.id, "final")), beside).kind).toBe("none");
-    expect(effectOf(entry(decision(confirming.id, "refused")), beside).kind).toBe("contradiction");
+    expect(entryEffectOf(entry(observed(confirming.id, "broadcast")), beside).kind).toBe("none");
+    expect(entryEffectOf(entry(observed(confirming.id, "final")), beside).kind).toBe("none");
+    expect(entryEffectOf(entry(decision(confirming.id, "refused")), beside).kind).toBe(
+      "contradiction",
+    );
   });
 });

@@ -16,7 +16,7 @@ import { tmpdir } from "node:os";
 import { delimiter, join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { encKeyCredential } from "../../agent/config/location.ts";
-import { findEncKey, openSealed } from "../../agent/launcher/enc-key.ts";
+import { findEncKey, openSealedEncKey } from "../../agent/launcher/enc-key.ts";
 import { AgentError } from "../../base/fault.ts";
 import { type CredentialPlaces, sealEncKey } from "../../cli/install/credential.ts";
 import type { Terminal } from "../../cli/terminal.ts";
@@ -76,7 +76,7 @@ const writeKey = (name: string, text: string): string => {
   writeFileSync(join(dir, name), `${text}\n`, { mode: 0o600 });
   return join(dir, name);
 };
-const sealed = (): string => Buffer.from(openSealed(places.credential)).toString("latin1");
+const sealed = (): string => Buffer.from(openSealedEncKey(places.credential)).toString("latin1");
 
 function terminal(answer: boolean | null): Terminal & { readonly shown: () => string } {
   let shown = "";

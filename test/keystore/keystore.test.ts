@@ -39,7 +39,7 @@ import {
   hotWalletKey,
   namedAccounts,
   type WalletAccount,
-  walletOf,
+  walletFingerprintOfAccounts,
 } from "../../agent/keystore/nodes.ts";
 import { Secret } from "../../agent/keystore/secret.ts";
 import { AgentError } from "../../base/fault.ts";
@@ -68,7 +68,7 @@ function seed(): Uint8Array {
 function contents(): KeystoreContents {
   const accounts = deriveAccounts(seed(), ["evm"]);
   return {
-    wallet: walletOf(accounts),
+    wallet: walletFingerprintOfAccounts(accounts),
     networks: ["eip155:1", "eip155:56"],
     accounts,
     signerSeed: new Secret(Uint8Array.from(signerSeed)),
@@ -155,7 +155,7 @@ describe("account nodes", () => {
     expect(deposits).toBe(account1.neuter().extendedKey);
     expect(deposits).toBe(vector.depositXpub);
     expect(hotWallet).toBe(vector.hotWalletAddress);
-    expect(walletOf(accounts)).toBe(vector.wallet);
+    expect(walletFingerprintOfAccounts(accounts)).toBe(vector.wallet);
     expect([0, 1].map((index) => account1.derivePath(`0/${index}`).address)).toEqual(
       vector.depositAddresses,
     );

@@ -19,7 +19,11 @@ import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { keystoreName } from "../../agent/files/keystore-name.ts";
 import { openKeystore, sealKeystore, wipeKeystore } from "../../agent/keystore/keystore.ts";
-import { deriveAccounts, namedAccounts, walletOf } from "../../agent/keystore/nodes.ts";
+import {
+  deriveAccounts,
+  namedAccounts,
+  walletFingerprintOfAccounts,
+} from "../../agent/keystore/nodes.ts";
 import { type KeystoreDisk, keystoreDisk, rekeyKeystore } from "../../agent/keystore/rekey.ts";
 import { Secret } from "../../agent/keystore/secret.ts";
 import { AgentError } from "../../base/fault.ts";
@@ -32,7 +36,7 @@ const accounts = deriveAccounts(
   ["evm"],
 );
 const contents = {
-  wallet: walletOf(accounts),
+  wallet: walletFingerprintOfAccounts(accounts),
   networks: ["eip155:1"],
   accounts,
   signerSeed: new Secret(new Uint8Array(randomBytes(32))),

@@ -9,7 +9,7 @@ import { describe, expect, it } from "vitest";
 import { readExitReason } from "../../agent/exit-reason.ts";
 import { stateFolder } from "../../agent/files/state-folder.ts";
 import { foreignFolderWarning, terminalIsGone } from "../../agent/launcher/environment.ts";
-import { Reload } from "../../agent/launcher/reload.ts";
+import { SettingsReload } from "../../agent/launcher/reload.ts";
 import { AgentError } from "../../base/fault.ts";
 import { startsTheBuild } from "../support/built.ts";
 import { childOf, pairsOnce, says } from "../support/paired-crypto.ts";
@@ -95,7 +95,7 @@ describe("SIGHUP", () => {
   it("goes back to what last ran, and no further", () => {
     const said: string[] = [];
     let next = { digest: "b" };
-    const reload = new Reload({
+    const reload = new SettingsReload({
       first: { digest: "a" },
       read: () => next,
       say: (_event, line) => said.push(line),
@@ -113,7 +113,7 @@ describe("SIGHUP", () => {
     reload.keep();
     expect(reload.goBack(verdict)).toBe(false);
     expect(reload.current.digest).toBe("c");
-    const broken = new Reload({
+    const broken = new SettingsReload({
       first: { digest: "a" },
       read: () => {
         throw new AgentError("CONFIG_JSON", "none", "line 3");

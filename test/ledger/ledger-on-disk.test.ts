@@ -18,7 +18,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { build } from "vite";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
-import { ledgerDisk, openAppend } from "../../agent/ledger/disk.ts";
+import { createAppendFile, ledgerDisk } from "../../agent/ledger/disk.ts";
 import { createLedger, openLedger } from "../../agent/ledger/ledger.ts";
 import { assertStateLocked } from "../../agent/ledger/lock.ts";
 import { verifyLedger } from "../../agent/ledger/verify.ts";
@@ -230,5 +230,5 @@ describe.skipIf(spawnSync("strace", ["-V"]).status !== 0)(
 
 function appendingTo(path: string) {
   // The real appending code, over a device that refuses every byte.
-  return openAppend(openSync(path, "a"));
+  return createAppendFile(openSync(path, "a"));
 }

@@ -8,7 +8,11 @@ import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import * as bip39 from "bip39";
 import { describe, expect, it } from "vitest";
-import { deriveAccounts, namedAccounts, walletOf } from "../../agent/keystore/nodes.ts";
+import {
+  deriveAccounts,
+  namedAccounts,
+  walletFingerprintOfAccounts,
+} from "../../agent/keystore/nodes.ts";
 import { exitVerdictOfCode } from "../../agent/launcher/exit-status.ts";
 import { encodeFrame } from "../../agent/launcher/frames.ts";
 import type { AgentError } from "../../base/fault.ts";
@@ -50,7 +54,7 @@ function registeringParts(): readonly Uint8Array[] {
       linkKey: publicKeyHex(link),
     },
     ...{
-      wallet: walletOf(nodes),
+      wallet: walletFingerprintOfAccounts(nodes),
       networks: ["eip155:31337"],
       accounts: namedAccounts(nodes),
       currencies: [],
@@ -309,7 +313,7 @@ describe("the secrets that each process sees", () => {
     const [hotWallet] = sealed.accounts;
     const mixed = [hotWallet, namedAccounts(others)[1]] as PairedAccount[];
     for (const change of [
-      { wallet: walletOf(others), accounts: namedAccounts(others) },
+      { wallet: walletFingerprintOfAccounts(others), accounts: namedAccounts(others) },
       { wallet: walletFingerprintOf(mixed), accounts: mixed },
       { signerKey: outsider },
     ]) {

@@ -11,11 +11,11 @@ import { afterAll, describe, expect, it } from "vitest";
 import { type AlertDelivery, createAlertQueue } from "../../base/alerts/queue/alert-queue.ts";
 import {
   type Alert,
+  type AlertStandings,
   type Condition,
   observeConditions,
-  type Standings,
 } from "../../base/alerts/queue/due-alerts.ts";
-import { createDelivery } from "../../base/alerts/queue/send.ts";
+import { createAlertDelivery } from "../../base/alerts/queue/send.ts";
 import { until } from "../support/until.ts";
 
 const dayMs = 24 * 3_600_000;
@@ -32,7 +32,7 @@ function looks(
     unknown?: readonly Condition["event"][],
   ])[]
 ): readonly (readonly string[])[] {
-  let standings: Standings = new Map();
+  let standings: AlertStandings = new Map();
   return steps.map(([nowMs, conditions, unknown = []]) => {
     const seen = observeConditions(
       standings,
@@ -99,7 +99,7 @@ describe("the due alerts", () => {
 
   it("alerts beyond those that can be taken are due again at the next look, ends too, and none is lost", () => {
     const many = Array.from({ length: 2_000 }, (_, index) => held(`x${index}`));
-    let standings: Standings = new Map();
+    let standings: AlertStandings = new Map();
     const look = (conditions: readonly Condition[], alertsMax: number): readonly string[] => {
       const seen = observeConditions(
         standings,
@@ -295,7 +295,7 @@ describe("a command", () => {
       ...program("tell", `cat >${out}; echo "$1" >>${out}; env >>${out}`),
       "a b; $(touch /nowhere)",
     ];
-    expect(await createDelivery({ kind: "command", command })('{"alert":1}')).toBe("");
+    expect(await createAlertDelivery({ kind: "command", command })('{"alert":1}')).toBe("");
     delete process.env.ALERT_TEST_SECRET;
     const text = readFileSync(out, "utf8");
     expect(text).toContain('{"alert":1}\na b; $(touch /nowhere)\n');
@@ -304,15 +304,15 @@ describe("a command", () => {
   });
 
   it("that fails, is missing or says too much is told in one short line", async () => {
-    const failing = createDelivery({
+    const failing = createAlertDelivery({
       kind: "command",
       command: program("fail", "echo first; echo second >&2; exit 3"),
     });
     expect(await failing("{}")).toMatch(/^the command ended with 3: first second$/);
-    expect(await createDelivery({ kind: "command", command: [join(folder, "absent")] })("{}")).toBe(
-      "the command could not be started (ENOENT)",
-    );
-    const loud = createDelivery({
+    expect(
+      await createAlertDelivery({ kind: "command", command: [join(folder, "absent")] })("{}"),
+    ).toBe("the command could not be started (ENOENT)");
+    const loud = createAlertDelivery({
       kind: "command",
       command: program("loud", "yes | head -c 1000000; exit 1"),
     });
@@ -322,7 +322,7 @@ describe("a command", () => {
   it("that takes too long is ended with all it started", async () => {
     const started = join(folder, "started");
     const slow = program("slow", `sleep 300 & echo $! > ${started}; wait`);
-    expect(await createDelivery({ kind: "command", command: slow }, 2_000)("{}")).toBe(
+    expect(await createAlertDelivery({ kind: "command", command: slow }, 2_000)("{}")).toBe(
       "the command took longer than 2 s and was ended",
     );
     const pid = readFileSync(started, "utf8").trim();
@@ -353,7 +353,7 @@ describe("an address", () => {
       request.on("data", (part) => (got += String(part)));
       request.on("end", () => response.writeHead(204).end());
     });
-    expect(await createDelivery({ kind: "url", url: there.url })('{"alert":1}')).toBe("");
+    expect(await createAlertDelivery({ kind: "url", url: there.url })('{"alert":1}')).toBe("");
     expect(got).toBe('POST /hook?token=sesame application/json {"alert":1}');
     there.close();
   });
@@ -370,12 +370,12 @@ describe("an address", () => {
     const refusing = await serve((_request, response) => response.writeHead(500).end("sesame"));
     const hanging = await serve(() => undefined);
     const answers = [
-      await createDelivery({ kind: "url", url: redirecting.url })("{}"),
-      await createDelivery({ kind: "url", url: refusing.url })("{}"),
-      await createDelivery({ kind: "url", url: hanging.url }, 200)("{}"),
+      await createAlertDelivery({ kind: "url", url: redirecting.url })("{}"),
+      await createAlertDelivery({ kind: "url", url: refusing.url })("{}"),
+      await createAlertDelivery({ kind: "url", url: hanging.url }, 200)("{}"),
     ];
     for (const server of [elsewhere, redirecting, refusing, hanging]) server.close();
-    answers.push(await createDelivery({ kind: "url", url: hanging.url })("{}"));
+    answers.push(await createAlertDelivery({ kind: "url", url: hanging.url })("{}"));
     expect(answers).toEqual([
       "the address answered 302",
       "the address answered 500",

@@ -7,7 +7,7 @@ import { createServer, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 import { afterEach, describe, expect, it } from "vitest";
 import {
-  AnswerRoom,
+  AnswerBytesBudget,
   answersBytesMax,
   createOutgoingClient,
   type Outcome,
@@ -20,7 +20,7 @@ afterEach(() => {
 });
 
 /** Keeps the most that was under way. */
-class Watched extends AnswerRoom {
+class Watched extends AnswerBytesBudget {
   most = 0;
   override enter(goOn: () => void) {
     const place = super.enter(goOn);
@@ -48,7 +48,7 @@ async function nodeAt(answer: (path: string, response: ServerResponse) => void):
   return `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
 }
 
-function asking(origin: string, room: AnswerRoom): (path: string) => Promise<Outcome> {
+function asking(origin: string, room: AnswerBytesBudget): (path: string) => Promise<Outcome> {
   const outgoing = createOutgoingClient({ origin, connectionsMax: 16, idleMs: 4_000, room });
   closers.push(() => outgoing.close());
   return (path) =>
@@ -99,7 +99,7 @@ describe("answers under way", () => {
   });
 
   it("in one process are at most 64 MiB, and one answer beside them", () => {
-    const room = new AnswerRoom();
+    const room = new AnswerBytesBudget();
     const called: number[] = [];
     const places = [0, 1, 2].map((at) => room.enter(() => void called.push(at)));
     expect(places.map((place) => place.take(answersBytesMax / 2))).toEqual([true, true, false]);

@@ -15,7 +15,10 @@ import { egressOf, readNetwork } from "../../agent/config/network.ts";
 import { createLink, type LinkDown, type LinkOptions } from "../../agent/courier/link/link.ts";
 import { connectionAdvice, withCause } from "../../base/connection-words.ts";
 import type { Egress } from "../../base/egress.ts";
-import { codeEnvironment, networkEnvironment } from "../../base/ignored-environment.ts";
+import {
+  codeEnvironmentWarnings,
+  networkEnvironmentWarnings,
+} from "../../base/ignored-environment.ts";
 import { isByProxy, useEgress } from "../../base/outgoing/egress.ts";
 import { createOutgoingClient, type Outcome } from "../../base/outgoing/exchange.ts";
 import { linkRemedy } from "../../cli/status/remedies.ts";
@@ -371,13 +374,13 @@ describe("words for a connection", () => {
       HOME: "/root",
       NO_PROXY: "",
     };
-    expect(codeEnvironment(env)).toEqual([
+    expect(codeEnvironmentWarnings(env)).toEqual([
       expect.stringMatching(/^NODE_OPTIONS is set; it is not passed on/),
     ]);
-    expect(networkEnvironment(env)).toEqual([
+    expect(networkEnvironmentWarnings(env)).toEqual([
       expect.stringMatching(/^https_proxy is set and not used: network\.proxy/),
       expect.stringMatching(/^NODE_EXTRA_CA_CERTS is set and not used: network\.ca/),
     ]);
-    expect([codeEnvironment({}), networkEnvironment({})]).toEqual([[], []]);
+    expect([codeEnvironmentWarnings({}), networkEnvironmentWarnings({})]).toEqual([[], []]);
   });
 });

@@ -14,10 +14,10 @@ import { parseAddress as parseEvmAddress } from "../../chains/evm/address.ts";
 import { readData } from "../../chains/evm/answers.ts";
 import { readEnvelopes } from "../../chains/evm/rpc-envelope.ts";
 import { families } from "../../chains/families.ts";
-import { quietMsOf, quotaFault } from "../../chains/providers/node-quota.ts";
+import { quotaFault, quotaPauseMsOf } from "../../chains/providers/node-quota.ts";
 import { wordsInBody } from "../../chains/providers/node-words.ts";
 import { parseAddress as parseTronAddress } from "../../chains/tron/address.ts";
-import { wordsOf } from "../../chains/tron/answers.ts";
+import { nodeTextOf } from "../../chains/tron/answers.ts";
 import { parseJson as parseTron } from "../../chains/tron/rpc.ts";
 import {
   readHash,
@@ -45,10 +45,10 @@ import { readOrder, readOrders } from "../../gateway/answer/body.ts";
 import { csvCell } from "../../gateway/answer/csv-cell.ts";
 import { languageOf } from "../../gateway/answer/language.ts";
 import { csvTableOf } from "../../gateway/api/csv.ts";
-import { kidOf } from "../../gateway/auth/authenticate.ts";
+import { keyIdOfToken } from "../../gateway/auth/authenticate.ts";
 import { retryAfterOf as retryAfterOfShop } from "../../gateway/callbacks/callbacks.ts";
 import { receivedOf } from "../../gateway/callbacks/send.ts";
-import { addressReader } from "../../gateway/config/client-address.ts";
+import { createClientAddressReader } from "../../gateway/config/client-address.ts";
 import { readPrice } from "../../gateway/prices/decimal.ts";
 import { parseExact } from "../../gateway/prices/exact-json.ts";
 import { share } from "../../lab/kit/share.ts";
@@ -66,7 +66,7 @@ import {
   parseWelcome,
 } from "../../protocol/payloads.ts";
 import { parseRecovery } from "../../protocol/recovery.ts";
-import { parseQuestion, parseSightings } from "../../protocol/sightings.ts";
+import { parseSightings, parseSightingsQuestion } from "../../protocol/sightings.ts";
 
 const limits = {
   bytesMax: 4 * 1024 * 1024,
@@ -83,7 +83,7 @@ const orders = {
   terms: true,
   refundOf: true,
 } as const;
-const behindProxy = addressReader(["127.0.0.1"]);
+const behindProxy = createClientAddressReader(["127.0.0.1"]);
 const forwarded = (text: string): unknown =>
   behindProxy({
     socket: { remoteAddress: "127.0.0.1" },
@@ -144,11 +144,11 @@ const readers: Readonly<Record<string, (text: string) => unknown>> = {
   "an answer of an EVM node": (text) => readEnvelopes(200, text),
   "words of an EVM node": (text) =>
     readEnvelopes(200, JSON.stringify({ id: 1, error: { code: 1, message: text } })),
-  "words of a Tron node": wordsOf,
+  "words of a Tron node": nodeTextOf,
   "data of an EVM node": (text) => readData(`0x${text}`, "data"),
   "a page or an error of a node": wordsInBody,
   "a refusal of a provider": each(
-    (text) => quietMsOf({ status: 429, retryAfter: "", words: text }),
+    (text) => quotaPauseMsOf({ status: 429, retryAfter: "", words: text }),
     (text) => quotaFault(-32005, text, "a node"),
   ),
   // markets, receivers of callbacks, headers of any server
@@ -166,7 +166,7 @@ const readers: Readonly<Record<string, (text: string) => unknown>> = {
     (text) => readOrders(Buffer.from(text), orders),
   ),
   "an amount of a shop": (text) => parseAmount(text, 18),
-  "headers of a shop": each((text) => languageOf(text, "en"), csvTableOf, kidOf),
+  "headers of a shop": each((text) => languageOf(text, "en"), csvTableOf, keyIdOfToken),
   "an address that a proxy wrote": forwarded,
   "a text of a shop in a list for a spreadsheet": csvCell,
   // agents, gateways, couriers
@@ -179,7 +179,7 @@ const readers: Readonly<Record<string, (text: string) => unknown>> = {
     parseAck,
     parseRecovery,
   ),
-  "a question of an agent, and a gateway's answer": each(parseQuestion, parseSightings),
+  "a question of an agent, and a gateway's answer": each(parseSightingsQuestion, parseSightings),
   "a server that pairs, and the answer to it": each(
     parseSealedTranscript,
     parseTranscript,

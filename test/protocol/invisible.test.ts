@@ -10,7 +10,7 @@ import { afterAll, describe, expect, it } from "vitest";
 import { readConfig } from "../../agent/config/config.ts";
 import { assertEncKey } from "../../agent/keystore/enckey.ts";
 import { AgentError } from "../../base/fault.ts";
-import { findInvisible, oddityOf } from "../../base/invisible.ts";
+import { describeOddCharacter, findInvisible } from "../../base/invisible.ts";
 import { seedOf } from "../../cli/sealing/mnemonic.ts";
 import { createTokenMaker } from "../../clients/typescript/signature-token.ts";
 import { parseConfig } from "../../gateway/config/config.ts";
@@ -66,7 +66,7 @@ describe("invisible characters", () => {
     ["abc\u200b", "a zero-width space (U+200B) at the end"],
     ["şb\u00a0c", "a no-break space (U+00A0) after character 2"],
   ])("make %j odd: %s", (text, oddity) => {
-    expect(oddityOf(bytes(text))).toBe(oddity);
+    expect(describeOddCharacter(bytes(text))).toBe(oddity);
   });
 });
 

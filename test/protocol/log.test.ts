@@ -4,7 +4,7 @@
  */
 import pino from "pino";
 import { describe, expect, it } from "vitest";
-import { createSpeech } from "../../agent/launcher/output.ts";
+import { createLauncherOutput } from "../../agent/launcher/output.ts";
 import { createLog } from "../../agent/signer/runtime/log.ts";
 import {
   type AgentLog,
@@ -91,7 +91,7 @@ describe("the journal", () => {
 describe("the launcher", () => {
   const spoken = (stderr: "terminal" | "journal" | "other"): readonly string[] => {
     const lines: string[] = [];
-    const speech = createSpeech({ write: (text) => lines.push(text), clock, stderr });
+    const speech = createLauncherOutput({ write: (text) => lines.push(text), clock, stderr });
     speech.say("process-restarted", "the courier ended and is started again");
     speech.relayLine('{"level":"info"}', "info");
     speech.relayLine("a stack of Node", null);

@@ -5,7 +5,7 @@
 import { describe, expect, it } from "vitest";
 import { expiryExclusionOf } from "../../chains/families.ts";
 import { transactionsOf } from "../../chains/transactions.ts";
-import { readBack } from "../../chains/tron/node-read-back.ts";
+import { readAttemptBack } from "../../chains/tron/node-read-back.ts";
 import { Kit } from "../../lab/kit/signer-kit.ts";
 import { token } from "../../lab/kit/tron-values.ts";
 import {
@@ -62,7 +62,7 @@ describe("a first attempt that ends by expiry", () => {
       amountUnits: 1_500_000n,
     };
     expect(
-      await readBack(attempt!.raw!, {
+      await readAttemptBack(attempt!.raw!, {
         payment,
         txParams,
         txHash: attempt!.txHash,
@@ -183,7 +183,7 @@ describe("a second attempt", () => {
     };
     const raw = attempts.at(-1)!.raw!;
     expect(
-      await readBack(raw, {
+      await readAttemptBack(raw, {
         payment,
         txParams: two!.txParams,
         txHash: two!.txHash,

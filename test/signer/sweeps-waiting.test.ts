@@ -6,7 +6,7 @@
 import { describe, expect, it } from "vitest";
 import { depositsOf } from "../../agent/signer/policy/own-accounts.ts";
 import { families } from "../../chains/families.ts";
-import { computeLimitActivation } from "../../chains/tron/fees.ts";
+import { computeLimitOfActivation } from "../../chains/tron/fees.ts";
 import { Kit, merchant, txParams, vault } from "../../lab/kit/signer-kit.ts";
 import { transactionIdOf } from "../../protocol/identity.ts";
 import type { Job } from "../../protocol/messages.ts";
@@ -51,7 +51,7 @@ const offerFor = (kit: WaitingKit, { transactionId }: Named) => ({
   txParams: offerAt(
     kit.now,
     7,
-    transactionId === topUp.transactionId ? computeLimitActivation : undefined,
+    transactionId === topUp.transactionId ? computeLimitOfActivation : undefined,
   ),
 });
 

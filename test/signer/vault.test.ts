@@ -10,7 +10,7 @@ import { HDNodeWallet, Mnemonic, recoverAddress, SigningKey } from "ethers";
 import { build } from "vite";
 import { beforeAll, describe, expect, it } from "vitest";
 import type { KeystoreContents } from "../../agent/keystore/keystore.ts";
-import { deriveAccounts, walletOf } from "../../agent/keystore/nodes.ts";
+import { deriveAccounts, walletFingerprintOfAccounts } from "../../agent/keystore/nodes.ts";
 import { Secret } from "../../agent/keystore/secret.ts";
 import { makeReceipt, type Receipt } from "../../agent/ledger/receipt.ts";
 import { type Clearance, makeClearance } from "../../agent/signer/policy/clearance.ts";
@@ -40,7 +40,7 @@ function contents(): KeystoreContents {
     ["evm"],
   );
   return {
-    wallet: walletOf(accounts),
+    wallet: walletFingerprintOfAccounts(accounts),
     networks: ["eip155:1"],
     accounts,
     signerSeed: new Secret(new Uint8Array(32).fill(7)),

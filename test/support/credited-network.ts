@@ -7,7 +7,7 @@
 import { goodResult } from "../../base/result.ts";
 import type { Block, FoundLog } from "../../chains/evm/answers.ts";
 import { bloomOf } from "../../chains/evm/bloom.ts";
-import { createTransfers } from "../../chains/evm/node-logs.ts";
+import { createTransferLogReader } from "../../chains/evm/node-logs.ts";
 import { transferTopic } from "../../chains/evm/token-reads.ts";
 import type {
   AddressBook,
@@ -335,7 +335,7 @@ export class TestNetwork {
         });
         return log;
       });
-    const find = createTransfers({
+    const find = createTransferLogReader({
       logs: async () => (this.isSilent ? [] : blocks.flatMap(logsIn)),
       blockLogs: async (block: Block) => logsIn(block),
     });

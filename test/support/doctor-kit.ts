@@ -7,7 +7,7 @@ import { createServer, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { lookAtChains } from "../../agent/check/chains.ts";
+import { askChainNodes } from "../../agent/check/chains.ts";
 import { readConfig } from "../../agent/config/config.ts";
 import { configDigest } from "../../agent/config/digest.ts";
 import { stateFolder } from "../../agent/files/state-folder.ts";
@@ -71,7 +71,7 @@ export class DoctorKit {
       exposure: (unit) => this.exposures.get(unit) ?? null,
       gatewayTime: (url) => gatewayTime(url, () => this.outside.now()),
       leaveBy: () => {},
-      chains: (settings) => lookAtChains(settings, 1_000),
+      chains: (settings) => askChainNodes(settings, 1_000),
     };
   }
 

@@ -3,7 +3,7 @@
  * with right numbers, times and hashes, closed in one of the ways that need no encKey, or, as a
  * twin, by the wallet's own key.
  */
-import { encodeRecord, linesOf } from "../../agent/ledger/codec.ts";
+import { encodeRecord, formatWrittenLines } from "../../agent/ledger/codec.ts";
 import type { LedgerRecord, RecordBody } from "../../agent/ledger/records.ts";
 import type { LedgerSeal } from "../../agent/ledger/seal.ts";
 import { MemoryDisk } from "../../lab/kit/ledger-disk.ts";
@@ -59,7 +59,7 @@ export function forge(
     texts.push(text);
     place = { seq: record.seq + 1, prev: record.hash, at: record.at };
     if (isOne && index < bodies.length - 1) continue;
-    const write = linesOf(texts.splice(0), record.hash, seal).trimEnd().split("\n");
+    const write = formatWrittenLines(texts.splice(0), record.hash, seal).trimEnd().split("\n");
     lines.push(...write.slice(0, -1), closed(write.at(-1) ?? "", genuine, closing));
   }
   return withLines(disk, lines, file);

@@ -15,7 +15,7 @@ import {
   parseWelcome,
 } from "../../protocol/payloads.ts";
 import { parseRecovery } from "../../protocol/recovery.ts";
-import { parseQuestion, parseSightings } from "../../protocol/sightings.ts";
+import { parseSightings, parseSightingsQuestion } from "../../protocol/sightings.ts";
 
 /**
  * The outcome in the words of a vector: the value, or the code. A crash of any other kind is no
@@ -45,7 +45,7 @@ export const payloadReaders: Readonly<Record<string, (text: string | Uint8Array)
   job: parseJob,
   ack: parseAck,
   heartbeat: parseHeartbeat,
-  question: parseQuestion,
+  question: parseSightingsQuestion,
   sightings: parseSightings,
   statement: parseStatement,
   recovery: parseRecovery,

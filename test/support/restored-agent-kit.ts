@@ -2,8 +2,8 @@
  * The same gateway with a paired agent: a real signer in memory, whose ledger holds the ceilings.
  */
 import { createPublicKey } from "node:crypto";
-import { familyIn } from "../../chains/families.ts";
-import { askedCeiling, settleAgent } from "../../gateway/deposits/ceilings.ts";
+import { findFamilyOfAddressSpace } from "../../chains/families.ts";
+import { askedCeiling, settleCeilingOfAgent } from "../../gateway/deposits/ceilings.ts";
 import { applyStatements } from "../../gateway/hub/statements.ts";
 import { keepCaughtUp } from "../../gateway/recovery/catch-up.ts";
 import { readAgent } from "../../gateway/store/agents.ts";
@@ -33,7 +33,8 @@ export class RestoredAgentKit extends RestoredKit {
   override own({ database }: Store): void {
     const key = publicKeyHex(vault.signerKey);
     const accounts = own.map(({ family, purpose, id }) => {
-      const firstAddress = purpose === "hot" ? id : familyIn(family)?.depositAddress(id, 0);
+      const firstAddress =
+        purpose === "hot" ? id : findFamilyOfAddressSpace(family)?.depositAddress(id, 0);
       return { family, purpose, id, firstAddress };
     });
     database.run(
@@ -104,7 +105,7 @@ export class RestoredAgentKit extends RestoredKit {
       });
       const isCaughtUp =
         applied.ok && statement.handshake !== "" && keepCaughtUp(database, agentId, run);
-      if (isCaughtUp) settleAgent(database, agentId, { marks, run, nowMs });
+      if (isCaughtUp) settleCeilingOfAgent(database, agentId, { marks, run, nowMs });
       return applied;
     });
     assertTaken(verdict);

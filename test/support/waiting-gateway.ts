@@ -4,7 +4,7 @@
  * New for every test.
  */
 import { afterEach, beforeEach } from "vitest";
-import { marginMs } from "../../chains/tron/expiry-exclusion.ts";
+import { voidMarginMs } from "../../chains/tron/expiry-exclusion.ts";
 import { tron } from "../../chains/tron/family.ts";
 import type { GatewayConfig, GatewayCurrency } from "../../gateway/config/config.ts";
 import type { SignatureRow } from "../../gateway/store/rows.ts";
@@ -226,7 +226,7 @@ export function mineUntilSolid(ms: number): void {
 
 /** So that chain time is past the end of an attempt by the margin. */
 export const outlive = ({ validUntilMs }: Pick<Attempt, "validUntilMs">): void =>
-  mineUntilSolid(validUntilMs + marginMs);
+  mineUntilSolid(validUntilMs + voidMarginMs);
 
 /** Returns when the watcher has read the chain up to now, with or without success. */
 export async function passes(count = 3): Promise<void> {

@@ -4,9 +4,9 @@
  */
 import { afterEach, describe, expect, it } from "vitest";
 import { backoffMs } from "../../agent/courier/link/link.ts";
-import { refusals } from "../../chains/evm/node.ts";
+import { broadcastRefusals } from "../../chains/evm/node.ts";
 import type { DetectedPayment } from "../../chains/nodes.ts";
-import { meaningOf } from "../../chains/providers/broadcasts.ts";
+import { findBroadcastMeaning } from "../../chains/providers/broadcasts.ts";
 import { createSender as createTronSender } from "../../chains/tron/node-sender.ts";
 import { bitcoin, type UtxoNetwork } from "../../chains/utxo/network.ts";
 import { createUtxoSender } from "../../chains/utxo/node-sender.ts";
@@ -93,10 +93,10 @@ describe("told of other programs", () => {
       "replacement transaction underpriced",
       "status-smart-proxy.error: replacement transaction underpriced, proxy-infura.error: replacement transaction underpriced",
     ])
-      expect(meaningOf(refusals, words)?.meaning).toBe("price");
-    expect(meaningOf(refusals, "nonce too low: next nonce 13, tx nonce 12")?.meaning).toBe(
-      "slot-used",
-    );
+      expect(findBroadcastMeaning(broadcastRefusals, words)?.meaning).toBe("price");
+    expect(
+      findBroadcastMeaning(broadcastRefusals, "nonce too low: next nonce 13, tx nonce 12")?.meaning,
+    ).toBe("slot-used");
   });
 
   it("trezor/trezor-suite #31977: a partial payment counts with its DeliverMax of 100,000,000,000 XRP; here with what came", async () => {

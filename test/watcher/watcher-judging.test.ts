@@ -5,10 +5,10 @@
 import { describe, expect, it } from "vitest";
 import { AgentError } from "../../base/fault.ts";
 import {
-  asksForCode,
   type FinalTransaction,
-  judgeConsumer,
   judgePayout,
+  judgeSlotConsumer,
+  needsReceiverCode,
 } from "../../chains/evm/outcome.ts";
 import type { Payment as Payout } from "../../chains/family.ts";
 import { agreedAnswer } from "../../chains/providers/node-agreement.ts";
@@ -153,7 +153,7 @@ describe("judging", () => {
 
   it("a foreign transaction of the same nonce fails the withdrawal only when it cannot have paid", () => {
     const judge = (one: FinalTransaction, code: string | null = "0x") =>
-      judgeConsumer(payout, one, code).kind;
+      judgeSlotConsumer(payout, one, code).kind;
     expect(judge(final({}))).toBe("completed");
     expect(judge(final({ to: outsider }))).toBe("failed");
     // a contract may pass the coins on
@@ -166,12 +166,12 @@ describe("judging", () => {
     expect(judge(final({ to: outsider, input: "0x00" }, 0))).toBe("failed");
     expect(
       [final({ to: outsider }), final({}), final({ to: null })].map((one) =>
-        asksForCode(payout, one),
+        needsReceiverCode(payout, one),
       ),
     ).toEqual([true, false, false]);
-    expect(judgeConsumer({ ...payout, contract: token }, final({ to: outsider }), null).kind).toBe(
-      "failed",
-    );
+    expect(
+      judgeSlotConsumer({ ...payout, contract: token }, final({ to: outsider }), null).kind,
+    ).toBe("failed");
   });
 
   it("agreement wants two like answers of several nodes and asks no more than it needs", async () => {

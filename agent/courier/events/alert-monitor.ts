@@ -5,9 +5,9 @@
  */
 import type { AlertDelivery, AlertQueueCounts } from "../../../base/alerts/queue/alert-queue.ts";
 import {
+  type AlertStandings,
   type Condition,
   observeConditions,
-  type Standings,
 } from "../../../base/alerts/queue/due-alerts.ts";
 import { createLoggedAlertQueue } from "../../../base/alerts/queue/logged-queue.ts";
 import { type AlertName, alertTable } from "../../../base/alerts/queue/table.ts";
@@ -317,7 +317,7 @@ const none: AlertQueueCounts = { told: 0, failures: 0, dropped: 0, waiting: 0 };
 export function createAlertMonitor(options: AlertMonitorOptions): AlertMonitor {
   const { settings, deliver, clock, monotonic, log, retryMs } = options;
   const { notify, currencies } = settings;
-  let standings: Standings = new Map();
+  let standings: AlertStandings = new Map();
   let latest: Snapshot | null = null;
   const alertQueue = deliver === null ? null : createLoggedAlertQueue(deliver, log, retryMs);
   return {

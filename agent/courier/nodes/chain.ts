@@ -9,7 +9,7 @@ import { type ChainPace, paceUnknown } from "../../../chains/final-times.ts";
 import { type ChainHealth, healthOf } from "../../../chains/health.ts";
 import type {
   ChainState,
-  CoinSeen,
+  CoinVisibility,
   SenderNodes,
   VoidQuestion,
   WantedPaymentFrom,
@@ -58,7 +58,7 @@ export interface ChainAccess {
   /** If nodes show the makers of these coins; null where a question failed. */
   makers(
     wanted: readonly CoinWanted[],
-  ): Promise<readonly (CoinWanted & { readonly answer: CoinSeen | null })[]>;
+  ): Promise<readonly (CoinWanted & { readonly answer: CoinVisibility | null })[]>;
   /** Asks which attempts of one account are void; for chains with exclusion by expiry. */
   findVoid(wanted: readonly VoidWanted[]): Promise<readonly VoidFound[]>;
 }

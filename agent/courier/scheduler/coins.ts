@@ -4,7 +4,13 @@
  * two could be paid. Pure.
  */
 import { isFeeInside } from "../../../chains/families.ts";
-import type { Coin, FeeMarket, Market, PaymentTerms, TxParams } from "../../../chains/family.ts";
+import type {
+  Coin,
+  FeeMarket,
+  OfferBasis,
+  PaymentTerms,
+  TxParams,
+} from "../../../chains/family.ts";
 import type { SchedulerRefusal } from "./events.ts";
 import type { Account, HeldCoins, OwnCoins, ScheduledWithdrawal } from "./item.ts";
 
@@ -35,7 +41,7 @@ export function marketOf(
   item: ScheduledWithdrawal,
   feeMarket: FeeMarket,
   computeLimit: bigint,
-): Market {
+): OfferBasis {
   const coins = freeCoins(item);
   const { owed = [] } = item.view;
   const isOwed = ({ id }: Coin): boolean => owed.some((coin) => coin.startsWith(`${id}:`));
@@ -50,7 +56,7 @@ export function marketOf(
 /** True if a coin that the withdrawal has to spend is spent, or held by another payment. */
 export function isOwedCoinMissing(
   { view: { owed = [] } }: ScheduledWithdrawal,
-  market: Market,
+  market: OfferBasis,
 ): boolean {
   return owed.length > (market.owed?.length ?? 0);
 }

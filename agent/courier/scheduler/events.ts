@@ -10,14 +10,14 @@ import type {
   BeginningProof,
   ChainOutcome,
   ChainState,
-  CoinSeen,
+  CoinVisibility,
   Inclusion,
   NodeAnswer,
   SlotCounts,
   VoidAnswer,
   VoidQuestion,
 } from "../../../chains/nodes.ts";
-import type { AskedAccount, Question, SightedCoin } from "../../../protocol/sightings.ts";
+import type { AskedAccount, SightedCoin, SightingsQuestion } from "../../../protocol/sightings.ts";
 import type {
   AccountView,
   CourierAnswers,
@@ -189,7 +189,7 @@ export type SchedulerEvent =
       readonly kind: "makers";
       readonly chain: string;
       readonly account?: string;
-      readonly found: readonly (CoinWanted & { readonly answer: CoinSeen | null })[];
+      readonly found: readonly (CoinWanted & { readonly answer: CoinVisibility | null })[];
     }
   /** The withdrawals that no block takes, as the gateway's newest acknowledgement names them. */
   | { readonly kind: "unreachable"; readonly transactionIds: readonly string[] }
@@ -291,7 +291,7 @@ export type SchedulerEffect =
   /** Asks the watch of an account for the chain's state at once; a `block` or `away` follows. */
   | { readonly kind: "wake"; readonly chain: string; readonly account?: string }
   /** A question to the gateway; `sighted` follows, or silence. */
-  | ({ readonly kind: "question" } & Pick<Question, "coins" | "accounts" | "orders">)
+  | ({ readonly kind: "question" } & Pick<SightingsQuestion, "coins" | "accounts" | "orders">)
   | NodeQuestion
   | SendEffect
   | BlockCheckEffect

@@ -14,7 +14,11 @@ import { zeroHash } from "../../../protocol/identity.ts";
 import type { Head, Job, Statement } from "../../../protocol/messages.ts";
 import type { ConfigSource } from "../../config/settings.ts";
 import type { Ledger, RecoveredBody } from "../../ledger/ledger.ts";
-import { decidingKinds, type LedgerRecord, type RecordBody } from "../../ledger/records.ts";
+import {
+  type LedgerRecord,
+  type RecordBody,
+  recordKindsUnderLimits,
+} from "../../ledger/records.ts";
 import { type StopPlace, stopKey } from "../../socket/stops.ts";
 import {
   type AccountView,
@@ -507,7 +511,10 @@ export class Signer {
     const { path, digest } = this.#options.config;
     // The POLICY record comes just before the first decision under the new configuration. Before
     // the handshake, it is not known whether the ledger is complete.
-    if (this.core.ruled?.digest !== digest && bodies.some(({ kind }) => decidingKinds.has(kind))) {
+    if (
+      this.core.ruled?.digest !== digest &&
+      bodies.some(({ kind }) => recordKindsUnderLimits.has(kind))
+    ) {
       this.#append([
         { kind: "POLICY", digest, path, limits: canonicalLimits(this.core.policy.rules) },
       ]);

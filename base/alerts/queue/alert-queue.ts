@@ -43,7 +43,7 @@ const triesMax = 18;
 const retryDefault = { first: 1000, most: 300_000 };
 
 /** The fates of alerts, for a counter: outcome and number. */
-export function outcomesOf({
+export function alertOutcomesOf({
   told,
   failures,
   dropped,

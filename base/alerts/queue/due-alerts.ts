@@ -58,9 +58,9 @@ interface StandingCondition {
   readonly toldMs: number | null; // monotonic time of the last alert; null before the first
 }
 
-export type Standings = ReadonlyMap<string, StandingCondition>;
+export type AlertStandings = ReadonlyMap<string, StandingCondition>;
 
-export type Origin =
+export type AlertOrigin =
   | { readonly process: "courier"; readonly agent: string }
   | { readonly process: "gateway" };
 
@@ -81,10 +81,10 @@ const standingsMax = 20_000;
  * in their order.
  */
 export function observeConditions(
-  standings: Standings,
+  standings: AlertStandings,
   observation: Observation,
-  origin: Origin,
-): { readonly standings: Standings; readonly alerts: readonly Alert[] } {
+  origin: AlertOrigin,
+): { readonly standings: AlertStandings; readonly alerts: readonly Alert[] } {
   const { at, nowMs, conditions, unknown, alertsMax = Number.POSITIVE_INFINITY } = observation;
   const now = new Map(conditions.map((condition) => [keyOf(condition), condition]));
   const next = new Map<string, StandingCondition>();
@@ -130,7 +130,7 @@ type Phase = "begun" | "again" | "over";
 function alertOf(
   { condition, since }: StandingCondition,
   at: number,
-  origin: Origin,
+  origin: AlertOrigin,
   phase: Phase,
 ): Alert {
   const { event, subject, message, context, hint = alertTable[event].advice } = condition;

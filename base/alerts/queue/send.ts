@@ -7,7 +7,7 @@ import { spawn } from "node:child_process";
 import { createOutgoingClient } from "../../outgoing/exchange.ts";
 import type { AlertDelivery } from "./alert-queue.ts";
 
-export type Target =
+export type AlertTarget =
   | { readonly kind: "command"; readonly command: readonly string[] }
   | { readonly kind: "url"; readonly url: string };
 
@@ -23,7 +23,10 @@ const environment = {
  * Each call is one try, and the queue makes one at a time. A receiver accepts by exit status 0 or
  * by a status of 200 to 299.
  */
-export function createDelivery(target: Target, timeoutMs = timeoutMsDefault): AlertDelivery {
+export function createAlertDelivery(
+  target: AlertTarget,
+  timeoutMs = timeoutMsDefault,
+): AlertDelivery {
   return target.kind === "command"
     ? (body) => tellCommand(target.command, body, timeoutMs)
     : (body) => post(target.url, body, timeoutMs);

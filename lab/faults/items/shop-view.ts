@@ -7,7 +7,7 @@ import { createHash } from "node:crypto";
 import { recordOf } from "../../../gateway/answer/record.ts";
 import { payerView } from "../../../gateway/api/payer.ts";
 import { listTransactions } from "../../../gateway/api/transactions.ts";
-import { tellChanges } from "../../../gateway/callbacks/outbox.ts";
+import { makeEventsOfChanges } from "../../../gateway/callbacks/outbox.ts";
 import type { GatewayConfig } from "../../../gateway/config/config.ts";
 import { stateOf } from "../../../gateway/pages/state.ts";
 import type { Service } from "../../../gateway/service.ts";
@@ -45,7 +45,7 @@ export class ShopView {
       recordOf(row, this.#service);
     const { clock, config } = this.#service;
     const told = this.#store.write((database) =>
-      tellChanges(database, {
+      makeEventsOfChanges(database, {
         config,
         clock,
         recordOf: recordOfRow,

@@ -13,7 +13,7 @@ import {
 import { type EnvelopeKind, envelopeKinds } from "../../../protocol/messages.ts";
 import * as payloads from "../../../protocol/payloads.ts";
 import { parseRecovery } from "../../../protocol/recovery.ts";
-import { parseQuestion, parseSightings } from "../../../protocol/sightings.ts";
+import { parseSightings, parseSightingsQuestion } from "../../../protocol/sightings.ts";
 import type { SeededRandom } from "../../kit/seeded.ts";
 import { malformedText } from "../malform.ts";
 import { mutate } from "../mutate.ts";
@@ -73,7 +73,7 @@ const parsers: Readonly<Record<string, (text: Uint8Array) => object>> = {
   j: payloads.parseJob,
   i: parseSightings,
   l: payloads.parseJobs,
-  q: parseQuestion,
+  q: parseSightingsQuestion,
   r: parseRecovery,
   s: payloads.parseStatement,
   w: payloads.parseWelcome,

@@ -136,7 +136,7 @@ export const coinMutants: readonly Mutant[] = [
   {
     name: "two-coins-at-most",
     file: "chains/utxo/fees.ts",
-    find: "start.length + added <= coinsMax; added += 1) {",
+    find: "start.length + added <= coinsPerTransactionMax; added += 1) {",
     replace: "start.length + added <= 2; added += 1) {",
     invariant:
       "No payment takes more than two coins, and those that need more wait permanently (liveness).",

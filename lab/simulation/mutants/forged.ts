@@ -12,7 +12,7 @@ export const forgedMutants: readonly Mutant[] = [
   {
     name: "mac-not-read",
     file: segment,
-    find: "    if (seal !== null && !seal.closes(closing.hash, closing.mac)) throw forgedFault(foreignLine, where);\n",
+    find: "    if (seal !== null && !seal.closes(closing.hash, closing.mac)) throw forgedFault(foreignLineReason, where);\n",
     replace: "",
     invariant:
       "Lines with right hashes are believed, no matter who wrote them: an outsider approves and binds what they like (write-ahead).",
@@ -46,7 +46,7 @@ export const forgedMutants: readonly Mutant[] = [
   {
     name: "forged-line-cut-off",
     file: segment,
-    find: "    if (seal !== null && !seal.closes(closing.hash, closing.mac)) throw forgedFault(foreignLine, where);\n",
+    find: "    if (seal !== null && !seal.closes(closing.hash, closing.mac)) throw forgedFault(foreignLineReason, where);\n",
     replace: "    if (seal !== null && !seal.closes(closing.hash, closing.mac)) break;\n",
     invariant:
       "What an outsider closed is cut off like a torn write, and nobody learns that somebody was there (write-ahead).",

@@ -164,8 +164,9 @@ export const waitingSweepMutants: readonly Mutant[] = [
   {
     name: "activation-not-counted",
     file: "chains/tron/node-sender.ts",
-    find: "computeLimit: exists ? computeLimitCoin : computeLimitActivation };",
-    replace: "computeLimit: exists || !isContract ? computeLimitCoin : computeLimitActivation };",
+    find: "computeLimit: exists ? computeLimitOfCoinTransfer : computeLimitOfActivation };",
+    replace:
+      "computeLimit: exists || !isContract ? computeLimitOfCoinTransfer : computeLimitOfActivation };",
     invariant:
       "A top-up makes its address an account, and costs more than its attempt said (limits).",
     world,

@@ -30,7 +30,7 @@ export const waitingMutants: readonly Mutant[] = [
     find: "    const head = await blocks.solidHead();\n",
     replace: `    const head = await blocks.head();
     const soon = Math.max(0, ...attempts.map((one) => one.validUntilMs));
-    if (attempts.length > 0 && head.timestampMs > soon + marginMs) {
+    if (attempts.length > 0 && head.timestampMs > soon + voidMarginMs) {
       return { isVoid: true, chainMs: head.timestampMs, block: head.number, quorum };
     }
 `,
@@ -40,8 +40,8 @@ export const waitingMutants: readonly Mutant[] = [
   {
     name: "no-margin",
     file: "chains/tron/expiry-exclusion.ts",
-    find: "export const marginMs = 120_000;",
-    replace: "export const marginMs = 0;",
+    find: "export const voidMarginMs = 120_000;",
+    replace: "export const voidMarginMs = 0;",
     invariant:
       "An attempt is called void at its very end, and not two minutes of chain time after it (exclusion).",
     world,

@@ -35,9 +35,9 @@ export const watcherMutants: readonly Mutant[] = [
   {
     name: "one-receipt-is-enough",
     file: finality,
-    find: "  return agreedOrNone(found, pool.quorumMin,",
+    find: "  return agreedValueOrNull(found, pool.quorumMin,",
     replace:
-      "  return agreedOrNone({ ...found, agreed: found.count < pool.quorumMin ? null : found.shown }, pool.quorumMin,",
+      "  return agreedValueOrNull({ ...found, agreed: found.count < pool.quorumMin ? null : found.shown }, pool.quorumMin,",
     invariant: "One node that lies about a receipt decides what a withdrawal became (truth).",
     when: ({ rates, nodes }) => rates.nodeLies > 0 && nodes > 1,
   },

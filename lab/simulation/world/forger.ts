@@ -4,7 +4,7 @@
  * start must name the last; an operator takes them away again. Lines without any MAC look like a
  * write that a power cut stopped: those must be cut.
  */
-import { encodeRecord, linesOf } from "../../../agent/ledger/codec.ts";
+import { encodeRecord, formatWrittenLines } from "../../../agent/ledger/codec.ts";
 import type { LedgerRecord, RecordBody } from "../../../agent/ledger/records.ts";
 import { LedgerSeal } from "../../../agent/ledger/seal.ts";
 import { AgentError } from "../../../base/fault.ts";
@@ -76,7 +76,7 @@ function forgedAfter(
     texts.push(text);
     last = record;
   }
-  const lines = linesOf(texts, last.hash, everybodys);
+  const lines = formatWrittenLines(texts, last.hash, everybodys);
   const open = lines.slice(0, lines.lastIndexOf('","mac":"'));
   if (closing === "no MAC") return { bytes: Buffer.from(`${open}"}\n`), isUnclosed: true };
   if (closing === "a MAC of another key") return { bytes: Buffer.from(lines), isUnclosed: false };

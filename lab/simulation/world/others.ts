@@ -1,5 +1,9 @@
 /** The accounts of other merchants at the same gateway, each with keys of its own. */
-import { deriveAccounts, namedAccounts, walletOf } from "../../../agent/keystore/nodes.ts";
+import {
+  deriveAccounts,
+  namedAccounts,
+  walletFingerprintOfAccounts,
+} from "../../../agent/keystore/nodes.ts";
 import { families } from "../../../chains/families.ts";
 import { stage } from "./setting.ts";
 
@@ -19,7 +23,7 @@ export function othersAccounts(at: number) {
     Uint8Array.from({ length: 64 }, (_, index) => (index * 7 + at) % 256),
     [stage.family],
   );
-  const one = { wallet: walletOf(made), accounts: namedAccounts(made) };
+  const one = { wallet: walletFingerprintOfAccounts(made), accounts: namedAccounts(made) };
   walletOfOther.set(key, one);
   return one;
 }

@@ -10,7 +10,11 @@ import type {
   PolicySettings,
   SignerSettings,
 } from "../../../agent/config/settings.ts";
-import { deriveAccounts, namedAccounts, walletOf } from "../../../agent/keystore/nodes.ts";
+import {
+  deriveAccounts,
+  namedAccounts,
+  walletFingerprintOfAccounts,
+} from "../../../agent/keystore/nodes.ts";
 import { Secret } from "../../../agent/keystore/secret.ts";
 import { LedgerSeal } from "../../../agent/ledger/seal.ts";
 import { unlockVault, type Vault } from "../../../agent/signer/vault/vault.ts";
@@ -81,7 +85,7 @@ function stageOf(
   return {
     ...{ family, chainId, network, coin, contract, fees, ownAccounts, accounts },
     isOfCoins: family === "bitcoinregtest" || family === "litecoinregtest",
-    wallet: walletOf(ownAccounts),
+    wallet: walletFingerprintOfAccounts(ownAccounts),
     hotWallet: accounts[0]?.id ?? "",
     depositsId: accounts.find(({ purpose }) => purpose === "deposits")?.id ?? "",
     currencies: {
@@ -100,7 +104,7 @@ function stageOf(
       if (known !== undefined) return known;
       const made = unlockVault({
         ...{
-          wallet: walletOf(ownAccounts),
+          wallet: walletFingerprintOfAccounts(ownAccounts),
           networks: [network],
           accounts: deriveAccounts(seed, [family]),
         },

@@ -5,7 +5,7 @@
 
 import { familyOf } from "../../../chains/families.ts";
 import { listMerchantDepositAccounts } from "../../../gateway/deposits/ceilings.ts";
-import { takeInFound } from "../../../gateway/deposits/found.ts";
+import { takeInFoundAddresses } from "../../../gateway/deposits/found.ts";
 import { scanAccounts } from "../../../gateway/deposits/scan.ts";
 import {
   addKey,
@@ -112,6 +112,6 @@ export async function playFound(story: Story, shop: Shop, currency: string): Pro
     },
   );
   const how = { networks: Object.values(networks), nowMs: world.nowMs, actor: "operator Nora" };
-  takeInFound(world.store, accounts, [{ network, scanned }], how);
+  takeInFoundAddresses(world.store, accounts, [{ network, scanned }], how);
   await world.settle();
 }

@@ -4,7 +4,7 @@
  */
 import { renameSync, rmSync } from "node:fs";
 import { deriveAccounts, namedAccounts } from "../../../agent/keystore/nodes.ts";
-import { familyIn, familyOf } from "../../../chains/families.ts";
+import { familyOf, findFamilyOfAddressSpace } from "../../../chains/families.ts";
 import { createReceiver } from "../../../gateway/operator/accounts.ts";
 import { backUp } from "../../../gateway/operator/command.ts";
 import { creditPayments } from "../../../gateway/operator/crediting.ts";
@@ -70,7 +70,11 @@ export async function playRestored(story: Story): Promise<void> {
 function accountOf(family: "evm" | "bitcoin") {
   const nodes = deriveAccounts(fixedSeed("mill"), [family]);
   const id = namedAccounts(nodes).find(({ purpose }) => purpose === "deposits")?.id ?? "";
-  return { family, id, firstDepositAddress: familyIn(family)?.depositAddress(id, 0) ?? "" };
+  return {
+    family,
+    id,
+    firstDepositAddress: findFamilyOfAddressSpace(family)?.depositAddress(id, 0) ?? "",
+  };
 }
 
 function openMill(story: Story): Shop {

@@ -10,9 +10,13 @@ import type {
   WatcherNodes,
 } from "../../../chains/nodes.ts";
 import { broadcastTo, takenReply } from "../../../chains/providers/broadcasts.ts";
-import { createChainBlocks, graceMs, idOf } from "../../../chains/providers/chain-blocks.ts";
-import { createPrice, middleOf } from "../../../chains/providers/market.ts";
-import { examineNode, type NodeExamination } from "../../../chains/providers/node-check.ts";
+import {
+  createChainBlocks,
+  idOf,
+  slowNodeGraceMs,
+} from "../../../chains/providers/chain-blocks.ts";
+import { createAgreedFeeRates, middleOf } from "../../../chains/providers/market.ts";
+import { examineNode, type NodeExaminer } from "../../../chains/providers/node-check.ts";
 import type { ServerAddress } from "../../../chains/providers/server.ts";
 import { askNewest, type Block, blockQuestion, lacksOf, priceQuestion } from "./questions.ts";
 import { refusals } from "./refusals.ts";
@@ -41,14 +45,14 @@ const shared = (pool: NodePool) => ({ status: pool.status, close: pool.close });
 function sender(options: Opened): SenderNodes {
   const pool = open(options);
   const chain = chainOf(pool);
-  const price = createPrice({ quorumMin: pool.quorumMin, clock });
+  const price = createAgreedFeeRates({ quorumMin: pool.quorumMin, clock });
   return {
     ...shared(pool),
     tip: async () => idOf(await chain.head()),
     chainState: async () => {
       const { number } = await chain.head();
       const figures = price.figures(
-        await pool.all((node) => pool.ask(node, priceQuestion), graceMs),
+        await pool.all((node) => pool.ask(node, priceQuestion), slowNodeGraceMs),
       );
       return {
         number,
@@ -103,7 +107,7 @@ function watcher(options: Opened): WatcherNodes {
 export const connectors = {
   sender,
   watcher,
-  examine: ({ url }: { readonly url: ServerAddress }): NodeExamination =>
+  examine: ({ url }: { readonly url: ServerAddress }): NodeExaminer =>
     examineNode<NodePool, PoolNode, Block>({
       open: () => open({ urls: [url] }),
       newest: askNewest,

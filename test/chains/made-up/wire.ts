@@ -5,9 +5,9 @@ import { AgentError } from "../../../base/fault.ts";
 import type { Client, PoolNode as Node } from "../../../chains/providers/node-pool.ts";
 import {
   createQuestionPool,
+  type FamilyProtocol,
   type QuestionPool,
   type QuestionPoolOptions,
-  type Wire,
 } from "../../../chains/providers/question-pool.ts";
 import {
   createQuestionQueue,
@@ -44,7 +44,7 @@ export interface NodePool extends Omit<QuestionPool<Server, Ask, Question<unknow
 const bytesMax = 65_536;
 const limits = { timeoutMs: 20_000, patienceMs: 40_000 } as const;
 
-const wire: Wire<Server, Ask, Question<unknown>, Told> = {
+const wire: FamilyProtocol<Server, Ask, Question<unknown>, Told> = {
   chain: "made-up 1",
   chainQuestion: { path: headQuestion.path, body: "" },
   chainOf: ({ text }) => headQuestion.read(JSON.parse(text)).chain,
