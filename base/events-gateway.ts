@@ -239,12 +239,6 @@ export const gatewayEvents = eventTable({
     "reserved sums were counted again at start: they were wrong",
     "tell the developers, with the log before it",
   ],
-  "unswept-balances-corrected": [
-    "gateway",
-    "error",
-    "what deposit addresses hold was counted again at start: it was wrong",
-    "tell the developers, with the log before it",
-  ],
   "row-set-aside": [
     "gateway",
     "error",

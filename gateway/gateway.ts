@@ -45,16 +45,15 @@ import { listPairedAgents } from "./store/agents.ts";
 import { readCursor } from "./store/cursors.ts";
 import { inspectStore } from "./store/inspect.ts";
 import { takeRepeated } from "./store/last-item.ts";
-import { endFirstCount } from "./store/meta.ts";
 import { migrateStore } from "./store/migrate.ts";
 import { checkFingerprint, checkKey, ownStore } from "./store/owner.ts";
+import { keepNativeCoins } from "./store/posting.ts";
 import { mendReserved } from "./store/reserved.ts";
 import { restoredOf } from "./store/restored-database.ts";
 import { setRowAside } from "./store/set-aside.ts";
 import { createSignals } from "./store/signals.ts";
 import { openStore, type Store } from "./store/store.ts";
 import { type TimedStore, timeStore } from "./store/timed.ts";
-import { correctUnsweptBalances, keepNativeCoins } from "./store/unswept-balances.ts";
 import { createSweeps } from "./sweeps/sweeps.ts";
 import { startWatcher, type Watcher } from "./watcher/watcher.ts";
 import { placeWaiting } from "./withdrawals/placing.ts";
@@ -121,15 +120,9 @@ function mendSums(store: Store, config: GatewayConfig, log: GatewayLog): void {
   const words = "reserved sums were not what the withdrawals make; they were counted again";
   if (wrong > 0) log.error({ event: "reserved-corrected", wrong }, words);
   const coins = Object.values(config.currencies).filter(({ contract }) => contract === "");
-  const held = store.write((database) => {
-    keepNativeCoins(database, new Map(coins.map(({ network, id }) => [network, id])));
-    const corrected = correctUnsweptBalances(database);
-    // A step of the tables changed what counts, so the first count corrects what was right before.
-    return endFirstCount(database) ? 0 : corrected;
-  });
-  const heldWords =
-    "what deposit addresses hold was not what payments, notes and sweeps make; it was counted again";
-  if (held > 0) log.error({ event: "unswept-balances-corrected", wrong: held }, heldWords);
+  store.write((database) =>
+    keepNativeCoins(database, new Map(coins.map(({ network, id }) => [network, id]))),
+  );
 }
 
 /**

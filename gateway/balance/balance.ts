@@ -9,8 +9,9 @@ import type { Service } from "../service.ts";
 import { hotWalletAddressOn } from "../store/agent-accounts.ts";
 import { agentOfMerchant } from "../store/agents.ts";
 import { unsweepableUnits } from "../store/gone-payments.ts";
-import { sweepingUnits, toppedUnitsAfter } from "../store/sweeps.ts";
-import { sumUnsweptUnits } from "../store/unswept-balances.ts";
+import { paidUnitsAfter, receivedUnitsAfter, sumUnsweptUnits } from "../store/journal.ts";
+import type { AgentRow } from "../store/rows.ts";
+import { openSweepUnits } from "../store/sweeps.ts";
 import { fundsOf, maxFeeUnits, nativeOf, pairedCurrencies } from "./funds.ts";
 
 const significantDigits = 15; // any decimal of this length survives conversion to a double and back
@@ -56,9 +57,14 @@ export function requestWalletReading(
   network: string,
 ): void {
   const agent = agentOfMerchant(store.database, merchant);
-  const account = agent === undefined ? "" : hotWalletAddressOn(agent, network);
+  const account = hotWalletOf(agent, { network });
   if (account !== "") signals.emit("funds", { network, account });
 }
+
+const hotWalletOf = (
+  agent: AgentRow | undefined,
+  { network }: Pick<GatewayCurrency, "network">,
+): string => (agent === undefined ? "" : hotWalletAddressOn(agent, network));
 
 /** Null until the watcher has read the merchant's hot wallet. */
 export function balanceOf(
@@ -73,12 +79,16 @@ export function balanceOf(
   // Payments to this merchant's deposit addresses, only in final blocks, that no sweep has taken.
   const pending = sumUnsweptUnits(database, merchant, currency.id);
   const gone = unsweepableUnits(database, merchant, currency.id);
-  const sweepingAll = sweepingUnits(database, merchant, currency.id, funds.block);
+  // The balance that was read does not show yet what came or left in later blocks.
+  const hot = {
+    network: currency.network,
+    address: hotWalletOf(agent, currency),
+    currency: currency.id,
+  };
+  const came = receivedUnitsAfter(database, hot, funds.block, ["sweep"]);
+  const sweepingAll = openSweepUnits(database, merchant, currency.id) + came;
   const sweeping = sweepingAll > gone ? sweepingAll - gone : 0n;
-  const topped =
-    currency.contract === ""
-      ? toppedUnitsAfter(database, merchant, currency.network, funds.block)
-      : 0n;
+  const topped = paidUnitsAfter(database, hot, funds.block, ["topup"]);
   const text = (units: bigint): string => formatAmount(units, currency.decimal);
   const native = nativeOf(config, currency.network);
   const nativeFunds =

@@ -11,11 +11,11 @@ import type { PairedCurrency } from "../../protocol/messages.ts";
 import type { GatewayConfig, GatewayCurrency } from "../config/config.ts";
 import { hotWalletAddressOn } from "../store/agent-accounts.ts";
 import { readSpendable } from "../store/balances.ts";
+import { paidUnitsAfter } from "../store/journal.ts";
 import { createCachedJsonParser } from "../store/parsed-text.ts";
-import { listReserved, promiseName } from "../store/reserved.ts";
+import { listReserved } from "../store/reserved.ts";
 import type { AgentRow, ReservedRow } from "../store/rows.ts";
 import type { Database } from "../store/store.ts";
-import { listEndedAfter } from "../store/withdrawals.ts";
 
 export interface Funds {
   readonly block: number; // the last final block that was read
@@ -55,8 +55,8 @@ export function maxFeeUnits(paired: readonly PairedCurrency[], currency: string)
 }
 
 /**
- * The promises of these withdrawals in `currency`: the amounts, and the fees if `currency` pays the
- * fees.
+ * The promises of open withdrawals in `currency`: the amounts, and the highest fees if `currency`
+ * pays the fees.
  */
 function promisedOf(
   currency: GatewayCurrency,
@@ -65,16 +65,13 @@ function promisedOf(
     readonly name: string;
     readonly amountUnits: bigint;
     readonly withdrawals: number;
-    readonly feeUnits?: string; // the fees that they paid; "" or absent: not known yet
   },
 ): bigint {
   const [id = "", kind] = rows.name.split(":");
   const isNative = currency.contract === "";
   // A top-up sends the native coin, for any currency's sweep.
   const isOfCurrency = kind === undefined ? id === currency.id : isNative;
-  const feeUnits = rows.feeUnits
-    ? BigInt(rows.feeUnits)
-    : BigInt(rows.withdrawals) * maxFeeUnits(paired, id);
+  const feeUnits = BigInt(rows.withdrawals) * maxFeeUnits(paired, id);
   return (isOfCurrency ? rows.amountUnits : 0n) + (isNative ? feeUnits : 0n);
 }
 
@@ -94,13 +91,9 @@ function reservedOf(
       withdrawals: row.withdrawals,
     });
   }
-  for (const row of listEndedAfter(database, account, currency.network, block)) {
-    // A withdrawal that failed on chain has spent only its fee, unless it moved another amount.
-    const amountUnits = BigInt(row.sentUnits ?? (row.status === 2 ? 0 : row.units));
-    const { feeUnits } = row;
-    const ended = { name: promiseName(row), amountUnits, withdrawals: 1, feeUnits };
-    units += promisedOf(currency, paired, ended);
-  }
+  // A transfer that ended in a later block left the hot wallet, but not the balance that was read.
+  const hot = { network: currency.network, address: account, currency: currency.id };
+  units += paidUnitsAfter(database, hot, block, ["withdraw", "topup", "fee"]);
   return units;
 }
 

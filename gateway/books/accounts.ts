@@ -7,22 +7,18 @@ import { hasTags } from "../../chains/payees.ts";
 import { hotWalletAddressOn } from "../store/agent-accounts.ts";
 import { listPairedWallets } from "../store/agents.ts";
 import {
-  listDepositAddressMoves,
-  listHotWalletMoves,
-  listTaggedMoves,
-} from "../store/book-moves.ts";
-import {
   type BookAddress,
-  type BookEntryRow,
   countBookAddresses,
   countForgottenBookAddresses,
+  listAccounts,
+  listAdjustments,
   listBookAddresses,
-  listBookEntries,
   listForgottenBookAddresses,
 } from "../store/books.ts";
+import { type AccountMove, listMovesAfter, listMovesOfMany, unitsAt } from "../store/journal.ts";
 import type { Database } from "../store/store.ts";
-import { listSumMoves } from "../store/stray-sums.ts";
-import { type BalanceMove, movesOf, Sheet } from "./sheet.ts";
+import { listSumsAfter } from "../store/stray-sums.ts";
+import { Sheet } from "./sheet.ts";
 
 /** An account whose balances are compared. */
 export interface Account {
@@ -36,7 +32,6 @@ export interface Account {
 /** The accounts of one chain, of one merchant or of all. */
 export interface Scope {
   readonly network: string;
-  readonly coin: string | null; // the currency that pays fees
   readonly merchant: string | null;
 }
 
@@ -101,55 +96,74 @@ function* slicesOf(
 }
 
 /**
- * The database's explanation of these accounts now.
+ * The database's explanation of these accounts now, for blocks from `block` on.
  * @param rest waits between pages
- * @param onMove hears each movement that counts
  */
 export async function sheetsOf(
   database: Database,
-  { network, coin }: Scope,
+  { network }: Pick<Scope, "network">,
   accounts: readonly Account[],
+  block: number,
   rest: () => Promise<void>,
-  onMove: ((address: string, move: BalanceMove) => void) | null = null,
 ): Promise<ReadonlyMap<string, Sheet>> {
-  const hearer = (address: string) =>
-    onMove === null ? null : (move: BalanceMove) => onMove(address, move);
   const addresses = accounts.map(({ address }) => address);
-  const entries = new Map<string, BookEntryRow[]>(addresses.map((address) => [address, []]));
-  for (const entry of listBookEntries(database, network, addresses))
-    entries.get(entry.address)?.push(entry);
-  const sheets = new Map(
-    [...entries].map(([address, own]) => [address, new Sheet(own, hearer(address))]),
+  const rows = groupByAddress(listAccounts(database, network, addresses));
+  const moved = accounts.filter(({ address }) => rows.has(address));
+  const moves = groupByAddress(await movesAfter(database, network, moved, block, rest));
+  const adjustments = groupByAddress(
+    moved.length === 0 ? [] : listAdjustments(database, network, [...rows.keys()]),
   );
-  const deposits = accounts.filter(({ kind }) => kind === "deposit").map(({ address }) => address);
-  for (const row of deposits.length === 0
-    ? []
-    : listDepositAddressMoves(database, network, deposits))
-    for (const move of movesOf(row, coin)) sheets.get(row.address)?.add(move);
-  const summed = accounts
-    .filter(({ kind }) => kind === "deposit" || hasTags(network))
-    .map(({ address }) => address);
-  for (const row of summed.length === 0 ? [] : listSumMoves(database, network, summed))
-    for (const move of movesOf(row, coin)) sheets.get(row.address)?.add(move);
-  for (const { address: account, kind } of accounts) {
-    if (kind !== "hot") continue;
-    for (const side of hasTags(network)
-      ? (["out", "in", "tagged"] as const)
-      : (["out", "in"] as const)) {
-      let after = { block: -1, row: 0 };
+  const sheetOf = (address: string): Sheet =>
+    new Sheet({
+      accounts: rows.get(address) ?? [],
+      moves: moves.get(address) ?? [],
+      adjustments: adjustments.get(address) ?? [],
+      block,
+      unitsBefore: (currency, before) => unitsAt(database, { network, address, currency }, before),
+    });
+  return new Map(addresses.map((address) => [address, sheetOf(address)]));
+}
+
+function groupByAddress<T extends { readonly address: string }>(
+  rows: readonly T[],
+): ReadonlyMap<string, readonly T[]> {
+  const groups = new Map<string, T[]>();
+  for (const row of rows) {
+    const group = groups.get(row.address);
+    if (group === undefined) groups.set(row.address, [row]);
+    else group.push(row);
+  }
+  return groups;
+}
+
+/** The moves of accounts in later blocks. A hot wallet can have many, so they come in pages. */
+async function movesAfter(
+  database: Database,
+  network: string,
+  accounts: readonly Account[],
+  block: number,
+  rest: () => Promise<void>,
+): Promise<readonly AccountMove[]> {
+  if (accounts.length === 0) return [];
+  const isHot = ({ kind }: Account): boolean => kind === "hot";
+  const [hot, deposits] = [accounts.filter(isHot), accounts.filter((one) => !isHot(one))].map(
+    (some) => some.map(({ address }) => address),
+  ) as [string[], string[]];
+  const moves: AccountMove[] = [];
+  if (deposits.length > 0)
+    for (const move of listMovesOfMany(database, network, deposits, block)) moves.push(move);
+  for (const address of hot)
+    for (const direction of ["in", "out"] as const) {
+      let after = { block, number: Number.MAX_SAFE_INTEGER };
       for (let isMore = true; isMore; ) {
-        const place = { network, account };
-        const page =
-          side === "tagged"
-            ? listTaggedMoves(database, place, after, pageMax)
-            : listHotWalletMoves(database, side, place, after, pageMax);
-        for (const row of page)
-          for (const move of movesOf(row, coin)) sheets.get(account)?.add(move);
+        const page = listMovesAfter(database, network, address, direction, after, pageMax);
+        for (const move of page) moves.push(move);
         after = page.at(-1) ?? after;
         isMore = page.length === pageMax;
         if (isMore) await rest();
       }
     }
-  }
-  return sheets;
+  for (const move of listSumsAfter(database, network, [...hot, ...deposits], block))
+    moves.push(move);
+  return moves;
 }

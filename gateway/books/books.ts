@@ -8,7 +8,7 @@ import { AgentError } from "../../base/fault.ts";
 import type { GatewayLog } from "../../base/log.ts";
 import type { GatewayConfig } from "../config/config.ts";
 import { agentsVersion } from "../store/agents.ts";
-import { addBookEntry, listBookEntries, readClosing } from "../store/books.ts";
+import { addBookEntry, listAccounts, readClosing } from "../store/books.ts";
 import type { Store } from "../store/store.ts";
 import { hotWalletAccounts } from "./accounts.ts";
 import { closeBooks } from "./closing.ts";
@@ -25,12 +25,12 @@ type OpeningOptions = Omit<ClosingOptions, "rest">;
 function unopened(options: OpeningOptions) {
   const { store, network, currencies } = options;
   const accounts = hotWalletAccounts(store.database, options);
-  const entries = listBookEntries(
+  const opened = listAccounts(
     store.database,
     network,
     accounts.map(({ address }) => address),
-  ).filter(({ kind }) => kind === "opening");
-  const known = new Set(entries.map(({ address, currency }) => `${address} ${currency}`));
+  ).filter(({ openedBlock }) => openedBlock !== null);
+  const known = new Set(opened.map(({ address, currency }) => `${address} ${currency}`));
   return accounts.flatMap((account) => {
     const missing = currencies.filter(({ id }) => !known.has(`${account.address} ${id}`));
     return missing.length === 0 ? [] : [{ account, missing }];
@@ -63,6 +63,7 @@ async function openBooks(options: ClosingOptions): Promise<void> {
           at: clock(),
           operator: "",
           reason: "",
+          owner: account,
         } as const;
         addBookEntry(database, { ...place, ...opening });
       }
@@ -180,8 +181,7 @@ function closingOf(
   { network, reader }: ReadChain,
 ): Omit<ClosingOptions, "rest"> {
   const currencies = Object.values(config.currencies).filter((one) => one.network === network);
-  const coin = currencies.find(({ contract }) => contract === "")?.id ?? null;
-  return { store, network, reader, currencies, coin, merchant: null, isWhole: true, clock };
+  return { store, network, reader, currencies, merchant: null, isWhole: true, clock };
 }
 
 /** The first closing of a chain waits for the night, like every other closing. */

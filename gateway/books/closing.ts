@@ -7,13 +7,13 @@
 
 import { AgentError } from "../../base/fault.ts";
 import { valuesIn } from "../../base/result.ts";
-import { listUnended } from "../store/book-moves.ts";
 import {
-  type BookEntryRow,
   type ClosingRow,
   type DifferenceRow,
   listDifferences,
   listForeignOutgoing,
+  listUnended,
+  type OwnedBookRow,
   readClosing,
   readDifference,
 } from "../store/books.ts";
@@ -53,20 +53,21 @@ const unendedMax = 200;
 
 /** Harmless to call twice. */
 function verdictOf(database: Database, network: string, one: ComparedBalance): Verdict {
-  const { account, currency, foundUnits, expectedUnits, isFit, isExact, sheet } = one;
+  const { account, currency, foundUnits, expectedUnits, takenUnits, isFit, isExact, sheet } = one;
   if (account.kind === "hot" && sheet.openedAt(currency.id) === null)
     return isExact ? { kind: "opening", units: foundUnits } : { kind: "moving" };
   const foreign = account.kind === "hot" ? foreignOutgoing(database, network, one) : [];
   const took = foreign.filter(
     ({ contract, units }) => contract === currency.contract && units !== "0",
   );
-  if (isFit && took.length === 0) return { kind: "fits" };
+  if (isFit && took.length === 0)
+    return takenUnits > 0n ? { kind: "owner", units: -takenUnits } : { kind: "fits" };
   const unended = listUnended(database, network, account.address, unendedMax);
   const rest = foundUnits - expectedUnits;
   if (foreign.length === 0) {
     if (unended.some((row) => isOnItsWay(row, account.kind, rest))) return { kind: "moving" };
     if (account.kind === "hot" && rest > 0n) return { kind: "outside", units: rest };
-    if (!account.isOurs && rest < 0n) return { kind: "owner", units: rest };
+    if (!account.isOurs && rest < 0n) return { kind: "owner", units: rest - takenUnits };
   }
   const words = [
     ...foreign
@@ -277,7 +278,9 @@ async function look(
     const name = nameOf({ address: account.address, currency: currency.id });
     if (open.has(name)) progress.seen.add(name);
   }
-  const doubtful = compared.filter(({ account, isFit }) => !isFit || account.kind === "hot");
+  const doubtful = compared.filter(
+    ({ account, isFit, takenUnits }) => !isFit || account.kind === "hot" || takenUnits > 0n,
+  );
   return doubtful.filter((one) => verdictOf(store.database, network, one).kind !== "fits");
 }
 
@@ -358,7 +361,7 @@ function isSettled(verdict: Verdict, isLast: boolean): verdict is FoundDifferenc
 function entryOf(
   { network, clock }: ClosingOptions,
   { one, verdict }: FoundDifference,
-): readonly BookEntryRow[] {
+): readonly OwnedBookRow[] {
   if (verdict.kind === "difference" || verdict.kind === "moving") return [];
   const { account, currency, block } = one;
   const place = { network, address: account.address, currency: currency.id };
@@ -371,6 +374,7 @@ function entryOf(
       at: clock(),
       operator: "",
       reason: "",
+      owner: { merchant: account.merchant, kind: account.kind },
     },
   ];
 }

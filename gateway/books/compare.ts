@@ -43,6 +43,7 @@ export interface ComparedBalance {
   readonly block: number;
   readonly foundUnits: bigint;
   readonly expectedUnits: bigint; // by the sheet; equal to `foundUnits` if it fits
+  readonly takenUnits: bigint; // the owner of the key took them out, and the sheet has them
   readonly sheet: Sheet;
   readonly isFit: boolean;
   readonly isExact: boolean; // found at the end of `block`, or nothing moved around it
@@ -130,7 +131,10 @@ export class Comparison {
       else readings.push([currency, reading]);
     }
     // Read after the balances, so that the database is complete up to their last block.
-    const sheets = await sheetsOf(store.database, this.#options, accounts, () => rest(restMinMs));
+    const from = readings.reduce((least, [, { first }]) => Math.min(least, first), this.lastBlock);
+    const sheets = await sheetsOf(store.database, this.#options, accounts, from, () =>
+      rest(restMinMs),
+    );
     const compared = readings.flatMap(([currency, reading]) =>
       accounts.map((account, at) =>
         judge(account, currency, sheets.get(account.address) as Sheet, {
@@ -207,6 +211,7 @@ function judge(
     block: last,
     foundUnits: found,
     expectedUnits,
+    takenUnits: sheet.takenUnits(currency.id, last),
     sheet,
     isFit,
     isExact: values.length === 1,

@@ -8,11 +8,11 @@ import { formatAmount } from "../../protocol/amount.ts";
 import { recordAlarm } from "../store/alarm.ts";
 import {
   addBookEntry,
-  type BookEntryRow,
   type DifferenceRow,
   dropDifference,
   keepDifference,
-  listBookEntries,
+  listAdjustments,
+  type OwnedBookRow,
   readClosing,
   replaceClosing,
 } from "../store/books.ts";
@@ -30,7 +30,7 @@ export interface ClosingResult {
   readonly compared: number; // number of balances
   readonly left: readonly UncomparedBalances[];
   readonly differences: readonly DifferenceRow[];
-  readonly entries: readonly BookEntryRow[]; // openings, and payments from outside or by an owner
+  readonly entries: readonly OwnedBookRow[]; // openings, and payments from outside or by an owner
   readonly news: readonly DifferenceRow[]; // differences that no earlier closing reported
   readonly isStopped: boolean; // interrupted: nothing was written
 }
@@ -50,7 +50,7 @@ export function keepClosed(
   const { store, network, currencies, clock } = options;
   return store.write((database) => {
     const entries = closed.entries.filter((entry) => isCurrent(database, entry, entryCounts));
-    // Money that an owner took out is reported and not booked, so that its total stays visible.
+    // Each closing tells the total that an owner took out; the watcher writes it.
     for (const entry of entries) if (entry.kind !== "owner") addBookEntry(database, entry);
     for (const row of seen) dropDifference(database, row);
     for (const row of closed.differences) keepDifference(database, row);
@@ -90,10 +90,10 @@ export function keepClosed(
  */
 function isCurrent(
   database: Database,
-  { network, address }: BookEntryRow,
+  { network, address }: OwnedBookRow,
   counts: ReadonlyMap<string, number>,
 ): boolean {
-  return listBookEntries(database, network, [address]).length === counts.get(address);
+  return listAdjustments(database, network, [address]).length === counts.get(address);
 }
 
 /**

@@ -7,7 +7,7 @@
 import { valuesIn } from "../../base/result.ts";
 import { type Account, depositSlices, hotWalletAccounts, sheetsOf } from "./accounts.ts";
 import type { BookCurrency, ClosingOptions } from "./compare.ts";
-import type { BalanceMove, MoveKind, Sheet } from "./sheet.ts";
+import type { ChangeKind, Sheet } from "./sheet.ts";
 
 /** The blocks of a period: `before` is the last one before it, -1 without one. */
 export interface PeriodBlocks {
@@ -35,14 +35,14 @@ export interface PeriodLine extends PeriodSums {
 
 type PeriodOptions = Pick<
   ClosingOptions,
-  "store" | "network" | "coin" | "merchant" | "currencies" | "reader" | "rest" | "onProgress"
+  "store" | "network" | "merchant" | "currencies" | "reader" | "rest" | "onProgress"
 >;
 
 const restMs = 5;
 
 const fields: Readonly<
   Record<
-    MoveKind,
+    ChangeKind,
     keyof Pick<PeriodSums, "inUnits" | "outUnits" | "feeUnits" | "broughtUnits" | "correctedUnits">
   >
 > = {
@@ -78,14 +78,11 @@ export async function sumPeriod(
   const ofCurrency = new Set(currencies.map(({ id }) => id));
   let done = 0;
   for (const slice of slicesOf(options)) {
-    const merchants = new Map(slice.map(({ address, merchant }) => [address, merchant]));
-    const onMove = (address: string, { kind, currency, block, units }: BalanceMove): void => {
-      if (block <= before || block > last || !ofCurrency.has(currency)) return;
-      lineOf(merchants.get(address) ?? "", currency)[fields[kind]] += units;
-    };
-    const sheets = await sheetsOf(store.database, options, slice, () => rest(restMs), onMove);
+    const sheets = await sheetsOf(store.database, options, slice, before, () => rest(restMs));
     for (const { address, merchant } of slice) {
       const sheet = sheets.get(address) as Sheet;
+      for (const { kind, currency, units } of sheet.changes(before, last))
+        if (ofCurrency.has(currency)) lineOf(merchant, currency)[fields[kind]] += units;
       for (const { id } of currencies) {
         const [opening, closing] = [sheet.at(id, before), sheet.at(id, last)];
         if (opening === 0n && closing === 0n) continue;

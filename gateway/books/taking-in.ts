@@ -6,16 +6,11 @@
 import { type Refusal, refuse } from "../../base/fault.ts";
 import { formatAmount, parseAmount } from "../../protocol/amount.ts";
 import { recordAct } from "../store/audit.ts";
-import {
-  addBookEntry,
-  type BookEntryRow,
-  type BookPlace,
-  dropDifference,
-  readDifference,
-} from "../store/books.ts";
+import { addBookEntry, dropDifference, type OwnedBookRow, readDifference } from "../store/books.ts";
+import type { AccountPlace } from "../store/journal.ts";
 import type { Store } from "../store/store.ts";
 
-export interface AcceptedDifference extends BookPlace {
+export interface AcceptedDifference extends AccountPlace {
   readonly decimal: number; // the currency's decimals
   readonly amount: string; // as reconcile shows it: negative if less was found
   readonly operator: string;
@@ -36,7 +31,7 @@ export function signedAmount(units: bigint, decimal: number): string {
 export function acceptDifference(
   store: Store,
   taking: AcceptedDifference,
-): { readonly ok: true; readonly entry: BookEntryRow } | Refusal {
+): { readonly ok: true; readonly entry: OwnedBookRow } | Refusal {
   const { network, address, currency, decimal, amount, operator, reason, nowMs } = taking;
   return store.write((database) => {
     const row = readDifference(database, taking);
@@ -45,7 +40,7 @@ export function acceptDifference(
     const shown = signedAmount(units, decimal);
     if (unitsOf(amount, decimal) !== units)
       return refuse("GATEWAY_NO_DIFFERENCE", `the difference there is ${shown} ${currency}`);
-    const entry: BookEntryRow = {
+    const entry: OwnedBookRow = {
       network,
       address,
       currency,
@@ -55,6 +50,7 @@ export function acceptDifference(
       at: nowMs,
       operator,
       reason,
+      owner: row,
     };
     addBookEntry(database, entry);
     dropDifference(database, taking);

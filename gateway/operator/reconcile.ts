@@ -67,8 +67,7 @@ function scopeOf(config: GatewayConfig, network: string, { currency, merchant }:
   const all = Object.values(config.currencies).filter((one) => one.network === network);
   const currencies = all.filter(({ id }) => currency === undefined || id === currency);
   const isWhole = merchant === undefined && currency === undefined;
-  const coin = all.find(({ contract }) => contract === "")?.id ?? null;
-  return { network, currencies, coin, merchant: merchant ?? null, isWhole };
+  return { network, currencies, merchant: merchant ?? null, isWhole };
 }
 
 const timerRest = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms));

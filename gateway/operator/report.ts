@@ -136,7 +136,6 @@ async function reportOn(
 ): Promise<ReportedChain> {
   const { network } = chain;
   const currencies = Object.values(config.currencies).filter((one) => one.network === network);
-  const coin = currencies.find(({ contract }) => contract === "")?.id ?? null;
   const reader = openWatcher({ chain, readSecretFile, log: nodeLog(makeLog("error"), name) });
   try {
     const read = readCursor(store.database, network)?.block;
@@ -151,7 +150,6 @@ async function reportOn(
     const of = {
       store,
       network,
-      coin,
       merchant: options.merchant ?? null,
       currencies,
       reader,

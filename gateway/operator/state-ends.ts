@@ -196,6 +196,7 @@ export const countedStates: Readonly<Record<keyof Counts, readonly StateName[]>>
  */
 export const statesOfTables: Readonly<Record<string, readonly StateName[]>> = {
   accountOwners: [],
+  accounts: [],
   addressStates: [],
   addresses: ["agents restored"],
   agents: ["agents away", "agents locked", "agents paused", "agents awaitsCeiling"],
@@ -203,9 +204,7 @@ export const statesOfTables: Readonly<Record<string, readonly StateName[]>> = {
   assignedPayments: [],
   audit: [],
   balances: [],
-  baselines: [],
   bookDifferences: ["books difference"],
-  bookEntries: [],
   callbackChanges: ["callbacks unmade"],
   callbackDeliveries: ["callbacks waiting", "callbacks given up"],
   callbackEvents: [],
@@ -233,6 +232,7 @@ export const statesOfTables: Readonly<Record<string, readonly StateName[]>> = {
   lookGaps: ["faults currency"],
   merchants: [],
   meta: ["agents restored"],
+  moves: [],
   movedPayments: ["stuck WATCHER_CONTENT_DIFFERS"],
   nativeCoins: [],
   networkStops: ["agents networkStopped"],
@@ -259,7 +259,6 @@ export const statesOfTables: Readonly<Record<string, readonly StateName[]>> = {
   unexplained: ["agents foreignPayment"],
   unknownCoins: ["stuck COIN_UNKNOWN", "stuck SLOT_UNREACHABLE"],
   unreadTransactions: ["faults transaction"],
-  unsweptBalances: [],
   unusableCoins: ["books unusable"],
   voidAttempts: ["withdrawals signed"],
   vouched: ["agents restored"],

@@ -3,17 +3,15 @@
  * a baseline (the balance before any customer could pay), and the balance that this database
  * explains. Addresses that have not left yet are read ahead, so that a used address is skipped.
  */
-import { isFeeInside } from "../../chains/families.ts";
+import {
+  type AccountOwner,
+  type AccountPlace,
+  adjustAccount,
+  listAdjustmentsOf,
+  unitsAt,
+} from "./journal.ts";
 import type { Statements as Database } from "./statements.ts";
-import { summedUnits } from "./stray-sums.ts";
-import { holdAdjustment } from "./unswept-balances.ts";
-
-/** A balance of one address. */
-export interface BalancePlace {
-  readonly network: string;
-  readonly address: string;
-  readonly currency: string;
-}
+import { reachingUnits } from "./stray-sums.ts";
 
 /** An address with its deposit request. */
 export interface IssuedAddress {
@@ -154,56 +152,32 @@ export function issueAddress(
 }
 
 /**
- * The balance that no payment explains: the baseline minus the amount that the owner of the key
- * took out.
+ * Keeps the baseline: the balance before any customer could pay. It is older than the first use of
+ * the address, so it counts at every block. Only the first call for a balance has an effect.
  */
-export function baselineOf(
-  database: Database,
-  { network, address, currency }: BalancePlace,
-): bigint {
-  const sql =
-    "SELECT units, takenUnits FROM baselines WHERE network = ? AND address = ? AND currency = ?";
-  const row = database.get<{ units: string; takenUnits: string }>(sql, network, address, currency);
-  return row === undefined ? 0n : BigInt(row.units) - BigInt(row.takenUnits);
-}
-
-/**
- * Keeps the baseline: the balance before any customer could pay. Only the first call for a balance
- * has an effect.
- */
-export function keepBaseline(
-  database: Database,
-  { network, address, currency }: BalancePlace,
-  units: bigint,
-  block: number,
-): void {
-  const sql =
-    "INSERT OR IGNORE INTO baselines (network, address, currency, units, block) VALUES (?, ?, ?, ?, ?)";
-  const { changes } = database.run(sql, network, address, currency, units.toString(), block);
-  if (changes > 0) holdAdjustment(database, { network, address, currency }, units);
+export function keepBaseline(database: Database, place: AccountPlace, units: bigint): void {
+  const owner = ownerOf(database, place.address);
+  const [before] = listAdjustmentsOf(database, place, "opening");
+  if (owner === null || before !== undefined) return;
+  adjustAccount(database, { ...place, kind: "opening", block: 0 }, owner, units, null);
 }
 
 /** Adds an amount that the owner of the key took out. Must not be called twice. */
 export function keepTaken(
   database: Database,
-  { network, address, currency }: BalancePlace,
+  place: AccountPlace,
   units: bigint,
   block: number,
 ): void {
-  keepBaseline(database, { network, address, currency }, 0n, block);
-  const where = "network = ? AND address = ? AND currency = ?";
-  const sql = `SELECT takenUnits FROM baselines WHERE ${where}`;
-  const before = BigInt(
-    database.get<{ takenUnits: string }>(sql, network, address, currency)?.takenUnits ?? "0",
-  );
-  database.run(
-    `UPDATE baselines SET takenUnits = ? WHERE ${where}`,
-    (before + units).toString(),
-    network,
-    address,
-    currency,
-  );
-  holdAdjustment(database, { network, address, currency }, -units);
+  const owner = ownerOf(database, place.address);
+  if (owner === null) return;
+  adjustAccount(database, { ...place, kind: "owner", block }, owner, -units, null);
+}
+
+function ownerOf(database: Database, address: string): AccountOwner | null {
+  const sql = "SELECT merchant FROM addresses WHERE address = ?";
+  const row = database.get<{ merchant: string }>(sql, address);
+  return row === undefined ? null : { merchant: row.merchant, kind: "deposit" };
 }
 
 export function issuedAddress(database: Database, address: string): IssuedAddress | undefined {
@@ -322,52 +296,27 @@ export function listDueByAge(
 }
 
 /**
- * The balance of an address without its baseline at the end of a block: final payments and top-ups
- * in, sweeps and their fees out. `native`: the currency is the coin that pays fees. A note of an
- * operator is no part of it: a payment counts for its payer whatever an operator wrote.
+ * The balance of an address that the watcher explains at the end of a block. A note of an operator
+ * is no part of it: a payment counts for its payer whatever an operator wrote. The
+ * amounts that the owner of the key took out count at every block, because each was found later
+ * than it left.
+ * @param sumsBeyond sums of payments whose blocks reach beyond the block (stray-sums.ts)
  */
 export function explainedUnits(
   database: Database,
-  { network, address, currency }: BalancePlace,
-  {
-    transactionId,
-    isNative,
-    block,
-    sumsBeyond = "counted",
-  }: {
-    readonly transactionId: string;
-    readonly isNative: boolean;
-    readonly block: number;
-    /** Sums of payments whose blocks reach beyond the block (stray-sums.ts). */
-    readonly sumsBeyond?: "counted" | "left out";
-  },
+  place: AccountPlace,
+  block: number,
+  sumsBeyond: "counted" | "left out" = "counted",
 ): bigint {
-  const paid = database.all<{ units: string }>(
-    `SELECT units FROM payments WHERE transactionId = ? AND address = ? AND network = ? AND currency = ? AND final = 1
-       AND block <= ?`,
-    ...[transactionId, address, network, currency, block],
-  );
-  const swept = database.all<{
-    units: string;
-    currency: string;
-    status: number;
-    feeUnits: string;
-    brought: string | null;
-  }>(
-    `SELECT t.units, t.currency, t.status, coalesce(t.feeUnits, '') AS feeUnits,
-       (SELECT o.units FROM topUps u CROSS JOIN transfers o ON o.id = u.id WHERE u.sweep = s.id AND o.status = 1) AS brought
-     FROM sweeps s CROSS JOIN transfers t ON t.id = s.id WHERE s.address = ? AND t.network = ?`,
-    ...[address, network],
-  );
-  let units = paid.reduce((sum, row) => sum + BigInt(row.units), 0n);
-  units += summedUnits(database, { network, address, currency }, block, sumsBeyond);
-  for (const row of swept) {
-    if (row.currency === currency && row.status !== 2) units -= BigInt(row.units);
-    const isFeeApart = row.feeUnits !== "" && !(row.status !== 2 && isFeeInside(network, "sweep"));
-    if (isNative) units += BigInt(row.brought ?? "0") - BigInt(isFeeApart ? row.feeUnits : "0");
-  }
-  return units;
+  const units = unitsAt(database, place, block);
+  const noted = listAdjustmentsOf(database, place, "note").filter((note) => note.block <= block);
+  const taken = listAdjustmentsOf(database, place, "owner").filter((one) => one.block > block);
+  const beyond = sumsBeyond === "counted" ? reachingUnits(database, place, block) : 0n;
+  return units + beyond - sumOf(noted) + sumOf(taken);
 }
+
+const sumOf = (moves: readonly { readonly units: bigint }[]): bigint =>
+  moves.reduce((sum, { units }) => sum + units, 0n);
 
 /**
  * True if a sweep from the address or its top-up is open, or ended in a block after `block`; then

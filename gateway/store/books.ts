@@ -1,19 +1,20 @@
 /**
- * Tables of the books: entries that no payment or outgoing transaction makes (openings, payments
- * from outside, an operator's notes), the newest closing of each network, and the open differences.
+ * Tables of the books: the moves that no payment and no transfer makes (openings, payments from
+ * outside, an operator's notes), the newest closing of each network, and the open differences.
  */
 
+import {
+  type AccountMove,
+  type AccountOwner,
+  type AccountPlace,
+  type AccountRow,
+  type AdjustingKind,
+  adjustAccount,
+  openAccount,
+} from "./journal.ts";
 import { explainingSignatureSql } from "./outgoing-transactions.ts";
-import type { OutgoingRow } from "./rows.ts";
+import type { OutgoingRow, TransferRow } from "./rows.ts";
 import type { Database } from "./store.ts";
-import { holdAdjustment } from "./unswept-balances.ts";
-
-/** An account's balance in one currency. */
-export interface BookPlace {
-  readonly network: string;
-  readonly address: string;
-  readonly currency: string;
-}
 
 /**
  * The kinds of entries. An opening is a hot wallet's balance when its books began. An outside entry
@@ -21,8 +22,8 @@ export interface BookPlace {
  * key this gateway's agents do not have; it is reported and not kept. A note is a difference that
  * an operator accepted.
  */
-export interface BookEntryRow extends BookPlace {
-  readonly kind: "opening" | "outside" | "owner" | "note";
+export interface BookEntryRow extends AccountPlace {
+  readonly kind: AdjustingKind;
   readonly units: string; // negative: the balance is lower
   readonly block: number; // the balance was read at the end of this block
   readonly at: number;
@@ -30,7 +31,12 @@ export interface BookEntryRow extends BookPlace {
   readonly reason: string;
 }
 
-export interface DifferenceRow extends BookPlace {
+/** An entry that is to be written, with the owner of its account. */
+export interface OwnedBookRow extends BookEntryRow {
+  readonly owner: AccountOwner;
+}
+
+export interface DifferenceRow extends AccountPlace {
   readonly merchant: string;
   readonly kind: "deposit" | "hot";
   readonly expectedUnits: string;
@@ -121,27 +127,52 @@ export function countForgottenBookAddresses(
 }
 
 /**
- * Adds an entry, inside the caller's transaction. A second opening of an account is ignored. A note
- * on a deposit address changes its unswept balance.
+ * Adds an entry, inside the caller's transaction: the units of an opening are the whole balance, of
+ * the others a change. A second opening of an account is ignored.
  */
-export function addBookEntry(database: Database, entry: BookEntryRow): void {
-  const { network, address, currency, kind, units, block, at, operator, reason } = entry;
-  database.run(
-    `INSERT OR IGNORE INTO bookEntries (network, address, currency, kind, units, block, at, operator, reason)
-     VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)`,
-    ...[network, address, currency, kind, units, block, at, operator, reason],
-  );
-  if (kind === "note") holdAdjustment(database, entry, BigInt(units));
+export function addBookEntry(database: Database, entry: OwnedBookRow): void {
+  const { network, address, currency, kind, units, block, at, operator, reason, owner } = entry;
+  const place = { network, address, currency };
+  const why = { at, actor: operator, reason };
+  if (kind === "opening") openAccount(database, place, owner, { units: BigInt(units), block }, why);
+  else adjustAccount(database, { ...place, kind, block }, owner, BigInt(units), why);
 }
 
-/** The entries of some accounts on a network, oldest first. */
-export function listBookEntries(
+/** The kinds of moves that adjust a balance; the partial indexes have the same text. */
+const adjustingSql = "kind IN ('opening','outside','owner','note')";
+
+/** The moves of accounts that adjust a balance, oldest first. */
+export function listAdjustments(
   database: Database,
   network: string,
   addresses: readonly string[],
-): readonly BookEntryRow[] {
-  return database.all<BookEntryRow>(
-    `SELECT e.* FROM json_each(?) AS a JOIN bookEntries e ON e.address = a.value WHERE e.network = ? ORDER BY e.block, e.id`,
+): readonly (Pick<AccountMove, "address" | "currency" | "block" | "units"> & {
+  readonly kind: AdjustingKind;
+})[] {
+  const rows = database.all<AccountPlace & Pick<BookEntryRow, "kind" | "units" | "block">>(
+    `SELECT m.number, m.toSide AS address, m.currency, m.kind, m.units, m.block
+       FROM json_each(?1) AS a CROSS JOIN moves m ON m.toSide = a.value AND m.${adjustingSql} WHERE m.network = ?2
+     UNION ALL SELECT m.number, m.fromSide, m.currency, m.kind, '-' || m.units, m.block
+       FROM json_each(?1) AS a CROSS JOIN moves m ON m.fromSide = a.value AND m.${adjustingSql} WHERE m.network = ?2
+     ORDER BY 1`,
+    ...[JSON.stringify(addresses), network],
+  );
+  return rows.map(({ units, ...row }) => ({ ...row, units: BigInt(units) }));
+}
+
+/** The blocks at which operators accepted differences of an account, by texts that name it. */
+export const notesSql = (account: string, network: string): string =>
+  `SELECT block FROM moves WHERE toSide = ${account} AND network = ${network} AND kind = 'note' AND ${adjustingSql}
+   UNION ALL SELECT block FROM moves WHERE fromSide = ${account} AND network = ${network} AND kind = 'note' AND ${adjustingSql}`;
+
+/** The accounts of some addresses on a network, each currency that ever had a move. */
+export function listAccounts(
+  database: Database,
+  network: string,
+  addresses: readonly string[],
+): readonly AccountRow[] {
+  return database.all<AccountRow>(
+    `SELECT c.* FROM json_each(?) AS a CROSS JOIN accounts c ON c.address = a.value WHERE c.network = ?`,
     ...[JSON.stringify(addresses), network],
   );
 }
@@ -152,9 +183,35 @@ export function listNewestEntries(
   network: string,
   most: number,
 ): readonly BookEntryRow[] {
-  const sql =
-    "SELECT * FROM bookEntries WHERE network = ? AND kind <> 'opening' ORDER BY id DESC LIMIT ?";
-  return database.all<BookEntryRow>(sql, network, most);
+  return database.all<BookEntryRow>(
+    `SELECT network, kind, currency, block, coalesce(at, 0) AS at, coalesce(actor, '') AS operator, coalesce(reason, '') AS reason,
+       CASE WHEN fromSide LIKE '@%' THEN toSide ELSE fromSide END AS address,
+       CASE WHEN fromSide LIKE '@%' THEN units ELSE '-' || units END AS units
+     FROM moves WHERE network = ? AND kind IN ('outside','note') ORDER BY number DESC LIMIT ?`,
+    ...[network, most],
+  );
+}
+
+/**
+ * Withdrawals, sweeps and top-ups from or to an account that have a signature and have not ended,
+ * oldest first, at most `most`. `isFinal`: a final block that was read holds one of the attempts.
+ */
+export function listUnended(
+  database: Database,
+  network: string,
+  account: string,
+  most: number,
+): readonly (Pick<TransferRow, "id" | "operation" | "stage"> & {
+  readonly isFinal: 0 | 1;
+})[] {
+  return database.all(
+    `SELECT t.id, t.operation, t.stage, EXISTS (
+       SELECT 1 FROM signatures s JOIN outgoing k ON k.txHash = s.txHash AND k.account = s.account WHERE s.transactionId = t.id) AS isFinal
+     FROM transfers t WHERE t.status = 0 AND t.operation IN ('withdraw', 'sweep', 'topup') AND t.network = ?
+       AND (t.payer = ? OR t.receiver = ?)
+       AND EXISTS (SELECT 1 FROM signatures s WHERE s.transactionId = t.id) ORDER BY t.createdAt, t.id LIMIT ?`,
+    ...[network, account, account, most],
+  );
 }
 
 /** Finds the ended withdrawal or sweep that explains an outgoing transaction. */
@@ -191,7 +248,7 @@ export function listDifferences(
 
 export function readDifference(
   database: Database,
-  { network, address, currency }: BookPlace,
+  { network, address, currency }: AccountPlace,
 ): DifferenceRow | undefined {
   const sql = "SELECT * FROM bookDifferences WHERE network = ? AND address = ? AND currency = ?";
   return database.get<DifferenceRow>(sql, network, address, currency);
@@ -235,7 +292,7 @@ export function keepDifference(database: Database, difference: DifferenceRow): v
 
 export function dropDifference(
   database: Database,
-  { network, address, currency }: BookPlace,
+  { network, address, currency }: AccountPlace,
 ): void {
   database.run(
     "DELETE FROM bookDifferences WHERE network = ? AND address = ? AND currency = ?",

@@ -5,7 +5,12 @@
  */
 import { listSendersFrom } from "./agents.ts";
 import { actOfAlarm } from "./audit.ts";
-import { type DifferenceRow, endedTransferOfOutgoingSql, listDifferences } from "./books.ts";
+import {
+  type DifferenceRow,
+  endedTransferOfOutgoingSql,
+  listDifferences,
+  notesSql,
+} from "./books.ts";
 import {
   type CurrencyHold,
   type CurrencyStop,
@@ -118,8 +123,9 @@ function listForeignPayments(database: Database, sinceMs: number): readonly Fore
     `SELECT DISTINCT outgoing.network, outgoing.account, outgoing.txHash, outgoing.block
      FROM audit JOIN outgoing ON outgoing.txHash = audit.subject
      WHERE audit.act = ? AND NOT EXISTS (${explainingSignatureSql}) AND NOT EXISTS (${endedTransferOfOutgoingSql})
-       AND NOT EXISTS (SELECT 1 FROM bookEntries e WHERE e.address = outgoing.account AND e.network = outgoing.network
-         AND e.block >= outgoing.block AND (e.kind = 'note' OR (e.kind = 'opening' AND audit.at < ?)))
+       AND NOT EXISTS (SELECT 1 FROM (${notesSql("outgoing.account", "outgoing.network")}) e WHERE e.block >= outgoing.block)
+       AND NOT EXISTS (SELECT 1 FROM accounts c WHERE c.address = outgoing.account AND c.network = outgoing.network
+         AND c.openedBlock >= outgoing.block AND audit.at < ?)
      ORDER BY outgoing.block, outgoing.txHash`,
     ...[actOfAlarm({ code: "WATCHER_OUTGOING_FOREIGN" }), sinceMs],
   );

@@ -5,6 +5,7 @@
  * nothing once it is revoked, or if all requests that counted it were open (`revoked`). A payment
  * that a final block holds again is a row of `payments` again, and its row here goes.
  */
+import { type AccountRow, hasUnsweptSql, unsweptUnitsOf } from "./journal.ts";
 import { finalInOtherBlock, removeFinalPayment } from "./payments.ts";
 import type { DepositRow, PaymentRow } from "./rows.ts";
 import type { Database } from "./store.ts";
@@ -267,12 +268,12 @@ export function undecidedUnits(database: Database, deposit: CountedDeposit): big
  * take left the chain.
  */
 export function unsweepableUnits(database: Database, merchant: string, currency: string): bigint {
-  const rows = database.all<{ units: string }>(
-    `SELECT u.units FROM unsweptBalances u WHERE u.merchant = ? AND u.currency = ? AND substr(u.units, 1, 1) = '-'
+  const rows = database.all<Pick<AccountRow, "units" | "heldUnits">>(
+    `SELECT u.units, u.heldUnits FROM accounts u WHERE ${hasUnsweptSql} AND u.merchant = ? AND u.currency = ?
        AND EXISTS (SELECT 1 FROM gonePayments g WHERE g.network = u.network AND g.address = u.address AND g.currency = u.currency)
        AND EXISTS (SELECT 1 FROM sweeps s CROSS JOIN transfers t ON t.id = s.id
          WHERE s.address = u.address AND t.network = u.network AND t.currency = u.currency AND t.status = 0)`,
     ...[merchant, currency],
   );
-  return rows.reduce((sum, { units }) => sum - BigInt(units), 0n);
+  return rows.map(unsweptUnitsOf).reduce((sum, units) => (units < 0n ? sum - units : sum), 0n);
 }

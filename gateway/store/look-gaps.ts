@@ -2,13 +2,13 @@
  * Currencies in which an address was not looked at, because they could not be read. The baseline of
  * such a currency is the balance of its first reading. Source: docs/architecture.md section 8.
  */
-import type { BalancePlace } from "./address-states.ts";
+import type { AccountPlace } from "./journal.ts";
 import type { Statements as Database } from "./statements.ts";
 
 /** Harmless to call twice. */
 export function keepLookGap(
   database: Database,
-  { network, address, currency }: BalancePlace,
+  { network, address, currency }: AccountPlace,
 ): void {
   database.run(
     "INSERT OR IGNORE INTO lookGaps (network, address, currency) VALUES (?, ?, ?)",
@@ -21,7 +21,7 @@ export function keepLookGap(
 /** @returns false if there was none */
 export function dropLookGap(
   database: Database,
-  { network, address, currency }: BalancePlace,
+  { network, address, currency }: AccountPlace,
 ): boolean {
   const sql = "DELETE FROM lookGaps WHERE network = ? AND address = ? AND currency = ?";
   return database.run(sql, network, address, currency).changes > 0;
@@ -29,7 +29,7 @@ export function dropLookGap(
 
 export function hasLookGap(
   database: Database,
-  { network, address, currency }: BalancePlace,
+  { network, address, currency }: AccountPlace,
 ): boolean {
   const sql = "SELECT 1 FROM lookGaps WHERE network = ? AND address = ? AND currency = ?";
   return database.get(sql, network, address, currency) !== undefined;

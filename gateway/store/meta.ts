@@ -13,14 +13,6 @@ export function readGatewayKeyFingerprint(database: Database): string {
 }
 
 /**
- * Ends the wait for the first count of unswept balances since a step of the tables changed what
- * counts. @returns whether it was waited for
- */
-export function endFirstCount(database: Database): boolean {
-  return database.run("DELETE FROM meta WHERE name = 'unsweptUncounted'").changes > 0;
-}
-
-/**
  * Records that payments in this currency wait to be judged, now or in a later run. Harmless to call
  * twice.
  */

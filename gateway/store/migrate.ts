@@ -18,6 +18,7 @@ import {
   type Migration,
   migrations,
   statementsOf,
+  sumUnits,
 } from "./migrations.ts";
 import { ownStore } from "./owner.ts";
 import type { SqlScalar } from "./statements.ts";
@@ -94,6 +95,7 @@ function migrateOwned(
   try {
     // A rebuilt table takes the old one's name while triggers and keys of others name it.
     raw.exec("PRAGMA legacy_alter_table = ON");
+    sumUnits(raw);
     const copy = pathOfCopyBeforeVersion(path, from + 1);
     const whole = {
       run: (sql: string, ...values: readonly SqlScalar[]) => ({

@@ -15,6 +15,24 @@ export interface Migration {
   readonly sql: string;
 }
 
+/**
+ * Gives the statements of a step the aggregate `units_sum`, which adds base units of any size as
+ * texts, because SQLite adds 64 bits.
+ */
+export function sumUnits(raw: {
+  readonly aggregate: (name: string, options: UnitsAggregate) => void;
+}): void {
+  raw.aggregate("units_sum", {
+    start: "0",
+    step: (sum, units) => (BigInt(String(sum)) + BigInt(String(units))).toString(),
+  });
+}
+
+interface UnitsAggregate {
+  readonly start: string;
+  readonly step: (sum: unknown, units: unknown) => string;
+}
+
 /** The files in their order; their numbers count from 1 without a gap. */
 export function migrationsOf(texts: Readonly<Record<string, string>>): readonly Migration[] {
   return Object.keys(texts)

@@ -1,8 +1,8 @@
 /** Payments to deposit addresses, each by network, transaction hash and log index. */
 import { insertForgottenDeposit } from "./forgotten-addresses.ts";
+import { settlePayment, unsettlePayment } from "./posting.ts";
 import type { PaymentRow } from "./rows.ts";
 import type { Database } from "./store.ts";
-import { holdPayment } from "./unswept-balances.ts";
 
 /** Keeps a payment in a block that is not final. A final payment is not changed. */
 export function keepDetectedPayment(database: Database, payment: PaymentRow): void {
@@ -11,21 +11,8 @@ export function keepDetectedPayment(database: Database, payment: PaymentRow): vo
 
 /** Keeps a payment in a final block, and replaces any earlier row of the payment. */
 export function keepFinalPayment(database: Database, payment: PaymentRow): void {
-  const { network, txHash, logIndex } = payment;
-  const sql = "SELECT * FROM payments WHERE network = ? AND txHash = ? AND logIndex = ?";
-  const before = database.get<PaymentRow>(sql, network, txHash, logIndex);
   upsert(database, payment, "");
-  for (const [row, sign] of [
-    [before?.final === 1 ? before : undefined, -1n] as const,
-    [payment, 1n] as const,
-  ]) {
-    if (row !== undefined)
-      holdPayment(
-        database,
-        { ...row, units: `${sign * BigInt(row.units)}` },
-        merchantOf(database, row),
-      );
-  }
+  settlePayment(database, payment, merchantOf(database, payment));
 }
 
 function merchantOf(database: Database, { transactionId }: PaymentRow): string {
@@ -89,16 +76,16 @@ export function listFinalOf(
   return database.all<PaymentRow>(sql, network, txHash);
 }
 
-/** Removes a final payment, and its units from its address's balance. Must not be called twice. */
+/** Removes a final payment, and takes its move back. Harmless to call twice. */
 export function removeFinalPayment(database: Database, payment: PaymentRow): void {
-  const { network, txHash, logIndex, units } = payment;
+  const { network, txHash, logIndex } = payment;
   database.run(
     "DELETE FROM payments WHERE network = ? AND txHash = ? AND logIndex = ?",
     network,
     txHash,
     logIndex,
   );
-  holdPayment(database, { ...payment, units: `${-BigInt(units)}` }, merchantOf(database, payment));
+  unsettlePayment(database, payment);
 }
 
 /** Payments that are not final, in blocks `from` to `to`. */

@@ -252,10 +252,6 @@ CREATE INDEX transfersPaid ON transfers (payer, finalBlock) WHERE finalBlock IS 
 CREATE INDEX transfersReceived ON transfers (receiver, finalBlock) WHERE status <> 0;
 CREATE INDEX withdrawalFees ON transfers (currency, network, changedAt)
   WHERE operation = 'withdraw' AND status = 1 AND feeUnits IS NOT NULL;
-CREATE INDEX sweepsByBlock ON transfers (merchant, currency, finalBlock)
-  WHERE operation = 'sweep' AND finalBlock IS NOT NULL;
-CREATE INDEX topUpsByBlock ON transfers (merchant, network, finalBlock)
-  WHERE operation = 'topup' AND finalBlock IS NOT NULL;
 CREATE INDEX sweepsUnreached ON transfers (network) WHERE operation = 'sweep' AND status = 2 AND code = 'SWEEP_UNREACHABLE';
 CREATE INDEX coinsEnded ON transfers (network) WHERE status = 2 AND code = 'coin_unknown';
 CREATE TABLE withdrawals (
@@ -445,9 +441,6 @@ CREATE TABLE addressStates (
   comparedAt INTEGER NOT NULL, run TEXT NOT NULL, PRIMARY KEY (network, address)) STRICT;
 CREATE INDEX addressStatesByTime ON addressStates (network, comparedAt);
 CREATE INDEX addressStatesByAddress ON addressStates (address);
-CREATE TABLE baselines (
-  network TEXT NOT NULL, address TEXT NOT NULL, currency TEXT NOT NULL, units TEXT NOT NULL, block INTEGER NOT NULL,
-  takenUnits TEXT NOT NULL DEFAULT '0', PRIMARY KEY (address, network, currency)) STRICT;
 CREATE TABLE lookGaps (
   network TEXT NOT NULL, address TEXT NOT NULL, currency TEXT NOT NULL, PRIMARY KEY (network, address, currency)) STRICT;
 CREATE TABLE arriving (
@@ -467,20 +460,32 @@ CREATE TABLE vouched (network TEXT PRIMARY KEY, block INTEGER NOT NULL, hash TEX
 `;
 
 /**
- * Sums that other tables imply (reserved.ts, unswept-balances.ts), sweeps that an operator asked
- * for, and the reason why an address is not swept.
+ * The journal of money (journal.ts), the sums of promised amounts (reserved.ts), sweeps that an
+ * operator asked for, and the reason why an address is not swept.
  */
 const sums = `
 CREATE TABLE reserved (
   account TEXT NOT NULL, network TEXT NOT NULL, currency TEXT NOT NULL, withdrawals INTEGER NOT NULL, units TEXT NOT NULL,
   PRIMARY KEY (account, network, currency)) STRICT;
 CREATE INDEX reservedNow ON reserved (network, account) WHERE withdrawals > 0;
+CREATE TABLE accounts (
+  number INTEGER PRIMARY KEY, network TEXT NOT NULL, address TEXT NOT NULL, currency TEXT NOT NULL, merchant TEXT NOT NULL,
+  kind TEXT NOT NULL CHECK (kind IN ('hot','deposit')), units TEXT NOT NULL, heldUnits TEXT NOT NULL, openedBlock INTEGER,
+  UNIQUE (address, network, currency), CHECK (kind = 'hot' OR openedBlock IS NULL)) STRICT;
+CREATE TABLE moves (
+  number INTEGER PRIMARY KEY, network TEXT NOT NULL, currency TEXT NOT NULL, units TEXT NOT NULL,
+  fromSide TEXT NOT NULL, toSide TEXT NOT NULL,
+  kind TEXT NOT NULL CHECK (kind IN ('payment','withdraw','sweep','topup','fee','opening','outside','owner','note')),
+  block INTEGER NOT NULL, cause TEXT NOT NULL, part INTEGER NOT NULL, undoes INTEGER REFERENCES moves(number), at INTEGER,
+  actor TEXT, reason TEXT, CHECK (fromSide <> toSide), CHECK (units NOT LIKE '-%' AND (units <> '0' OR kind = 'note')), UNIQUE (cause, part)) STRICT;
+CREATE INDEX accountsUnswept ON accounts (merchant, currency) WHERE kind = 'deposit' AND units <> heldUnits;
+CREATE INDEX accountsUnsweptByNumber ON accounts (network, number) WHERE kind = 'deposit' AND units <> heldUnits;
+CREATE INDEX movesOut ON moves (fromSide, network, block) WHERE substr(fromSide, 1, 1) <> '@';
+CREATE INDEX movesIn ON moves (toSide, network, block) WHERE substr(toSide, 1, 1) <> '@';
+CREATE INDEX movesAdjustingOut ON moves (fromSide, network) WHERE kind IN ('opening','outside','owner','note');
+CREATE INDEX movesAdjustingIn ON moves (toSide, network) WHERE kind IN ('opening','outside','owner','note');
+CREATE INDEX movesEntered ON moves (network, number) WHERE kind IN ('outside','note');
 CREATE TABLE nativeCoins (network TEXT PRIMARY KEY, currency TEXT NOT NULL) STRICT;
-CREATE TABLE unsweptBalances (
-  address TEXT NOT NULL, network TEXT NOT NULL, currency TEXT NOT NULL, merchant TEXT NOT NULL, units TEXT NOT NULL,
-  PRIMARY KEY (address, network, currency)) STRICT;
-CREATE INDEX unsweptBalancesByMerchant ON unsweptBalances (merchant, currency);
-CREATE INDEX unsweptBalancesByNetwork ON unsweptBalances (network);
 CREATE TABLE sweepWishes (
   address TEXT NOT NULL, network TEXT NOT NULL, currency TEXT NOT NULL, at INTEGER NOT NULL,
   PRIMARY KEY (address, network, currency)) STRICT;
@@ -491,20 +496,13 @@ CREATE INDEX sweepNotesByNetwork ON sweepNotes (network);
 `;
 
 /**
- * The books (books.ts): entries that no payment or outgoing transaction makes, the newest closing
- * of each network, and its differences. Prices of the markets. The operators' acts. `setAside` has
+ * The books (books.ts): the newest closing of each network, and its differences. Prices of the markets. The operators' acts. `setAside` has
  * rows that a bug or a fault kept from being shown, told or judged (set-aside.ts). `faults` has the
  * items that cannot be read or judged (faults.ts), `unreadTransactions` the transactions among them
  * (unread-transactions.ts), `gaps` the blocks that could not be read (gaps.ts), `gapHolds` the
  * requests that one of them holds after it was given up (gap-holds.ts).
  */
 const books = `
-CREATE TABLE bookEntries (
-  id INTEGER PRIMARY KEY, network TEXT NOT NULL, address TEXT NOT NULL, currency TEXT NOT NULL,
-  kind TEXT NOT NULL CHECK (kind IN ('opening','outside','note')), units TEXT NOT NULL, block INTEGER NOT NULL,
-  at INTEGER NOT NULL, operator TEXT NOT NULL, reason TEXT NOT NULL) STRICT;
-CREATE INDEX bookEntriesByAddress ON bookEntries (address, network, currency, block);
-CREATE UNIQUE INDEX bookOpenings ON bookEntries (address, network, currency) WHERE kind = 'opening';
 CREATE TABLE bookDifferences (
   network TEXT NOT NULL, address TEXT NOT NULL, currency TEXT NOT NULL, merchant TEXT NOT NULL,
   kind TEXT NOT NULL CHECK (kind IN ('deposit','hot')), expectedUnits TEXT NOT NULL, foundUnits TEXT NOT NULL, block INTEGER NOT NULL,

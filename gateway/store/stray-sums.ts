@@ -4,7 +4,9 @@
  * account and some blocks. A payment of a block is added when the block is read as final for the
  * first time, and never again. Source: docs/architecture.md section 8.
  */
-import type { MoveRow } from "./book-moves.ts";
+import { pinExclusionOf } from "../../chains/families.ts";
+import { hasTags } from "../../chains/payees.ts";
+import { type AccountMove, type AccountPlace, addSumUnits } from "./journal.ts";
 import type { Statements as Database } from "./statements.ts";
 
 /**
@@ -95,6 +97,15 @@ export function addToSum(database: Database, payment: SummedPayment): void {
     "network = ? AND account = ? AND currency = ? AND kind = ? AND transactionId = ? AND fromBlock = ?";
   const key = [network, account, currency, kind, transactionId, fromBlock] as const;
   const before = database.get<StraySumRow>(`SELECT * FROM straySums WHERE ${where}`, ...key);
+  postSum(database, {
+    network,
+    account,
+    currency,
+    kind,
+    merchant,
+    toBlock: block,
+    units: `${units}`,
+  });
   if (before === undefined) {
     database.run(
       `INSERT INTO straySums (network, account, currency, kind, transactionId, fromBlock, merchant, toBlock, count, units, largest, txHash)
@@ -110,6 +121,23 @@ export function addToSum(database: Database, payment: SummedPayment): void {
   );
 }
 
+/** Counts a sum, or what came to it, for its account. Must not be called twice. */
+export function postSum(
+  database: Database,
+  sum: Pick<StraySumRow, "network" | "account" | "currency" | "kind" | "merchant" | "toBlock"> & {
+    readonly units: string;
+  },
+): void {
+  const { network, account: address, currency, merchant, toBlock: block, units } = sum;
+  const owner = { merchant, kind: hasTags(network) ? "hot" : "deposit" } as const;
+  addSumUnits(database, { network, address, currency, block }, owner, BigInt(units), isHeld(sum));
+}
+
+/** Small coins of a chain of coins cost more to fetch than they are, and no sweep takes them. */
+function isHeld({ network, kind }: Pick<StraySumRow, "network" | "kind">): boolean {
+  return kind === "dust" && pinExclusionOf(network) !== null;
+}
+
 /** The sums that count for a request. */
 export function listSumsOf(
   database: Database,
@@ -121,29 +149,18 @@ export function listSumsOf(
   return database.all<StraySumRow>(sql, transactionId, currency);
 }
 
-/**
- * The units that came to an account in sums up to a block. A sum whose blocks reach beyond it is
- * counted, or left out.
- */
-export function summedUnits(
+/** The units of sums of an account that began up to a block and reach beyond it. */
+export function reachingUnits(
   database: Database,
-  {
-    network,
-    address,
-    currency,
-  }: { readonly network: string; readonly address: string; readonly currency: string },
+  { network, address, currency }: AccountPlace,
   block: number,
-  beyond: "counted" | "left out",
 ): bigint {
-  const rows = database.all<Pick<StraySumRow, "units" | "toBlock">>(
-    "SELECT units, toBlock FROM straySums WHERE network = ? AND account = ? AND currency = ? AND fromBlock <= ?",
-    ...[network, address, currency, block],
+  const rows = database.all<Pick<StraySumRow, "units">>(
+    `SELECT units FROM straySums
+     WHERE network = ? AND account = ? AND currency = ? AND fromBlock <= ? AND toBlock > ?`,
+    ...[network, address, currency, block, block],
   );
-  return rows.reduce(
-    (sum, { units, toBlock }) =>
-      sum + (toBlock <= block || beyond === "counted" ? BigInt(units) : 0n),
-    0n,
-  );
+  return rows.reduce((sum, { units }) => sum + BigInt(units), 0n);
 }
 
 /** True if sums of an account have a payment of a currency in a block, or may have. */
@@ -159,17 +176,27 @@ export function hasSumAt(
   return database.get(sql, network, account, currency, block, block) !== undefined;
 }
 
-/** The sums of these accounts as movements, each at its newest block. */
-export function listSumMoves(
+/** The sums of these accounts with a payment above a block, as moves at their newest blocks. */
+export function listSumsAfter(
   database: Database,
   network: string,
   accounts: readonly string[],
-): readonly MoveRow[] {
-  return database.all<MoveRow>(
-    `SELECT 'payment' AS kind, 'in' AS side, s.account AS address, s.currency, s.units, '' AS feeUnits, 1 AS status, s.toBlock AS block
-     FROM json_each(?) AS a CROSS JOIN straySums s ON s.network = ? AND s.account = a.value`,
-    ...[JSON.stringify(accounts), network],
+  block: number,
+): readonly AccountMove[] {
+  const rows = database.all<Pick<StraySumRow, "account" | "currency" | "units" | "toBlock">>(
+    `SELECT s.account, s.currency, s.units, s.toBlock
+     FROM json_each(?) AS a CROSS JOIN straySums s ON s.network = ? AND s.account = a.value WHERE s.toBlock > ?`,
+    ...[JSON.stringify(accounts), network, block],
   );
+  return rows.map(({ account: address, currency, units, toBlock }) => ({
+    kind: "payment",
+    address,
+    currency,
+    block: toBlock,
+    number: 0,
+    units: BigInt(units),
+    isPayer: false,
+  }));
 }
 
 /** The sums that lie on an account. */

@@ -3,8 +3,8 @@
  * for, and the reason why an address is not swept.
  */
 
-import { isFeeInside } from "../../chains/families.ts";
-import type { SweepRow, TopUpRow, TransactionRow, TransferRow } from "./rows.ts";
+import { type AccountPlace, type AccountRow, hasUnsweptSql, unsweptUnitsOf } from "./journal.ts";
+import type { SweepRow, TopUpRow, TransactionRow } from "./rows.ts";
 import type { Database } from "./store.ts";
 import {
   narrowFoundRow,
@@ -13,13 +13,13 @@ import {
   transferPartsSql,
   transfersSql,
 } from "./transaction-rows.ts";
-import type { UnsweptBalanceRow } from "./unswept-balances.ts";
 
 /**
  * A deposit address with an unswept balance: its index under the key of the merchant's paired
  * agent, and the sweep that is open there.
  */
-export interface SweepableRow extends UnsweptBalanceRow {
+export interface SweepableRow extends AccountPlace {
+  readonly units: string; // negative if a fee was paid with coins whose arrival nobody saw
   readonly agent: string; // id of the paired agent
   readonly merchant: string;
   readonly addressIndex: number;
@@ -29,12 +29,14 @@ export interface SweepableRow extends UnsweptBalanceRow {
   readonly wishedAt: number | null;
 }
 
-const sweepable = `SELECT h.*, l.id AS agent, l.merchant, d.addressIndex, d.request, r.status AS requestStatus,
+type FoundRow = SweepableRow & Pick<AccountRow, "heldUnits">;
+
+const sweepable = `SELECT h.network, h.address, h.currency, h.units, h.heldUnits, l.id AS agent, l.merchant, d.addressIndex, d.request, r.status AS requestStatus,
     coalesce((SELECT t.id FROM sweeps s CROSS JOIN transfers t ON t.id = s.id
       WHERE s.address = h.address AND t.status = 0 AND t.network = h.network LIMIT 1),
     (SELECT t.id FROM sweeps s CROSS JOIN topUps u ON u.sweep = s.id CROSS JOIN transfers t ON t.id = u.id
       WHERE s.address = h.address AND t.status = 0 AND t.network = h.network LIMIT 1), '') AS open, w.at AS wishedAt
-  FROM unsweptBalances h JOIN addresses d ON d.address = h.address JOIN deposits r ON r.id = d.request
+  FROM accounts h JOIN addresses d ON d.address = h.address JOIN deposits r ON r.id = d.request
     JOIN agents a ON a.id = d.agent
     JOIN agents l ON l.merchant = a.merchant AND l.unpairedAt IS NULL AND EXISTS (
       SELECT 1 FROM json_each(l.accounts) AS live JOIN json_each(a.accounts) AS old
@@ -47,8 +49,8 @@ const sweepable = `SELECT h.*, l.id AS agent, l.merchant, d.addressIndex, d.requ
  * end.
  */
 export interface SweepPlaces {
-  readonly changedAfter: number; // rowid of unsweptBalances; later ones changed since
-  readonly turnAfter: number; // rowid; later ones have their turn
+  readonly changedAfter: number; // number of an account; later ones changed since
+  readonly turnAfter: number; // number of an account; later ones have their turn
 }
 
 /** Changed balances of one look at most. */
@@ -66,19 +68,25 @@ export function listSweepable(
   network: string,
   { changedAfter, turnAfter }: SweepPlaces = { changedAfter: 0, turnAfter: 0 },
 ): readonly SweepableRow[] {
-  const sql = `${sweepable} WHERE h.rowid IN (
-      SELECT b.rowid FROM sweepWishes x CROSS JOIN unsweptBalances b
-        ON b.address = x.address AND b.network = x.network AND b.currency = x.currency WHERE x.network = ?1
+  const sql = `${sweepable} WHERE h.number IN (
+      SELECT b.number FROM sweepWishes x CROSS JOIN accounts b
+        ON b.address = x.address AND b.network = x.network AND b.currency = x.currency
+        WHERE x.network = ?1 AND b.kind = 'deposit' AND b.units <> b.heldUnits
       UNION SELECT place FROM (${nextPlaces(changedBalancesMax)})
       UNION SELECT place FROM (${nextPlaces(turnBalancesMax, 3)}))
     ORDER BY w.at IS NULL, w.at, r.createdAt, h.address, h.currency`;
-  return database.all<SweepableRow>(sql, network, changedAfter, turnAfter);
+  return database.all<FoundRow>(sql, network, changedAfter, turnAfter).map(sweepableOf);
 }
 
-const nextPlaces = (most: number, after = 2): string =>
-  `SELECT rowid AS place FROM unsweptBalances WHERE network = ?1 AND rowid > ?${after} ORDER BY rowid LIMIT ${most}`;
+const sweepableOf = ({ heldUnits, ...row }: FoundRow): SweepableRow => ({
+  ...row,
+  units: unsweptUnitsOf({ units: row.units, heldUnits }).toString(),
+});
 
-/** The rowid of the last of the next balances (`after` if there is none), and their number. */
+const nextPlaces = (most: number, after = 2): string =>
+  `SELECT number AS place FROM accounts WHERE ${hasUnsweptSql} AND network = ?1 AND number > ?${after} ORDER BY number LIMIT ${most}`;
+
+/** The number of the last of the next balances (`after` if there is none), and their number. */
 export function sweepPlacesFrom(
   database: Database,
   network: string,
@@ -96,10 +104,12 @@ export function sweepPlacesFrom(
 
 /** The balances of an address that could be swept. */
 export function listSweepableAt(database: Database, address: string): readonly SweepableRow[] {
-  return database.all<SweepableRow>(
-    `${sweepable} WHERE h.address = ? ORDER BY h.network, h.currency`,
-    address,
-  );
+  return database
+    .all<FoundRow>(
+      `${sweepable} WHERE h.address = ? AND h.kind = 'deposit' AND h.units <> h.heldUnits ORDER BY h.network, h.currency`,
+      address,
+    )
+    .map(sweepableOf);
 }
 
 /** The number of the newest sweep of an address, on all networks; 0 without one. */
@@ -111,7 +121,7 @@ export function newestSweepNumber(database: Database, address: string): number {
 /** The newest sweep of a currency from an address. */
 export function newestSweepFrom(
   database: Database,
-  { address, network, currency }: Pick<UnsweptBalanceRow, "address" | "network" | "currency">,
+  { address, network, currency }: AccountPlace,
 ): SweepRow | undefined {
   const row = database.get<TransactionRow>(
     `SELECT ${transferFieldsSql} FROM sweeps o CROSS JOIN transfers t ON t.id = o.id ${transferPartsSql}
@@ -198,47 +208,14 @@ export function topUpOf(database: Database, sweep: Pick<SweepRow, "id">): TopUpR
   return narrowFoundRow(database.get<TransactionRow>(sql, sweep.id)) as TopUpRow | undefined;
 }
 
-/**
- * The units moved by sweeps in one currency that the balance read at `block` does not show yet:
- * open sweeps, and sweeps that ended in a later block.
- */
-export function sweepingUnits(
-  database: Database,
-  merchant: string,
-  currency: string,
-  block: number,
-): bigint {
-  const rows = database.all<Pick<TransferRow, "network" | "units" | "feeUnits">>(
-    `SELECT network, units, '' AS feeUnits FROM transfers INDEXED BY transfersOpen
-       WHERE operation = 'sweep' AND status = 0 AND merchant = ?1 AND currency = ?2
-     UNION ALL SELECT network, units, coalesce(feeUnits, '') FROM transfers INDEXED BY sweepsByBlock
-       WHERE operation = 'sweep' AND status = 1 AND merchant = ?1 AND currency = ?2 AND finalBlock > ?3`,
-    ...[merchant, currency, block],
-  );
-  const feeOf = ({ network, feeUnits }: (typeof rows)[number]): bigint =>
-    feeUnits !== "" && isFeeInside(network, "sweep") ? BigInt(feeUnits) : 0n;
-  return rows.reduce((sum, row) => sum + BigInt(row.units) - feeOf(row), 0n);
+/** The units that open sweeps of a merchant in one currency are to bring. */
+export function openSweepUnits(database: Database, merchant: string, currency: string): bigint {
+  const sql = `SELECT units FROM transfers INDEXED BY transfersOpen
+    WHERE operation = 'sweep' AND status = 0 AND merchant = ? AND currency = ?`;
+  return database
+    .all<Pick<SweepRow, "units">>(sql, merchant, currency)
+    .reduce((sum, { units }) => sum + BigInt(units), 0n);
 }
-
-/**
- * The units that top-ups on a network moved to deposit addresses after `block`. The hot wallet's
- * balance read at that block still includes them.
- */
-export function toppedUnitsAfter(
-  database: Database,
-  merchant: string,
-  network: string,
-  block: number,
-): bigint {
-  const rows = database.all<Pick<TopUpRow, "units">>(
-    `SELECT units FROM transfers INDEXED BY topUpsByBlock
-       WHERE merchant = ? AND operation = 'topup' AND network = ? AND status = 1 AND finalBlock > ?`,
-    ...[merchant, network, block],
-  );
-  return rows.reduce((sum, { units }) => sum + BigInt(units), 0n);
-}
-
-type Place = Pick<UnsweptBalanceRow, "address" | "network" | "currency">;
 
 /**
  * Keeps an operator's request to sweep a balance, even if the sweep is not worth its fee. Harmless
@@ -246,7 +223,7 @@ type Place = Pick<UnsweptBalanceRow, "address" | "network" | "currency">;
  */
 export function keepSweepRequest(
   database: Database,
-  { address, network, currency }: Place,
+  { address, network, currency }: AccountPlace,
   at: number,
 ): void {
   const sql =
@@ -254,13 +231,16 @@ export function keepSweepRequest(
   database.run(sql, address, network, currency, at);
 }
 
-export function dropSweepRequest(database: Database, { address, network, currency }: Place): void {
+export function dropSweepRequest(
+  database: Database,
+  { address, network, currency }: AccountPlace,
+): void {
   const sql = "DELETE FROM sweepWishes WHERE address = ? AND network = ? AND currency = ?";
   database.run(sql, address, network, currency);
 }
 
 /** The reason why a balance is not swept. */
-export interface SweepNoteRow extends Place {
+export interface SweepNoteRow extends AccountPlace {
   readonly reason: string;
   readonly detail: string; // for operators
   readonly at: number; // since when
@@ -281,7 +261,10 @@ export function keepSweepNote(database: Database, note: SweepNoteRow): boolean {
   return changes > 0;
 }
 
-export function dropSweepNote(database: Database, { address, network, currency }: Place): void {
+export function dropSweepNote(
+  database: Database,
+  { address, network, currency }: AccountPlace,
+): void {
   database.run(
     "DELETE FROM sweepNotes WHERE address = ? AND network = ? AND currency = ?",
     address,
@@ -300,7 +283,7 @@ export function listSweepNotesAfter(
   after: number,
 ): readonly (SweepNoteRow & { readonly place: number; readonly isHeld: 0 | 1 })[] {
   const own = "h.address = n.address AND h.network = n.network AND h.currency = n.currency";
-  const sql = `SELECT n.rowid AS place, n.*, EXISTS (${sweepable} WHERE ${own}) AS isHeld
+  const sql = `SELECT n.rowid AS place, n.*, EXISTS (${sweepable} WHERE ${own} AND h.units <> h.heldUnits) AS isHeld
     FROM sweepNotes n WHERE n.network = ? AND n.rowid > ? ORDER BY n.rowid LIMIT ${sweepNotesMax}`;
   return database.all(sql, network, after);
 }

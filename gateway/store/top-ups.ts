@@ -29,3 +29,16 @@ export function isOwnTopUp(
   const sql = `SELECT 1 FROM (${asked}) p WHERE EXISTS (${ownTopUpSql})`;
   return database.get(sql, network, txHash, logIndex, address, units, transactionId) !== undefined;
 }
+
+/** The payments that are a top-up, kept before its signature was known here. */
+export function listOwnTopUps(
+  database: Database,
+  id: string,
+): readonly Pick<PaymentRow, "network" | "txHash" | "logIndex">[] {
+  return database.all(
+    `SELECT p.network, p.txHash, p.logIndex FROM signatures o CROSS JOIN payments p
+       ON p.network = o.network AND p.txHash = o.txHash AND p.logIndex = -1
+     WHERE o.transactionId = ? AND p.final = 1 AND EXISTS (${ownTopUpSql})`,
+    id,
+  );
+}

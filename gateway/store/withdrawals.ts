@@ -1,23 +1,19 @@
 /**
  * Withdrawals, sweeps and top-ups: all that an agent signs. Every
  * change of such a row is made here, together with the change of the reserved sums and of the
- * unswept balances.
+ * journal.
  */
 
 import type { PaymentAssignedToWithdrawal } from "./assigned-payments.ts";
+import { AccountChanges } from "./journal.ts";
 import { keepUnrefunded } from "./meta.ts";
 import type { MovedUnits } from "./moved-payments.ts";
-import { type ReservedChanges, reserveAmount, unreserveAmount } from "./reserved.ts";
+import { type PostedTransfer, postTransfer, readPostedTransfer } from "./posting.ts";
+import { ReservedChanges, reserveAmount, unreserveAmount } from "./reserved.ts";
 import type { DepositRow, ReservedRow, TransferRow, WithdrawalRow } from "./rows.ts";
 import type { Database } from "./store.ts";
-import { currencyOfTransferSql, type NewTransfer, type NewWithdrawal } from "./transaction-rows.ts";
+import type { NewTransfer, NewWithdrawal } from "./transaction-rows.ts";
 import { insertTransfer } from "./transactions.ts";
-import {
-  changeUnsweptBalances,
-  type Movement,
-  movementFieldsSql,
-  movementPartsSql,
-} from "./unswept-balances.ts";
 
 /**
  * Must not be called twice, because id and order are the table's keys. `reserved`: all sums of the
@@ -35,33 +31,38 @@ export function insertWithdrawal(
 /** Like `insertWithdrawal`, for any operation that an agent signs. */
 export function insertPendingTransfer(database: Database, row: NewTransfer): void {
   insertTransfer(database, row);
-  changed(database, null, { ...row, status: 0, feeUnits: "" });
+  changed(database, null, { ...row, status: 0, feeUnits: "", finalBlock: null });
+}
+
+/** The sums that the ends of one transaction change, each written once. */
+export class LaterSums {
+  readonly reserved = new ReservedChanges();
+  readonly accounts = new AccountChanges();
+
+  /** Must run before the transaction ends. Harmless to call again. */
+  flush(database: Database): void {
+    this.reserved.flush(database);
+    this.accounts.flush(database);
+  }
 }
 
 /**
  * Updates the sums that depend on a row after its change. `before` is null for a new row; `later`
- * takes the change of the reserved sums.
+ * takes the changes of sums.
  */
 function changed(
   database: Database,
-  before: Movement | null,
-  after: Movement | null,
-  later?: ReservedChanges,
+  before: PostedTransfer | null,
+  after: PostedTransfer,
+  later?: LaterSums,
 ): void {
   const wasOpen = before?.status === 0;
-  const isOpen = after?.status === 0;
-  const isOther = before?.units !== after?.units || before?.currency !== after?.currency;
-  if (before !== null && wasOpen && (!isOpen || isOther)) unreserveAmount(database, before, later);
-  if (after !== null && isOpen && (!wasOpen || isOther)) reserveAmount(database, after);
-  changeUnsweptBalances(database, before, after);
-}
-
-/** The columns of a row that decide sums; undefined if there is no such row. */
-function readMoved(database: Database, id: string): Movement | undefined {
-  return database.get<Movement>(
-    `SELECT ${movementFieldsSql} FROM transfers t ${movementPartsSql} WHERE t.id = ?`,
-    id,
-  );
+  const isOpen = after.status === 0;
+  const isOther = before?.units !== after.units || before?.currency !== after.currency;
+  if (before !== null && wasOpen && (!isOpen || isOther))
+    unreserveAmount(database, before, later?.reserved);
+  if (isOpen && (!wasOpen || isOther)) reserveAmount(database, after);
+  postTransfer(database, before, after, later?.accounts);
 }
 
 /** Fields that an agent's statement changes; fields that are left out keep their values. */
@@ -79,7 +80,7 @@ export function updateWithdrawal(
   nowMs: number,
 ): boolean {
   const { status } = change;
-  const before = status === undefined ? undefined : readMoved(database, id);
+  const before = status === undefined ? undefined : readPostedTransfer(database, id);
   // Only the columns that change, so that SQLite leaves the indexes of the others alone.
   const named = changeable.filter((name) => change[name] !== undefined);
   const { changes } = database.run(
@@ -117,7 +118,7 @@ export type OrderContent = Pick<
 
 /** Replaces the content of the order under an id with another order's content. */
 export function replaceWithdrawal(database: Database, id: string, order: OrderContent): void {
-  const before = readMoved(database, id);
+  const before = readPostedTransfer(database, id);
   const { mode, contentHash, currency, network, amount, units, receiver, tag, refundOf } = order;
   database.run(
     `UPDATE transfers SET contentHash = ?, currency = CASE operation WHEN 'topup' THEN NULL ELSE ? END, network = ?, amount = ?,
@@ -162,18 +163,18 @@ export interface WithdrawalEnd
 }
 
 /**
- * Ends a pending withdrawal. A withdrawal that has ended is not changed. With `later`, the reserved
- * sums change at its `flush`.
+ * Ends a pending withdrawal. A withdrawal that has ended is not changed. With `later`, the sums
+ * change at its `flush`.
  * @returns true if the row changed
  */
 export function endWithdrawal(
   database: Database,
   id: string,
   ending: WithdrawalEnd,
-  later?: ReservedChanges,
+  later?: LaterSums,
 ): boolean {
   const { status, stage, code, txHash, feeUnits, finalBlock, changedAt, moved } = ending;
-  const before = readMoved(database, id);
+  const before = readPostedTransfer(database, id);
   if (before?.status !== 0) return false;
   // First, because the record's change tells what it received.
   if (moved !== undefined)
@@ -186,7 +187,19 @@ export function endWithdrawal(
        changedAt = ? WHERE id = ? AND status = 0`,
     ...[status, stage, code, txHash, feeUnits, finalBlock, changedAt, id],
   );
-  changed(database, before, { ...before, status, feeUnits, ...moved }, later);
+  changed(
+    database,
+    before,
+    {
+      ...before,
+      status,
+      feeUnits,
+      finalBlock,
+      saidSentUnits: moved?.sentUnits ?? before.saidSentUnits ?? null,
+      saidReceivedUnits: moved?.receivedUnits ?? before.saidReceivedUnits ?? null,
+    },
+    later,
+  );
   if (status === 2) giveBack(database, id);
   return true;
 }
@@ -201,37 +214,20 @@ export function completeAssigned(
   { transactionId, ...paid }: PaymentAssignedToWithdrawal,
   nowMs: number,
 ): boolean {
-  const before = readMoved(database, transactionId);
+  const before = readPostedTransfer(database, transactionId);
   const { changes } = database.run(
     `UPDATE transfers SET status = 1, stage = 'completed', code = NULL, txHash = ?, feeUnits = nullif(?, ''), finalBlock = ?,
        changedAt = ? WHERE id = ? AND status <> 1`,
     ...[paid.txHash, paid.feeUnits, paid.block, nowMs, transactionId],
   );
   if (changes > 0 && before !== undefined)
-    changed(database, before, { ...before, status: 1, feeUnits: paid.feeUnits });
+    changed(database, before, {
+      ...before,
+      status: 1,
+      feeUnits: paid.feeUnits,
+      finalBlock: paid.block,
+    });
   return changes > 0;
-}
-
-/** `sentUnits`: what it moved where that is another amount; null otherwise. */
-export type PromisedAmount = Pick<
-  TransferRow,
-  "operation" | "currency" | "units" | "status" | "feeUnits"
-> & { readonly sentUnits: string | null };
-
-/** Withdrawals and top-ups of an account on a network that ended in a later block than `block`. */
-export function listEndedAfter(
-  database: Database,
-  account: string,
-  network: string,
-  block: number,
-): readonly PromisedAmount[] {
-  return database.all<PromisedAmount>(
-    `SELECT t.operation, ${currencyOfTransferSql} AS currency, t.units, t.status,
-       coalesce(t.feeUnits, '') AS feeUnits, m.sentUnits
-     FROM transfers t LEFT JOIN topUps u ON u.id = t.id LEFT JOIN movedPayments m ON m.transactionId = t.id
-     WHERE t.operation IN ('withdraw', 'topup') AND t.status <> 0 AND t.payer = ? AND t.network = ? AND t.finalBlock > ?`,
-    ...[account, network, block],
-  );
 }
 
 /** A merchant with open withdrawals, and the oldest of them. */

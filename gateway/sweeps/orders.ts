@@ -12,6 +12,7 @@ import type { JobMode } from "../../protocol/job-mode.ts";
 import { hotWalletAddressOn } from "../store/agent-accounts.ts";
 import { readAgent } from "../store/agents.ts";
 import { agentOfJob } from "../store/jobs.ts";
+import { unsweptBalanceOf } from "../store/journal.ts";
 import type { AgentRow, SweepRow, TransferRow } from "../store/rows.ts";
 import type { Database } from "../store/store.ts";
 import {
@@ -24,7 +25,6 @@ import {
   topUpOf,
 } from "../store/sweeps.ts";
 import { readTransfer, sweepOrderOf } from "../store/transactions.ts";
-import { unsweptBalanceOf } from "../store/unswept-balances.ts";
 import { insertPendingTransfer, updateWithdrawal } from "../store/withdrawals.ts";
 import { makeJob } from "../withdrawals/jobs.ts";
 import { contentHashOfJob } from "../withdrawals/withdrawals.ts";

@@ -6,8 +6,6 @@
  * is credited, so nothing counts twice. Source: docs/architecture.md section 8.
  */
 import {
-  type BalancePlace,
-  baselineOf,
   explainedUnits,
   type IssuedAddress,
   isBeingSwept,
@@ -21,6 +19,7 @@ import { depositEnd } from "../store/deposits.ts";
 import { endHoldsCompared } from "../store/gap-holds.ts";
 import { gapOver } from "../store/gaps.ts";
 import { takeBackUnnamed } from "../store/gone-payments.ts";
+import type { AccountPlace } from "../store/journal.ts";
 import { dropLookGap, keepLookGap } from "../store/look-gaps.ts";
 import {
   dropDetectedPayment,
@@ -110,7 +109,7 @@ export function applyReading(
   return isPaid;
 }
 
-interface Place extends BalancePlace {
+interface Place extends AccountPlace {
   readonly transactionId: string;
   readonly isNative: boolean;
 }
@@ -139,9 +138,9 @@ function findBaseline(
   // Coins that receipts name came after the address was watched, so they are no part of the
   // baseline.
   const named = claimsOf(database, place, to).reduce((sum, claim) => sum + BigInt(claim.units), 0n);
-  const units = one.units - explainedUnits(database, place, { ...place, block: to }) - named;
+  const units = one.units - explainedUnits(database, place, to) - named;
   if (units <= 0n) return;
-  keepBaseline(database, place, units, block);
+  keepBaseline(database, place, units);
   const { address, currency } = place;
   chain.log.warn(
     { event: "deposit-baseline", address, currency, units: `${units}`, block },
@@ -157,17 +156,10 @@ function compare(
 ): boolean {
   const place = placeOf(chain, reading, one);
   const { from, to, of } = reading;
-  const above = one.units - baselineOf(database, place);
-  const rest = above - explainedUnits(database, place, { ...place, block: to });
+  const rest = one.units - explainedUnits(database, place, to);
   const claims = claimsOf(database, place, to);
   if (rest > 0n || claims.length > 0) return credit(chain, database, reading, place, rest, claims);
-  const below =
-    above -
-    explainedUnits(database, place, {
-      ...place,
-      block: oldestOf(chain, from),
-      sumsBeyond: "left out",
-    });
+  const below = one.units - explainedUnits(database, place, oldestOf(chain, from), "left out");
   // No agent here has the key, so its owner took this amount. New money will be above the
   // remainder.
   if (below < 0n && of.agent === null) keepTaken(database, place, -below, from);

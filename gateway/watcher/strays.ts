@@ -23,7 +23,6 @@ import {
   type StraySumRow,
 } from "../store/stray-sums.ts";
 import { readDeposit } from "../store/transactions.ts";
-import { holdPayment, isHeldSum } from "../store/unswept-balances.ts";
 import { raiseAlarm, type WatchedChain } from "./chain.ts";
 import { keepFinal } from "./payments.ts";
 
@@ -138,7 +137,6 @@ function sum(
     units: BigInt(units),
     end,
   });
-  if (isHeldSum({ network, kind })) holdPayment(database, payment, merchant);
 }
 
 function tellStrays(

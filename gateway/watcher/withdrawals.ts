@@ -21,7 +21,6 @@ import {
 } from "../store/below-beginning.ts";
 import { holdCurrency } from "../store/currency-holds.ts";
 import { keepMoved } from "../store/moved-payments.ts";
-import { ReservedChanges } from "../store/reserved.ts";
 import type { TransferRow } from "../store/rows.ts";
 import {
   isAttemptOfAnother,
@@ -31,7 +30,12 @@ import {
 } from "../store/signatures.ts";
 import type { Database } from "../store/store.ts";
 import { hasExpiries, takeExpiry } from "../store/void-attempts.ts";
-import { endWithdrawal, moveWithdrawal, updateWithdrawal } from "../store/withdrawals.ts";
+import {
+  endWithdrawal,
+  LaterSums,
+  moveWithdrawal,
+  updateWithdrawal,
+} from "../store/withdrawals.ts";
 import { contractOf, raiseAlarm, type Tip, type WatchedChain } from "./chain.ts";
 import { judgeUsed } from "./findings.ts";
 import { faultKeyOn } from "./items.ts";
@@ -350,7 +354,7 @@ function applyAll(
   const changed = counted.filter(({ one, verdict }) =>
     applyCounted(chain, applying, one.row, verdict),
   );
-  applying.reserved.flush(database);
+  applying.later.flush(database);
   return changed;
 }
 
@@ -391,20 +395,20 @@ export function applyVerdict(
 ): boolean {
   const applying = beginApplying(database);
   const isChanged = applyCounted(chain, applying, row, countedFor(database, row, judged));
-  applying.reserved.flush(database);
+  applying.later.flush(database);
   return isChanged;
 }
 
 /** The context that the results of one transaction share. */
 interface EndContext {
   readonly database: Database;
-  readonly reserved: ReservedChanges;
+  readonly later: LaterSums;
   /** An agent has said of any withdrawal that it is over; hardly ever. */
   readonly hasExpiries: boolean;
 }
 
 function beginApplying(database: Database): EndContext {
-  return { database, reserved: new ReservedChanges(), hasExpiries: hasExpiries(database) };
+  return { database, later: new LaterSums(), hasExpiries: hasExpiries(database) };
 }
 
 /** Like `applyVerdict`, for a result as it counts for its withdrawal. */
@@ -487,7 +491,7 @@ function end(
   row: JudgedRow,
   closing: FinalState,
 ): boolean {
-  const { database, reserved, hasExpiries } = applying;
+  const { database, later, hasExpiries } = applying;
   const { status, stage, code, final } = closing;
   checkIncluded(
     chain,
@@ -498,7 +502,7 @@ function end(
   const { txHash, block: finalBlock } = final;
   const feeUnits = final.feeUnits.toString();
   const ending = { status, stage, code, feeUnits, txHash, finalBlock, changedAt: chain.clock() };
-  const isEnded = endWithdrawal(database, row.id, ending, reserved);
+  const isEnded = endWithdrawal(database, row.id, ending, later);
   if (isEnded)
     chain.log.info(
       { event: "withdrawal-ended", transactionId: row.id, orderId: row.orderId, txHash, code },

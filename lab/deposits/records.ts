@@ -47,7 +47,13 @@ export class GatewayRecords {
   }
 
   unsweptBalances(): readonly UnsweptBalanceRow[] {
-    return askCopy(this.#database, "SELECT address, currency, units FROM unsweptBalances");
+    const sql = "SELECT address, currency, units, heldUnits FROM accounts WHERE kind = 'deposit'";
+    const rows = askCopy<UnsweptBalanceRow & { readonly heldUnits: string }>(this.#database, sql);
+    return rows.map(({ address, currency, units, heldUnits }) => ({
+      address,
+      currency,
+      units: (BigInt(units) - BigInt(heldUnits)).toString(),
+    }));
   }
 
   /** Every payment that was credited, but for what the wallet sent to itself. */

@@ -10,6 +10,12 @@ import { pino } from "pino";
 import { addressSpaceOf } from "../../chains/network-names.ts";
 import { hotWalletAddressOn } from "../../gateway/store/agent-accounts.ts";
 import { giveAddress as giveRow } from "../../gateway/store/deposit-addresses.ts";
+import {
+  keepNativeCoins,
+  type PostedTransfer,
+  postTransfer,
+  readPostedTransfer,
+} from "../../gateway/store/posting.ts";
 import { reserveAmount } from "../../gateway/store/reserved.ts";
 import type {
   AgentRow,
@@ -63,6 +69,7 @@ export function gatewayDatabase(): GatewayDatabase {
     },
   };
   made.store.database.run("INSERT INTO merchants (id, name, createdAt) VALUES ('m1', 'Shop', 0)");
+  keepNativeCoins(made.store.database, new Map([["eip155:31337", "eth"]]));
   return made;
 }
 
@@ -273,6 +280,7 @@ function plantTransfer(store: Store, row: AnyTransaction): void {
   } else {
     insertColumns(store, "topUps", { id, sweep: orderId, sweptCurrency: currency, addressIndex });
   }
+  postTransfer(store.database, null, readPostedTransfer(store.database, id) as PostedTransfer);
 }
 
 const sweepCount = ({ database }: Store, address: string): number =>

@@ -36,6 +36,7 @@ import { type ClockState, rightClock } from "../../gateway/own-clock.ts";
 import { createBoard } from "../../gateway/prices/price-cache.ts";
 import type { Service } from "../../gateway/service.ts";
 import { marksPathOf, openMarks } from "../../gateway/store/address-marks.ts";
+import { keepNativeCoins } from "../../gateway/store/posting.ts";
 import { createSignals } from "../../gateway/store/signals.ts";
 import { createWaiters } from "../../gateway/withdrawals/waiters.ts";
 import { publicKeyHex } from "../../protocol/envelope.ts";
@@ -271,6 +272,10 @@ export async function startTestGateway(
   const config = parseConfig(JSON.stringify({ ...testConfig, ...change }), dir, clock.nowMs);
   const key = createGatewayKey(config.keyFile);
   const store = freshStore(config.database, key.fingerprint, log);
+  const coins = Object.values(config.currencies).filter(({ contract }) => contract === "");
+  store.write((database) =>
+    keepNativeCoins(database, new Map(coins.map(({ network, id }) => [network, id]))),
+  );
   const signals = createSignals();
   const waiters = createWaiters(signals);
   const service: Service = {

@@ -33,6 +33,7 @@ export const differences: readonly Difference[] = [
   },
   { questions: "Mill Market: ", reason: `${withoutAmount}; ${ownersCoins}` },
   { questions: "$ gateway balances", reason: ownersCoins },
+  { questions: "$ gateway report ", reason: ownersCoins },
   { questions: "Harbour & Söhne: /api/v1/transactions", reason: withoutAmount },
   { questions: "Harbour & Söhne: pages of /api/v1/transactions", reason: withoutAmount },
   { questions: "Harbour & Söhne: record unattributed/X", reason: withoutAmount },

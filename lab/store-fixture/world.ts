@@ -43,11 +43,11 @@ import { waitingTargets } from "../../gateway/store/callback-deliveries.ts";
 import { hasChanges } from "../../gateway/store/callback-outbox.ts";
 import { firstForgottenRange } from "../../gateway/store/forgotten-ranges.ts";
 import { ownStore } from "../../gateway/store/owner.ts";
+import { keepNativeCoins } from "../../gateway/store/posting.ts";
 import { readChainWaitNumber } from "../../gateway/store/restored-database.ts";
 import { createSignals, type Signals } from "../../gateway/store/signals.ts";
 import { createStore, openStore, type Store } from "../../gateway/store/store.ts";
 import { hasCompletions } from "../../gateway/store/transactions.ts";
-import { keepNativeCoins } from "../../gateway/store/unswept-balances.ts";
 import { createSweeps, type Sweeps } from "../../gateway/sweeps/sweeps.ts";
 import {
   type AheadMemory,
@@ -352,14 +352,12 @@ export class World {
   async closeBooks(): Promise<void> {
     for (const { chain } of this.running.watches) {
       const { network, reader, currencies, store, clock } = chain;
-      const coin = currencies.find(({ contract }) => contract === "")?.id ?? null;
       const whole = { merchant: null, isWhole: true };
       await closeBooks({
         store,
         network,
         reader,
         currencies,
-        coin,
         ...whole,
         clock,
         rest: async () => {},

@@ -10,8 +10,8 @@ import * as tronAnswers from "../../chains/tron/answers.ts";
 import * as states from "../../gateway/store/address-states.ts";
 import * as deposits from "../../gateway/store/deposits.ts";
 import * as store from "../../gateway/store/payments.ts";
+import * as posting from "../../gateway/store/posting.ts";
 import * as topUps from "../../gateway/store/top-ups.ts";
-import * as unsweptBalances from "../../gateway/store/unswept-balances.ts";
 import * as credit from "../../gateway/watcher/credit.ts";
 import * as readings from "../../gateway/watcher/readings.ts";
 import { pairAgent } from "../../lab/kit/gateway-database.ts";
@@ -46,10 +46,11 @@ type Explained = typeof states.explainedUnits;
 /** `explainedUnits` with something left out: sums of rows, by a query with the address. */
 function explaining(sql: string, sign: bigint): void {
   vi.spyOn(states, "explainedUnits").mockImplementation(
-    (...[database, place, how]: Parameters<Explained>) => {
-      const rows = how.isNative ? database.all<{ units: string }>(sql, place.address) : [];
+    (...[database, place, ...how]: Parameters<Explained>) => {
+      const isNative = place.currency === "eth" || place.currency === "trx";
+      const rows = isNative ? database.all<{ units: string }>(sql, place.address) : [];
       return (
-        real.explainedUnits(database, place, how) +
+        real.explainedUnits(database, place, ...how) +
         sign * rows.reduce((sum, { units }) => sum + BigInt(units), 0n)
       );
     },
@@ -162,6 +163,12 @@ const rules: readonly Rule[] = [
     named: `${-eth} eth`,
   },
   {
+    rule: "a payment is posted to its address",
+    takeOut: () => vi.spyOn(posting, "settlePayment").mockReturnValue(),
+    story: direct,
+    named: `${eth} eth`,
+  },
+  {
     rule: "a baseline is what no payment explains",
     takeOut: () => vi.spyOn(states, "explainedUnits").mockReturnValueOnce(0n),
     story: async (at) => {
@@ -176,7 +183,7 @@ const rules: readonly Rule[] = [
   },
   {
     rule: "a balance from before an address was given out is no payment",
-    takeOut: () => vi.spyOn(states, "baselineOf").mockReturnValue(0n),
+    takeOut: () => explaining("SELECT units FROM moves WHERE kind = 'opening' AND toSide = ?", -1n),
     story: remainder,
     named: `${-5n * eth} eth`,
   },
@@ -261,15 +268,18 @@ const rules: readonly Rule[] = [
     takeOut: () => vi.spyOn(states, "isBeingSwept").mockReturnValue(false),
     story: async (at) => {
       const one = await direct(at);
-      const ends = { payer: one.address, receiver: at.agent.hotWalletAddress };
-      const id = at.row({ operation: "sweep", ...ends, units: `${eth - fee}` });
+      const payer = at.agent.hotWalletAddress;
+      const away = { payer: one.address, receiver: payer, currency: "usd", units: "1" };
+      const orderId = at.row({ operation: "sweep", ...away });
+      const ends = { payer, receiver: one.address, orderId, currency: "usd" };
+      const id = at.row({ operation: "topup", ...ends, units: `${fee}` });
+      await at.settle({ address: one.address, units: fee });
       await at.nextDay();
-      const block = at.mine({ address: one.address, units: -eth });
-      at.change(id, `status = 1, stage = 'completed', finalBlock = ${block}, feeUnits = '${fee}'`);
+      at.change(id, `status = 1, stage = 'completed', finalBlock = ${at.final}`);
       await at.settle();
       return one;
     },
-    named: `${fee - eth} eth`,
+    named: `${-fee} eth`,
   },
   {
     rule: "a sweep explains its fee as well",
@@ -398,13 +408,6 @@ const unseen: readonly (Omit<Rule, "named"> & {
       return one;
     },
     differs: (at) => at.db.store.database.get("SELECT count(*) AS paid FROM payments"),
-  },
-  {
-    rule: "unswept balances that are not kept leave nothing to sweep, and the books stand on payments",
-    takeOut: () => vi.spyOn(unsweptBalances, "holdPayment").mockReturnValue(),
-    story: direct,
-    differs: (at, { address }) =>
-      unsweptBalances.unsweptBalanceOf(at.db.store.database, address, at.network, "eth"),
   },
   {
     rule: "staked coins whose note nobody looks at show as seen, and the final balance drops them",

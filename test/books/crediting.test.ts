@@ -40,10 +40,15 @@ vi.mock("../../gateway/store/address-states.ts", async (real) => {
   const found = await real<typeof import("../../gateway/store/address-states.ts")>();
   return {
     ...found,
-    baselineOf: (...given: Parameters<typeof found.baselineOf>) =>
-      rule.out === "baseline" ? 0n : found.baselineOf(...given),
-    explainedUnits: (...given: Parameters<typeof found.explainedUnits>) =>
-      rule.out === "explained" ? 0n : found.explainedUnits(...given),
+    explainedUnits: (...[database, place, ...how]: Parameters<typeof found.explainedUnits>) => {
+      if (rule.out === "explained") return 0n;
+      const sql = "SELECT units FROM moves WHERE kind = 'opening' AND toSide = ? AND currency = ?";
+      const [opening] =
+        rule.out === "baseline"
+          ? database.all<{ units: string }>(sql, place.address, place.currency)
+          : [];
+      return found.explainedUnits(database, place, ...how) - BigInt(opening?.units ?? "0");
+    },
   };
 });
 vi.mock("../../gateway/watcher/readings.ts", async (real) => {

@@ -10,6 +10,7 @@ import { createGatewayKey } from "../../gateway/auth/gateway-key.ts";
 import { runWords } from "../../gateway/command.ts";
 import { parseConfig } from "../../gateway/config/config.ts";
 import { type Gateway, startGateway } from "../../gateway/gateway.ts";
+import { keepFinalPayment } from "../../gateway/store/payments.ts";
 import { createStore, openStore } from "../../gateway/store/store.ts";
 import { type ChainNode, FakeChain, hashOf, serveChain } from "../../lab/kit/fake-chain.ts";
 import { giveAddress, silentLog } from "../../lab/kit/gateway-database.ts";
@@ -66,10 +67,12 @@ function prepared(): ReturnType<typeof parseConfig> {
     value: 2n * 10n ** 18n,
   });
   chain.mineEmpty(3);
-  store.database.run(
-    "INSERT INTO payments VALUES (?, ?, -1, ?, 'eth', '2000000000000000000', 1, ?, 1, 'd1')",
-    ...[network, hashOf("paid"), address, chain.blocks[1]?.hash ?? ""],
-  );
+  const payment = {
+    ...{ network, txHash: hashOf("paid"), logIndex: -1, address, currency: "eth", block: 1 },
+    ...{ units: "2000000000000000000", blockHash: chain.blocks[1]?.hash ?? "", final: 1 as const },
+    transactionId: "d1",
+  } as const;
+  store.write((database) => keepFinalPayment(database, payment));
   store.database.run("INSERT INTO cursors VALUES (?, 3, ?)", network, chain.blocks[3]?.hash ?? "");
   store.close();
   return config;

@@ -15,8 +15,8 @@ import { creditDeposit, creditPayments, paymentName } from "../../gateway/operat
 import { listActsOn } from "../../gateway/store/audit.ts";
 import { readChanges } from "../../gateway/store/callback-outbox.ts";
 import { listUnattributed } from "../../gateway/store/credits.ts";
+import { sumUnsweptUnits } from "../../gateway/store/journal.ts";
 import type { DepositRow } from "../../gateway/store/rows.ts";
-import { sumUnsweptUnits } from "../../gateway/store/unswept-balances.ts";
 import { updateWithdrawal } from "../../gateway/store/withdrawals.ts";
 import { insertTransaction } from "../../lab/kit/gateway-database.ts";
 import { RestoredKit } from "../support/restored-kit.ts";

@@ -11,6 +11,7 @@ import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { version } from "../../base/version.ts";
 import { buildGatewayCommands, runWords } from "../../gateway/command.ts";
 import { recordAlarm } from "../../gateway/store/alarm.ts";
+import { addBookEntry } from "../../gateway/store/books.ts";
 import { keepFault } from "../../gateway/store/faults.ts";
 import { openGap } from "../../gateway/store/gaps.ts";
 import { addToSum } from "../../gateway/store/stray-sums.ts";
@@ -183,10 +184,14 @@ function books(): void {
     "INSERT INTO bookDifferences VALUES (?, ?, 'eth', ?, 'deposit', '1000000000000000000', '500000000000000000', 90, 88, '', ?)",
     ...[network, address, merchant, at],
   );
-  const entry =
-    "INSERT INTO bookEntries (network, address, currency, kind, units, block, at, operator, reason) VALUES (?, ?, 'usdt', ?, ?, 90, ?, '', '')";
-  database.run(entry, network, hotWallet, "opening", "0", at);
-  database.run(entry, network, hotWallet, "outside", "2500000", at);
+  for (const [kind, units] of [
+    ["opening", "0"],
+    ["outside", "2500000"],
+  ] as const)
+    addBookEntry(database, {
+      ...{ network, address: hotWallet, currency: "usdt", kind, units, block: 90, at },
+      ...{ operator: "", reason: "", owner: { merchant, kind: "hot" } },
+    });
 }
 
 /** Two alarms: one with advice, and one of a version whose codes this one does not know. */

@@ -4,6 +4,7 @@ import { balanceNumber } from "../../gateway/balance/balance.ts";
 import { keepDetectedPayment, keepFinalPayment } from "../../gateway/store/payments.ts";
 import { keepUnusable } from "../../gateway/store/unusable-coins.ts";
 import { endWithdrawal } from "../../gateway/store/withdrawals.ts";
+import { repostRows } from "../../lab/kit/repost.ts";
 import {
   auto,
   countOf,
@@ -101,7 +102,10 @@ describe("funds", () => {
     const { transactionId } = (await auto()).body;
     decide(transactionId, { status: 2, stage: "refused", code: "POLICY_DENIED" });
     expect((await read("/balance/eth")).body).toMatchObject({ available: "10", reserved: "0" });
-    db().run("UPDATE transfers SET finalBlock = 101 WHERE id = ?", transactionId);
+    const fee = `${ether / 100n}`;
+    const sql = "UPDATE transfers SET finalBlock = 101, feeUnits = ? WHERE id = ?";
+    db().run(sql, fee, transactionId);
+    repostRows(gateway.service.store);
     expect((await read("/balance/eth")).body).toMatchObject({
       available: "9.99",
       reserved: "0.01",

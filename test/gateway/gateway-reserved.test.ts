@@ -3,12 +3,13 @@
  * wrong sums.
  */
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { listReserved, mendReserved, ReservedChanges } from "../../gateway/store/reserved.ts";
+import { listReserved, mendReserved } from "../../gateway/store/reserved.ts";
 import type { Database } from "../../gateway/store/store.ts";
 import { insertDeposit } from "../../gateway/store/transactions.ts";
 import {
   endWithdrawal,
   insertWithdrawal,
+  LaterSums,
   moveWithdrawal,
   replaceWithdrawal,
   updateWithdrawal,
@@ -69,7 +70,7 @@ function act(number: number, seeded: SeededRandom): void {
       () => endWithdrawal(database, id, { status: 1, stage: "completed", code: "", ...place }),
       () => endWithdrawal(database, id, { status: 2, stage: "failed", code: "reverted", ...place }),
       () => {
-        const later = new ReservedChanges();
+        const later = new LaterSums();
         for (const one of [id, idOf(seeded.below(number)), idOf(seeded.below(number))])
           endWithdrawal(
             database,

@@ -38,6 +38,7 @@ import {
   schemaDigest,
   schemaVersion,
   statementsOf,
+  sumUnits,
 } from "../../gateway/store/migrations.ts";
 import { ownStore } from "../../gateway/store/owner.ts";
 import { schema } from "../../gateway/store/schema.ts";
@@ -118,6 +119,13 @@ function ended(): readonly string[] {
 }
 let endState: readonly string[] | null = null;
 
+/** A database whose statements can add base units, as those of a migration can. */
+function memoryDatabase(): InstanceType<typeof DatabaseSync> {
+  const raw = new DatabaseSync(":memory:");
+  sumUnits(raw);
+  return raw;
+}
+
 describe("the files", () => {
   it("a database of the first version is known by the digest that it was made with", () => {
     expect(digestOfVersion(1)).toBe(
@@ -139,7 +147,7 @@ describe("the files", () => {
   it.each(migrations)(
     "file $version falls into statements that make the same as the whole file",
     ({ version, sql }) => {
-      const [whole, split] = [new DatabaseSync(":memory:"), new DatabaseSync(":memory:")];
+      const [whole, split] = [memoryDatabase(), memoryDatabase()];
       for (const earlier of migrations.slice(0, version - 1))
         for (const raw of [whole, split]) raw.exec(earlier.sql);
       whole.exec(sql);
@@ -169,12 +177,12 @@ describe("the files", () => {
 
 describe("a new database and a migrated one", () => {
   const fresh = (): readonly string[] => {
-    const raw = new DatabaseSync(":memory:");
+    const raw = memoryDatabase();
     raw.exec(schema);
     return catalogueOf(raw);
   };
   const changed = (sql: string): readonly string[] => {
-    const raw = new DatabaseSync(":memory:");
+    const raw = memoryDatabase();
     for (const step of migrations) raw.exec(step.sql);
     raw.exec(sql);
     return catalogueOf(raw);
@@ -192,7 +200,7 @@ describe("a new database and a migrated one", () => {
 
   const written = (from: string, to: string) => (): readonly string[] => {
     expect(schema).toContain(from);
-    const raw = new DatabaseSync(":memory:");
+    const raw = memoryDatabase();
     raw.exec(schema.replace(from, to));
     return catalogueOf(raw);
   };

@@ -10,6 +10,7 @@ import { readyAnswerOf } from "../../gateway/operator/health.ts";
 import { ageText, exitStatusOf } from "../../gateway/operator/status.ts";
 import { type GatewayState, problemsOf } from "../../gateway/operator/status-problems.ts";
 import { actOfAlarm, recordAct } from "../../gateway/store/audit.ts";
+import { addBookEntry } from "../../gateway/store/books.ts";
 import { countsOf } from "../../gateway/store/counts.ts";
 import type { Database, SqlScalar } from "../../gateway/store/store.ts";
 import { listedTransactions } from "../../gateway/store/transaction-lists.ts";
@@ -301,11 +302,11 @@ describe("the operator's screen", () => {
       );
       recordAct(database, { at: 9, actor: "watcher", act, subject: txHash, detail: "paid" });
     };
-    const enter = (kind: string, block: number): void =>
-      void database.run(
-        "INSERT INTO bookEntries (network, address, currency, kind, units, block, at, operator, reason) VALUES (?, ?, 'eth', ?, '0', ?, 9, '', '')",
-        ...[network, account, kind, block],
-      );
+    const enter = (kind: "opening" | "note", block: number): void =>
+      addBookEntry(database, {
+        ...{ network, address: account, currency: "eth", kind, units: "0", block, at: 9 },
+        ...{ operator: "", reason: "", owner: { merchant: "m1", kind: "hot" } },
+      });
     const lacks = (kind: string, expected: string, found: string): void =>
       void database.run(
         "INSERT INTO bookDifferences VALUES (?, ?, 'eth', ?, ?, ?, ?, 9, 8, '', 9)",

@@ -12,13 +12,22 @@ import {
   listDueByAge,
   listNeverCompared,
 } from "../../gateway/store/address-states.ts";
-import { listDepositAddressMoves, listTaggedMoves } from "../../gateway/store/book-moves.ts";
+import { listAdjustments } from "../../gateway/store/books.ts";
 import { insertStrayAddress } from "../../gateway/store/forgotten-addresses.ts";
+import {
+  listMovesAfter,
+  listMovesOfMany,
+  paidUnitsAfter,
+  receivedUnitsAfter,
+  sumUnsweptUnits,
+} from "../../gateway/store/journal.ts";
 import { markOutgoingTold } from "../../gateway/store/outgoing-transactions.ts";
+import { keepNativeCoins } from "../../gateway/store/posting.ts";
 import { depositsOfPayee } from "../../gateway/store/search.ts";
 import { insertSlot, listSlotsAfter, newestSlotPlace } from "../../gateway/store/slots.ts";
 import type { Database } from "../../gateway/store/store.ts";
-import { listToppingUp, sweepingUnits, toppedUnitsAfter } from "../../gateway/store/sweeps.ts";
+import { listSumsAfter } from "../../gateway/store/stray-sums.ts";
+import { listToppingUp, openSweepUnits } from "../../gateway/store/sweeps.ts";
 import { listAssignedSweeps, listEndedUnreached } from "../../gateway/store/unreachable.ts";
 import { SenderList } from "../../gateway/watcher/deposit-memory.ts";
 import {
@@ -86,12 +95,22 @@ const asks: Readonly<Record<string, (database: Database) => unknown>> = {
     listEndedUnreached(database, network, null),
   "ended sweeps of one address that the chain did not reach": (database) =>
     listEndedUnreached(database, network, account),
-  "units on their way by sweeps": (database) => sweepingUnits(database, merchant, "usdt", 5),
-  "units on their way by top-ups": (database) => toppedUnitsAfter(database, merchant, network, 5),
-  "movements of deposit addresses": (database) =>
-    listDepositAddressMoves(database, network, [account]),
-  "payments with a tag": (database) =>
-    listTaggedMoves(database, { network, account }, { block: 7, row: 3 }, 5),
+  "units on their way by sweeps": (database) => [
+    openSweepUnits(database, merchant, "usdt"),
+    receivedUnitsAfter(database, { network, address: account, currency: "usdt" }, 5, ["sweep"]),
+  ],
+  "units on their way by top-ups": (database) =>
+    paidUnitsAfter(database, { network, address: account, currency: "eth" }, 5, ["topup"]),
+  "movements of deposit addresses": (database) => [
+    listMovesOfMany(database, network, [account], 5),
+    listAdjustments(database, network, [account]),
+    listSumsAfter(database, network, [account], 5),
+  ],
+  "movements of a hot wallet": (database) => [
+    listMovesAfter(database, network, account, "in", { block: 7, number: 3 }, 5),
+    listMovesAfter(database, network, account, "out", { block: 7, number: 3 }, 5),
+  ],
+  "balances to sweep": (database) => sumUnsweptUnits(database, merchant, "usdt"),
   "the owner of an account that got a wrong tag": (database) =>
     insertStrayAddress(database, { network, address: account }, 1),
   "requests with a tag": (database) => depositsOfPayee(database, { address: account, tag: "7" }, 5),
@@ -110,11 +129,7 @@ const asks: Readonly<Record<string, (database: Database) => unknown>> = {
     listComparedBeforeIn(database, network, 9, { after: 1, window: 9, mostEach: 5 }),
   "addresses with coins that receipts name": (database) => listClaimed(database, network, 5, 5),
   "units that explain a balance": (database) =>
-    explainedUnits(
-      database,
-      { network, address: account, currency: "eth" },
-      { transactionId: "1", isNative: true, block: 5 },
-    ),
+    explainedUnits(database, { network, address: account, currency: "eth" }, 5),
   "slots that are new": (database) => [newestSlotPlace(database), listSlotsAfter(database, 5)],
 };
 
@@ -136,12 +151,12 @@ group("statements of a pass", () => {
       expect(stepsOf(walk(from)).filter(walks), from).toHaveLength(1);
   });
 
-  it("payments with a tag come in the order of blocks without a sort", () => {
+  it("movements of a hot wallet come in the order of blocks without a sort", () => {
     const page = stepsOf((database) =>
-      listTaggedMoves(database, { network, account }, { block: 7, row: 3 }, 5),
+      listMovesAfter(database, network, account, "in", { block: 7, number: 3 }, 5),
     );
     expect(page.filter((step) => step.includes("TEMP B-TREE"))).toEqual([]);
-    expect(page[0]).toContain("paymentsFinal (network=? AND (block,rowid)>(?,?))");
+    expect(page[0]).toContain("movesIn (toSide=? AND network=? AND (block,rowid)>(?,?))");
   });
 
   it("units on their way are those of open sweeps and of sweeps and top-ups that ended after the block", () => {
@@ -154,19 +169,25 @@ group("statements of a pass", () => {
       { operation: "topup", status: 1, units: "10", finalBlock: 5 },
       { operation: "topup", status: 1, units: "100", finalBlock: 6 },
     ] as const;
+    const other = "0xother";
+    db.store.write((database) => keepNativeCoins(database, new Map([[network, "eth"]])));
     for (const [at, row] of rows.entries()) {
       insertTransaction(db.store, {
         id: `${at}`.padStart(32, "0"),
         orderId: `${at}`,
         currency: "usdt",
         network,
-        payer: account,
-        receiver: account,
+        ...(row.operation === "sweep"
+          ? { payer: other, receiver: account }
+          : { payer: account, receiver: other }),
         ...row,
       });
     }
-    expect(sweepingUnits(db.store.database, merchant, "usdt", 5)).toBe(101n);
-    expect(toppedUnitsAfter(db.store.database, merchant, network, 5)).toBe(100n);
+    const { database } = db.store;
+    const hot = { network, address: account };
+    const came = receivedUnitsAfter(database, { ...hot, currency: "usdt" }, 5, ["sweep"]);
+    expect(openSweepUnits(database, merchant, "usdt") + came).toBe(101n);
+    expect(paidUnitsAfter(database, { ...hot, currency: "eth" }, 5, ["topup"])).toBe(100n);
   });
 });
 

@@ -4,15 +4,11 @@
  */
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { familyOf } from "../../chains/families.ts";
-import { movesOf } from "../../gateway/books/sheet.ts";
+import { sheetsOf } from "../../gateway/books/accounts.ts";
 import { explainedUnits } from "../../gateway/store/address-states.ts";
-import { listDepositAddressMoves, listHotWalletMoves } from "../../gateway/store/book-moves.ts";
+import { unsweptBalanceOf } from "../../gateway/store/journal.ts";
 import { keepFinalPayment } from "../../gateway/store/payments.ts";
-import {
-  correctUnsweptBalances,
-  keepNativeCoins,
-  unsweptBalanceOf,
-} from "../../gateway/store/unswept-balances.ts";
+import { keepNativeCoins } from "../../gateway/store/posting.ts";
 import { endWithdrawal, insertPendingTransfer } from "../../gateway/store/withdrawals.ts";
 import {
   type GatewayDatabase,
@@ -21,6 +17,7 @@ import {
   insertTransaction,
   pairAgent,
 } from "../../lab/kit/gateway-database.ts";
+import { journalFaults } from "../../lab/kit/journal-audit.ts";
 
 const coins = "bip122:0f9188f13cb7b2c71f2a335e3a4fc328";
 const slots = "eip155:31337";
@@ -85,31 +82,20 @@ function ended(network: string, units: bigint, status: 1 | 2): void {
   });
 }
 
-const booked = (rows: Parameters<typeof movesOf>[0][]): bigint =>
-  rows.flatMap((row) => movesOf(row, "coin")).reduce((sum, { units }) => sum + units, 0n);
-
-/** What lies at the address by each of the three sums, and what came to the hot wallet. */
-function sums(network: string) {
+/** What lies at the address by each of the sums, and what came to the hot wallet. */
+async function sums(network: string) {
   const { database } = db.store;
-  const deposit = booked([...listDepositAddressMoves(database, network, [address])]);
   const place = { network, address, currency: "coin" };
+  const accounts = [
+    { address, merchant: "m1", kind: "deposit", isOurs: true },
+    { address: hotWallet, merchant: "m1", kind: "hot", isOurs: true },
+  ] as const;
+  const sheets = await sheetsOf(database, { network }, accounts, 0, async () => {});
   return {
     unswept: unsweptBalanceOf(database, address, network, "coin"),
-    explained: explainedUnits(database, place, {
-      transactionId: request,
-      isNative: true,
-      block: 9,
-    }),
-    booked: deposit,
-    hotWallet: booked([
-      ...listHotWalletMoves(
-        database,
-        "in",
-        { network, account: hotWallet },
-        { block: -1, row: -1 },
-        10,
-      ),
-    ]),
+    explained: explainedUnits(database, place, 9),
+    booked: sheets.get(address)?.at("coin", 9),
+    hotWallet: sheets.get(hotWallet)?.at("coin", 9),
   };
 }
 
@@ -120,15 +106,18 @@ describe("a sweep", () => {
     ["of coins with a part that stays", coins, 60_000n, 1, 40_000n, 59_500n],
     ["on a chain of accounts that is paid", slots, 99_500n, 1, 0n, 99_500n],
     ["on a chain of accounts that failed", slots, 99_500n, 2, 99_500n, 0n],
-  ] as const)("%s leaves the same by every sum", (_, network, units, status, left, arrived) => {
-    ended(network, units, status);
-    expect(sums(network)).toEqual({
-      unswept: left,
-      explained: left,
-      booked: left,
-      hotWallet: arrived,
-    });
-    expect(db.store.write((database) => correctUnsweptBalances(database))).toBe(0);
-    expect(familyOf(network).exclusion.kind).toBe(network === coins ? "pin" : "slot");
-  });
+  ] as const)(
+    "%s leaves the same by every sum",
+    async (_, network, units, status, left, arrived) => {
+      ended(network, units, status);
+      expect(await sums(network)).toEqual({
+        unswept: left,
+        explained: left,
+        booked: left,
+        hotWallet: arrived,
+      });
+      expect(journalFaults(db.store.database)).toEqual([]);
+      expect(familyOf(network).exclusion.kind).toBe(network === coins ? "pin" : "slot");
+    },
+  );
 });

@@ -9,14 +9,15 @@ import type { SlotCounts } from "../../chains/nodes.ts";
 import type { GatewayCurrency } from "../../gateway/config/config.ts";
 import { FaultBook } from "../../gateway/faults/book.ts";
 import { recoveryOffer } from "../../gateway/recovery/offer.ts";
+import { unsweptBalanceOf } from "../../gateway/store/journal.ts";
 import { keepFinalPayment } from "../../gateway/store/payments.ts";
+import { keepNativeCoins } from "../../gateway/store/posting.ts";
 import type { RecoveryRow, SweepRow } from "../../gateway/store/rows.ts";
 import { createSignals } from "../../gateway/store/signals.ts";
 import { insertSignature } from "../../gateway/store/signatures.ts";
 import { insertSlot } from "../../gateway/store/slots.ts";
 import { listSweepNotes } from "../../gateway/store/sweeps.ts";
 import { listUnreachable } from "../../gateway/store/unreachable.ts";
-import { keepNativeCoins, unsweptBalanceOf } from "../../gateway/store/unswept-balances.ts";
 import { keepExpiry } from "../../gateway/store/void-attempts.ts";
 import { endWithdrawal, updateWithdrawal } from "../../gateway/store/withdrawals.ts";
 import { createSweeps, type Sweeps } from "../../gateway/sweeps/sweeps.ts";
@@ -235,12 +236,8 @@ describe("the slot that a sweep's job names", () => {
     signs(newest(address), "0");
     completes(newest(address));
     db.store.database.run(
-      "UPDATE unsweptBalances SET units = '5000000' WHERE address = ? AND currency = 'usdt'",
+      "UPDATE accounts SET units = '5000000', heldUnits = '0' WHERE address = ? AND currency = 'usdt'",
       address,
-    );
-    db.store.database.run(
-      "INSERT OR IGNORE INTO unsweptBalances (address, network, currency, merchant, units) VALUES (?, ?, 'usdt', 'm1', '5000000')",
-      ...[address, network],
     );
     await passes();
     expect([ordered(address).length, notes()]).toEqual([1, [[address, "slot_behind"]]]);
@@ -382,7 +379,7 @@ describe("the slot of an ended sweep", () => {
 
   it("is looked at each hour, also where nothing of its address is to be swept", async () => {
     const { address, sweep } = await endedAtOne();
-    db.store.database.run("DELETE FROM unsweptBalances");
+    db.store.database.run("UPDATE accounts SET units = heldUnits");
     counted.set(address, slotCounts(1));
     await passes();
     counted.set(address, slotCounts(2));

@@ -5,10 +5,11 @@
  */
 import { beforeEach, describe, expect, it } from "vitest";
 import type { UnusableCoin } from "../../chains/nodes.ts";
+import { unsweptBalanceOf } from "../../gateway/store/journal.ts";
+import { keepNativeCoins } from "../../gateway/store/posting.ts";
 import type { RowsByOperation, SweepRow, TopUpRow } from "../../gateway/store/rows.ts";
 import { createSignals } from "../../gateway/store/signals.ts";
 import { listSweepNotes } from "../../gateway/store/sweeps.ts";
-import { keepNativeCoins, unsweptBalanceOf } from "../../gateway/store/unswept-balances.ts";
 import { markVoid } from "../../gateway/store/void-attempts.ts";
 import { updateWithdrawal } from "../../gateway/store/withdrawals.ts";
 import { createSweeps } from "../../gateway/sweeps/sweeps.ts";

@@ -229,6 +229,7 @@ describe("the archive", () => {
       "dist/gateway/store/migrations/0019-narrow-looks.sql",
       "dist/gateway/store/migrations/0020-tables-by-kind.sql",
       "dist/gateway/store/migrations/0021-addresses.sql",
+      "dist/gateway/store/migrations/0022-journal.sql",
       "dist/licences.txt",
       "gateway/gateway.js",
       "gateway/package-lock.json",

@@ -9,6 +9,7 @@ import { goodResult, type Result } from "../../base/result.ts";
 import { closeBooks } from "../../gateway/books/closing.ts";
 import type { BookNodes, ClosingOptions } from "../../gateway/books/compare.ts";
 import { amountWords, type ClosingResult } from "../../gateway/books/keeping.ts";
+import { keepFinalPayment } from "../../gateway/store/payments.ts";
 import {
   type AgentKeys,
   type AnyTransaction,
@@ -77,7 +78,6 @@ class MemoryChain implements BookNodes {
 export function eachTestItsBooks(): void {
   beforeEach(() => {
     db = gatewayDatabase();
-    db.store.database.run("INSERT INTO nativeCoins (network, currency) VALUES (?, 'eth')", network);
     agent = pairAgent(db.store);
     chain = new MemoryChain();
     made = 0;
@@ -109,7 +109,6 @@ const options = (change: Partial<ClosingOptions> = {}): ClosingOptions => ({
     network,
     reader: chain,
     currencies,
-    coin: "eth",
     merchant: null,
     isWhole: true,
   },
@@ -153,19 +152,17 @@ export function keepPayment(
   units: bigint,
   block = chain.block,
 ): void {
-  db.store.database.run(
-    "INSERT INTO payments VALUES (?, ?, -1, ?, ?, ?, ?, ?, 1, ?)",
-    ...[
-      network,
-      `hash ${nextId()}`,
-      to.address,
-      currency,
-      units.toString(),
+  const payment = {
+    ...{ network, txHash: `hash ${nextId()}`, logIndex: -1, address: to.address, currency },
+    ...{
+      units: units.toString(),
       block,
-      `${block}`,
-      to.id,
-    ],
-  );
+      blockHash: `${block}`,
+      final: 1 as const,
+      transactionId: to.id,
+    },
+  } as const;
+  db.store.write((database) => keepFinalPayment(database, payment));
 }
 
 /** A payment, on the chain and in the database. */

@@ -3,7 +3,12 @@
  * tables by different ways can be compared.
  */
 import { DatabaseSync } from "@photostructure/sqlite";
-import { digestOfVersion, type Migration, migrations } from "../../gateway/store/migrations.ts";
+import {
+  digestOfVersion,
+  type Migration,
+  migrations,
+  sumUnits,
+} from "../../gateway/store/migrations.ts";
 
 type Raw = InstanceType<typeof DatabaseSync>;
 type Row = Readonly<Record<string, unknown>>;
@@ -96,6 +101,7 @@ export function databaseOfVersion(
   steps: readonly Migration[] = migrations,
 ): void {
   const raw = new DatabaseSync(path);
+  sumUnits(raw);
   for (const { sql } of steps.slice(0, version)) raw.exec(sql);
   const meta = raw.prepare("INSERT INTO meta (name, value) VALUES (?, ?)");
   meta.run("schema", String(version));

@@ -19,6 +19,7 @@ import type {
 import { addressBytes, addressOfBytes } from "../../chains/tron/address.ts";
 import * as tronAnswers from "../../chains/tron/answers.ts";
 import { closeBooks } from "../../gateway/books/closing.ts";
+import { keepNativeCoins } from "../../gateway/store/posting.ts";
 import type { Tip, WatchedChain } from "../../gateway/watcher/chain.ts";
 import { newDepositMemory } from "../../gateway/watcher/deposit-memory.ts";
 import {
@@ -30,6 +31,7 @@ import {
   insertTransaction,
   pairAgent,
 } from "../../lab/kit/gateway-database.ts";
+import { repostRows } from "../../lab/kit/repost.ts";
 import { scan, watchedBy } from "./watched-by.ts";
 import { currency } from "./watched-chain.ts";
 
@@ -73,6 +75,8 @@ export class TestNetwork {
     this.#isTron = isTron;
     this.network = isTron ? "tron:0x2b6653dc" : "eip155:31337";
     this.#memory = newDepositMemory(this.network);
+    const coins = new Map([[this.network, isTron ? "trx" : "eth"]]);
+    this.db.store.write((database) => keepNativeCoins(database, coins));
     // Without a deposit account no address is looked at ahead, which takes most of the time.
     this.db.store.database.run("UPDATE agents SET accounts = json_remove(accounts, '$[1]')");
   }
@@ -123,6 +127,7 @@ export class TestNetwork {
   /** Changes columns of a withdrawal, sweep or top-up. */
   change(id: string, sql: string): void {
     this.db.store.database.run(`UPDATE transfers SET ${sql} WHERE id = ?`, id);
+    repostRows(this.db.store);
   }
 
   mine(...moves: readonly Move[]): number {

@@ -54,8 +54,12 @@ export function fillAddresses(
       ...[count, network],
     );
     database.run(
-      `INSERT INTO unsweptBalances (address, network, currency, merchant, units)
-       SELECT p.address, p.network, p.currency, d.merchant, p.units FROM payments p JOIN deposits d ON d.id = p.transactionId`,
+      `INSERT INTO accounts (address, network, currency, merchant, kind, units, heldUnits)
+       SELECT p.address, p.network, p.currency, d.merchant, 'deposit', p.units, '0' FROM payments p JOIN deposits d ON d.id = p.transactionId`,
+    );
+    database.run(
+      `INSERT INTO moves (network, currency, units, fromSide, toSide, kind, block, cause, part)
+       SELECT network, currency, units, '@customers', address, 'payment', block, 'payment:' || network || ':' || txHash || ':0', 0 FROM payments`,
     );
     database.run("DELETE FROM callbackChanges");
   });

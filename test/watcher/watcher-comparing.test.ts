@@ -11,9 +11,10 @@ import { depositAddressOf } from "../../chains/evm/address.ts";
 import { takeAddress } from "../../gateway/deposits/deposits.ts";
 import { makeAddressMarks } from "../../gateway/store/address-marks.ts";
 import { issueAddress } from "../../gateway/store/address-states.ts";
-import { unsweptBalanceOf } from "../../gateway/store/unswept-balances.ts";
+import { unsweptBalanceOf } from "../../gateway/store/journal.ts";
 import { hashOf } from "../../lab/kit/fake-chain.ts";
 import { depositXpub, giveAddress, insertTransaction } from "../../lab/kit/gateway-database.ts";
+import { repostRows } from "../../lab/kit/repost.ts";
 import { until as untilWithin } from "../support/until.ts";
 import {
   audit,
@@ -325,6 +326,7 @@ describe("an old address", () => {
       "UPDATE transfers SET status = 1, finalBlock = 6 WHERE operation IN ('sweep', 'topup')",
     );
     db.store.database.run("UPDATE transfers SET status = 2, units = '0' WHERE operation = 'sweep'");
+    repostRows(db.store);
     clock.nowMs += dayMs;
     await passes(5);
     expect(payments()).toEqual([]);
@@ -345,7 +347,10 @@ describe("an old address", () => {
     chain.mineEmpty(3);
     await dayByDay(
       () =>
-        db.store.database.get("SELECT 1 FROM baselines WHERE address = ?", address) !== undefined,
+        db.store.database.get(
+          "SELECT 1 FROM moves WHERE kind = 'owner' AND fromSide = ?",
+          address,
+        ) !== undefined,
     );
     byContract(address, eth / 2n);
     chain.mineEmpty(3);

@@ -15,7 +15,7 @@ import type {
   WatcherNodes,
 } from "../../chains/nodes.ts";
 import { keepIssuedComparison } from "../../gateway/store/address-states.ts";
-import { unsweptBalanceOf } from "../../gateway/store/unswept-balances.ts";
+import { unsweptBalanceOf } from "../../gateway/store/journal.ts";
 import type { Tip } from "../../gateway/watcher/chain.ts";
 import { newDepositMemory } from "../../gateway/watcher/deposit-memory.ts";
 import {
@@ -25,6 +25,7 @@ import {
   insertTransaction,
   readTransaction,
 } from "../../lab/kit/gateway-database.ts";
+import { repostRows } from "../../lab/kit/repost.ts";
 import { SeededRandom, seedsOfRun } from "../../lab/kit/seeded.ts";
 import { share } from "../../lab/kit/share.ts";
 import { scan, watchedBy } from "../support/watched-by.ts";
@@ -208,6 +209,7 @@ describe("a provider whose machines do not stand at one block", () => {
       "UPDATE transfers SET status = 1, finalBlock = ? WHERE operation = 'sweep'",
       head(),
     );
+    repostRows(db.store);
     mine(solidLag + 3);
     ahead = () => -6;
     await compared();

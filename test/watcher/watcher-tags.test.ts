@@ -18,7 +18,7 @@ import { sheetsOf } from "../../gateway/books/accounts.ts";
 import { creditPayments } from "../../gateway/operator/crediting.ts";
 import { searchRecords } from "../../gateway/operator/find.ts";
 import { listUnattributed } from "../../gateway/store/credits.ts";
-import { sumUnsweptUnits } from "../../gateway/store/unswept-balances.ts";
+import { sumUnsweptUnits } from "../../gateway/store/journal.ts";
 import type { Tip } from "../../gateway/watcher/chain.ts";
 import { newDepositMemory } from "../../gateway/watcher/deposit-memory.ts";
 import {
@@ -187,12 +187,7 @@ describe("deposits by tags", () => {
       // there.
       expect(sumUnsweptUnits(db.store.database, "m1", "xrp")).toBe(0n);
       const account = { address: hotWallet, merchant: "m1", kind: "hot", isOurs: true } as const;
-      const sheets = await sheetsOf(
-        db.store.database,
-        { network, coin: "xrp", merchant: null },
-        [account],
-        async () => {},
-      );
+      const sheets = await sheetsOf(db.store.database, { network }, [account], 0, async () => {});
       expect(sheets.get(hotWallet)?.at("xrp", head())).toBe(
         [...expected.values()].reduce((sum, units) => sum + units, 0n),
       );

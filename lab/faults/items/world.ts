@@ -18,11 +18,11 @@ import { makeAddressMarks } from "../../../gateway/store/address-marks.ts";
 import { issueAddress } from "../../../gateway/store/address-states.ts";
 import { depositsIdOn } from "../../../gateway/store/agent-accounts.ts";
 import { readAgent } from "../../../gateway/store/agents.ts";
+import { keepNativeCoins } from "../../../gateway/store/posting.ts";
 import type { AgentRow } from "../../../gateway/store/rows.ts";
 import { createSignals } from "../../../gateway/store/signals.ts";
 import { insertSignature } from "../../../gateway/store/signatures.ts";
 import type { Database } from "../../../gateway/store/store.ts";
-import { keepNativeCoins } from "../../../gateway/store/unswept-balances.ts";
 import { createSweeps, type Sweeps } from "../../../gateway/sweeps/sweeps.ts";
 import { ChainWatch } from "../../../gateway/watcher/watcher.ts";
 import {

@@ -36,8 +36,8 @@ export const depositMutants: readonly Mutant[] = [
   {
     name: "balance-pays-again",
     file: states,
-    find: "  let units = paid.reduce((sum, row) => sum + BigInt(row.units), 0n);",
-    replace: "  let units = 0n;",
+    find: "  const units = unitsAt(database, place, block);",
+    replace: "  const units = 0n;",
     invariant:
       "A payment of a transaction is credited a second time as the balance that nothing explains (no unit appears).",
     world,
@@ -45,9 +45,9 @@ export const depositMutants: readonly Mutant[] = [
   },
   {
     name: "top-up-explains-nothing",
-    file: states,
-    find: '    if (isNative) units += BigInt(row.brought ?? "0") - BigInt(isFeeApart ? row.feeUnits : "0");',
-    replace: '    if (isNative) units -= BigInt(isFeeApart ? row.feeUnits : "0");',
+    file: "gateway/store/posting.ts",
+    find: '  if (operation === "topup") return { address, merchant, kind: "deposit" };',
+    replace: '  if (operation === "topup") return "@payees";',
     invariant: "The rest of a top-up looks like coins that a contract sent (no unit appears).",
     world,
     when: paysTokens,
@@ -66,7 +66,7 @@ export const depositMutants: readonly Mutant[] = [
     file: payments,
     find: '  upsert(database, payment, "WHERE final = 0");',
     replace: `  upsert(database, payment, "WHERE final = 0");
-  holdPayment(database, payment, merchantOf(database, payment));`,
+  settlePayment(database, payment, merchantOf(database, payment));`,
     invariant:
       "A payment in no final block lies on its address already, and is swept before it is there (no unit appears).",
     world,

@@ -5,7 +5,7 @@
 import type { Mutant } from "./mutant.ts";
 
 const orders = "gateway/sweeps/orders.ts";
-const unsweptBalances = "gateway/store/unswept-balances.ts";
+const posting = "gateway/store/posting.ts";
 const asked = "agent/signer/policy/job-terms.ts";
 const ends =
   '  return { ok: true, address: question.mode === "sweep" ? hotWalletOn(rules, question.network) : deposit.address };';
@@ -101,18 +101,18 @@ export const sweepMutants: readonly Mutant[] = [
   },
   {
     name: "fee-of-a-sweep-forgotten",
-    file: unsweptBalances,
-    find: 'row.feeUnits !== "" && !isInside;',
-    replace: 'row.feeUnits === "" && !isInside;',
+    file: posting,
+    find: 'const feeUnits = BigInt(row.feeUnits === "" ? "0" : row.feeUnits);',
+    replace: "const feeUnits = 0n;",
     invariant:
       "What a sweep cost stays in the sum of what addresses hold, and is there no more (no unit appears).",
     world,
   },
   {
     name: "sweep-counted-where-it-was",
-    file: unsweptBalances,
-    find: ": status === 2 ? 0n : -units;",
-    replace: ": status === 1 ? -units : 0n;",
+    file: posting,
+    find: 'if (row?.operation !== "sweep" || row.status !== 0) continue;',
+    replace: 'if (row?.operation !== "sweep" || row.units !== "") continue;',
     invariant:
       "While a sweep is on its way its money counts as lying on the address as well (no unit appears).",
     world,

@@ -153,9 +153,9 @@ export const waitingSweepMutants: readonly Mutant[] = [
   },
   {
     name: "fee-of-a-failed-sweep-forgotten",
-    file: "gateway/store/unswept-balances.ts",
-    find: 'row.feeUnits !== "" && !isInside;',
-    replace: 'row.feeUnits !== "" && status !== 2 && !isFeeInside(network, operation);',
+    file: "gateway/store/posting.ts",
+    find: 'const feeUnits = BigInt(row.feeUnits === "" ? "0" : row.feeUnits);',
+    replace: 'const feeUnits = BigInt(row.feeUnits === "" || status === 2 ? "0" : row.feeUnits);',
     invariant:
       "A sweep that ran out of energy cost its limit, and the sum of the address still has it (no unit appears).",
     world,

@@ -4,6 +4,7 @@
  * caught up has told all.
  */
 import type { Answer, CourierView, PushMessage } from "../../../agent/socket/verbs.ts";
+import { type AccountRow, unsweptUnitsOf } from "../../../gateway/store/journal.ts";
 import { jobHashOf } from "../../../protocol/identity.ts";
 import type { Statement } from "../../../protocol/messages.ts";
 import type { BytesOwner } from "../invariants/money.ts";
@@ -319,10 +320,12 @@ export class Observer {
     const { gateway } = this.#world;
     return {
       moved: this.moved(),
-      unsweptBalances: gateway.all(
-        "SELECT address, currency, units FROM unsweptBalances WHERE merchant = ?",
-        merchant,
-      ),
+      unsweptBalances: gateway
+        .all<AccountRow>("SELECT * FROM accounts WHERE kind = 'deposit' AND merchant = ?", merchant)
+        .map((row) => {
+          const { address, currency } = row;
+          return { address, currency, units: unsweptUnitsOf(row).toString() };
+        }),
       payments: gateway.all(
         `SELECT p.address, p.currency, p.units, p.txHash FROM payments p JOIN deposits d ON d.id = p.transactionId
            WHERE p.final = 1 AND d.merchant = ?`,
