@@ -496,11 +496,12 @@ CREATE INDEX sweepNotesByNetwork ON sweepNotes (network);
 `;
 
 /**
- * The books (books.ts): the newest closing of each network, and its differences. Prices of the markets. The operators' acts. `setAside` has
- * rows that a bug or a fault kept from being shown, told or judged (set-aside.ts). `faults` has the
- * items that cannot be read or judged (faults.ts), `unreadTransactions` the transactions among them
- * (unread-transactions.ts), `gaps` the blocks that could not be read (gaps.ts), `gapHolds` the
- * requests that one of them holds after it was given up (gap-holds.ts).
+ * The books (books.ts): the newest closing of each network, and its differences. Prices of the
+ * markets. The operators' acts. `setAside` has rows that a bug or a fault kept from being shown,
+ * told or judged (set-aside.ts). `faults` has the items that cannot be read or judged (faults.ts),
+ * `unreadTransactions` the transactions among them (unread-transactions.ts), `gaps` the blocks that
+ * could not be read (gaps.ts), `gapHolds` the requests that one of them holds after it was given up
+ * (gap-holds.ts).
  */
 const books = `
 CREATE TABLE bookDifferences (

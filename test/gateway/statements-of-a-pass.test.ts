@@ -151,7 +151,7 @@ group("statements of a pass", () => {
       expect(stepsOf(walk(from)).filter(walks), from).toHaveLength(1);
   });
 
-  it("movements of a hot wallet come in the order of blocks without a sort", () => {
+  it("payments with a tag come in the order of blocks without a sort", () => {
     const page = stepsOf((database) =>
       listMovesAfter(database, network, account, "in", { block: 7, number: 3 }, 5),
     );
