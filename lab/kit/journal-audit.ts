@@ -3,7 +3,7 @@
  * moves that adjust a balance. It shares no rule with the functions that post moves.
  */
 interface QuestionableDatabase {
-  all<Row>(sql: string, ...values: readonly (string | number | null)[]): Row[];
+  all<Row>(sql: string, ...values: readonly (string | number | null)[]): readonly Row[];
 }
 
 interface AccountSums {

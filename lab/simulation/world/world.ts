@@ -3,8 +3,10 @@
  * act on them, stops it, and waits until every withdrawal has come to an end. An invariant that
  * does not hold ends the run at once.
  */
+
 import type { CoreSnapshot } from "../../../agent/signer/state/core.ts";
 import { AgentError } from "../../../base/fault.ts";
+import { journalFaults } from "../../kit/journal-audit.ts";
 import { DurableLedger } from "../invariants/ledger.ts";
 import type { Money } from "../invariants/money.ts";
 import { must, Violation, violationOf } from "../invariants/violation.ts";
@@ -388,6 +390,9 @@ export class World implements Scene {
           );
       }
     }
+    const [fault] = journalFaults(this.gateway);
+    if (fault !== undefined)
+      this.violated(new Violation("the journal has what the facts say", fault));
     const carried = rates.frameLost + rates.framesSwapped + rates.frameOld + rates.hostileCourier;
     // Another merchant's agent may say so of itself.
     const isWhole =
