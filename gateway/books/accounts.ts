@@ -10,14 +10,20 @@ import {
   type BookAddress,
   countBookAddresses,
   countForgottenBookAddresses,
-  listAccounts,
   listAdjustments,
   listBookAddresses,
   listForgottenBookAddresses,
 } from "../store/books.ts";
-import { type AccountMove, listMovesAfter, listMovesOfMany, unitsAt } from "../store/journal.ts";
+import {
+  type AccountAtMove,
+  type AccountMove,
+  isDepositAccount,
+  listAccountsAtMove,
+  listMovesAfter,
+  listMovesOfMany,
+  unitsAt,
+} from "../store/journal.ts";
 import type { Database } from "../store/store.ts";
-import { listSumsAfter } from "../store/stray-sums.ts";
 import { Sheet } from "./sheet.ts";
 
 /** An account whose balances are compared. */
@@ -38,7 +44,10 @@ export interface Scope {
 const sliceMax = 250; // about the size of a chain interface's own batch
 const pageMax = 500;
 
-/** @returns the hot wallets of the paired agents */
+/**
+ * An address that is a deposit address as well has one set of books, the deposit address's.
+ * @returns the hot wallets of the paired agents
+ */
 export function hotWalletAccounts(
   database: Database,
   { network, merchant }: Scope,
@@ -51,7 +60,7 @@ export function hotWalletAccounts(
       kind: "hot" as const,
       isOurs: true,
     }))
-    .filter(({ address }) => address !== "");
+    .filter(({ address }) => address !== "" && !isDepositAccount(database, network, address));
 }
 
 const startOf = (network: string): string => addressSpaceOf(network);
@@ -107,9 +116,13 @@ export async function sheetsOf(
   rest: () => Promise<void>,
 ): Promise<ReadonlyMap<string, Sheet>> {
   const addresses = accounts.map(({ address }) => address);
-  const rows = groupByAddress(listAccounts(database, network, addresses));
+  const found = listAccountsAtMove(database, network, addresses, block);
+  const rows = groupByAddress(found);
   const moved = accounts.filter(({ address }) => rows.has(address));
-  const moves = groupByAddress(await movesAfter(database, network, moved, block, rest));
+  // Moves that are posted while pages are read are no part of the sums that were read before.
+  const posted = found[0]?.posted ?? 0;
+  const after = await movesAfter(database, network, moved, { block, posted }, rest);
+  const moves = groupByAddress([...after, ...found.flatMap(sumMovesOf)]);
   const adjustments = groupByAddress(
     moved.length === 0 ? [] : listAdjustments(database, network, [...rows.keys()]),
   );
@@ -136,12 +149,28 @@ function groupByAddress<T extends { readonly address: string }>(
   return groups;
 }
 
-/** The moves of accounts in later blocks. A hot wallet can have many, so they come in pages. */
+/** The sums of small payments to an account in later blocks, as moves. */
+function sumMovesOf({ address, currency, sums }: AccountAtMove): readonly AccountMove[] {
+  return (JSON.parse(sums) as readonly (readonly [string, number])[]).map(([units, block]) => ({
+    kind: "payment",
+    address,
+    currency,
+    block,
+    number: 0,
+    units: BigInt(units),
+    isPayer: false,
+  }));
+}
+
+/**
+ * The moves of accounts in later blocks, up to the number `posted`. A hot wallet can have many, so
+ * they come in pages.
+ */
 async function movesAfter(
   database: Database,
   network: string,
   accounts: readonly Account[],
-  block: number,
+  { block, posted }: { readonly block: number; readonly posted: number },
   rest: () => Promise<void>,
 ): Promise<readonly AccountMove[]> {
   if (accounts.length === 0) return [];
@@ -151,19 +180,18 @@ async function movesAfter(
   ) as [string[], string[]];
   const moves: AccountMove[] = [];
   if (deposits.length > 0)
-    for (const move of listMovesOfMany(database, network, deposits, block)) moves.push(move);
+    for (const move of listMovesOfMany(database, network, deposits, block))
+      if (move.number <= posted) moves.push(move);
   for (const address of hot)
     for (const direction of ["in", "out"] as const) {
       let after = { block, number: Number.MAX_SAFE_INTEGER };
       for (let isMore = true; isMore; ) {
         const page = listMovesAfter(database, network, address, direction, after, pageMax);
-        for (const move of page) moves.push(move);
+        for (const move of page) if (move.number <= posted) moves.push(move);
         after = page.at(-1) ?? after;
         isMore = page.length === pageMax;
         if (isMore) await rest();
       }
     }
-  for (const move of listSumsAfter(database, network, [...hot, ...deposits], block))
-    moves.push(move);
   return moves;
 }

@@ -13,6 +13,7 @@ import {
   openAccount,
 } from "./journal.ts";
 import { explainingSignatureSql } from "./outgoing-transactions.ts";
+import { settleReceived } from "./posting.ts";
 import type { OutgoingRow, TransferRow } from "./rows.ts";
 import type { Database } from "./store.ts";
 
@@ -134,8 +135,10 @@ export function addBookEntry(database: Database, entry: OwnedBookRow): void {
   const { network, address, currency, kind, units, block, at, operator, reason, owner } = entry;
   const place = { network, address, currency };
   const why = { at, actor: operator, reason };
-  if (kind === "opening") openAccount(database, place, owner, { units: BigInt(units), block }, why);
-  else adjustAccount(database, { ...place, kind, block }, owner, BigInt(units), why);
+  if (kind === "opening") {
+    openAccount(database, place, owner, { units: BigInt(units), block }, why);
+    settleReceived(database, network, address);
+  } else adjustAccount(database, { ...place, kind, block }, owner, BigInt(units), why);
 }
 
 /** The kinds of moves that adjust a balance; the partial indexes have the same text. */

@@ -15,7 +15,8 @@ export type OutsideSide =
   | "@outside" // payers of a hot wallet, and the balance before the books of an account began
   | "@owner" // the owner of a key that no agent here has
   | "@note" // a difference that an operator accepted
-  | "@earlier"; // in place of an account whose opening has the move already
+  | "@earlier" // in place of an account whose opening has the move already
+  | "@undone"; // the same, for a move that is taken back
 
 /**
  * `withdraw`, `sweep` and `topup` are the amounts of what agents sign, `fee` what it cost. The
@@ -97,13 +98,22 @@ export function readAccount(
   );
 }
 
-/** True if an address is a hot wallet with books on a network. */
-export function isHotWalletWithBooks(
+/** The owner of a hot wallet with books on a network; undefined for every other address. */
+export function hotWalletOwner(
   database: Database,
   network: string,
   address: string,
-): boolean {
-  const sql = "SELECT 1 FROM accounts WHERE address = ? AND network = ? AND kind = 'hot' LIMIT 1";
+): AccountOwner | undefined {
+  return database.get<AccountOwner>(
+    "SELECT merchant, kind FROM accounts WHERE address = ? AND network = ? AND kind = 'hot' LIMIT 1",
+    ...[address, network],
+  );
+}
+
+/** True if the journal has an address on a network as a deposit address. */
+export function isDepositAccount(database: Database, network: string, address: string): boolean {
+  const sql =
+    "SELECT 1 FROM accounts WHERE address = ? AND network = ? AND kind = 'deposit' LIMIT 1";
   return database.get(sql, address, network) !== undefined;
 }
 
@@ -301,23 +311,40 @@ function post(
 const openedBlockOf = (database: Database, place: AccountPlace): number | null =>
   readAccount(database, place)?.openedBlock ?? null;
 
-/** Writes the move in the other direction, at the same block, so that no balance shows either. */
-function takeBack(database: Database, changes: AccountChanges, row: MoveRow, part: number): void {
-  const { number, network, currency, units, fromSide, toSide, kind, block, cause } = row;
+/**
+ * Writes the move in the other direction, at the same block, so that no balance shows either. An
+ * account whose books began since keeps the balance that its opening found.
+ */
+function takeBack(
+  database: Database,
+  changes: AccountChanges,
+  { number, network, currency, units, fromSide, toSide, kind, block, cause }: MoveRow,
+  part: number,
+): void {
+  const sideOf = (address: string, otherwise: OutsideSide): AccountSide | OutsideSide => {
+    if (isOutside(address)) return address;
+    const account = readAccount(database, { network, address, currency });
+    const openedBlock = account?.openedBlock ?? null;
+    const isEarlier = openedBlock !== null && block <= openedBlock && !adjustingKinds.has(kind);
+    return account === undefined || isEarlier ? otherwise : account;
+  };
+  const source = sideOf(toSide, "@undone");
+  const target = sideOf(fromSide, toSide === "@earlier" ? "@undone" : "@earlier");
   database.run(
     `INSERT INTO moves (network, currency, units, fromSide, toSide, kind, block, cause, part, undoes)
      VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
-    ...[network, currency, units, toSide, fromSide, kind, block, cause, part, number],
+    ...[network, currency, units, addressOf(source), addressOf(target), kind, block],
+    ...[cause, part, number],
   );
-  for (const [address, change] of [
-    [fromSide, BigInt(units)],
-    [toSide, -BigInt(units)],
-  ] as const) {
-    const place = { network, address, currency };
-    const account = readAccount(database, place);
-    if (account !== undefined) changes.add(place, account, change);
-  }
+  for (const [side, change] of [
+    [source, -BigInt(units)],
+    [target, BigInt(units)],
+  ] as const)
+    if (typeof side !== "string")
+      changes.add({ network, address: side.address, currency }, side, change);
 }
+
+const isOutside = (side: string): side is OutsideSide => side.startsWith("@");
 
 /** Holds units of an account, or with a minus releases them. Must not be called twice. */
 export function holdUnits(
@@ -354,7 +381,7 @@ export interface FoundBalance {
 /**
  * Begins the books of an account with a balance that was found: the rest that no move explains is
  * a move of its own, and later moves of blocks up to this one change the account no more. A second
- * opening changes nothing.
+ * opening changes nothing, and a deposit address has none: its baseline takes that place.
  */
 export function openAccount(
   database: Database,
@@ -363,7 +390,8 @@ export function openAccount(
   { units, block }: FoundBalance,
   why: MoveReason,
 ): void {
-  if (openedBlockOf(database, place) !== null) return;
+  const known = readAccount(database, place);
+  if (known !== undefined && (known.openedBlock !== null || known.kind === "deposit")) return;
   const { network, address, currency } = place;
   adjustAccount(
     database,
@@ -444,17 +472,20 @@ const intoSql = "substr(toSide, 1, 1) <> '@' AND toSide";
  * blocks. Zero before its books began. Reads as many rows as moves came since.
  */
 export function unitsAt(database: Database, place: AccountPlace, block: number): bigint {
-  const account = readAccount(database, place);
-  if (account === undefined) return 0n;
-  if (account.openedBlock !== null && block < account.openedBlock) return 0n;
   const { network, address, currency } = place;
-  const since = database.all<{ units: string }>(
-    `SELECT units FROM moves WHERE ${intoSql} = ?1 AND network = ?2 AND block > ?4 AND currency = ?3
-     UNION ALL SELECT '-' || units FROM moves WHERE ${outOfSql} = ?1 AND network = ?2 AND block > ?4 AND currency = ?3
-     UNION ALL SELECT units FROM straySums WHERE account = ?1 AND network = ?2 AND currency = ?3 AND toBlock > ?4`,
+  // One statement, because another process may post between two.
+  const account = database.get<Pick<AccountRow, "units" | "openedBlock"> & { since: string }>(
+    `SELECT a.units, a.openedBlock, (SELECT json_group_array(u) FROM (
+         SELECT units AS u FROM moves WHERE ${intoSql} = ?1 AND network = ?2 AND block > ?4 AND currency = ?3
+         UNION ALL SELECT '-' || units FROM moves WHERE ${outOfSql} = ?1 AND network = ?2 AND block > ?4 AND currency = ?3
+         UNION ALL SELECT units FROM straySums WHERE account = ?1 AND network = ?2 AND currency = ?3 AND toBlock > ?4)) AS since
+       FROM accounts a WHERE a.address = ?1 AND a.network = ?2 AND a.currency = ?3`,
     ...[address, network, currency, block],
   );
-  return since.reduce((sum, { units }) => sum - BigInt(units), BigInt(account.units));
+  if (account === undefined) return 0n;
+  if (account.openedBlock !== null && block < account.openedBlock) return 0n;
+  const since = JSON.parse(account.since) as readonly string[];
+  return since.reduce((sum, units) => sum - BigInt(units), BigInt(account.units));
 }
 
 /** A move of one of several accounts; `address` is the account that was asked for. */
@@ -463,6 +494,28 @@ export interface AccountMove extends Pick<MoveRow, "kind" | "currency" | "block"
   readonly units: bigint; // negative: out of the account
   /** True if the account is the one that pays; a move that was taken back has the same payer. */
   readonly isPayer: boolean;
+}
+
+/** The sums of an account, with the newest move that they have and its sums of payments. */
+export interface AccountAtMove extends AccountRow {
+  readonly posted: number; // number of the newest move of all accounts; 0 before the first
+  readonly sums: string; // JSON: units and newest block of each sum in later blocks
+}
+
+/** The accounts of some addresses on a network as they are at one moment. */
+export function listAccountsAtMove(
+  database: Database,
+  network: string,
+  addresses: readonly string[],
+  block: number,
+): readonly AccountAtMove[] {
+  return database.all<AccountAtMove>(
+    `SELECT c.*, (SELECT coalesce(max(number), 0) FROM moves) AS posted,
+       (SELECT json_group_array(json_array(s.units, s.toBlock)) FROM straySums s
+         WHERE s.account = c.address AND s.network = c.network AND s.currency = c.currency AND s.toBlock > ?3) AS sums
+     FROM json_each(?1) AS a CROSS JOIN accounts c ON c.address = a.value WHERE c.network = ?2`,
+    ...[JSON.stringify(addresses), network, block],
+  );
 }
 
 /** A position in the moves of accounts. */

@@ -50,7 +50,7 @@ export const pathOfCopyBeforeVersion = (path: string, version: number): string =
  * Copies that a migration needs room for: the database as it was, and, where a step rebuilds the
  * tables, their new pages in the log and in the file.
  */
-const copies = 3;
+const copies = 4;
 
 /**
  * Bytes that are missing on the disk for a migration of the database at `path`; 0 if it has room.

@@ -8,7 +8,7 @@ import {
   type AccountChanges,
   type AccountSide,
   holdUnits,
-  isHotWalletWithBooks,
+  hotWalletOwner,
   type Move,
   postMoves,
   settleMoves,
@@ -20,16 +20,39 @@ import { currencyOfTransferSql } from "./transaction-rows.ts";
 
 /**
  * Names the native coin of each network, which pays the fees. A network that is left out keeps the
- * name that it had, so that its fees count on. Harmless to call twice.
+ * name that it had, so that its fees count on; the first name of a network's coin has the fees and
+ * top-ups of before posted. Harmless to call twice.
  */
 export function keepNativeCoins(database: Database, coins: ReadonlyMap<string, string>): void {
-  for (const [network, currency] of coins)
-    database.run(
-      "INSERT OR REPLACE INTO nativeCoins (network, currency) VALUES (?, ?)",
-      network,
-      currency,
-    );
+  for (const [network, currency] of coins) {
+    const isNew =
+      database.get("SELECT 1 FROM nativeCoins WHERE network = ?", network) === undefined;
+    const sql = "INSERT OR REPLACE INTO nativeCoins (network, currency) VALUES (?, ?)";
+    database.run(sql, network, currency);
+    // Transfers that ended while the coin had no name have moves in it now.
+    if (isNew) settleEnded(database, "t.network = ?", network);
+  }
 }
+
+/**
+ * Posts payouts that ended above the block of a hot wallet's opening and came to that wallet before
+ * it had books. Harmless to call twice.
+ */
+export function settleReceived(database: Database, network: string, hotWallet: string): void {
+  const sql = "t.network = ? AND t.receiver = ? AND t.operation = 'withdraw'";
+  settleEnded(database, sql, network, hotWallet);
+}
+
+function settleEnded(database: Database, sql: string, ...values: readonly string[]): void {
+  const ended = database.all<PostedTransfer>(
+    `${postedTransfersSql} WHERE ${sql} AND t.status <> 0 AND t.finalBlock IS NOT NULL`,
+    ...values,
+  );
+  for (const row of ended)
+    settleMoves(database, causeOfTransfer(row), movesOfTransfer(database, row));
+}
+
+const causeOfTransfer = ({ id }: Pick<PostedTransfer, "id">): string => `transfer:${id}`;
 
 const causeOfPayment = ({
   network,
@@ -145,8 +168,8 @@ function receiverOf(
   const address = receiver ?? "";
   if (operation === "sweep") return { address, merchant, kind: "hot" };
   if (operation === "topup") return { address, merchant, kind: "deposit" };
-  const isAccount = !hasTags(network) && isHotWalletWithBooks(database, network, address);
-  return isAccount ? { address, merchant, kind: "hot" } : "@payees";
+  const owner = hasTags(network) ? undefined : hotWalletOwner(database, network, address);
+  return owner === undefined ? "@payees" : { address, merchant: owner.merchant, kind: owner.kind };
 }
 
 /**
@@ -171,7 +194,7 @@ export function postTransfer(
   }
   const hadMoves = before !== null && before.status !== 0;
   if (!hadMoves && (after.status === 0 || after.finalBlock === null)) return;
-  const cause = `transfer:${after.id}`;
+  const cause = causeOfTransfer(after);
   const moves = movesOfTransfer(database, after);
   // A payout that was open never had a move before; a sweep may have been opened again.
   if (after.operation === "withdraw" && !hadMoves) postMoves(database, cause, moves, later);

@@ -63,7 +63,10 @@ export function hasReceivingKey(database: Database, merchant: string): boolean {
   );
 }
 
-/** True if another merchant has or had one of these accounts, with or without an agent. */
+/**
+ * True if another merchant has or had one of these accounts, with or without an agent, or if the
+ * address of a hot wallet is a deposit address here: its payments would be payouts' money.
+ */
 export function isAccountOfOthers(
   database: Database,
   merchant: string,
@@ -74,7 +77,12 @@ export function isAccountOfOthers(
   const receives = accounts.some(
     ({ id, firstAddress }) => database.get(sql, merchant, id, firstAddress) !== undefined,
   );
-  return receives || isAccountOfOtherAgents(database, merchant, accounts);
+  const isDeposit = accounts.some(
+    ({ purpose, id }) =>
+      purpose === "hot" &&
+      database.get("SELECT 1 FROM addresses WHERE address = ?", id) !== undefined,
+  );
+  return receives || isDeposit || isAccountOfOtherAgents(database, merchant, accounts);
 }
 
 /**

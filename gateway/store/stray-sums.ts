@@ -6,7 +6,7 @@
  */
 import { pinExclusionOf } from "../../chains/families.ts";
 import { hasTags } from "../../chains/payees.ts";
-import { type AccountMove, type AccountPlace, addSumUnits } from "./journal.ts";
+import { type AccountPlace, addSumUnits } from "./journal.ts";
 import type { Statements as Database } from "./statements.ts";
 
 /**
@@ -174,29 +174,6 @@ export function hasSumAt(
   const sql = `SELECT 1 FROM straySums
     WHERE network = ? AND account = ? AND currency = ? AND fromBlock <= ? AND toBlock >= ? LIMIT 1`;
   return database.get(sql, network, account, currency, block, block) !== undefined;
-}
-
-/** The sums of these accounts with a payment above a block, as moves at their newest blocks. */
-export function listSumsAfter(
-  database: Database,
-  network: string,
-  accounts: readonly string[],
-  block: number,
-): readonly AccountMove[] {
-  const rows = database.all<Pick<StraySumRow, "account" | "currency" | "units" | "toBlock">>(
-    `SELECT s.account, s.currency, s.units, s.toBlock
-     FROM json_each(?) AS a CROSS JOIN straySums s ON s.network = ? AND s.account = a.value WHERE s.toBlock > ?`,
-    ...[JSON.stringify(accounts), network, block],
-  );
-  return rows.map(({ account: address, currency, units, toBlock }) => ({
-    kind: "payment",
-    address,
-    currency,
-    block: toBlock,
-    number: 0,
-    units: BigInt(units),
-    isPayer: false,
-  }));
 }
 
 /** The sums that lie on an account. */

@@ -186,6 +186,18 @@ function factFaults(
     if (toSide.startsWith("@"))
       accounts.adjust(`${network} ${fromSide} ${currency}`, -BigInt(units));
     else accounts.adjust(`${network} ${toSide} ${currency}`, BigInt(units));
+  // An opening is a remainder: up to its block the account also has what was posted before it.
+  for (const [side, sign] of [
+    ["toSide", 1n],
+    ["fromSide", -1n],
+  ] as const) {
+    const before = database.all<Place>(
+      `SELECT m.network, m.${side} AS account, m.currency, m.units, m.block FROM moves m JOIN accounts a
+         ON a.address = m.${side} AND a.network = m.network AND a.currency = m.currency AND m.block <= a.openedBlock
+       WHERE m.kind NOT IN ('opening','outside','owner','note')`,
+    );
+    for (const one of before) accounts.adjust(nameOf(one), sign * BigInt(one.units));
+  }
   const names = new Set([...found.keys(), ...accounts.byName.keys()]);
   const none: AccountSums = { units: 0n, held: 0n };
   return [...names].flatMap((name) => {

@@ -2518,7 +2518,7 @@ export const repairs: readonly Repair[] = [
     fault:
       "An operator's note on a deposit address left `pending` as it was permanently, and sweeps tried coins that were gone.",
     file: "gateway/store/books.ts",
-    find: "  else adjustAccount(database, { ...place, kind, block }, owner, BigInt(units), why);\n",
+    find: "else adjustAccount(database, { ...place, kind, block }, owner, BigInt(units), why);",
     replace: "",
     test: "test/books/same-balance.test.ts",
     title: "units in balance and books, and credits nothing",
@@ -2533,12 +2533,51 @@ export const repairs: readonly Repair[] = [
     title: "falls by what the owner of its key takes out",
   },
   {
+    name: "opening-of-a-deposit-address",
+    fault:
+      "A hot wallet that was a deposit address as well ended the gateway when its books began, again after each start.",
+    file: "gateway/store/journal.ts",
+    find: '(known.openedBlock !== null || known.kind === "deposit")',
+    replace: "known.openedBlock !== null",
+    test: "test/books/journal.test.ts",
+    title: "is none of a deposit address, and ends nothing",
+  },
+  {
+    name: "sheet-of-two-moments",
+    fault: "A report that was made while payouts ended subtracted moves that its sums never had.",
+    file: "gateway/books/accounts.ts",
+    find: "for (const move of page) if (move.number <= posted) moves.push(move);",
+    replace: "for (const move of page) moves.push(move);",
+    test: "test/books/journal.test.ts",
+    title: "is of one moment, though moves are posted",
+  },
+  {
+    name: "fee-of-a-coin-without-a-name",
+    fault:
+      "Fees and top-ups from before a network's coin was configured were never posted, and what top-ups left would have been credited to payers.",
+    file: "gateway/store/posting.ts",
+    find: 'if (isNew) settleEnded(database, "t.network = ?", network);',
+    replace: "void isNew;",
+    test: "test/books/journal.test.ts",
+    title: "whose coin gets a name later has its fee from then on",
+  },
+  {
+    name: "opening-changed-by-what-is-taken-back",
+    fault:
+      "A payment from before an opening that left the chain was taken from the opened balance.",
+    file: "gateway/store/journal.ts",
+    find: "block <= openedBlock && !adjustingKinds.has(kind);",
+    replace: "block < 0 && !adjustingKinds.has(kind);",
+    test: "test/books/journal.test.ts",
+    title: "keeps its balance when a move from before it is taken back",
+  },
+  {
     name: "payout-to-a-tag-twice-in-the-books",
     fault:
       "A payout of XRP to another merchant's tag stood twice in that hot wallet's sheet, and the books said that money was missing.",
     file: "gateway/store/posting.ts",
-    find: "!hasTags(network) && isHotWalletWithBooks(",
-    replace: "isHotWalletWithBooks(",
+    find: "hasTags(network) ? undefined : hotWalletOwner(database, network, address)",
+    replace: "hotWalletOwner(database, network, address)",
     test: "test/books/same-balance.test.ts",
     title: "counts another merchant's payout to a tag once",
   },

@@ -316,10 +316,10 @@ describe("a migration", () => {
     openStore(at("same.db"), silentLog).close();
   });
 
-  it("waits for room for three copies, says how much is missing, and goes on when it is there", () => {
+  it("waits for room for four copies, says how much is missing, and goes on when it is there", () => {
     old("a.db");
     const sum = sumOf(at("a.db"));
-    const needed = 3 * statSync(at("a.db")).size;
+    const needed = 4 * statSync(at("a.db")).size;
     const full = faultOf(() =>
       migrateStore(at("a.db"), { ...options, freeBytes: () => needed - 7 }),
     );

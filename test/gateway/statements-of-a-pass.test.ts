@@ -15,6 +15,7 @@ import {
 import { listAdjustments } from "../../gateway/store/books.ts";
 import { insertStrayAddress } from "../../gateway/store/forgotten-addresses.ts";
 import {
+  listAccountsAtMove,
   listMovesAfter,
   listMovesOfMany,
   paidUnitsAfter,
@@ -26,7 +27,6 @@ import { keepNativeCoins } from "../../gateway/store/posting.ts";
 import { depositsOfPayee } from "../../gateway/store/search.ts";
 import { insertSlot, listSlotsAfter, newestSlotPlace } from "../../gateway/store/slots.ts";
 import type { Database } from "../../gateway/store/store.ts";
-import { listSumsAfter } from "../../gateway/store/stray-sums.ts";
 import { listToppingUp, openSweepUnits } from "../../gateway/store/sweeps.ts";
 import { listAssignedSweeps, listEndedUnreached } from "../../gateway/store/unreachable.ts";
 import { SenderList } from "../../gateway/watcher/deposit-memory.ts";
@@ -104,7 +104,7 @@ const asks: Readonly<Record<string, (database: Database) => unknown>> = {
   "movements of deposit addresses": (database) => [
     listMovesOfMany(database, network, [account], 5),
     listAdjustments(database, network, [account]),
-    listSumsAfter(database, network, [account], 5),
+    listAccountsAtMove(database, network, [account], 5),
   ],
   "movements of a hot wallet": (database) => [
     listMovesAfter(database, network, account, "in", { block: 7, number: 3 }, 5),

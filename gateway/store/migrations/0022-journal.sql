@@ -20,6 +20,12 @@ INSERT OR IGNORE INTO owners SELECT payer, merchant, 'hot' FROM transfers WHERE 
 INSERT OR IGNORE INTO owners SELECT receiver, merchant, 'hot' FROM transfers WHERE operation = 'sweep';
 INSERT OR IGNORE INTO owners SELECT address, merchant, 'deposit' FROM addresses;
 INSERT OR IGNORE INTO owners SELECT address, merchant, 'deposit' FROM deposits;
+INSERT OR IGNORE INTO owners SELECT payer, merchant, 'deposit' FROM transfers WHERE operation = 'sweep';
+INSERT OR IGNORE INTO owners SELECT receiver, merchant, 'deposit' FROM transfers WHERE operation = 'topup';
+INSERT OR IGNORE INTO owners SELECT account, merchant, 'hot' FROM accountOwners;
+INSERT OR IGNORE INTO owners SELECT account, merchant, CASE WHEN network LIKE 'xrpl:%' THEN 'hot' ELSE 'deposit' END FROM straySums;
+INSERT OR IGNORE INTO owners SELECT address, '', 'hot' FROM bookEntries;
+INSERT OR IGNORE INTO owners SELECT address, '', 'deposit' FROM baselines;
 -- What a transfer that ended brought, what left beside its fee, and the fee.
 CREATE TABLE ended (
   id TEXT PRIMARY KEY, operation TEXT NOT NULL, network TEXT NOT NULL, currency TEXT, coin TEXT, payer TEXT NOT NULL, receiver TEXT,
@@ -79,7 +85,8 @@ INSERT INTO posting (network, currency, units, fromSide, toSide, kind, block, ca
   SELECT network, coin, fee, payer, '@fees', 'fee', block, 'transfer:' || id, 2 FROM ended WHERE fee <> '0' AND coin IS NOT NULL ORDER BY number;
 -- The balance that an opening found has every earlier move of its account.
 CREATE TABLE opened (address TEXT NOT NULL, network TEXT NOT NULL, currency TEXT NOT NULL, block INTEGER NOT NULL, PRIMARY KEY (address, network, currency)) STRICT;
-INSERT INTO opened SELECT address, network, currency, block FROM bookEntries WHERE kind = 'opening';
+INSERT INTO opened SELECT e.address, e.network, e.currency, e.block FROM bookEntries e
+  WHERE e.kind = 'opening' AND EXISTS (SELECT 1 FROM owners o WHERE o.address = e.address AND o.kind = 'hot');
 UPDATE posting SET fromSide = '@earlier' WHERE kind <> 'opening'
   AND EXISTS (SELECT 1 FROM opened o WHERE o.address = fromSide AND o.network = posting.network AND o.currency = posting.currency AND posting.block <= o.block);
 UPDATE posting SET toSide = '@earlier' WHERE kind <> 'opening'

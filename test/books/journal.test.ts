@@ -1,0 +1,215 @@
+/** The journal of money at its edges: openings, moves taken back, coins that get a name later. */
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { type Account, sheetsOf } from "../../gateway/books/accounts.ts";
+import { addBookEntry } from "../../gateway/store/books.ts";
+import { listMovesAfter, readAccount, unitsAt } from "../../gateway/store/journal.ts";
+import { keepFinalPayment, removeFinalPayment } from "../../gateway/store/payments.ts";
+import { keepNativeCoins } from "../../gateway/store/posting.ts";
+import type { PaymentRow } from "../../gateway/store/rows.ts";
+import {
+  type GatewayDatabase,
+  gatewayDatabase,
+  giveAddress,
+  insertTransaction,
+} from "../../lab/kit/gateway-database.ts";
+import { journalFaults } from "../../lab/kit/journal-audit.ts";
+
+const network = "eip155:31337";
+const hot = "0x70997970C51812dc3A010C7d01b50e0d17dc79C8";
+const otherHot = "0x90F79bf6EB2c4f870365E785982E1f101E93b906";
+const address = "0x3C44CdDdB6a900fa2b585dd299e03d12FA4293BC";
+const request = "1".repeat(32);
+
+let db: GatewayDatabase;
+let made = 0;
+
+beforeEach(() => {
+  db = gatewayDatabase();
+  made = 0;
+  giveAddress(db.store, { id: request, address, place: 1, agent: null });
+});
+afterEach(() => db.remove());
+
+const placeOf = (account: string, currency = "eth", on = network) => ({
+  network: on,
+  address: account,
+  currency,
+});
+
+function open(account: string, units: bigint, block: number): void {
+  const owner = { merchant: "m1", kind: "hot" } as const;
+  db.store.write((database) =>
+    addBookEntry(database, {
+      ...{ ...placeOf(account), kind: "opening", units: `${units}`, block, at: 1 },
+      ...{ operator: "", reason: "", owner },
+    }),
+  );
+}
+
+/** A transfer that ended in a block. */
+function ended(change: Parameters<typeof insertTransaction>[1] | object): void {
+  made += 1;
+  const id = `${made}`.padStart(32, "a");
+  insertTransaction(db.store, {
+    ...{ id, orderId: id, operation: "withdraw", mode: "auto", payer: hot, receiver: otherHot },
+    ...{ units: "100", status: 1, stage: "completed", txHash: `0x${made}`, feeUnits: "1" },
+    finalBlock: 5,
+    ...change,
+  });
+}
+
+const paid = (units: string, block: number, change: Partial<PaymentRow> = {}): PaymentRow => ({
+  ...{ network, txHash: "0x01", logIndex: 0, address, currency: "eth", units, block },
+  ...{ blockHash: `hash ${block}`, final: 1, transactionId: request },
+  ...change,
+});
+
+describe("an opening", () => {
+  it("is the whole balance at its block, whatever moved before, and earlier moves that come late change nothing", () => {
+    const { database } = db.store;
+    ended({});
+    open(hot, 1_000n, 10);
+    expect([unitsAt(database, placeOf(hot), 10), unitsAt(database, placeOf(hot), 9)]).toEqual([
+      1_000n,
+      0n,
+    ]);
+    ended({ finalBlock: 10 });
+    expect(unitsAt(database, placeOf(hot), 10)).toBe(1_000n);
+    ended({ finalBlock: 11 });
+    expect([unitsAt(database, placeOf(hot), 10), unitsAt(database, placeOf(hot), 11)]).toEqual([
+      1_000n,
+      899n,
+    ]);
+    open(hot, 7n, 12);
+    expect([unitsAt(database, placeOf(hot), 12), journalFaults(database)]).toEqual([899n, []]);
+  });
+
+  it("keeps its balance when a move from before it is taken back, and when it comes again", () => {
+    const { database } = db.store;
+    const xrp = { network: "xrpl:0", currency: "xrp" };
+    const payTo = "rHsMGQEkVNJmpGWs8XUBoTBiAAbwxZN5v3";
+    const deposit = { id: "3".repeat(32), address: payTo, place: 7, agent: null };
+    giveAddress(db.store, deposit, { ...xrp, payTo, tag: "" });
+    const payment = paid("200", 90, { ...xrp, address: payTo, transactionId: deposit.id });
+    db.store.write((writing) => keepFinalPayment(writing, payment));
+    const owner = { merchant: "m1", kind: "hot" } as const;
+    const place = placeOf(payTo, "xrp", xrp.network);
+    db.store.write((writing) =>
+      addBookEntry(writing, {
+        ...{ ...place, kind: "opening", units: "500", block: 100, at: 1 },
+        ...{ operator: "", reason: "", owner },
+      }),
+    );
+    for (const act of [removeFinalPayment, keepFinalPayment, removeFinalPayment]) {
+      db.store.write((writing) => act(writing, payment));
+      expect([unitsAt(database, place, 100), journalFaults(database)]).toEqual([500n, []]);
+    }
+  });
+
+  it("is none of a deposit address, and ends nothing", () => {
+    db.store.write((database) => keepFinalPayment(database, paid("5", 5)));
+    open(address, 9n, 10);
+    expect(readAccount(db.store.database, placeOf(address))).toMatchObject({
+      kind: "deposit",
+      units: "5",
+      openedBlock: null,
+    });
+  });
+});
+
+describe("a payment", () => {
+  it("counts once, whatever is read again: other units, another block, gone and back", () => {
+    const { database } = db.store;
+    const at = (block: number): bigint => unitsAt(database, placeOf(address), block);
+    const acts: readonly [
+      typeof keepFinalPayment | typeof removeFinalPayment,
+      PaymentRow,
+      bigint,
+      bigint,
+    ][] = [
+      [keepFinalPayment, paid("5", 5), 5n, 5n],
+      [keepFinalPayment, paid("5", 5), 5n, 5n],
+      [keepFinalPayment, paid("7", 5), 7n, 7n],
+      [keepFinalPayment, paid("7", 8), 0n, 7n],
+      [removeFinalPayment, paid("7", 8), 0n, 0n],
+      [removeFinalPayment, paid("7", 8), 0n, 0n],
+      [keepFinalPayment, paid("7", 8), 0n, 7n],
+    ];
+    for (const [act, payment, early, late] of acts) {
+      db.store.write((writing) => act(writing, payment));
+      expect([at(5), at(8), journalFaults(database)]).toEqual([early, late, []]);
+    }
+  });
+});
+
+describe("a transfer", () => {
+  it("to its own account moves nothing but its fee; to another hot wallet it arrives there, also before that has books", () => {
+    const { database } = db.store;
+    open(hot, 1_000n, 1);
+    ended({ receiver: hot });
+    expect(unitsAt(database, placeOf(hot), 9)).toBe(999n);
+    ended({});
+    expect(readAccount(database, placeOf(otherHot))).toBeUndefined();
+    open(otherHot, 0n, 4);
+    ended({});
+    expect([unitsAt(database, placeOf(hot), 9), unitsAt(database, placeOf(otherHot), 9)]).toEqual([
+      797n,
+      200n,
+    ]);
+    expect(journalFaults(database)).toEqual([]);
+  });
+
+  it("whose coin gets a name later has its fee from then on, and a top-up what it brought", () => {
+    const { database } = db.store;
+    database.run("DELETE FROM nativeCoins");
+    const sweep = "5".repeat(32);
+    const ends = { payer: address, receiver: hot, currency: "usdt", units: "3" };
+    insertTransaction(db.store, {
+      ...{ ...ends, id: sweep, orderId: `${address}/1`, operation: "sweep", status: 1 },
+      ...{ stage: "completed", feeUnits: "60", finalBlock: 6 },
+    });
+    const brings = { payer: hot, receiver: address, currency: "usdt", orderId: sweep };
+    ended({ ...brings, operation: "topup", units: "100", feeUnits: "1", finalBlock: 5 });
+    expect(unitsAt(database, placeOf(address), 9)).toBe(0n);
+    const coins = new Map([[network, "eth"]]);
+    for (const _ of ["once", "twice"]) {
+      db.store.write((writing) => keepNativeCoins(writing, coins));
+      expect([unitsAt(database, placeOf(address), 9), unitsAt(database, placeOf(hot), 9)]).toEqual([
+        40n,
+        -101n,
+      ]);
+    }
+    expect(journalFaults(database)).toEqual([]);
+  });
+});
+
+describe("a sheet", () => {
+  it("is of one moment, though moves are posted while it is read page by page", async () => {
+    const { database } = db.store;
+    open(hot, 10_000n, 1);
+    db.store.write(() => {
+      for (let at = 0; at < 501; at += 1) ended({ units: "1", feeUnits: "0", finalBlock: 20 });
+    });
+    const account: Account = { address: hot, merchant: "m1", kind: "hot", isOurs: true };
+    let isLate = false;
+    const sheets = await sheetsOf(database, { network }, [account], 10, async () => {
+      if (!isLate) ended({ units: "100", feeUnits: "0", finalBlock: 21 });
+      isLate = true;
+    });
+    const sheet = sheets.get(hot);
+    expect([isLate, sheet?.at("eth", 10), sheet?.at("eth", 20), sheet?.at("eth", 30)]).toEqual([
+      true,
+      10_000n,
+      9_499n,
+      9_499n,
+    ]);
+  });
+});
+
+describe("the moves of an account", () => {
+  it("come in the order of blocks, a page at a time", () => {
+    for (const finalBlock of [9, 7, 8]) ended({ finalBlock, feeUnits: "0" });
+    const page = listMovesAfter(db.store.database, network, hot, "out", { block: 7, number: 9 }, 1);
+    expect(page.map(({ block, units }) => [block, units])).toEqual([[8, -100n]]);
+  });
+});
