@@ -219,7 +219,7 @@ export function settleMoves(
     let part = rows.length;
     for (const row of rows) {
       if (row.undoes !== null || undone.has(row.number)) continue;
-      const at = missing.findIndex((move) => isPosted(move, row));
+      const at = missing.findIndex((move) => isPosted(database, changes, move, row));
       if (at >= 0) missing.splice(at, 1);
       else {
         takeBack(database, changes, row, part);
@@ -252,13 +252,12 @@ function postAll(
   for (const move of moves) if (post(database, changes, cause, next, move)) next += 1;
 }
 
-/** A side that the opening has already is another one in the row. */
-function isPosted(
-  { kind, network, currency, units, from, to, block }: Move,
-  row: MoveRow,
-): boolean {
+/** True if a row is of this move, also where an opening has one of its sides already. */
+function isPosted(database: Database, changes: AccountChanges, move: Move, row: MoveRow): boolean {
+  const { kind, network, currency, units, from, to, block } = move;
   const isSide = (side: Move["from"], posted: string): boolean =>
-    posted === addressOf(side) || (posted === "@earlier" && typeof side !== "string");
+    posted === addressOf(side) ||
+    (posted === "@earlier" && sideOf(database, changes, move, side) === "@earlier");
   return (
     row.kind === kind &&
     row.network === network &&
@@ -273,6 +272,18 @@ function isPosted(
 /** The kinds that the books and the watcher make themselves, knowing of the opening. */
 const adjustingKinds: ReadonlySet<MoveKind> = new Set(["opening", "outside", "owner", "note"]);
 
+/** A side of a move, or "@earlier" for an account whose opening has the move already. */
+function sideOf(
+  database: Database,
+  changes: AccountChanges,
+  { kind, network, currency, block }: Move,
+  side: Move["from"],
+): Move["from"] {
+  if (typeof side === "string" || adjustingKinds.has(kind)) return side;
+  const openedBlock = changes.openedBlock(database, { network, address: side.address, currency });
+  return openedBlock !== null && block <= openedBlock ? "@earlier" : side;
+}
+
 /**
  * Writes a move and changes both accounts, but for one whose books began after its block.
  * @returns false if both began later, or both are one: there is nothing to write
@@ -282,16 +293,12 @@ function post(
   changes: AccountChanges,
   cause: string,
   part: number,
-  { kind, network, currency, units, from, to, block }: Move,
+  move: Move,
   why: MoveReason | null = null,
 ): boolean {
-  const sideOf = (side: Move["from"]): Move["from"] => {
-    if (typeof side === "string" || adjustingKinds.has(kind)) return side;
-    const place = { network, address: side.address, currency };
-    const openedBlock = changes.openedBlock(database, place);
-    return openedBlock !== null && block <= openedBlock ? "@earlier" : side;
-  };
-  const [source, target] = [sideOf(from), sideOf(to)];
+  const { kind, network, currency, units, block } = move;
+  const source = sideOf(database, changes, move, move.from);
+  const target = sideOf(database, changes, move, move.to);
   if (addressOf(source) === addressOf(target)) return false;
   database.run(
     `INSERT INTO moves (network, currency, units, fromSide, toSide, kind, block, cause, part, at, actor, reason)
@@ -321,15 +328,15 @@ function takeBack(
   { number, network, currency, units, fromSide, toSide, kind, block, cause }: MoveRow,
   part: number,
 ): void {
-  const sideOf = (address: string, otherwise: OutsideSide): AccountSide | OutsideSide => {
+  const sideAt = (address: string, otherwise: OutsideSide): AccountSide | OutsideSide => {
     if (isOutside(address)) return address;
     const account = readAccount(database, { network, address, currency });
     const openedBlock = account?.openedBlock ?? null;
     const isEarlier = openedBlock !== null && block <= openedBlock && !adjustingKinds.has(kind);
     return account === undefined || isEarlier ? otherwise : account;
   };
-  const source = sideOf(toSide, "@undone");
-  const target = sideOf(fromSide, toSide === "@earlier" ? "@undone" : "@earlier");
+  const source = sideAt(toSide, "@undone");
+  const target = sideAt(fromSide, toSide === "@earlier" ? "@undone" : "@earlier");
   database.run(
     `INSERT INTO moves (network, currency, units, fromSide, toSide, kind, block, cause, part, undoes)
      VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
@@ -393,19 +400,30 @@ export function openAccount(
   const known = readAccount(database, place);
   if (known !== undefined && (known.openedBlock !== null || known.kind === "deposit")) return;
   const { network, address, currency } = place;
-  adjustAccount(
-    database,
-    { ...place, kind: "opening", block },
-    owner,
-    units - unitsAt(database, place, block),
-    why,
-  );
+  // The opening has these sums too: from now on the account counts the later ones alone.
+  const summed = summedUnits(database, place, block);
+  const rest = units - unitsAt(database, place, block) + summed;
+  changeAccount(database, { place, owner, units: -summed, heldUnits: 0n });
+  adjustAccount(database, { ...place, kind: "opening", block }, owner, rest, why);
   database.run(
     `INSERT INTO accounts (network, address, currency, merchant, kind, units, heldUnits, openedBlock)
      VALUES (?, ?, ?, ?, ?, '0', '0', ?)
      ON CONFLICT (address, network, currency) DO UPDATE SET openedBlock = excluded.openedBlock`,
     ...[network, address, currency, owner.merchant, owner.kind, block],
   );
+}
+
+/** The units of the sums of an account that end up to a block. */
+function summedUnits(
+  database: Database,
+  { network, address, currency }: AccountPlace,
+  block: number,
+): bigint {
+  const sql =
+    "SELECT units FROM straySums WHERE network = ? AND account = ? AND currency = ? AND toBlock <= ?";
+  return database
+    .all<{ units: string }>(sql, network, address, currency, block)
+    .reduce((sum, { units }) => sum + BigInt(units), 0n);
 }
 
 const adjustingSides = {
