@@ -75,6 +75,7 @@ const own: readonly string[] = [
     "cli/install/program.ts",
   ],
   ...["cli/install/main.ts", "gateway/store/last-item.ts"],
+  ...["gateway/books/accounts.ts", "gateway/store/journal.ts"],
   ...[
     "cli/pair/progress.ts",
     "cli/pair/scrub.ts",
