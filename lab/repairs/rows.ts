@@ -2494,6 +2494,16 @@ export const repairs: readonly Repair[] = [
     title: "a coin that the signer knows as spent is left for ten minutes",
   },
   {
+    name: "coin-beside-a-missing-pin-asked-for-once",
+    fault:
+      "The question for a coin beside a missing pin was lost with the link and came again with the next look alone, ten minutes later; for the coins behind sixteen that the gateway never named it came never: an operator could not end the payment.",
+    file: "agent/courier/scheduler/scheduler.ts",
+    find: "    askBesidePins(account, nowMs, out);\n    resendAttempts(",
+    replace: "    resendAttempts(",
+    test: "test/courier/scheduler-coins.test.ts",
+    title: "has the gateway asked",
+  },
+  {
     name: "renewal-with-the-ended-bytes",
     fault:
       "The renewal of an ended payment whose coin came back had its bytes, and the gateway stopped the agent.",

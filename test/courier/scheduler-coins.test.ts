@@ -468,6 +468,49 @@ describe("a payment whose pin no node of the courier shows", () => {
     ).toEqual([]);
   });
 
+  const questions = (effects: ReturnType<ReturnType<typeof absent>["tick"]>) =>
+    only(effects, "question").map(({ coins }) => coins.map(({ id }) => id));
+
+  /** Ticks of a second each, and what was asked in them. */
+  const asksWithin = (driver: ReturnType<typeof absent>, seconds: number) =>
+    Array.from({ length: seconds }, () => questions(driver.tick(1_000))).flat();
+
+  /** The nodes have shown the pins of these payments, or have not. */
+  const looksAt = (driver: ReturnType<typeof absent>, isShown: boolean, found = wanted) =>
+    driver.feed({
+      kind: "makers",
+      chain: "local",
+      found: found.map((one) => ({ ...one, answer: seen(isShown) })),
+    });
+
+  it("has the gateway asked again for a coin beside it each minute at least, until it names one or the pin is shown", () => {
+    const driver = absent();
+    expect(asksWithin(driver, 5)).toEqual([]);
+    expect(questions(looksAt(driver, false))).toEqual([[beside.id]]);
+    // The link broke with the question or its answer, and the next look is in ten minutes.
+    expect(asksWithin(driver, 2)).toEqual([[beside.id]]);
+    expect(asksWithin(driver, 3 + 4 * 60).length).toBeGreaterThan(4);
+    sight(driver, [beside]);
+    expect(asksWithin(driver, 120)).toEqual([]);
+    const other = absent();
+    expect(questions(looksAt(other, false))).toEqual([[beside.id]]);
+    looksAt(other, true);
+    expect(asksWithin(other, 120)).toEqual([]);
+  });
+
+  it("has the gateway asked for all coins beside it, though it never names sixteen others", () => {
+    const many = Array.from({ length: 20 }, (_, at) => coin(10 + at, 80_000n));
+    const inputs = [pin, ...many].map(({ id, units }) => `${id}:${units}`).join(",");
+    const [attempt] = out.attempts;
+    const view = { ...out, attempts: [{ ...attempt!, txParams: { ...txParams, coins: inputs } }] };
+    const driver = unsighted([view]);
+    driver.block(10, chainState([]));
+    look(driver, 1, null);
+    const ids = many.map(({ id }) => id);
+    expect(questions(looksAt(driver, false))).toEqual([ids.slice(0, 16)]);
+    expect(asksWithin(driver, 4)).toContainEqual(ids.slice(16));
+  });
+
   it.each(["paid", "reverted", "conflicted"] as const)(
     "is asked about where the ledger alone calls it %s",
     (state) => {

@@ -76,6 +76,7 @@ export interface ScheduledWithdrawal {
   voidDueAtMs: number; // they are not asked before
   voidTrouble: string; // the fault of the last question, "" if there was none
   coinLookedAtMs: number | null; // when the nodes were last asked for its pin
+  isPinMissing: boolean; // no node showed its pin when they last answered
   isAbsent: boolean; // the last answered look-up found it in no block
   stopped: string; // a code: an operator must look, and none of its bytes are sent any more
 }

@@ -25,7 +25,7 @@ export const newNamedCoins = (): NamedCoins => ({
 const againMs = 2_000;
 const againMsMax = 60_000;
 /** The link carries one question a second. */
-const questionMs = 1_000;
+export const questionMs = 1_000;
 
 /** An offer that waits is made again after this time at the latest, to ask for further coins. */
 const sameMs = 500;
@@ -160,38 +160,51 @@ function stillWaiting(
 }
 
 function askFor(
-  { network, address, naming }: Account,
+  account: Account,
   free: readonly Coin[],
   offered: readonly string[],
   nowMs: number,
   out: SchedulerEffect[],
 ): void {
+  const { naming, held } = account;
   if (nowMs < naming.dueAtMs) return;
   const there = new Set(free.map(coinText));
-  for (const text of naming.asked.keys()) if (!there.has(text)) naming.asked.delete(text);
-  const isWanted = (coin: Coin): boolean => {
-    const text = coinText(coin);
-    return !naming.named.has(text) && (naming.asked.get(text)?.dueAtMs ?? 0) <= nowMs;
-  };
+  for (const text of naming.asked.keys())
+    if (!there.has(text) && !held.counts.has(text)) naming.asked.delete(text);
   const rank = (coin: Coin): number => Number(!offered.includes(coinText(coin)));
   const byRank = (a: Coin, b: Coin): number =>
     rank(a) - rank(b) || (a.units === b.units ? 0 : a.units > b.units ? -1 : 1);
-  const wanted = free.filter(isWanted).sort(byRank).slice(0, sightedMax);
+  askForCoins(account, [...free].sort(byRank).map(coinText), nowMs, out);
+}
+
+/**
+ * Asks for the gateway's word on those of these coins that it has not named, the first ones first.
+ * Each is asked for again while the gateway is silent, because a question or its answer may be
+ * lost, or its nodes may be away.
+ */
+export function askForCoins(
+  { network, address, naming }: Account,
+  texts: readonly string[],
+  nowMs: number,
+  out: SchedulerEffect[],
+): void {
+  if (nowMs < naming.dueAtMs) return;
+  const isWanted = (text: string): boolean =>
+    !naming.named.has(text) && (naming.asked.get(text)?.dueAtMs ?? 0) <= nowMs;
+  const wanted = [...new Set(texts)].filter(isWanted).slice(0, sightedMax);
   if (wanted.length === 0) return;
   naming.dueAtMs = nowMs + questionMs;
-  for (const coin of wanted) {
-    const { tries = 0 } = naming.asked.get(coinText(coin)) ?? {};
-    naming.asked.set(coinText(coin), {
+  for (const text of wanted) {
+    const { tries = 0 } = naming.asked.get(text) ?? {};
+    naming.asked.set(text, {
       tries: tries + 1,
       dueAtMs: nowMs + Math.min(againMsMax, againMs * 2 ** tries),
     });
   }
-  const coins = wanted.map(({ id, units }) => ({
-    network,
-    account: address,
-    id,
-    units: `${units}`,
-  }));
+  const coins = wanted.map((text) => {
+    const at = text.lastIndexOf(":");
+    return { network, account: address, id: text.slice(0, at), units: text.slice(at + 1) };
+  });
   out.push({ kind: "question", coins, accounts: [], orders: [] });
 }
 

@@ -5,7 +5,6 @@
  * the same steps for every unfinished withdrawal. The scheduler asks; the signer decides.
  */
 
-import { sightedMax } from "../../../protocol/sightings.ts";
 import { pendingPerAccountMax } from "../../socket/limits.ts";
 import type { WithdrawalStep } from "../../socket/verbs.ts";
 import {
@@ -22,7 +21,9 @@ import { askVoid, isVoidRecorded, requestNewAttempts, takeVoid } from "./expiry-
 import type { Account, Book, PendingRequest, ScheduledWithdrawal } from "./item.ts";
 import {
   askFirstSlot,
+  askForCoins,
   forgetNamed,
+  questionMs,
   takeSightings,
   unclearedCode,
   unnamedCode,
@@ -124,10 +125,7 @@ function pinOf({ view: { attempts }, account: { pinExclusion } }: ScheduledWithd
   return pin === undefined ? "" : pin.slice(0, pin.lastIndexOf(":"));
 }
 
-/**
- * Takes the answers, and tells each to the signer. An operator can end a payment only after the
- * gateway has named coins beside the missing one, so it is asked for these.
- */
+/** Takes the answers, and tells each to the signer. */
 function takeCoinLooks(
   book: Book,
   account: Account,
@@ -135,24 +133,26 @@ function takeCoinLooks(
   nowMs: number,
   out: SchedulerEffect[],
 ): void {
-  const others: string[] = [];
   for (const { transactionId, coin, answer } of found) {
     const item = book.items.get(transactionId);
     if (answer === null || item === undefined || item.location !== null) continue;
+    item.isPinMissing = !answer.isShown;
     out.push({ kind: "unseen", body: { transactionId, coin, ...answer } });
-    if (!answer.isShown && item.view.mode !== "sweep") others.push(...besidePin(item));
   }
-  const { naming, network, address } = account;
-  const unnamed = [...new Set(others)]
-    .filter((coin) => !naming.named.has(coin))
-    .slice(0, sightedMax);
-  if (unnamed.length === 0) return;
-  naming.dueAtMs = Math.max(naming.dueAtMs, nowMs + 1_000);
-  const coins = unnamed.map((coin) => {
-    const at = coin.lastIndexOf(":");
-    return { network, account: address, id: coin.slice(0, at), units: coin.slice(at + 1) };
-  });
-  out.push({ kind: "question", coins, accounts: [], orders: [] });
+  askBesidePins(account, nowMs, out);
+}
+
+/**
+ * An operator can end a payment only after the gateway has named coins beside the missing one, so
+ * it is asked for these until it has. A payment without an attempt asks first, each second.
+ */
+function askBesidePins(account: Account, nowMs: number, out: SchedulerEffect[]): void {
+  const { pinExclusion, naming } = account;
+  if (pinExclusion === null || nowMs < naming.dueAtMs + questionMs) return;
+  const missing = [...account.pending].filter(
+    ({ isPinMissing, view }) => isPinMissing && view.mode !== "sweep",
+  );
+  if (missing.length > 0) askForCoins(account, missing.flatMap(besidePin), nowMs, out);
 }
 
 function besidePin({
@@ -555,6 +555,7 @@ function takeTick(book: Book, nowMs: number, out: SchedulerEffect[]): Iterable<A
       askVoid(account, nowMs, out);
       requestNewAttempts(account, nowMs, out);
     }
+    askBesidePins(account, nowMs, out);
     resendAttempts(account, nowMs, out);
     for (const item of account.flight) advanceItem(item, nowMs, out);
   }

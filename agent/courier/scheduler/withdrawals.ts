@@ -263,6 +263,7 @@ function createItem(view: CourierView, account: Account, openedAtMs: number): Sc
     voidDueAtMs: 0,
     voidTrouble: "",
     coinLookedAtMs: null,
+    isPinMissing: false,
     isAbsent: false,
     stopped: "",
   };
