@@ -9,7 +9,7 @@ import type { Service } from "../service.ts";
 import { hotWalletAddressOn } from "../store/agent-accounts.ts";
 import { agentOfMerchant } from "../store/agents.ts";
 import { unsweepableUnits } from "../store/gone-payments.ts";
-import { paidUnitsAfter, receivedUnitsAfter, sumUnsweptUnits } from "../store/journal.ts";
+import { sumUnsweptUnits, unitsMovedAfter } from "../store/journal.ts";
 import type { AgentRow } from "../store/rows.ts";
 import { openSweepUnits } from "../store/sweeps.ts";
 import { fundsOf, maxFeeUnits, nativeOf, pairedCurrencies } from "./funds.ts";
@@ -85,10 +85,10 @@ export function balanceOf(
     address: hotWalletOf(agent, currency),
     currency: currency.id,
   };
-  const came = receivedUnitsAfter(database, hot, funds.block, ["sweep"]);
+  const came = unitsMovedAfter(database, "in", hot, funds.block, ["sweep"]);
   const sweepingAll = openSweepUnits(database, merchant, currency.id) + came;
   const sweeping = sweepingAll > gone ? sweepingAll - gone : 0n;
-  const topped = paidUnitsAfter(database, hot, funds.block, ["topup"]);
+  const topped = unitsMovedAfter(database, "out", hot, funds.block, ["topup"]);
   const text = (units: bigint): string => formatAmount(units, currency.decimal);
   const native = nativeOf(config, currency.network);
   const nativeFunds =

@@ -11,7 +11,7 @@ import type { PairedCurrency } from "../../protocol/messages.ts";
 import type { GatewayConfig, GatewayCurrency } from "../config/config.ts";
 import { hotWalletAddressOn } from "../store/agent-accounts.ts";
 import { readSpendable } from "../store/balances.ts";
-import { paidUnitsAfter } from "../store/journal.ts";
+import { unitsMovedAfter } from "../store/journal.ts";
 import { createCachedJsonParser } from "../store/parsed-text.ts";
 import { listReserved } from "../store/reserved.ts";
 import type { AgentRow, ReservedRow } from "../store/rows.ts";
@@ -93,7 +93,7 @@ function reservedOf(
   }
   // A transfer that ended in a later block left the hot wallet, but not the balance that was read.
   const hot = { network: currency.network, address: account, currency: currency.id };
-  units += paidUnitsAfter(database, hot, block, ["withdraw", "topup", "fee"]);
+  units += unitsMovedAfter(database, "out", hot, block, ["withdraw", "topup", "fee"]);
   return units;
 }
 

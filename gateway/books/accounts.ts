@@ -116,6 +116,8 @@ export async function sheetsOf(
   rest: () => Promise<void>,
 ): Promise<ReadonlyMap<string, Sheet>> {
   const addresses = accounts.map(({ address }) => address);
+  // Before the sums: an entry that another process adds in between is told by its missing count.
+  const adjustments = groupByAddress(listAdjustments(database, network, addresses));
   const found = listAccountsAtMove(database, network, addresses, block);
   const rows = groupByAddress(found);
   const moved = accounts.filter(({ address }) => rows.has(address));
@@ -123,9 +125,6 @@ export async function sheetsOf(
   const posted = found[0]?.posted ?? 0;
   const after = await movesAfter(database, network, moved, { block, posted }, rest);
   const moves = groupByAddress([...after, ...found.flatMap(sumMovesOf)]);
-  const adjustments = groupByAddress(
-    moved.length === 0 ? [] : listAdjustments(database, network, [...rows.keys()]),
-  );
   const sheetOf = (address: string): Sheet =>
     new Sheet({
       accounts: rows.get(address) ?? [],

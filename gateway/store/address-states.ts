@@ -297,9 +297,8 @@ export function listDueByAge(
 
 /**
  * The balance of an address that the watcher explains at the end of a block. A note of an operator
- * is no part of it: a payment counts for its payer whatever an operator wrote. The
- * amounts that the owner of the key took out count at every block, because each was found later
- * than it left.
+ * is no part of it: a payment counts for its payer whatever an operator wrote. The amounts that the
+ * owner of the key took out count at every block, because each was found later than it left.
  * @param sumsBeyond sums of payments whose blocks reach beyond the block (stray-sums.ts)
  */
 export function explainedUnits(

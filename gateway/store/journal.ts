@@ -133,6 +133,15 @@ export class AccountChanges {
   readonly #changes = new Map<string, AccountChange>();
   readonly #opened = new Map<string, number | null>(); // block, of each account that was asked for
 
+  /** The owner of a hot wallet that gets its first row by these changes. */
+  hotWalletOwner(network: string, address: string): AccountOwner | undefined {
+    const changed = [...this.#changes.values()].find(
+      ({ place, owner }) =>
+        owner.kind === "hot" && place.network === network && place.address === address,
+    );
+    return changed?.owner;
+  }
+
   /** The block of an account's opening. */
   openedBlock(database: Database, place: AccountPlace): number | null {
     const name = nameOf(place);
@@ -169,9 +178,9 @@ function changeAccount(
   database: Database,
   { place, owner: { merchant, kind }, units, heldUnits }: AccountChange,
 ): void {
-  if (units === 0n && heldUnits === 0n) return;
   const row = readAccount(database, place);
   const { network, address, currency } = place;
+  // Also where the changes cancel out: between their blocks the account has a balance.
   if (row === undefined) {
     database.run(
       `INSERT INTO accounts (network, address, currency, merchant, kind, units, heldUnits)
@@ -180,6 +189,7 @@ function changeAccount(
     );
     return;
   }
+  if (units === 0n && heldUnits === 0n) return;
   const number = row.kind === "hot" ? "" : ", number = (SELECT max(number) + 1 FROM accounts)";
   database.run(
     `UPDATE accounts SET units = ?, heldUnits = ?${number} WHERE number = ?`,
@@ -629,42 +639,25 @@ export function sumUnsweptUnits(database: Database, merchant: string, currency: 
 }
 
 /**
- * The units of these kinds that an account paid in blocks above `block`: a balance read at that
- * block still has them.
+ * The units of these kinds that came to an account ("in"), or that it paid ("out"), in blocks above
+ * `block`: a balance read at that block does not show them.
  */
-export function paidUnitsAfter(
+export function unitsMovedAfter(
   database: Database,
+  direction: "in" | "out",
   { network, address, currency }: AccountPlace,
   block: number,
   kinds: readonly MoveKind[],
 ): bigint {
+  const [ofSql, backSql] = direction === "in" ? [intoSql, outOfSql] : [outOfSql, intoSql];
   const rows = database.all<Pick<MoveRow, "kind" | "units">>(
-    `SELECT kind, units FROM moves WHERE ${outOfSql} = ?1 AND network = ?2 AND block > ?4 AND currency = ?3 AND undoes IS NULL
+    `SELECT kind, units FROM moves WHERE ${ofSql} = ?1 AND network = ?2 AND block > ?4 AND currency = ?3 AND undoes IS NULL
      UNION ALL SELECT kind, '-' || units FROM moves
-       WHERE ${intoSql} = ?1 AND network = ?2 AND block > ?4 AND currency = ?3 AND undoes IS NOT NULL`,
+       WHERE ${backSql} = ?1 AND network = ?2 AND block > ?4 AND currency = ?3 AND undoes IS NOT NULL`,
     ...[address, network, currency, block],
   );
-  return sumOfKinds(rows, kinds);
-}
-
-/** The units of these kinds that came to an account in blocks above `block`. */
-export function receivedUnitsAfter(
-  database: Database,
-  { network, address, currency }: AccountPlace,
-  block: number,
-  kinds: readonly MoveKind[],
-): bigint {
-  const rows = database.all<Pick<MoveRow, "kind" | "units">>(
-    `SELECT kind, units FROM moves WHERE ${intoSql} = ?1 AND network = ?2 AND block > ?4 AND currency = ?3 AND undoes IS NULL
-     UNION ALL SELECT kind, '-' || units FROM moves
-       WHERE ${outOfSql} = ?1 AND network = ?2 AND block > ?4 AND currency = ?3 AND undoes IS NOT NULL`,
-    ...[address, network, currency, block],
+  return rows.reduce(
+    (sum, { kind, units }) => (kinds.includes(kind) ? sum + BigInt(units) : sum),
+    0n,
   );
-  return sumOfKinds(rows, kinds);
 }
-
-const sumOfKinds = (
-  rows: readonly Pick<MoveRow, "kind" | "units">[],
-  kinds: readonly MoveKind[],
-): bigint =>
-  rows.reduce((sum, { kind, units }) => (kinds.includes(kind) ? sum + BigInt(units) : sum), 0n);

@@ -113,7 +113,11 @@ export function readPostedTransfer(database: Database, id: string): PostedTransf
 }
 
 /** The moves of a transfer that ended in a block: what it brought, what else it took, its fee. */
-function movesOfTransfer(database: Database, row: PostedTransfer): readonly Move[] {
+function movesOfTransfer(
+  database: Database,
+  row: PostedTransfer,
+  later?: AccountChanges,
+): readonly Move[] {
   const { operation, network, status, finalBlock: block, coin = null } = row;
   const { saidSentUnits = null, saidReceivedUnits = null } = row;
   if (status === 0 || block === null) return [];
@@ -123,7 +127,7 @@ function movesOfTransfer(database: Database, row: PostedTransfer): readonly Move
     merchant: row.merchant,
     kind: operation === "sweep" ? "deposit" : "hot",
   };
-  const to = receiverOf(database, row);
+  const to = receiverOf(database, row, later);
   const isInside = status === 1 && saidSentUnits === null && isFeeInside(network, operation);
   const feeUnits = BigInt(row.feeUnits === "" ? "0" : row.feeUnits);
   const amountUnits = status === 1 ? BigInt(row.units) - (isInside ? feeUnits : 0n) : 0n;
@@ -163,12 +167,16 @@ function movesOfTransfer(database: Database, row: PostedTransfer): readonly Move
  */
 function receiverOf(
   database: Database,
-  { operation, network, receiver, merchant }: PostedTransfer,
+  { operation, network, payer, receiver, merchant }: PostedTransfer,
+  later: AccountChanges | undefined,
 ): Move["to"] {
   const address = receiver ?? "";
   if (operation === "sweep") return { address, merchant, kind: "hot" };
   if (operation === "topup") return { address, merchant, kind: "deposit" };
-  const owner = hasTags(network) ? undefined : hotWalletOwner(database, network, address);
+  if (hasTags(network)) return "@payees";
+  if (address === payer) return { address, merchant, kind: "hot" };
+  const owner =
+    later?.hotWalletOwner(network, address) ?? hotWalletOwner(database, network, address);
   return owner === undefined ? "@payees" : { address, merchant: owner.merchant, kind: owner.kind };
 }
 
@@ -195,7 +203,7 @@ export function postTransfer(
   const hadMoves = before !== null && before.status !== 0;
   if (!hadMoves && (after.status === 0 || after.finalBlock === null)) return;
   const cause = causeOfTransfer(after);
-  const moves = movesOfTransfer(database, after);
+  const moves = movesOfTransfer(database, after, later);
   // A payout that was open never had a move before; a sweep may have been opened again.
   if (after.operation === "withdraw" && !hadMoves) postMoves(database, cause, moves, later);
   else settleMoves(database, cause, moves, later);

@@ -14,7 +14,7 @@ interface AccountSums {
 const hasCoins = (network: string): boolean => network.startsWith("bip122:");
 const hasTags = (network: string): boolean => network.startsWith("xrpl:");
 
-/** What each account should have, by `network address currency`. */
+/** The sums that each account should have, by `network address currency`. */
 class Accounts {
   readonly byName = new Map<string, AccountSums>();
   readonly #openedAt: ReadonlyMap<string, number>;

@@ -6,6 +6,7 @@ import { listMovesAfter, readAccount, unitsAt } from "../../gateway/store/journa
 import { keepFinalPayment, removeFinalPayment } from "../../gateway/store/payments.ts";
 import { keepNativeCoins } from "../../gateway/store/posting.ts";
 import type { PaymentRow } from "../../gateway/store/rows.ts";
+import { endWithdrawal, LaterSums } from "../../gateway/store/withdrawals.ts";
 import {
   type GatewayDatabase,
   gatewayDatabase,
@@ -183,7 +184,83 @@ describe("a transfer", () => {
   });
 });
 
+describe("transfers that end in one pass", () => {
+  const end = (ids: readonly [string, number, string][]): void =>
+    db.store.write((database) => {
+      const later = new LaterSums();
+      for (const [id, finalBlock, feeUnits] of ids) {
+        const place = { txHash: `0x${id}`, feeUnits, finalBlock, changedAt: 1 };
+        const ending = { status: 1, stage: "completed", code: "", ...place } as const;
+        expect(endWithdrawal(database, id, ending, later)).toBe(true);
+      }
+      later.flush(database);
+    });
+  const unended = { status: 0, stage: "broadcast", txHash: "", feeUnits: "", finalBlock: null };
+  const sweep = (id: string, units: string): void => {
+    insertTransaction(db.store, {
+      ...{ id, orderId: `${address}/1`, operation: "sweep", payer: address, receiver: hot },
+      ...{ units, ...unended, status: 0 },
+    });
+  };
+  const payout = (id: string, change: object): void => {
+    insertTransaction(db.store, {
+      ...{ id, orderId: id, operation: "withdraw", mode: "auto", payer: hot, receiver: otherHot },
+      ...{ ...unended, status: 0, ...change },
+    });
+  };
+  const [first, second] = ["6".repeat(32), "7".repeat(32)];
+
+  it("and cancel out leave the balance between their blocks", () => {
+    sweep(first, "9");
+    payout(second, { units: "6" });
+    end([
+      [first, 6, "0"],
+      [second, 7, "3"],
+    ]);
+    const { database } = db.store;
+    const at = [5, 6, 7].map((block) => unitsAt(database, placeOf(hot), block));
+    expect([at, journalFaults(database)]).toEqual([[0n, 9n, 0n], []]);
+  });
+
+  it("see a hot wallet that another of them gave its first row, and one that pays itself", () => {
+    sweep(first, "9");
+    payout(second, { payer: otherHot, receiver: hot, units: "4" });
+    end([
+      [first, 6, "0"],
+      [second, 7, "1"],
+    ]);
+    const { database } = db.store;
+    const held = [hot, otherHot].map((one) => unitsAt(database, placeOf(one), 9));
+    expect([held, journalFaults(database)]).toEqual([[13n, -5n], []]);
+    const third = "8".repeat(32);
+    const alone = "0x15d34AAf54267DB7D7c367839AAf71A00a2C6A65";
+    payout(third, { payer: alone, receiver: alone, units: "4" });
+    end([[third, 8, "1"]]);
+    expect([unitsAt(database, placeOf(alone), 9), journalFaults(database)]).toEqual([-1n, []]);
+  });
+});
+
 describe("a sheet", () => {
+  it("counts no entry that is added while its pages are read, so that a closing leaves it alone", async () => {
+    const { database } = db.store;
+    open(hot, 10_000n, 1);
+    db.store.write(() => {
+      for (let at = 0; at < 500; at += 1) ended({ units: "1", feeUnits: "0", finalBlock: 20 });
+    });
+    const account: Account = { address: hot, merchant: "m1", kind: "hot", isOurs: true };
+    const entry = { ...placeOf(hot), kind: "note", units: "-7", block: 21, at: 1 } as const;
+    const owner = { merchant: "m1", kind: "hot" } as const;
+    let notes = 0;
+    const sheets = await sheetsOf(database, { network }, [account], 10, async () => {
+      notes += 1;
+      db.store.write((writing) =>
+        addBookEntry(writing, { ...entry, operator: "ann", reason: "seen", owner }),
+      );
+    });
+    const sheet = sheets.get(hot);
+    expect([notes, sheet?.entries, sheet?.at("eth", 30)]).toEqual([1, 1, 9_500n]);
+  });
+
   it("is of one moment, though moves are posted while it is read page by page", async () => {
     const { database } = db.store;
     open(hot, 10_000n, 1);

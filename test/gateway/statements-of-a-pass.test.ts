@@ -18,9 +18,8 @@ import {
   listAccountsAtMove,
   listMovesAfter,
   listMovesOfMany,
-  paidUnitsAfter,
-  receivedUnitsAfter,
   sumUnsweptUnits,
+  unitsMovedAfter,
 } from "../../gateway/store/journal.ts";
 import { markOutgoingTold } from "../../gateway/store/outgoing-transactions.ts";
 import { keepNativeCoins } from "../../gateway/store/posting.ts";
@@ -97,10 +96,10 @@ const asks: Readonly<Record<string, (database: Database) => unknown>> = {
     listEndedUnreached(database, network, account),
   "units on their way by sweeps": (database) => [
     openSweepUnits(database, merchant, "usdt"),
-    receivedUnitsAfter(database, { network, address: account, currency: "usdt" }, 5, ["sweep"]),
+    unitsMovedAfter(database, "in", { network, address: account, currency: "usdt" }, 5, ["sweep"]),
   ],
   "units on their way by top-ups": (database) =>
-    paidUnitsAfter(database, { network, address: account, currency: "eth" }, 5, ["topup"]),
+    unitsMovedAfter(database, "out", { network, address: account, currency: "eth" }, 5, ["topup"]),
   "movements of deposit addresses": (database) => [
     listMovesOfMany(database, network, [account], 5),
     listAdjustments(database, network, [account]),
@@ -185,9 +184,9 @@ group("statements of a pass", () => {
     }
     const { database } = db.store;
     const hot = { network, address: account };
-    const came = receivedUnitsAfter(database, { ...hot, currency: "usdt" }, 5, ["sweep"]);
+    const came = unitsMovedAfter(database, "in", { ...hot, currency: "usdt" }, 5, ["sweep"]);
     expect(openSweepUnits(database, merchant, "usdt") + came).toBe(101n);
-    expect(paidUnitsAfter(database, { ...hot, currency: "eth" }, 5, ["topup"])).toBe(100n);
+    expect(unitsMovedAfter(database, "out", { ...hot, currency: "eth" }, 5, ["topup"])).toBe(100n);
   });
 });
 

@@ -82,7 +82,7 @@ function ended(network: string, units: bigint, status: 1 | 2): void {
   });
 }
 
-/** What lies at the address by each of the sums, and what came to the hot wallet. */
+/** The units at the address by each of the sums, and those that came to the hot wallet. */
 async function sums(network: string) {
   const { database } = db.store;
   const place = { network, address, currency: "coin" };
