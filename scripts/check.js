@@ -1,7 +1,7 @@
 /**
- * `npm run check`: format and lint, types, sizes, names of types, walls, SQL, words, prose, the
- * size of the path from job to key, and the tests of these checks themselves. Runs all of them and
- * fails if one fails, so that one run shows everything.
+ * `npm run check`: format and lint, types, sizes, names of types, walls, SQL, balances, words,
+ * prose, the size of the path from job to key, and the tests of these checks themselves. Runs all
+ * of them and fails if one fails, so that one run shows everything.
  */
 import { spawnSync } from "node:child_process";
 import { join } from "node:path";
@@ -19,6 +19,7 @@ const checks = [
   ["names of types", [join(root, "scripts", "type-names.js")]],
   ["walls", [join(root, "scripts", "walls.js")]],
   ["SQL in the store alone", [join(root, "scripts", "sql.js")]],
+  ["balances in the journal alone", [join(root, "scripts", "sums.js")]],
   ["words of a family of chains", [join(root, "scripts", "words.js")]],
   ["prose", [join(root, "scripts", "prose.js")]],
   ["refused words", [join(root, "scripts", "prose-words.js")]],

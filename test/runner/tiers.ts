@@ -395,6 +395,7 @@ export function withoutHeading(heading: string, title: string): string {
  */
 export const checkerFiles: readonly string[] = [
   "gateway/sql",
+  "gateway/sums",
   "system/audit-path",
   "system/commits",
   "system/prose",

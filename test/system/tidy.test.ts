@@ -4,7 +4,7 @@
  */
 import { execFileSync } from "node:child_process";
 import { existsSync, readdirSync, readFileSync } from "node:fs";
-import { basename, join } from "node:path";
+import { basename, dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { describe, expect, it } from "vitest";
 import { rootsOf } from "../../scripts/roots.ts";
@@ -28,6 +28,8 @@ function filesUnder(folder: string): string[] {
 const all = rooms.flatMap(filesUnder);
 const sources = all.filter((path) => /\.(tsx?|js|cjs)$/.test(path));
 const code = sources.filter((path) => !path.startsWith("test/"));
+/** The programs at the top level. */
+const entries = ["autowithdraw.js", "crypto.js", "crypto.ts", "pair.js"];
 const read = (path: string): string => readFileSync(join(root, path), "utf8");
 /** Lines of the file that are not inside a comment, good enough for word bans. */
 const bare = (path: string): string =>
@@ -135,6 +137,25 @@ describe("the house", () => {
       (path) => product.some((room) => path.startsWith(room)) && /\.\.\.\{/.test(read(path)),
     );
     expect(spread).toEqual([]);
+  });
+
+  it("has no module of the product that nothing loads", () => {
+    const product = rootsOf(root, "product").flatMap(filesUnder);
+    const modules = product.filter((path) => /(?<!\.d)\.(tsx?|js)$/.test(path));
+    const loaders = [...sources.filter((path) => !path.startsWith("test/")), ...entries];
+    const loaded = new Set(
+      loaders.flatMap((path) =>
+        [...read(path).matchAll(/["'](\.{1,2}\/[^"'\n]+)["']/g)].map(([, name = ""]) =>
+          join(dirname(path), name),
+        ),
+      ),
+    );
+    // A program that people start is an entry of a bundle or stands in a release.
+    const named = read("scripts/bundle.js") + read("packaging/release/contents.ts");
+    const isLoaded = (path: string): boolean =>
+      loaded.has(path) || named.includes(`"${path.replace(/\.ts$/, "")}"`);
+    expect(modules.length).toBeGreaterThan(500);
+    expect(modules.filter((path) => !isLoaded(path))).toEqual([]);
   });
 
   it("never makes money a floating number", () => {
