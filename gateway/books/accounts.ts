@@ -153,11 +153,15 @@ function sumMovesOf({ address, currency, sums }: AccountAtMove): readonly Accoun
   return (JSON.parse(sums) as readonly (readonly [string, number])[]).map(([units, block]) => ({
     kind: "payment",
     address,
+    farSide: "@customers",
     currency,
     block,
     number: 0,
+    cause: "",
+    undoes: null,
     units: BigInt(units),
     isPayer: false,
+    why: null,
   }));
 }
 

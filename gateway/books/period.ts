@@ -7,7 +7,7 @@
 import { valuesIn } from "../../base/result.ts";
 import { type Account, depositSlices, hotWalletAccounts, sheetsOf } from "./accounts.ts";
 import type { BookCurrency, ClosingOptions } from "./compare.ts";
-import type { ChangeKind, Sheet } from "./sheet.ts";
+import type { ChangeKind, MovedChange, Sheet } from "./sheet.ts";
 
 /** The blocks of a period: `before` is the last one before it, -1 without one. */
 export interface PeriodBlocks {
@@ -33,19 +33,21 @@ export interface PeriodLine extends PeriodSums {
   readonly currency: string;
 }
 
-type PeriodOptions = Pick<
+/** A chain's books, of one merchant or of all. */
+export type PeriodOptions = Pick<
   ClosingOptions,
   "store" | "network" | "merchant" | "currencies" | "reader" | "rest" | "onProgress"
 >;
 
 const restMs = 5;
 
-const fields: Readonly<
-  Record<
-    ChangeKind,
-    keyof Pick<PeriodSums, "inUnits" | "outUnits" | "feeUnits" | "broughtUnits" | "correctedUnits">
-  >
-> = {
+/** The sum of a period's line that a change is a part of. */
+export type ChangeSum = keyof Pick<
+  PeriodSums,
+  "inUnits" | "outUnits" | "feeUnits" | "broughtUnits" | "correctedUnits"
+>;
+
+const fields: Readonly<Record<ChangeKind, ChangeSum>> = {
   in: "inUnits",
   out: "outUnits",
   fee: "feeUnits",
@@ -101,6 +103,42 @@ export async function sumPeriod(
   return [...lines.values()]
     .filter((line) => !isEmpty(line))
     .sort((a, b) => (nameOf(a) < nameOf(b) ? -1 : 1));
+}
+
+/** A change of an account in a period. */
+export interface PeriodMove extends Pick<MovedChange, "currency" | "units" | "block" | "move"> {
+  readonly account: Account;
+  readonly sum: ChangeSum;
+}
+
+/**
+ * The changes that the lines of a chain add up, some accounts at a time: of each account by block,
+ * in the order in which they were posted.
+ */
+export async function* listPeriodMoves(
+  options: PeriodOptions,
+  { before, last }: PeriodBlocks,
+): AsyncGenerator<readonly PeriodMove[]> {
+  const { store, currencies, rest } = options;
+  const ofCurrency = new Set(currencies.map(({ id }) => id));
+  for (const slice of slicesOf(options)) {
+    const sheets = await sheetsOf(store.database, options, slice, before, () => rest(restMs));
+    yield slice.flatMap((account) =>
+      (sheets.get(account.address) as Sheet)
+        .changes(before, last)
+        .filter(({ currency }) => ofCurrency.has(currency))
+        .sort((a, b) => a.block - b.block || (a.move?.number ?? 0) - (b.move?.number ?? 0))
+        .map(({ kind, currency, units, block, move }) => ({
+          account,
+          sum: fields[kind],
+          currency,
+          units,
+          block,
+          move,
+        })),
+    );
+    await rest(restMs);
+  }
 }
 
 const nameOf = ({ merchant, currency }: PeriodLine): string => `${merchant} ${currency}`;
@@ -179,4 +217,32 @@ export async function lastBlockBefore(
     else high = middle;
   }
   return low;
+}
+
+/**
+ * The days in UTC of some blocks in rising order, such as 2026-11-30. Blocks between two of one day
+ * are of that day, so the number of questions grows with the days and not with the blocks.
+ * @param timestamp the time of a block, in seconds since 1970
+ */
+export async function daysOfBlocks(
+  timestamp: (block: number) => Promise<number>,
+  blocks: readonly number[],
+): Promise<ReadonlyMap<number, string>> {
+  const dayAt = async (at: number): Promise<string> =>
+    new Date((await timestamp(blocks[at] as number)) * 1000).toISOString().slice(0, 10);
+  const days = new Map<number, string>();
+  const fill = async (from: number, to: number, first: string, last: string): Promise<void> => {
+    if (first === last || to - from < 2) {
+      for (let at = from; at < to; at += 1) days.set(blocks[at] as number, first);
+      days.set(blocks[to] as number, last);
+      return;
+    }
+    const middle = from + Math.floor((to - from) / 2);
+    const day = await dayAt(middle);
+    await fill(from, middle, first, day);
+    await fill(middle, to, day, last);
+  };
+  const end = blocks.length - 1;
+  if (end >= 0) await fill(0, end, await dayAt(0), await dayAt(end));
+  return days;
 }

@@ -39,6 +39,11 @@ function changeKindOf({ kind, isPayer }: AccountMove, owner: AccountRow["kind"])
   }
 }
 
+/** A change with the move that made it; null for the balance that an opening found. */
+export interface MovedChange extends BalanceChange {
+  readonly move: AccountMove | null;
+}
+
 /** The rows that a sheet is made from. */
 export interface SheetRows {
   readonly accounts: readonly AccountRow[]; // one for each currency
@@ -114,11 +119,19 @@ export class Sheet {
   }
 
   /** The changes in blocks after `after` and up to `last`; an opening is the balance it found. */
-  changes(after: number, last: number): readonly BalanceChange[] {
+  changes(after: number, last: number): readonly MovedChange[] {
     const isIn = (block: number): boolean => block > after && block <= last;
     const openings = this.#rows.accounts.flatMap(({ currency, openedBlock: block }) =>
       block !== null && isIn(block)
-        ? [{ kind: "opening" as const, currency, units: this.at(currency, block), block }]
+        ? [
+            {
+              kind: "opening" as const,
+              currency,
+              units: this.at(currency, block),
+              block,
+              move: null,
+            },
+          ]
         : [],
     );
     const later = this.#rows.moves.filter(
@@ -127,7 +140,7 @@ export class Sheet {
     const changed = later.map((move) => {
       const { currency, units, block } = move;
       const owner = this.#accounts.get(currency)?.kind ?? "deposit";
-      return { kind: changeKindOf(move, owner), currency, units, block };
+      return { kind: changeKindOf(move, owner), currency, units, block, move };
     });
     return [...openings, ...changed];
   }

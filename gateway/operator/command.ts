@@ -207,12 +207,25 @@ export function printCsv(
   columns: readonly string[],
   rows: readonly Readonly<Record<string, unknown>>[],
 ): void {
+  openCsv(table, columns)(rows);
+}
+
+/** Prints the head of a table. @returns prints rows below it; may be called again */
+export function openCsv(
+  table: CsvTable,
+  columns: readonly string[],
+): (rows: readonly Readonly<Record<string, unknown>>[]) => void {
   const safe: CsvTable = { ...table, cell: (value) => visibleText(table.cell(value)) };
   process.stdout.write(csvHeadOf(table, columns));
-  for (const row of rows) {
-    const values = columns.map((name) => row[name]);
-    process.stdout.write(csvLineOf(safe, values));
-  }
+  return (rows) => {
+    for (const row of rows)
+      process.stdout.write(
+        csvLineOf(
+          safe,
+          columns.map((name) => row[name]),
+        ),
+      );
+  };
 }
 
 /**

@@ -1,14 +1,21 @@
 /**
  * `report`: what each merchant had, received and paid in a month, by currency, for an accountant. A
  * month is the blocks whose own times are in it. Opening, movements and closing agree to the unit;
- * `--on-chain` compares both ends with the nodes, which must keep old state for that. Changes
- * nothing. Exit: 0 fine, 1 the chain differs, 3 a chain could not be read.
+ * `--on-chain` compares both ends with the nodes, which must keep old state for that; `--moves`
+ * lists every change instead. Changes nothing. Exit: 0 fine, 1 the chain differs, 3 a chain could
+ * not be read.
  */
 import { type Command, CommanderError, InvalidArgumentError } from "commander";
 import { AgentError } from "../../base/fault.ts";
 import { openWatcher } from "../../chains/connect.ts";
 import { type CsvTable, tableForPrograms } from "../answer/csv-cell.ts";
-import { lastBlockBefore, type PeriodBlocks, type PeriodLine, sumPeriod } from "../books/period.ts";
+import {
+  lastBlockBefore,
+  type PeriodBlocks,
+  type PeriodLine,
+  type PeriodOptions,
+  sumPeriod,
+} from "../books/period.ts";
 import { signedAmount } from "../books/taking-in.ts";
 import type { GatewayChain, GatewayConfig } from "../config/config.ts";
 import { readSecretFile } from "../config/secret-file.ts";
@@ -22,13 +29,16 @@ import {
   isOkOrPrintsRefusal,
   type JsonOption,
   makeLog,
+  openCsv,
   printCsv,
   printJson,
+  printProblem,
   printText,
   readClock,
   runInOperatorContext,
 } from "./command.ts";
 import { checkRecordFilter } from "./named.ts";
+import { type ListedMove, listMoves, moveColumns, moveText } from "./report-moves.ts";
 import {
   addConfigAndJsonOptions,
   addCsvOptions,
@@ -43,6 +53,7 @@ interface ReportOptions extends JsonOption, CsvOptions {
   readonly until?: number;
   readonly merchant?: string;
   readonly onChain?: boolean;
+  readonly moves?: boolean;
 }
 
 interface Period {
@@ -66,10 +77,13 @@ interface ReportLine {
   readonly chainClosing: string;
 }
 
-interface ReportedChain {
+interface ReportedBlocks {
   readonly chain: string;
   readonly blocks: PeriodBlocks | null; // null if it could not be read
   readonly code: string; // why not
+}
+
+interface ReportedChain extends ReportedBlocks {
   readonly lines: readonly ReportLine[];
 }
 
@@ -127,48 +141,61 @@ const beginsLater =
 
 const rest = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms));
 
-async function reportOn(
-  store: Store,
-  config: GatewayConfig,
+type ChainReader = ReturnType<typeof openWatcher>;
+
+/** The period and the options of a report, and the books to read. */
+interface ReportQuestion {
+  readonly store: Store;
+  readonly config: GatewayConfig;
+  readonly period: Period;
+  readonly options: ReportOptions;
+}
+
+/** Finds the blocks of the period on a chain, and lets `read` read what is in them. */
+async function readChain(
+  { store, config, period, options }: ReportQuestion,
   [name, chain]: readonly [string, GatewayChain],
-  { sinceMs, untilMs }: Period,
-  options: ReportOptions,
-): Promise<ReportedChain> {
+  read: (
+    of: PeriodOptions & { readonly reader: ChainReader },
+    blocks: PeriodBlocks,
+  ) => Promise<void>,
+): Promise<ReportedBlocks> {
   const { network } = chain;
   const currencies = Object.values(config.currencies).filter((one) => one.network === network);
   const reader = openWatcher({ chain, readSecretFile, log: nodeLog(makeLog("error"), name) });
   try {
-    const read = readCursor(store.database, network)?.block;
-    if (read === undefined)
+    const final = readCursor(store.database, network)?.block;
+    if (final === undefined)
       throw new AgentError("BOOKS_UNREAD", "none", `no final block of ${network} was read yet`, {
         network,
       });
     const end = async (atMs: number): Promise<number> =>
-      lastBlockBefore(reader.timestamp, read, atMs);
-    const blocks = { before: await end(sinceMs), last: await end(untilMs) };
-    const isCompared = options.onChain === true && reader.tellsNewestBalances !== true;
-    const of = {
-      store,
-      network,
-      merchant: options.merchant ?? null,
-      currencies,
-      reader,
-      rest,
-    };
-    const lines = await sumPeriod(of, blocks, isCompared);
-    const names = new Map(merchantNames(store.database).map((one) => [one.id, one.name]));
-    return {
-      chain: name,
-      blocks,
-      code: "",
-      lines: lines.map((line) => listed(line, config, names)),
-    };
+      lastBlockBefore(reader.timestamp, final, atMs);
+    const blocks = { before: await end(period.sinceMs), last: await end(period.untilMs) };
+    const merchant = options.merchant ?? null;
+    await read({ store, network, merchant, currencies, reader, rest }, blocks);
+    return { chain: name, blocks, code: "" };
   } catch (error) {
     if (!(error instanceof AgentError) || error.code.startsWith("GATEWAY_STORE_")) throw error;
-    return { chain: name, blocks: null, code: error.code, lines: [] };
+    return { chain: name, blocks: null, code: error.code };
   } finally {
     reader.close();
   }
+}
+
+async function reportOn(
+  question: ReportQuestion,
+  named: readonly [string, GatewayChain],
+): Promise<ReportedChain> {
+  const { store, config, options } = question;
+  const names = new Map(merchantNames(store.database).map((one) => [one.id, one.name]));
+  let lines: readonly ReportLine[] = [];
+  const read = await readChain(question, named, async (of, blocks) => {
+    const isCompared = options.onChain === true && of.reader.tellsNewestBalances !== true;
+    const summed = await sumPeriod(of, blocks, isCompared);
+    lines = summed.map((line) => listed(line, config, names));
+  });
+  return { ...read, lines };
 }
 
 function listed(
@@ -198,12 +225,15 @@ function listed(
 const differs = ({ opening, closing, chainOpening, chainClosing }: ReportLine): boolean =>
   chainOpening !== "" && (chainOpening !== opening || chainClosing !== closing);
 
-function describe({ chain, blocks, code, lines }: ReportedChain): string {
+function chainText({ chain, blocks, code }: ReportedBlocks): string {
   if (blocks === null) return `${chain}: cannot be read: ${code}`;
   const { before, last } = blocks;
   if (last <= before) return `${chain}: no block of this time was read yet`;
-  return [`${chain}: blocks ${before + 1} to ${last}`, ...lines.map(lineText)].join("\n");
+  return `${chain}: blocks ${before + 1} to ${last}`;
 }
+
+const describe = (chain: ReportedChain): string =>
+  [chainText(chain), ...chain.lines.map(lineText)].join("\n");
 
 function lineText(line: ReportLine): string {
   const {
@@ -235,22 +265,73 @@ function lineText(line: ReportLine): string {
 }
 
 function report(options: ReportOptions): Promise<void> {
+  if (options.moves === true && options.onChain === true)
+    throw usage("--moves lists what the journal has; --on-chain compares sums with the chain");
   const table = csvTable(options);
   const period = periodOf(options, readClock());
   return runInOperatorContext(options, async (by, config) => {
     if (!isOkOrPrintsRefusal(checkRecordFilter(by, options))) return;
-    const chains: ReportedChain[] = [];
-    for (const chain of Object.entries(config.chains))
-      chains.push(await reportOn(by.store, config, chain, period, options));
-    const isUnread = chains.some(({ blocks }) => blocks === null);
-    const isOther = chains.some(({ lines }) => lines.some(differs));
-    const [since, until] = [formatTimestamp(period.sinceMs), formatTimestamp(period.untilMs)];
-    if (table !== null) printCsv(withNegatives(table), columns, chains.flatMap(csvRows));
-    else if (options.json === true) printJson({ since, until, chains });
-    else printText([`from ${since} to ${until}`, ...chains.map(describe)].join("\n"));
-    if (isUnread) process.exitCode = exitStatuses.unreachable;
-    else if (isOther) process.exitCode = exitStatuses.no;
+    const question = { store: by.store, config, period, options };
+    const print = options.moves === true ? printMoves : printSums;
+    await print(question, table === null ? null : withNegatives(table));
   });
+}
+
+const timesOf = ({
+  sinceMs,
+  untilMs,
+}: Period): { readonly since: string; readonly until: string } => ({
+  since: formatTimestamp(sinceMs),
+  until: formatTimestamp(untilMs),
+});
+
+async function printSums(question: ReportQuestion, table: CsvTable | null): Promise<void> {
+  const { config, period, options } = question;
+  const chains: ReportedChain[] = [];
+  for (const chain of Object.entries(config.chains)) chains.push(await reportOn(question, chain));
+  const isOther = chains.some(({ lines }) => lines.some(differs));
+  const { since, until } = timesOf(period);
+  if (table !== null) printCsv(table, columns, chains.flatMap(csvRows));
+  else if (options.json === true) printJson({ since, until, chains });
+  else printText([`from ${since} to ${until}`, ...chains.map(describe)].join("\n"));
+  if (isOther) process.exitCode = exitStatuses.no;
+  tellUnread(chains, table !== null);
+}
+
+const isUnread = ({ blocks }: ReportedBlocks): boolean => blocks === null;
+
+/** Sets the exit status if a chain could not be read; a table has no place to say so. */
+function tellUnread(chains: readonly ReportedBlocks[], isTable: boolean): void {
+  const unread = chains.filter(isUnread);
+  if (unread.length > 0) process.exitCode = exitStatuses.unreachable;
+  if (!isTable) return;
+  for (const chain of unread)
+    printProblem(`the table has no line of ${chainText(chain)}`, "autowithdraw-gateway check");
+}
+
+/** Text and CSV leave as they are read; a chain that fails in between leaves what came before. */
+async function printMoves(question: ReportQuestion, table: CsvTable | null): Promise<void> {
+  const { config, period, options } = question;
+  const { since, until } = timesOf(period);
+  const isText = table === null && options.json !== true;
+  const printRows = table === null ? null : openCsv(table, moveColumns);
+  if (isText) printText(`from ${since} to ${until}`);
+  const chains: (ReportedBlocks & { readonly moves: readonly ListedMove[] })[] = [];
+  for (const chain of Object.entries(config.chains)) {
+    const moves: ListedMove[] = [];
+    const read = await readChain(question, chain, async (of, blocks) => {
+      if (isText) printText(chainText({ chain: chain[0], blocks, code: "" }));
+      for await (const some of listMoves(of, blocks, config)) {
+        if (printRows !== null) printRows(some.map((move) => ({ ...move, chain: chain[0] })));
+        else if (!isText) moves.push(...some);
+        else if (some.length > 0) printText(some.map(moveText).join("\n"));
+      }
+    });
+    if (isText && isUnread(read)) printText(chainText(read));
+    chains.push({ ...read, moves });
+  }
+  if (options.json === true) printJson({ since, until, chains });
+  tellUnread(chains, printRows !== null);
 }
 
 /** Amounts are the gateway's own, so a program's table keeps a negative one as a number. */
@@ -285,6 +366,7 @@ export function addReportCommand(program: Command): void {
     .option("--since <time>", "another time, from here on", readMomentOption)
     .option("--until <time>", "and before here (default: now)", readMomentOption)
     .option("--merchant <id>", "whose")
+    .option("--moves", "each change behind the lines, by account and block, with its order")
     .option("--on-chain", "compare both ends with the chain; the nodes must keep old state")
     .action(report);
 }

@@ -517,11 +517,14 @@ export function unitsAt(database: Database, place: AccountPlace, block: number):
 }
 
 /** A move of one of several accounts; `address` is the account that was asked for. */
-export interface AccountMove extends Pick<MoveRow, "kind" | "currency" | "block" | "number"> {
+export interface AccountMove
+  extends Pick<MoveRow, "kind" | "currency" | "block" | "number" | "cause" | "undoes"> {
   readonly address: string;
+  readonly farSide: string; // the other account's address, or an `OutsideSide`
   readonly units: bigint; // negative: out of the account
   /** True if the account is the one that pays; a move that was taken back has the same payer. */
   readonly isPayer: boolean;
+  readonly why: MoveReason | null; // of a move that adjusts a balance
 }
 
 /** The sums of an account, with the newest move that they have and its sums of payments. */
@@ -594,14 +597,18 @@ export function listMovesOfMany(
 }
 
 function moveOf(address: string, direction: "in" | "out", row: MoveRow): AccountMove {
-  const { kind, currency, block, number } = row;
+  const { kind, currency, block, number, cause, undoes, at, actor, reason } = row;
   const units = BigInt(row.units);
   return {
     address,
+    farSide: direction === "in" ? row.fromSide : row.toSide,
     kind,
     currency,
     block,
     number,
+    cause,
+    undoes,
+    why: at === null ? null : { at, actor: actor ?? "", reason: reason ?? "" },
     units: direction === "in" ? units : -units,
     isPayer: (direction === "out") !== (row.undoes !== null),
   };

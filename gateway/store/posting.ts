@@ -61,6 +61,39 @@ const causeOfPayment = ({
 }: Pick<PaymentRow, "network" | "txHash" | "logIndex">): string =>
   `payment:${network}:${txHash}:${logIndex}`;
 
+/** The fact that made a move, as far as its records say. */
+export interface MoveFact {
+  readonly transactionId: string; // "" none
+  readonly orderId: string; // the shop's; "" none
+  readonly txHash: string; // "" unknown
+  readonly receiver: string; // of a transfer; "" none
+}
+
+/** The fact behind a cause on a network; of a move that adjusts a balance all fields are empty. */
+export function readMoveFact(database: Database, network: string, cause: string): MoveFact {
+  const none = { transactionId: "", orderId: "", txHash: "", receiver: "" };
+  const [, id] = /^transfer:(.+)$/.exec(cause) ?? [];
+  if (id !== undefined)
+    return (
+      database.get<MoveFact>(
+        `SELECT t.id AS transactionId, coalesce(w.orderId, '') AS orderId, coalesce(t.txHash, '') AS txHash,
+           coalesce(t.receiver, '') AS receiver
+         FROM transfers t LEFT JOIN withdrawals w ON w.id = t.id WHERE t.id = ?`,
+        id,
+      ) ?? none
+    );
+  const prefix = `payment:${network}:`;
+  // The hash of a payment that only a balance showed has colons, and so have names of networks.
+  const [, txHash = "", logIndex] = /^(.+):(-?\d+)$/.exec(cause.slice(prefix.length)) ?? [];
+  if (!cause.startsWith(prefix) || logIndex === undefined) return none;
+  const counted = database.get<Pick<MoveFact, "transactionId" | "orderId">>(
+    `SELECT d.id AS transactionId, d.orderId FROM payments p JOIN deposits d ON d.id = p.transactionId
+     WHERE p.network = ? AND p.txHash = ? AND p.logIndex = ?`,
+    ...[network, txHash, Number(logIndex)],
+  );
+  return { ...none, ...counted, txHash: txHash.startsWith("internal:") ? "" : txHash };
+}
+
 /**
  * Posts a final payment to its address; on a chain with tags to the account of all tags. Harmless
  * to call twice; other content takes the place of the earlier.

@@ -3,7 +3,16 @@
  * chain at both ends, wherever the period begins and ends.
  */
 import { describe, expect, it } from "vitest";
-import { lastBlockBefore, type PeriodLine, sumPeriod } from "../../gateway/books/period.ts";
+import {
+  type ChangeSum,
+  daysOfBlocks,
+  lastBlockBefore,
+  listPeriodMoves,
+  type PeriodLine,
+  type PeriodMove,
+  sumPeriod,
+} from "../../gateway/books/period.ts";
+import { readMoveFact } from "../../gateway/store/posting.ts";
 import { repostRows } from "../../lab/kit/repost.ts";
 import {
   agent,
@@ -27,24 +36,25 @@ const eth = 10n ** 18n;
 const fee = 21_000n * 10n ** 9n;
 const usd = 10n ** 6n;
 
+const optionsOf = (merchant: string | null) => ({
+  store: db.store,
+  network,
+  merchant,
+  currencies,
+  reader: chain,
+  rest: async () => {},
+});
 const sum = (
   before: number,
   last: number,
   isCompared = true,
   merchant: string | null = null,
-): Promise<readonly PeriodLine[]> =>
-  sumPeriod(
-    {
-      store: db.store,
-      network,
-      merchant,
-      currencies,
-      reader: chain,
-      rest: async () => {},
-    },
-    { before, last },
-    isCompared,
-  );
+): Promise<readonly PeriodLine[]> => sumPeriod(optionsOf(merchant), { before, last }, isCompared);
+const moves = async (before: number, last: number): Promise<readonly PeriodMove[]> => {
+  const all: PeriodMove[] = [];
+  for await (const some of listPeriodMoves(optionsOf(null), { before, last })) all.push(...some);
+  return all;
+};
 const of = (lines: readonly PeriodLine[], currency: string): PeriodLine | undefined =>
   lines.find((one) => one.currency === currency);
 
@@ -156,6 +166,91 @@ describe("the month's report", () => {
     expect(chain.questions).toBe(questions);
     chain.oldest = chain.block;
     await expect(sum(first - 1, chain.block)).rejects.toMatchObject({ code: "NODE_ERROR" });
+  });
+});
+
+describe("the moves of a month", () => {
+  it("add up to each sum of each line, between any two blocks", async () => {
+    await someDays();
+    const sums: readonly ChangeSum[] = [
+      ...(["inUnits", "outUnits", "feeUnits", "broughtUnits", "correctedUnits"] as const),
+    ];
+    for (let before = 100; before < chain.block; before += 1)
+      for (let last = before + 1; last <= chain.block; last += 1) {
+        const listed = await moves(before, last);
+        const lines = await sum(before, last, false);
+        for (const { currency } of listed)
+          expect(of(lines, currency), `${currency} ${before} to ${last}`).toBeDefined();
+        for (const line of lines)
+          for (const one of sums)
+            expect(
+              listed
+                .filter(({ currency, sum }) => currency === line.currency && sum === one)
+                .reduce((total, { units }) => total + units, 0n),
+              `${line.currency} ${one} ${before} to ${last}`,
+            ).toBe(line[one]);
+      }
+  });
+
+  it("come by account and block, each with its order and transaction", async () => {
+    const first = await someDays();
+    const listed = await moves(first - 1, chain.block);
+    const places = listed.map(({ account, block }) => `${account.address} ${block}`);
+    expect(places.length).toBeGreaterThan(8);
+    const accounts = [...new Set(listed.map(({ account }) => account.address))];
+    expect(places).toEqual(
+      accounts.flatMap((address) =>
+        places
+          .filter((place) => place.startsWith(address))
+          .sort((a, b) => Number(a.split(" ")[1]) - Number(b.split(" ")[1])),
+      ),
+    );
+    const described = listed.map(({ move, sum: column }) => {
+      const { orderId, txHash, receiver } = readMoveFact(
+        db.store.database,
+        network,
+        move?.cause ?? "",
+      );
+      return `${column} ${move?.kind} ${orderId !== ""} ${txHash !== ""} ${receiver !== ""}`;
+    });
+    expect(new Set(described)).toEqual(
+      new Set([
+        "inUnits payment true true false",
+        "correctedUnits sweep false true true",
+        "correctedUnits topup false true true",
+        "feeUnits fee false true true",
+        "feeUnits fee true true true",
+        "outUnits withdraw true true true",
+        "broughtUnits outside false false false",
+      ]),
+    );
+  });
+
+  it("name a payment that only a balance showed by no hash, and none of a cause of another kind", () => {
+    const read = (cause: string) => readMoveFact(db.store.database, network, cause);
+    const none = { transactionId: "", orderId: "", txHash: "", receiver: "" };
+    expect(read(`payment:${network}:internal:7:0xab:-1`)).toEqual(none);
+    expect(read(`payment:${network}:0xcd:-1`)).toEqual({ ...none, txHash: "0xcd" });
+    expect(read(`note:${network}:0xab:eth`)).toEqual(none);
+    expect(read("transfer:unknown")).toEqual(none);
+  });
+
+  it("have the days of their blocks by few questions", async () => {
+    const dayMs = 24 * 60 * 60;
+    const blocks = Array.from({ length: 30_000 }, (_, at) => at * 7);
+    let asked = 0;
+    const days = await daysOfBlocks(async (block) => {
+      asked += 1;
+      return Date.parse("2026-11-01T00:00:00Z") / 1000 + Math.floor((block * 30 * dayMs) / 210_000);
+    }, blocks);
+    for (const block of blocks)
+      expect(days.get(block)).toBe(
+        `2026-11-${String(1 + Math.floor(block / 7_000)).padStart(2, "0")}`,
+      );
+    expect(days.size).toBe(30_000);
+    expect(asked).toBeLessThan(400);
+    expect(await daysOfBlocks(async () => 0, [])).toEqual(new Map());
+    expect(await daysOfBlocks(async () => 0, [5])).toEqual(new Map([[5, "1970-01-01"]]));
   });
 });
 

@@ -486,6 +486,19 @@ describe("the commands of agent and gateway", () => {
     const scan = await gateway("scan", "--merchant", kit.merchantId, "--to", "3");
     expect(scan).toEqual(done(expect.objectContaining({ ok: true, found: [] })));
     expect((await gateway("report", "--since", "2020-01-01")).json).toHaveProperty("chains");
+    const listed = (await gateway("report", "--since", "2020-01-01", "--moves")).json as {
+      readonly chains: readonly { readonly moves: readonly Record<string, string>[] }[];
+    };
+    const paid = listed.chains
+      .flatMap(({ moves }) => moves)
+      .filter(({ kind }) => kind === "payment");
+    expect(paid).toContainEqual(
+      expect.objectContaining({
+        ...{ account: "deposit", address: deposit.address, column: "paidIn", other: "customers" },
+        day: new Date().toISOString().slice(0, 10),
+      }),
+    );
+    expect((await gateway("report", "--moves", "--on-chain")).code).toBe(2);
     const books = await until("the books agree", waitMs, async () => {
       const closed = await gateway("reconcile");
       return closed.code === 0 ? closed : undefined;

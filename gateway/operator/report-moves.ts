@@ -1,0 +1,118 @@
+/**
+ * `report --moves`: every change that the lines of a report add up, each with its order, for a
+ * bookkeeper. Reads the journal and the days of blocks, changes nothing.
+ */
+import {
+  type ChangeSum,
+  daysOfBlocks,
+  listPeriodMoves,
+  type PeriodBlocks,
+  type PeriodMove,
+  type PeriodOptions,
+} from "../books/period.ts";
+import { signedAmount } from "../books/taking-in.ts";
+import type { GatewayConfig } from "../config/config.ts";
+import { merchantNames } from "../store/merchants.ts";
+import { type MoveFact, readMoveFact } from "../store/posting.ts";
+import { formatTimestamp } from "./accounts.ts";
+
+/** A change of one account; an amount below zero left it. */
+export interface ListedMove {
+  readonly block: number;
+  readonly day: string; // day of the block, in UTC
+  readonly merchantId: string;
+  readonly merchant: string;
+  readonly account: "hot" | "deposit";
+  readonly address: string;
+  readonly currency: string;
+  readonly column: string; // sum of the report that has the amount
+  readonly kind: string;
+  readonly amount: string; // in the usual notation
+  readonly other: string; // address of the other side, or a word for it
+  readonly transactionId: string;
+  readonly orderId: string;
+  readonly txHash: string;
+  readonly undoes: string; // "yes" of a move that takes an earlier one back
+  readonly actor: string;
+  readonly reason: string;
+  readonly notedAt: string; // when an operator or the gateway wrote an adjustment
+}
+
+export const moveColumns = [
+  ...["chain", "block", "day", "merchantId", "merchant", "account", "address", "currency"],
+  ...["column", "kind", "amount", "other", "transactionId", "orderId", "txHash", "undoes"],
+  ...["actor", "reason", "notedAt"],
+] as const;
+
+const columnNames: Readonly<Record<ChangeSum, string>> = {
+  inUnits: "paidIn",
+  outUnits: "paidOut",
+  feeUnits: "fees",
+  broughtUnits: "broughtIn",
+  correctedUnits: "corrected",
+};
+
+interface BlockTimes {
+  timestamp(block: number): Promise<number>; // seconds since 1970
+}
+
+/** The changes of a chain, some accounts at a time, so that a long list fits in memory. */
+export async function* listMoves(
+  options: PeriodOptions & { readonly reader: BlockTimes },
+  blocks: PeriodBlocks,
+  config: GatewayConfig,
+): AsyncGenerator<readonly ListedMove[]> {
+  const { database } = options.store;
+  const names = new Map(merchantNames(database).map((one) => [one.id, one.name]));
+  for await (const moves of listPeriodMoves(options, blocks)) {
+    const moved = [...new Set(moves.map(({ block }) => block))].sort((a, b) => a - b);
+    const days = await daysOfBlocks(options.reader.timestamp, moved);
+    yield moves.map((one) => {
+      const { merchant, kind: account, address } = one.account;
+      const decimal = config.currencies[one.currency]?.decimal ?? 0;
+      const fact = readMoveFact(database, options.network, one.move?.cause ?? "");
+      return {
+        block: one.block,
+        day: days.get(one.block) ?? "",
+        merchantId: merchant,
+        merchant: names.get(merchant) ?? "",
+        account,
+        address,
+        currency: one.currency,
+        column: columnNames[one.sum],
+        kind: one.move?.kind ?? "opening",
+        amount: signedAmount(one.units, decimal),
+        other: otherSide(one, fact),
+        transactionId: fact.transactionId,
+        orderId: fact.orderId,
+        txHash: fact.txHash,
+        undoes: (one.move?.undoes ?? null) === null ? "" : "yes",
+        actor: one.move?.why?.actor ?? "",
+        reason: one.move?.why?.reason ?? "",
+        notedAt: formatTimestamp(one.move?.why?.at ?? null),
+      };
+    });
+  }
+}
+
+/** The other account's address, the receiver of a payout, or a word for who it was. */
+function otherSide({ move }: PeriodMove, { receiver }: MoveFact): string {
+  const side = move?.farSide ?? "@outside";
+  if (side === "@payees" && receiver !== "") return receiver;
+  return side.replace("@", "");
+}
+
+/** A line of text for a person at a terminal. */
+export function moveText(move: ListedMove): string {
+  const { day, block, merchantId, currency, amount, column, kind, other, orderId, txHash } = move;
+  const parts = [
+    `${amount} ${currency}`,
+    `${column}, ${kind}${move.undoes === "" ? "" : " taken back"}`,
+    amount.startsWith("-") ? `to ${other}` : `from ${other}`,
+    `${move.account} ${move.address}`,
+    ...(orderId === "" ? [] : [`order ${orderId}`]),
+    ...(txHash === "" ? [] : [txHash]),
+    ...(move.reason === "" ? [] : [`${move.actor}: ${move.reason}`]),
+  ];
+  return `  ${day}  ${block}  ${merchantId}  ${parts.join("  ")}`;
+}
