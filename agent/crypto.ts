@@ -42,10 +42,10 @@ import { programPath, startChild } from "./launcher/child.ts";
 import { type CommandTable, helpOf, readCommandLine } from "./launcher/command-line.ts";
 import { type EncKey, findEncKey } from "./launcher/enc-key.ts";
 import { foreignFolderWarning, terminalIsGone } from "./launcher/environment.ts";
-import { exitCodes, exitVerdictOfError, type Verdict } from "./launcher/exit-status.ts";
+import { type ExitVerdict, exitCodes, exitVerdictOfError } from "./launcher/exit-status.ts";
 import { writeFramesAndWipe } from "./launcher/frames.ts";
 import { type InheritedSockets, inheritedSockets } from "./launcher/inherited.ts";
-import { type Lock, lockWaitMs, takeLock } from "./launcher/lock.ts";
+import { type FolderLock, lockWaitMs, takeLock } from "./launcher/lock.ts";
 import { createLauncherOutput } from "./launcher/output.ts";
 import { assertPaired } from "./launcher/paired.ts";
 import { SettingsReload } from "./launcher/reload.ts";
@@ -65,7 +65,7 @@ interface Options {
   readonly json?: boolean;
 }
 
-export const cryptoTable: CommandTable = {
+export const cryptoCommandTable: CommandTable = {
   name: "crypto",
   words: "Runs the paired agent: signer and courier, until it is told to end.",
   options: [
@@ -140,7 +140,7 @@ interface ChildrenInput {
   readonly state: StateFolder;
   readonly config: ConfigReading;
   readonly encKey: EncKey | null;
-  readonly locks: readonly Lock[];
+  readonly locks: readonly FolderLock[];
   readonly inherited: InheritedSockets | null;
   readonly sockets: SocketPaths;
 }
@@ -192,7 +192,7 @@ async function prepare(options: Options): Promise<ChildrenInput> {
   const { encKey: inConfig, ...config } = takeConfig(findConfigFile(options.config), options);
   assertPaired(state, options.role);
   const inherited = options.role === "signer" ? inheritedSockets(process.env, process.pid) : null;
-  const locks: Lock[] = [];
+  const locks: FolderLock[] = [];
   if (options.role !== "courier") locks.push(await takeLock(state.signer, lockWaitMs));
   if (options.role !== "signer") locks.push(await takeLock(state.courier, lockWaitMs));
   const sockets =
@@ -309,7 +309,7 @@ function reloadOf({ config }: ChildrenInput, options: Options): SettingsReload<C
   });
 }
 
-async function run(options: Options, tell: (verdict: Verdict) => void): Promise<number> {
+async function run(options: Options, tell: (verdict: ExitVerdict) => void): Promise<number> {
   const prepared = await prepare(options);
   const { state, config } = prepared;
   const { role } = options;
@@ -369,14 +369,14 @@ function namingSource({ config, configSource }: Options, message: string): strin
  * Reports why the process ends, and leaves the reason for `status`. A second crypto, refused
  * because one runs already, leaves no reason.
  */
-function exitReason(options: Options, told: Verdict): void {
+function exitReason(options: Options, told: ExitVerdict): void {
   const verdict = { ...told, message: namingSource(options, told.message) };
   speech.verdict(verdict);
   leaveWords(options, verdict);
 }
 
 /** Leaves the reason for `status`, which reads it while no process answers. */
-function leaveWords(options: Options, verdict: Verdict): void {
+function leaveWords(options: Options, verdict: ExitVerdict): void {
   const state = stateFolder(options.state);
   const folder = exitReasonFolder(state, process.env);
   const { role } = options;
@@ -395,9 +395,11 @@ export async function main(argv: readonly string[]): Promise<number> {
   dropUnread(process.stdout, process.stderr); // A line without a reader must not end the payments.
   for (const words of codeEnvironmentWarnings(process.env)) say("environment-ignored", words);
   try {
-    const asked = readCommandLine(cryptoTable, argv);
+    const asked = readCommandLine(cryptoCommandTable, argv);
     if (asked.is !== "options") {
-      process.stdout.write(asked.is === "help" ? helpOf(cryptoTable) : `${programVersion}\n`);
+      process.stdout.write(
+        asked.is === "help" ? helpOf(cryptoCommandTable) : `${programVersion}\n`,
+      );
       return exitCodes.fine;
     }
     // The table's choices and defaults are those of the type.

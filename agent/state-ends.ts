@@ -83,11 +83,11 @@ const courier: Rows<"linkDown" | "chainAway" | "chainLate" | "nodeAway" | "fee" 
   otherConfig: ["person", "the courier runs by another config.json", "`status`", "systemctl reload autowithdraw-signer autowithdraw-courier", "both go by one file"],
 };
 
-export const agentEnds = { withdrawals, offers, signer, courier } as const;
+export const agentStateEnds = { withdrawals, offers, signer, courier } as const;
 
 type StateName = {
-  [Group in keyof typeof agentEnds]: `${Group} ${keyof (typeof agentEnds)[Group] & string}`;
-}[keyof typeof agentEnds];
+  [Group in keyof typeof agentStateEnds]: `${Group} ${keyof (typeof agentStateEnds)[Group] & string}`;
+}[keyof typeof agentStateEnds];
 
 /**
  * The fields of the signer's status, each with the states that it tells; none: it tells no state.

@@ -115,7 +115,7 @@ export function connectionAdvice(seen: string): Advice | null {
 }
 
 /** The observation, with its likely cause behind it. */
-export function withCause(seen: string): string {
+export function addLikelyCause(seen: string): string {
   const advice = connectionAdvice(seen);
   return advice === null ? seen : `${seen}: ${advice.words}`;
 }

@@ -50,18 +50,18 @@ export class AgentError extends Error {
  * Returns the same fault with the file or folder in front of its message. Returns any other error
  * unchanged, and so a fault that already names the path.
  */
-export function aboutFile(path: string, error: unknown): unknown {
+export function putFileIntoFault(path: string, error: unknown): unknown {
   if (!(error instanceof AgentError) || error.message.includes(path)) return error;
   const { code, effect, message, context, cause } = error;
   return new AgentError(code, effect, `${path}: ${message}`, context, { cause });
 }
 
 /** Returns the result of `act`. A fault that `act` throws names the file or folder. */
-export function namingFile<T>(path: string, act: () => T): T {
+export function runNamingFile<T>(path: string, act: () => T): T {
   try {
     return act();
   } catch (error) {
-    throw aboutFile(path, error);
+    throw putFileIntoFault(path, error);
   }
 }
 

@@ -34,7 +34,7 @@ export function newFinding(
  * Makes a finding from a fault. The hint is the fault's own or else the table's, with the fault's
  * path instead of `<file>`.
  */
-export function faultFound(
+export function findingOfFault(
   { code, message, context }: AgentError,
   severity: Finding["severity"] = "error",
 ): Finding {
@@ -56,7 +56,7 @@ export function runOrAddFinding<T>(findings: Finding[], act: () => T): T | null 
     return act();
   } catch (error) {
     if (!(error instanceof AgentError)) throw error;
-    findings.push(faultFound(error));
+    findings.push(findingOfFault(error));
     return null;
   }
 }

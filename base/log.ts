@@ -46,7 +46,7 @@ const digits: Readonly<Record<string, number>> = { debug: 7, info: 6, warn: 4, e
  * A line for a process without a pino logger, without a newline at its end. The form's own keys
  * replace equal keys of the context.
  */
-export function logLine(
+export function formatLogLine(
   form: {
     readonly at: number; // Unix milliseconds
     readonly level: Level;
@@ -67,7 +67,7 @@ export function logLine(
 }
 
 /** Options by which pino writes the same form. `clock` in Unix milliseconds. */
-export function lineOptions(process: ProcessName, clock: () => number) {
+export function pinoLineOptions(process: ProcessName, clock: () => number) {
   return {
     base: { process },
     messageKey: "message",

@@ -12,7 +12,7 @@ export function goodResult<T>(value: T): Result<T> {
   return { ok: true, value };
 }
 
-export function failed(fault: AgentError): Result<never> {
+export function failedResult(fault: AgentError): Result<never> {
   return { ok: false, fault };
 }
 
@@ -26,7 +26,7 @@ export async function resultOf<T>(job: () => Promise<T>): Promise<Result<T>> {
     return goodResult(await job());
   } catch (error) {
     if (!(error instanceof AgentError) || error.code === "NODE_CLOSED") throw error;
-    return failed(error);
+    return failedResult(error);
   }
 }
 

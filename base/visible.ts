@@ -21,7 +21,7 @@ export function visibleLines(text: string): string {
  * JSON for a program, safe on a terminal too: characters that `visible` would replace are escaped,
  * so a reader gets the value unchanged. Source: RFC 8259 section 7.
  */
-export function jsonText(value: object): string {
+export function formatTerminalSafeJson(value: object): string {
   return JSON.stringify(value).replace(unseen, (found) =>
     [...Array(found.length).keys()]
       .map((at) => `\\u${found.charCodeAt(at).toString(16).padStart(4, "0")}`)

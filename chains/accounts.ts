@@ -40,7 +40,7 @@ export interface NamedAccount {
   readonly id: string;
 }
 
-export interface Accounts {
+export interface FamilyAccounts {
   /** The letters with which wallets begin a deposit account's extended public key. */
   readonly keyLetters: string;
   /** The id of a deposit account, by its key as wallets show it; null for another kind of text. */

@@ -12,7 +12,7 @@ import { families, networkOf } from "./families.ts";
 import type { ConfiguredChain, FamilyName } from "./family.ts";
 import type {
   NodeLog,
-  NodeQuestion,
+  NodeToExamine,
   NodeView,
   PaidToken,
   SenderNodes,
@@ -52,7 +52,7 @@ type WatchOptions = Pick<NodesOptions, "chain" | "log" | "readSecretFile"> & {
 type NodeServers<O> = Omit<O, "readSecretFile"> & { readonly urls: readonly ServerAddress[] };
 
 /** Names one block of one node. */
-type BlockQuestion = Omit<NodeQuestion, "contracts">;
+type BlockQuestion = Omit<NodeToExamine, "contracts">;
 
 /** A question to one server, opened. */
 type AddressedQuestion<Q> = Omit<Q, "url" | "readSecretFile"> & { readonly url: ServerAddress };
@@ -60,7 +60,7 @@ type AddressedQuestion<Q> = Omit<Q, "url" | "readSecretFile"> & { readonly url: 
 interface Connectors {
   sender(options: NodeServers<NodesOptions>): SenderNodes;
   watcher(options: NodeServers<WatchOptions>): WatcherNodes;
-  examine(question: AddressedQuestion<NodeQuestion>): NodeExaminer;
+  examine(question: AddressedQuestion<NodeToExamine>): NodeExaminer;
 }
 
 function utxoNetworkOf(chain: ConfiguredChain): UtxoNetwork {
@@ -168,7 +168,7 @@ export function openWatcher({ readSecretFile, ...options }: WatchOptions): Watch
 }
 
 /** Looks at one node. Rejects only for bugs. */
-export function lookAtNode(question: NodeQuestion): Promise<NodeView> {
+export function lookAtNode(question: NodeToExamine): Promise<NodeView> {
   return examined(question).look(question.contracts);
 }
 
@@ -180,7 +180,7 @@ export function blockHashAt(question: BlockQuestion, number: number): Promise<st
   return examined({ ...question, contracts: [] }).hashAt(number);
 }
 
-function examined({ readSecretFile, ...question }: NodeQuestion): NodeExaminer {
+function examined({ readSecretFile, ...question }: NodeToExamine): NodeExaminer {
   const { chain, url } = question;
   return connectorsOf(chain).examine({
     ...question,

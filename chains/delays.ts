@@ -9,7 +9,7 @@ import type { Code } from "../base/codes.ts";
 import { isNearLimit } from "./hour-share.ts";
 import type { HeadView, NodeStatus } from "./nodes.ts";
 
-export interface Delay {
+export interface ChainDelayProblem {
   readonly code: Code;
   readonly words: string; // a sentence for the operator
   readonly plain: string; // the same without a node's address
@@ -28,11 +28,11 @@ export interface ChainDelayState {
   readonly finalNumber: number | null; // of the final block
 }
 
-export function delaysOf(ages: ChainDelayState): readonly Delay[] {
+export function chainDelayProblemsOf(ages: ChainDelayState): readonly ChainDelayProblem[] {
   return [...finalDelay(ages), ...historyDelay(ages), ...hourDelay(ages)];
 }
 
-function finalDelay({ chain, nodes, nowMs, stale }: ChainDelayState): readonly Delay[] {
+function finalDelay({ chain, nodes, nowMs, stale }: ChainDelayState): readonly ChainDelayProblem[] {
   if (stale === null) return [];
   const { agreed, ageMs } = stale;
   const of = agreed.atMs === 0 ? "" : `, of ${clockTime(agreed.atMs, nowMs)}`;
@@ -51,7 +51,7 @@ function historyDelay({
   nodes,
   neededFrom,
   finalNumber,
-}: ChainDelayState): readonly Delay[] {
+}: ChainDelayState): readonly ChainDelayProblem[] {
   if (neededFrom === null || finalNumber === null || neededFrom > finalNumber) return [];
   const short = nodes.filter(
     ({ ranges }) =>
@@ -69,7 +69,7 @@ function historyDelay({
   return [{ code: "NODE_HISTORY_SHORT", words: `${plain} (${each})`, plain }];
 }
 
-function hourDelay({ chain, nodes }: ChainDelayState): readonly Delay[] {
+function hourDelay({ chain, nodes }: ChainDelayState): readonly ChainDelayProblem[] {
   const near = nodes.filter(isNearLimit);
   if (near.length === 0) return [];
   const each = near.map(({ url, hour }) => `${url} ${hour?.asked} of ${hour?.perHour}`).join(", ");

@@ -89,7 +89,7 @@ export function isFeeInside(network: string, mode: string): boolean {
  * this line the answer is true for chains with exclusion by expiry: there a second payment needs
  * statements of both gateway and nodes, which then have one source.
  */
-export function isNodesOfGateway({
+export function hasGatewayNodes({
   family,
   nodesFrom,
 }: Pick<ConfiguredChain, "family" | "nodesFrom">): boolean {

@@ -4,13 +4,13 @@
  * store and return them. Only types: for a new name the compiler shows every table that lacks it.
  */
 import type { Refusal } from "../base/fault.ts";
-import type { Accounts, KeyPaths } from "./accounts.ts";
+import type { FamilyAccounts, KeyPaths } from "./accounts.ts";
 import type { FeeMarket, FirstOffers, LaterOffers, PricedAttempt, TxParams } from "./offers.ts";
 import type { PaymentLink } from "./payment-link.ts";
 import type { UtxoNetworkName } from "./utxo/network.ts";
 
 export type {
-  Accounts,
+  FamilyAccounts,
   KeyPaths,
   NamedAccount,
   NumberedAccount,
@@ -97,7 +97,7 @@ export type DescriptionResult = { readonly ok: true; readonly description: Descr
  * The slots of an account. Each excludes all transactions made for it except one. A slot has only
  * one spelling, of at most 160 characters.
  */
-export interface Slots {
+export interface SlotRules {
   /** The first slot of an account that never paid; null if only the chain knows it. */
   readonly first: string | null;
   /** The lowest slot that there is. */
@@ -168,7 +168,7 @@ export interface PinExclusion {
  */
 export type Exclusion = { readonly kind: "slot" } | PinExclusion | ExpiryExclusion;
 
-export interface Fees extends FirstOffers {
+export interface FamilyFees extends FirstOffers {
   readonly decimal: number; // decimals of the coin that pays fees
   readonly tipDecimal: number; // decimals of the usual unit for tips
   readonly tipUnit: string; // name of the tip's unit; "" if the chain has no tips
@@ -248,8 +248,8 @@ export interface Family {
   readonly finalDepth: number | null;
   /** Whether each block's own time is after that of the block before it, as its rules say. */
   readonly blockTimes: "rising" | "about";
-  readonly slots: Slots;
-  readonly fees: Fees;
+  readonly slots: SlotRules;
+  readonly fees: FamilyFees;
   /** The names of the chain's fee models, as a configuration may write them. */
   readonly feeModels: readonly string[];
   /** The id of a chain that a configuration names; null for an invalid value. */
@@ -282,7 +282,7 @@ export interface Family {
    * Reads the id of an account by its public key (hot), or by the text that stands for its node
    * (deposits).
    */
-  readonly accounts: Accounts;
+  readonly accounts: FamilyAccounts;
 }
 
 type SignedBytes = { readonly raw: Uint8Array; readonly txHash: string };
@@ -290,7 +290,7 @@ type SignedBytes = { readonly raw: Uint8Array; readonly txHash: string };
 /**
  * The transactions of a family, as bytes. Only the signer needs them, and the curve that they load.
  */
-export interface Transactions {
+export interface FamilyTransactions {
   /** Unsigned bytes. @throws TRANSACTION_FIELD, or ADDRESS_*, when a field is out of range */
   build(payment: Payment, txParams: TxParams): Uint8Array;
   /**

@@ -5,7 +5,13 @@
  * gateway's /ready, the agent's status, metrics and alerts. Pure: times are passed in.
  */
 import type { Code } from "../base/codes.ts";
-import { clockTime, type Delay, delaysOf, type NodeWithHead, spanWords } from "./delays.ts";
+import {
+  type ChainDelayProblem,
+  chainDelayProblemsOf,
+  clockTime,
+  type NodeWithHead,
+  spanWords,
+} from "./delays.ts";
 import { type ChainPace, finalMsOf } from "./final-times.ts";
 import { comparedHeight } from "./heights.ts";
 import type { HeadView, NodeStatus } from "./nodes.ts";
@@ -30,7 +36,7 @@ export interface ChainHealth {
   readonly finalAgeMs: number | null; // age of the newest final block of enough nodes
   readonly nodes: readonly NodeHealth[]; // in the order given
   /** Causes of late payments while the chain can be used. */
-  readonly delays: readonly Delay[];
+  readonly delays: readonly ChainDelayProblem[];
 }
 
 /** A warning comes after this number of block times, and never before this time. */
@@ -87,7 +93,7 @@ export function healthOf(
     isStill || agreed === null || (finalAgeMs ?? 0) <= finalLimitMs
       ? null
       : { agreed, ageMs: finalAgeMs ?? 0 };
-  const delays = delaysOf({
+  const delays = chainDelayProblemsOf({
     chain,
     nodes,
     nowMs,

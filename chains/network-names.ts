@@ -3,14 +3,14 @@ import { mainNetwork as evm } from "./evm/network.ts";
 import { familyOf } from "./families.ts";
 import type { AddressSpaceName } from "./family.ts";
 import { mainNetwork as tron } from "./tron/network.ts";
-import { ofEachNetwork } from "./utxo/network.ts";
+import { mapUtxoNetworks } from "./utxo/network.ts";
 import { mainNetwork as xrp } from "./xrp/network.ts";
 
 /** The best known network of each address space, for an address whose network is not known. */
 export const mainNetworkByAddressSpace: Readonly<Record<AddressSpaceName, string>> = {
   evm,
   tron,
-  ...ofEachNetwork(({ id }) => id),
+  ...mapUtxoNetworks(({ id }) => id),
   xrp,
 };
 

@@ -15,11 +15,11 @@ export interface NodeStatus {
   readonly head: HeadView | null; // movement of that head; null before the first
   readonly final: HeadView | null; // movement of its newest final block; null before the first
   readonly ranges: readonly BlockRange[] | null; // blocks that it keeps; null if it does not say
-  readonly hour?: HourView | null; // its questions of the last hour; null without a limit
+  readonly hour?: HourQuotaView | null; // its questions of the last hour; null without a limit
 }
 
 /** Questions to one server within an hour. */
-export interface HourView {
+export interface HourQuotaView {
   readonly perHour: number; // the most
   readonly asked: number; // those of the last hour
 }
@@ -53,7 +53,7 @@ export type NodeLog = (
 ) => void;
 
 /** One node to be examined without others. */
-export interface NodeQuestion {
+export interface NodeToExamine {
   readonly chain: ConfiguredChain & { readonly confirmations: number | "finalized" };
   readonly url: string;
   readonly contracts: readonly string[];

@@ -29,7 +29,7 @@ export interface MissingHistory {
 }
 
 /** Finds of some blocks, and the things that could not be read there. */
-export interface Finds<T> {
+export interface BlockFinds<T> {
   readonly found: readonly T[];
   readonly unread: readonly UnreadTransaction[];
   /** Accounts of which nothing was found, because their lists cannot be had; without it none. */
@@ -101,8 +101,8 @@ export type {
   HeadView,
   MissingAnswer,
   NodeLog,
-  NodeQuestion,
   NodeStatus,
+  NodeToExamine,
   NodeView,
   TokenView,
 } from "./node-view.ts";
@@ -119,7 +119,7 @@ export interface PaidToken {
 }
 
 /** A transaction's place in the chain. */
-export interface Location {
+export interface TransactionLocation {
   readonly txHash: string;
   readonly block: number;
   readonly blockHash: string;
@@ -127,7 +127,7 @@ export interface Location {
 
 /** Doubtful: some nodes show the transaction, but too few of them. */
 export interface Inclusion {
-  readonly location: Location | null;
+  readonly location: TransactionLocation | null;
   readonly isDoubtful: boolean;
 }
 
@@ -403,9 +403,9 @@ export interface WatcherNodes extends ObservedNodes {
   payments(
     blocks: readonly WatchedBlock[],
     contracts: readonly string[],
-    addresses: AddressBook,
+    addresses: WatchedAddresses,
     isAgreed: boolean,
-  ): Promise<Finds<DetectedPayment>>;
+  ): Promise<BlockFinds<DetectedPayment>>;
   /**
    * Transactions of these accounts in blocks that follow one another; as `payments`. With
    * `isAgreed`, the default, the blocks are agreed ones.
@@ -414,7 +414,7 @@ export interface WatcherNodes extends ObservedNodes {
     blocks: readonly WatchedBlock[],
     accounts: ReadonlySet<string>,
     isAgreed?: boolean,
-  ): Promise<Finds<OutgoingTransaction>>;
+  ): Promise<BlockFinds<OutgoingTransaction>>;
   /**
    * Transactions of an account that no block has, by any node's word; present if nodes show them.
    * Rejects if fewer nodes answer than must agree, or if one may have left some out.
@@ -489,7 +489,7 @@ export interface BalanceQuestion {
   readonly contract: string;
 }
 
-export interface AddressBook {
+export interface WatchedAddresses {
   readonly size: number;
   has(address: string): boolean;
   all(): Iterable<string>;

@@ -2,12 +2,12 @@
  * Slots for chains that count no transactions of an account: ordinals that only the signer assigns.
  * A payment that waits blocks no later one. Pure.
  */
-import type { Slots } from "./family.ts";
+import type { SlotRules } from "./family.ts";
 
 const form = /^(?:0|[1-9][0-9]{0,15})$/;
 const max = BigInt(Number.MAX_SAFE_INTEGER);
 
-export const ordinalSlots: Slots = {
+export const ordinalSlots: SlotRules = {
   first: "0",
   least: "0",
   last: `${max}`,

@@ -23,7 +23,7 @@ const readings: Readonly<Record<FamilyName, (network: string) => IndependentRead
   };
 
 /** The reading on a network of our own. An unknown network is a bug. */
-export function readBackOf(network: string): IndependentReading {
+export function independentReadingOf(network: string): IndependentReading {
   const reading = readings[familyOf(network).name](network);
   invariant(reading !== undefined, "a network of our own has its reading");
   return reading;

@@ -11,7 +11,9 @@ export interface NodeLines extends ServerLines {
 }
 
 /** The lines by address; nothing if no node has any. */
-export function serversOf(nodes: readonly NodeLines[]): Pick<ConfiguredChain, "servers"> {
+export function serverLinesByAddress(
+  nodes: readonly NodeLines[],
+): Pick<ConfiguredChain, "servers"> {
   const servers = nodes.flatMap(({ url, ...lines }) =>
     Object.keys(lines).length === 0 ? [] : [[url, lines] as const],
   );

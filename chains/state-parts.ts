@@ -6,7 +6,7 @@ import type { AgentError } from "../base/fault.ts";
 import { resultOf } from "../base/result.ts";
 import type { StatePart } from "./chain-state.ts";
 
-export class StateParts {
+export class StatePartReader {
   readonly #unread = new Map<StatePart, AgentError>();
 
   /** The part; null after a fault, which is kept. @throws AgentError NODE_CLOSED */

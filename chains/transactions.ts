@@ -4,12 +4,12 @@
  */
 import { evmTransactions } from "./evm/transactions.ts";
 import { familyOf } from "./families.ts";
-import type { FamilyName, Transactions } from "./family.ts";
+import type { FamilyName, FamilyTransactions } from "./family.ts";
 import { tronTransactions } from "./tron/transactions.ts";
 import { utxoTransactions } from "./utxo/transactions.ts";
 import { xrpTransactions } from "./xrp/transactions.ts";
 
-const transactions: Readonly<Record<FamilyName, Transactions>> = {
+const transactions: Readonly<Record<FamilyName, FamilyTransactions>> = {
   evm: evmTransactions,
   tron: tronTransactions,
   utxo: utxoTransactions,
@@ -20,6 +20,6 @@ const transactions: Readonly<Record<FamilyName, Transactions>> = {
  * The transactions of a network that our own table, or a record of ours, names. An unknown network
  * is a bug.
  */
-export function transactionsOf(network: string): Transactions {
+export function familyTransactionsOf(network: string): FamilyTransactions {
   return transactions[familyOf(network).name];
 }

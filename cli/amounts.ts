@@ -11,13 +11,15 @@ export const nativeCoinWords = "the native coin";
 type Amount = Pick<OperatorView, "mode" | "amount" | "currency">;
 
 /** The amount that a withdrawal pays, within a sentence. */
-export function sumWords({ mode, amount, currency }: Amount): string {
+export function payoutAmountWords({ mode, amount, currency }: Amount): string {
   return mode === "topup" ? `${amount} of ${nativeCoinWords}` : `${amount} ${currency}`;
 }
 
 /** The same, and for a top-up the sweep that it pays for. */
 export function amountWords(one: Amount): string {
-  return one.mode === "topup" ? `${sumWords(one)}, for a sweep of ${one.currency}` : sumWords(one);
+  return one.mode === "topup"
+    ? `${payoutAmountWords(one)}, for a sweep of ${one.currency}`
+    : payoutAmountWords(one);
 }
 
 /** The mark of a withdrawal that moves money inside the wallet; "" for a payment to a receiver. */

@@ -10,12 +10,12 @@ import { findConfigFile } from "../agent/config/location.ts";
 import type { StateFolder } from "../agent/files/state-folder.ts";
 import { exitCodes } from "../agent/launcher/exit-status.ts";
 import { AgentError } from "../base/fault.ts";
-import { jsonText } from "../base/visible.ts";
-import type { Head } from "../protocol/messages.ts";
+import { formatTerminalSafeJson } from "../base/visible.ts";
+import type { AgentLedgerHead } from "../protocol/messages.ts";
 import type { BackupAnswers, BackupTask } from "./backup/answer.ts";
 import { isSealedFile } from "./backup/check.ts";
 import type { Manifest } from "./backup/manifest.ts";
-import { askClosedChild } from "./child.ts";
+import { askNetworklessChild } from "./child.ts";
 import { type EncKeyOptions, encKeyInUse } from "./enc-key.ts";
 import { askOperator } from "./operator.ts";
 import { fieldLines, momentText, type Terminal, withProgress } from "./terminal.ts";
@@ -62,7 +62,8 @@ export async function runBackup(
     terminal,
     "copying, and reading the copy back",
   );
-  if (options.json === true) terminal.out(`${jsonText({ ok: true, file, manifest })}\n`);
+  if (options.json === true)
+    terminal.out(`${formatTerminalSafeJson({ ok: true, file, manifest })}\n`);
   else
     terminal.out(
       `backed up, and read back whole\n\n${manifestRows(file, manifest)}\n\n${keepWords(manifest, config, task.config)}`,
@@ -78,7 +79,8 @@ async function check(file: string, options: BackupOptions, terminal: Terminal): 
     terminal,
     "reading it through",
   );
-  if (options.json === true) terminal.out(`${jsonText({ ok: true, file, manifest })}\n`);
+  if (options.json === true)
+    terminal.out(`${formatTerminalSafeJson({ ok: true, file, manifest })}\n`);
   else {
     const parts = manifest.parts.map(({ name, bytes }) => `  ${name}, ${bytes} bytes`).join("\n");
     terminal.out(
@@ -110,7 +112,9 @@ export async function runRestore(
   );
   const next = nextSteps(manifest, config);
   if (options.json === true)
-    terminal.out(`${jsonText({ ok: true, state: state.root, manifest, config, next })}\n`);
+    terminal.out(
+      `${formatTerminalSafeJson({ ok: true, state: state.root, manifest, config, next })}\n`,
+    );
   else {
     const lines = next.map((line) => `  - ${line}\n`).join("");
     terminal.out(
@@ -124,7 +128,7 @@ export async function runRestore(
  * The running signer's durable head; null if no signer runs. @throws AgentError COMMAND_RIGHT,
  * STATE_NOT_PAIRED, SOCKET_*
  */
-async function runningHead(state: StateFolder): Promise<Head | null> {
+async function runningHead(state: StateFolder): Promise<AgentLedgerHead | null> {
   try {
     return (await askOperator(state, "status", {})).status.head;
   } catch (error) {
@@ -147,7 +151,7 @@ async function askBackup<A extends keyof BackupAnswers>(
     return await withProgress(
       terminal,
       what,
-      askClosedChild<BackupAnswers[A]>(terminal, "./backup/main", parts),
+      askNetworklessChild<BackupAnswers[A]>(terminal, "./backup/main", parts),
     );
   } finally {
     encKey?.fill(0);

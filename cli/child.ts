@@ -35,7 +35,7 @@ let closing: readonly string[] | null | undefined;
  * machine permits neither form. The machine is asked once in the life of this process. Sources:
  * unshare(1), network_namespaces(7).
  */
-export function withoutNetwork(): readonly string[] | null {
+export function findNetworklessCommand(): readonly string[] | null {
   if (closing === undefined) closing = findWithoutNetwork();
   return closing;
 }
@@ -110,16 +110,22 @@ export async function askChild(
  * As `askChild`, in a process without network, for a child that answers `ok` or a ChildFault.
  * @throws AgentError the child's own; COMMAND_CHILD
  */
-export async function askClosedChild<T extends { readonly ok: true }>(
+export async function askNetworklessChild<T extends { readonly ok: true }>(
   terminal: Pick<Terminal, "runProgram">,
   name: string,
   parts: readonly Uint8Array[],
 ): Promise<T> {
   const what = name.replace(/^\.\//, "");
-  const answer = (await askChild(terminal, name, parts, withoutNetwork() ?? [], (status) => {
-    const message = `${what} ended with ${status ?? "a signal"} before it was done`;
-    return new AgentError("COMMAND_CHILD", "unknown", message);
-  })) as T | ChildFault;
+  const answer = (await askChild(
+    terminal,
+    name,
+    parts,
+    findNetworklessCommand() ?? [],
+    (status) => {
+      const message = `${what} ended with ${status ?? "a signal"} before it was done`;
+      return new AgentError("COMMAND_CHILD", "unknown", message);
+    },
+  )) as T | ChildFault;
   if (answer.ok) return answer;
   const { code, effect = "none", message, hint } = answer;
   throw new AgentError(code, effect, message, hint === undefined ? {} : { hint });

@@ -2,7 +2,7 @@
  * A command of a process that parses its own options, for help, manual and completion of the whole.
  */
 import { Command, InvalidArgumentError, Option } from "commander";
-import { type CommandTable, flagsOf } from "../agent/launcher/command-line.ts";
+import { type CommandTable, formatOptionFlags } from "../agent/launcher/command-line.ts";
 
 /** The number of an open descriptor. */
 export function readDescriptor(text: string): number {
@@ -13,7 +13,7 @@ export function readDescriptor(text: string): number {
 export function commandOf({ name, words, options }: CommandTable): Command {
   const command = new Command(name).description(words);
   for (const row of options) {
-    const option = new Option(flagsOf(row), row.words);
+    const option = new Option(formatOptionFlags(row), row.words);
     if (row.choices !== undefined) option.choices(row.choices);
     if (row.byDefault !== undefined) option.default(row.byDefault);
     if (row.isDescriptor === true) option.argParser(readDescriptor);

@@ -18,7 +18,7 @@ export interface SecretCopy {
 }
 
 /** The copies next to config.json that hold a secret, as far as this user may look. */
-export function secretCopies(config: string): readonly SecretCopy[] {
+export function findSecretCopies(config: string): readonly SecretCopy[] {
   const folder = dirname(config);
   let names: readonly string[] = [];
   try {
@@ -27,7 +27,7 @@ export function secretCopies(config: string): readonly SecretCopy[] {
     // A user who may not list the folder cannot read a copy in it either.
   }
   return names
-    .filter((name) => isCopyOf(name, basename(config)))
+    .filter((name) => isCopyNameOf(name, basename(config)))
     .map((name) => ({ path: join(folder, name), secrets: secretNamesIn(join(folder, name)) ?? [] }))
     .filter(({ secrets }) => secrets.length > 0);
 }
@@ -36,7 +36,7 @@ export function secretCopies(config: string): readonly SecretCopy[] {
  * True if editors, operators or package managers give a copy this name: name~, .name.swp, #name#,
  * name.bak, name (1), name-old.
  */
-export function isCopyOf(name: string, original: string): boolean {
+export function isCopyNameOf(name: string, original: string): boolean {
   if (name === original) return false;
   const [, stem = original, extension = ""] = /^(.+?)(\.[^.]+)$/.exec(original) ?? [];
   const [whole, begin, end] = [original, stem, extension].map((part) =>

@@ -12,13 +12,13 @@ import {
   type OperatorView,
   type WaitView,
 } from "../agent/socket/verbs.ts";
-import { agentEnds } from "../agent/state-ends.ts";
+import { agentStateEnds } from "../agent/state-ends.ts";
 import { codes } from "../base/codes.ts";
 import { AgentError } from "../base/fault.ts";
-import { jsonText } from "../base/visible.ts";
+import { formatTerminalSafeJson } from "../base/visible.ts";
 import { parseAddress } from "../chains/address-forms.ts";
 import { saySlot } from "../chains/families.ts";
-import { sumWords } from "./amounts.ts";
+import { payoutAmountWords } from "./amounts.ts";
 import { commandOfStateEnd, typedCommand } from "./command-hint.ts";
 import { askOperator } from "./operator.ts";
 import { isHoldingWithdrawals, outgoingWordsOf } from "./outgoing-transactions.ts";
@@ -145,7 +145,7 @@ function addressToSend(own: string, given: string, transactionId: string): strin
       "none",
       `withdrawal ${transactionId} has no address yet`,
       {
-        hint: `${commandOfStateEnd(agentEnds.withdrawals.held, { ID: transactionId })} --address ADDRESS`,
+        hint: `${commandOfStateEnd(agentStateEnds.withdrawals.held, { ID: transactionId })} --address ADDRESS`,
       },
     );
   }
@@ -203,9 +203,10 @@ function done(
   terminal: Terminal,
 ): number {
   const { state, address } = withdrawal;
-  const sum = sumWords(withdrawal);
+  const sum = payoutAmountWords(withdrawal);
   const first = wait?.confirmed ?? null;
-  if (options.json === true) terminal.out(`${jsonText({ ok: true, withdrawal, wait })}\n`);
+  if (options.json === true)
+    terminal.out(`${formatTerminalSafeJson({ ok: true, withdrawal, wait })}\n`);
   else if (first !== null)
     terminal.out(
       `still ${state}: ${sum} to ${first.address}\n` +

@@ -3,10 +3,10 @@
  * compare and type. Pure.
  */
 import type { OperatorView } from "../agent/socket/verbs.ts";
-import { agentEnds } from "../agent/state-ends.ts";
+import { agentStateEnds } from "../agent/state-ends.ts";
 import { slotWord } from "../chains/several-networks.ts";
 import { commandOfStateEnd, typedCommand } from "./command-hint.ts";
-import { compareWords, type OutgoingComparison } from "./outgoing-transactions.ts";
+import { compareActionWords, type OutgoingComparison } from "./outgoing-transactions.ts";
 import { remedyForDetail } from "./status/remedies.ts";
 import { momentHere } from "./terminal.ts";
 
@@ -26,12 +26,12 @@ export interface Diagnosis {
 /** A held withdrawal: an operator approves or refuses it. */
 export function heldDiagnosis(one: OperatorView, compared: OutgoingComparison): Diagnosis {
   const address = one.address === "" ? " --address ADDRESS" : "";
-  const type = `to pay it: ${commandOfStateEnd(agentEnds.withdrawals.held, { ID: one.transactionId })}${address}; to reject it: ${typedCommand(`refuse ${one.transactionId}`)}`;
+  const type = `to pay it: ${commandOfStateEnd(agentStateEnds.withdrawals.held, { ID: one.transactionId })}${address}; to reject it: ${typedCommand(`refuse ${one.transactionId}`)}`;
   const isOfRecovery = one.code === "RECOVERY_HOLD";
   const expiry = isOfRecovery
     ? "time does not end it"
     : `without an answer it expires at ${momentHere(one.expiresAt)}`;
-  const first = compareWords(one, compared);
+  const first = compareActionWords(one, compared);
   return {
     verdict: "waits for an operator",
     why: `nothing is signed before a yes, and ${expiry}`,
@@ -44,7 +44,7 @@ export function quarantinedDiagnosis(one: OperatorView, compared: OutgoingCompar
   const slot = slotWord([one.network]);
   const verdict = "waits for an operator";
   const [approve, cancel] = [
-    commandOfStateEnd(agentEnds.withdrawals.quarantined, { ID: one.transactionId }),
+    commandOfStateEnd(agentStateEnds.withdrawals.quarantined, { ID: one.transactionId }),
     typedCommand(`cancel ${one.transactionId}`),
   ];
   if (one.code === "RECOVERY_HOLD") {
@@ -53,7 +53,7 @@ export function quarantinedDiagnosis(one: OperatorView, compared: OutgoingCompar
     return {
       verdict,
       why,
-      what: `${compareWords(one, compared)}to pay it: ${approve}; to end it: ${cancel}, and if it was paid, "withdrawals paid" at the gateway before that`,
+      what: `${compareActionWords(one, compared)}to pay it: ${approve}; to end it: ${cancel}, and if it was paid, "withdrawals paid" at the gateway before that`,
     };
   }
   const again = `to send it again: ${approve}, or cancel in its place, so that it is never paid`;

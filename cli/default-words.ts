@@ -10,7 +10,7 @@ export function stateOptionWords(installed = process.env.AUTOWITHDRAW_STATE ?? "
 }
 
 /** The description of `--config`. `use` says for what, e.g. "configuration". */
-export function configWords(
+export function configOptionWords(
   use: string,
   installed = process.env.AUTOWITHDRAW_CONFIG ?? "",
 ): string {

@@ -10,17 +10,17 @@ import type {
   OperatorView,
   SignerStatus,
 } from "../agent/socket/verbs.ts";
-import { agentEnds } from "../agent/state-ends.ts";
+import { agentStateEnds } from "../agent/state-ends.ts";
 import { type Code, codes } from "../base/codes.ts";
 import { commandOfEnd, effectOfEnd } from "../base/state-end.ts";
 import { expiryExclusionOf } from "../chains/families.ts";
 import { slotWord } from "../chains/several-networks.ts";
 import { parseAmount } from "../protocol/amount.ts";
-import { isInternal } from "../protocol/job-mode.ts";
+import { isInternalMode } from "../protocol/job-mode.ts";
 import { commandOfStateEnd, typedCommand } from "./command-hint.ts";
 import { type Diagnosis, heldDiagnosis, quarantinedDiagnosis } from "./decision-diagnosis.ts";
 import { isHoldingWithdrawals } from "./outgoing-transactions.ts";
-import { chainWords, declinedIn } from "./status/problems.ts";
+import { chainWords, nodeTextOfUntakenOffer } from "./status/problems.ts";
 import { errorCodeIn, remedyForDetail } from "./status/remedies.ts";
 import { momentHere } from "./terminal.ts";
 
@@ -31,7 +31,7 @@ import { momentHere } from "./terminal.ts";
 
 /** The way to pay it after all. The gateway repeats its own sweeps. */
 function orderAgainWords(one: OperatorView): string {
-  if (isInternal(one.mode)) return sweptAgain(one);
+  if (isInternalMode(one.mode)) return sweptAgain(one);
   if (one.code === "SLOT_UNREACHABLE")
     return "the shop renews the order, if it should still be paid; no ledger ever takes what was signed of this one";
   // Its bytes may still be good, and only a renewal has to spend a coin that they spend.
@@ -54,14 +54,14 @@ function sweepLine({ mode, account, sender, address }: OperatorView): string {
 }
 
 function afterRevert(one: OperatorView): string {
-  return isInternal(one.mode)
+  return isInternalMode(one.mode)
     ? `then an operator has the address swept after all: ${sweepLine(one)}`
     : "to pay after all, order it again under another orderId";
 }
 
 function refusedWords(one: OperatorView): string {
   const remedy = remedyForDetail(one.code);
-  if (isInternal(one.mode)) {
+  if (isInternalMode(one.mode)) {
     const first = sweepRemedies[one.code] ?? remedy;
     return `${first === "" ? "" : `${first}; then `}${sweptAgain(one)}`;
   }
@@ -99,7 +99,7 @@ function nextMakerOf({ one, status, nowMs }: NextAttemptSource): NextMaker {
   if (nowMs > one.expiresAt) return "nobody";
   if (one.attempts.length >= courierAttemptsMax) return "many";
   // No amount needs an operator if money only moves inside the wallet.
-  if (isInternal(one.mode)) return "courier";
+  if (isInternalMode(one.mode)) return "courier";
   const limit = status?.limits.find(({ currency }) => currency === one.currency);
   if (limit === undefined || one.amountUnits === "") return "unknown";
   if (limit.manualReplaceAbove === "") return "courier";
@@ -144,13 +144,13 @@ function namingDiagnosis(why: string, { chain }: OperatorView): Diagnosis | null
   const told = `${codes[code].meaning} (${code})`;
   if (code === "ACCOUNT_COIN_SPENT") {
     const COIN = /has spent ([^\s,]+)/.exec(why)?.[1] ?? "COIN";
-    const free = commandOfStateEnd(agentEnds.courier.coinSpent, { CHAIN: chain, COIN });
+    const free = commandOfStateEnd(agentStateEnds.courier.coinSpent, { CHAIN: chain, COIN });
     const what = `compare the coin with a block explorer: a node is behind; or the chain undid that payment, and then ${free}`;
     return { verdict: "waits", why: told, what };
   }
   if (code === "ACCOUNT_PIN_UNNAMED" || code === "WITHDRAWAL_UNCLEARED")
     return { verdict: "waits", why: told, what: remedyForDetail(code) };
-  const adopt = `compare the count with a block explorer, then ${commandOfStateEnd(agentEnds.courier.firstSlot, { CHAIN: chain })}`;
+  const adopt = `compare the count with a block explorer, then ${commandOfStateEnd(agentStateEnds.courier.firstSlot, { CHAIN: chain })}`;
   if (code === "ACCOUNT_FIRST_SLOT")
     return { verdict: "waits for an operator", why: told, what: adopt };
   return {
@@ -166,9 +166,9 @@ function namingDiagnosis(why: string, { chain }: OperatorView): Diagnosis | null
 function movedDiagnosis({ transactionId, isOver, currency }: OperatorView): Diagnosis {
   const why =
     "its transaction is final and did not move exactly what was asked for: a token may take a fee";
-  const seen = `look the txHash up in a block explorer; first payments in ${currency} wait for ${commandOfStateEnd(agentEnds.signer.currencyStopped, { ID: currency })}`;
+  const seen = `look the txHash up in a block explorer; first payments in ${currency} wait for ${commandOfStateEnd(agentStateEnds.signer.currencyStopped, { ID: currency })}`;
   if (isOver) return { verdict: "FAILED", why: `${why}; the gateway has ended it`, what: seen };
-  const what = `${seen}; the gateway's operator ends it: ${commandOfEnd(agentEnds.withdrawals.moved, { ID: transactionId })}`;
+  const what = `${seen}; the gateway's operator ends it: ${commandOfEnd(agentStateEnds.withdrawals.moved, { ID: transactionId })}`;
   return { verdict: "STUCK", why, what };
 }
 
@@ -248,7 +248,7 @@ export function diagnosisOf(judged: DiagnosisSource): Diagnosis {
 
 function beyondDiagnosis({ transactionId, code, left = "" }: OperatorView): Diagnosis | null {
   if (code !== unreachable && code !== "COIN_UNKNOWN" && code !== "SLOT_UNREACHABLE") return null;
-  const by = commandOfStateEnd(agentEnds.signer.unreachable, { ID: transactionId });
+  const by = commandOfStateEnd(agentStateEnds.signer.unreachable, { ID: transactionId });
   return stuck(
     `${codes[code].meaning} (${code})`,
     left === "" ? by : `${by}, which is too early now: ${left}`,
@@ -374,7 +374,7 @@ function waitingDiagnosis(why: string, judged: DiagnosisSource): Diagnosis {
       `send funds to ${one.account || "the hot wallet address, which the command address prints"}${isOrderedAgain ? `; or ${typedCommand(`cancel ${one.transactionId}`)}: the gateway orders the sweep again, with another top-up` : ""}`,
     );
   }
-  const declined = declinedIn(why);
+  const declined = nodeTextOfUntakenOffer(why);
   if (declined !== "")
     return stuck(
       `it was offered, and no node took it, so no pool has it: ${declined}`,
@@ -385,7 +385,7 @@ function waitingDiagnosis(why: string, judged: DiagnosisSource): Diagnosis {
     return {
       verdict: "waits",
       why: `it was offered, and no node has said that it took it: ${doubtful}`,
-      what: `nothing is lost, and it is ${effectOfEnd(agentEnds.offers.doubtful)}; status says what the nodes lack`,
+      what: `nothing is lost, and it is ${effectOfEnd(agentStateEnds.offers.doubtful)}; status says what the nodes lack`,
     };
   if (why === "others in flight")
     return {
@@ -408,7 +408,7 @@ function waitingDiagnosis(why: string, judged: DiagnosisSource): Diagnosis {
     why: told,
     what,
   });
-  const { paused, networkStopped, currencyStopped } = agentEnds.signer;
+  const { paused, networkStopped, currencyStopped } = agentStateEnds.signer;
   if (code === "SIGNER_PAUSED")
     return operators(`${commandOfStateEnd(paused)}, when signing may go on`);
   if (code === "NETWORK_PAUSED")
@@ -463,7 +463,7 @@ function operatorsDiagnosis(judged: DiagnosisSource): Diagnosis {
       maker === "above" || maker === "many"
         ? `the next attempt is an operator's, since ${because[maker]}`
         : either,
-    what: `${look} ${commandOfStateEnd(agentEnds.signer.allVoid, { ID: transactionId })}, or cancel in its place`,
+    what: `${look} ${commandOfStateEnd(agentStateEnds.signer.allVoid, { ID: transactionId })}, or cancel in its place`,
   };
 }
 
@@ -498,7 +498,7 @@ function endingDiagnosis(why: string, judged: DiagnosisSource): Diagnosis {
 function afterEnding(judged: DiagnosisSource, back: string): string {
   const { transactionId, attempts, isCancelling, expiresAt } = judged.one;
   if (isCancelling === true) return "then it ends unpaid, as an operator has said";
-  const decides = `${back} and type ${commandOfStateEnd(agentEnds.signer.allVoid, { ID: transactionId })}, or cancel in its place`;
+  const decides = `${back} and type ${commandOfStateEnd(agentStateEnds.signer.allVoid, { ID: transactionId })}, or cancel in its place`;
   switch (nextMakerOf(judged)) {
     case "courier":
       return "then it is signed again by itself, since nothing can pay it twice by then";
@@ -540,7 +540,7 @@ const waitRemedies: Readonly<Record<string, string>> = {
 
 function raised(fee: string, { mode }: OperatorView): string {
   const limit = fee === "POLICY_FEE_ABOVE_DAY" ? "maxFeePerDay" : "maxFee";
-  return `raise ${isInternal(mode) ? "sweeps." : ""}${limit} in config.json and reload`;
+  return `raise ${isInternalMode(mode) ? "sweeps." : ""}${limit} in config.json and reload`;
 }
 
 function movingDiagnosis(judged: DiagnosisSource): Diagnosis {

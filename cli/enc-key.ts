@@ -7,7 +7,7 @@ import { closeSync, constants, fsyncSync, openSync, writeSync } from "node:fs";
 import { dirname, resolve } from "node:path";
 import { type Config, readConfig } from "../agent/config/config.ts";
 import { findConfigFile } from "../agent/config/location.ts";
-import { fixedBytes } from "../agent/files/fixed-bytes.ts";
+import { allocateFixedBytes } from "../agent/files/fixed-bytes.ts";
 import { syncFolder } from "../agent/files/replace-file.ts";
 import {
   askEncKey,
@@ -106,7 +106,10 @@ export function assertOneNewKey(
  * because a keystore sealed under a lost key would be lost.
  * @throws AgentError COMMAND_USAGE, ENCKEY_MISSING, CONFIG_*
  */
-export async function newEncKey(options: NewEncKeyOptions, terminal: Terminal): Promise<NewEncKey> {
+export async function obtainNewEncKey(
+  options: NewEncKeyOptions,
+  terminal: Terminal,
+): Promise<NewEncKey> {
   const { newEncKeyFile, newEncKeyFd, makeEncKey } = options;
   if (newEncKeyFile !== undefined)
     return {
@@ -135,7 +138,7 @@ const hexDigits = Buffer.from("0123456789abcdef");
 
 function makeKey(path: string): NewEncKey {
   const raw = randomBytes(32);
-  const line = fixedBytes(65);
+  const line = allocateFixedBytes(65);
   raw.forEach((byte, at) => {
     line[2 * at] = hexDigits[byte >> 4] ?? 0;
     line[2 * at + 1] = hexDigits[byte & 15] ?? 0;

@@ -9,12 +9,12 @@ import type { StateFolder } from "../agent/files/state-folder.ts";
 import { exitCodes } from "../agent/launcher/exit-status.ts";
 import type { EndPlan } from "../agent/socket/stuck.ts";
 import type { OperatorView } from "../agent/socket/verbs.ts";
-import { agentEnds } from "../agent/state-ends.ts";
+import { agentStateEnds } from "../agent/state-ends.ts";
 import { AgentError } from "../base/fault.ts";
-import { jsonText } from "../base/visible.ts";
+import { formatTerminalSafeJson } from "../base/visible.ts";
 import { saySlot } from "../chains/families.ts";
-import { isInternal } from "../protocol/job-mode.ts";
-import { feeWords, sumWords } from "./amounts.ts";
+import { isInternalMode } from "../protocol/job-mode.ts";
+import { feeWords, payoutAmountWords } from "./amounts.ts";
 import { commandOfStateEnd } from "./command-hint.ts";
 import { approverOf } from "./decide.ts";
 import { askOperator } from "./operator.ts";
@@ -48,12 +48,13 @@ export async function runEnd(
     terminal.out(`${describeWithdrawal(withdrawal, null)}${planWords(withdrawal, plan)}`);
   if (options.yes !== true) await confirmed(transactionId, terminal);
   const done = await askOperator(state, "end", { transactionId, slot: plan.slot, approver });
-  if (options.json === true) terminal.out(`${jsonText({ ok: true, ...done })}\n`);
+  if (options.json === true) terminal.out(`${formatTerminalSafeJson({ ok: true, ...done })}\n`);
   else terminal.out(`${doneWords(done.withdrawal, done.plan)}\n`);
   return exitCodes.fine;
 }
 
-const endLine = (id: string): string => commandOfStateEnd(agentEnds.signer.unreachable, { ID: id });
+const endLine = (id: string): string =>
+  commandOfStateEnd(agentStateEnds.signer.unreachable, { ID: id });
 
 async function confirmed(id: string, terminal: Terminal): Promise<void> {
   if (!terminal.isInteractive) {
@@ -110,10 +111,10 @@ function belowWords(
 
 /** No slot excludes, so the words say what may still be paid, and by which money. */
 function coinWords(one: OperatorView, { pin = "", owed = [], isFirstYes }: EndPlan): string {
-  const own = isInternal(one.mode);
+  const own = isInternalMode(one.mode);
   const alone = own
-    ? `then the signed bytes move ${sumWords(one)} to your own hot wallet`
-    : `then the signed bytes may still pay ${sumWords(one)} beside a renewal, with money that is not in the wallet today`;
+    ? `then the signed bytes move ${payoutAmountWords(one)} to your own hot wallet`
+    : `then the signed bytes may still pay ${payoutAmountWords(one)} beside a renewal, with money that is not in the wallet today`;
   const onChain = `no block takes it while that coin does not exist. If the coin appears after all, ${
     owed.length === 0
       ? alone
@@ -147,7 +148,7 @@ function slotWords(one: OperatorView, { counted }: EndPlan): string {
   const fee = feeWords(dearest, network);
   const onChain =
     `no block takes ${saySlot(network, slot)} before all below it are used, and nobody fills them. The signed bytes stay ` +
-    `good: if the count ever comes there, one of them may pay ${sumWords(one)} to your own ` +
+    `good: if the count ever comes there, one of them may pay ${payoutAmountWords(one)} to your own ` +
     `hot wallet, or fail; either costs at most ${fee}. Nothing can go to anybody else`;
   const rows = [
     ["nodes count", `${counted} final transactions of ${account}`],

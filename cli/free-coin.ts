@@ -6,9 +6,9 @@
 import type { StateFolder } from "../agent/files/state-folder.ts";
 import { exitCodes } from "../agent/launcher/exit-status.ts";
 import type { SpentCoinView } from "../agent/socket/verbs.ts";
-import { agentEnds } from "../agent/state-ends.ts";
+import { agentStateEnds } from "../agent/state-ends.ts";
 import { AgentError } from "../base/fault.ts";
-import { jsonText } from "../base/visible.ts";
+import { formatTerminalSafeJson } from "../base/visible.ts";
 import { commandOfStateEnd } from "./command-hint.ts";
 import { approverOf } from "./decide.ts";
 import { askOperator } from "./operator.ts";
@@ -49,7 +49,7 @@ export async function runFreeCoin(
 
 async function confirmed({ chain, coin }: SpentCoinView, terminal: Terminal): Promise<void> {
   if (!terminal.isInteractive) {
-    const line = commandOfStateEnd(agentEnds.courier.coinSpent, { CHAIN: chain, COIN: coin });
+    const line = commandOfStateEnd(agentStateEnds.courier.coinSpent, { CHAIN: chain, COIN: coin });
     throw new AgentError(
       "COMMAND_USAGE",
       "none",
@@ -100,6 +100,8 @@ function done(
   terminal: Terminal,
   text: string,
 ): number {
-  terminal.out(options.json === true ? `${jsonText({ ok: true, spent })}\n` : `${text}\n`);
+  terminal.out(
+    options.json === true ? `${formatTerminalSafeJson({ ok: true, spent })}\n` : `${text}\n`,
+  );
   return exitCodes.fine;
 }

@@ -8,8 +8,8 @@ import { type StateFolder, stateFolder } from "../agent/files/state-folder.ts";
 import { exitCodes } from "../agent/launcher/exit-status.ts";
 import { unpairedFault } from "../agent/launcher/paired.ts";
 import { AgentError } from "../base/fault.ts";
-import { readMoment } from "../base/timestamp.ts";
-import { jsonText } from "../base/visible.ts";
+import { parseTimestampUtc } from "../base/timestamp.ts";
+import { formatTerminalSafeJson } from "../base/visible.ts";
 import { type DoctorOptions, runDoctor } from "./doctor/doctor.ts";
 import { realMachineAccess } from "./doctor/outside.ts";
 import type { Machine } from "./machine.ts";
@@ -17,10 +17,10 @@ import { askOperator } from "./operator.ts";
 import { type Progress, readProgress } from "./pair/progress.ts";
 import { accountsFor } from "./pair/transcript-fields.ts";
 import {
+  addEncKeyOptions,
   type CommandRunner,
   type CommonOptions,
   createStateCommand,
-  withEncKey,
 } from "./state-command.ts";
 import { type StatusOptions, showStatus } from "./status/status.ts";
 import { type Terminal, tableLines } from "./terminal.ts";
@@ -109,7 +109,7 @@ async function showAddress(
   const [only] = wanted;
   if (isJson)
     terminal.out(
-      `${jsonText(currency === undefined ? { ok: true, addresses: wanted } : { ok: true, ...only })}\n`,
+      `${formatTerminalSafeJson(currency === undefined ? { ok: true, addresses: wanted } : { ok: true, ...only })}\n`,
     );
   else if (currency !== undefined) terminal.out(`${only?.address}\n`);
   else {
@@ -181,13 +181,13 @@ function quoted(currency: string | undefined): string {
 
 /** A time as an operator types it, ISO 8601 in UTC, as milliseconds since 1970. */
 function moment(text: string): number {
-  const at = readMoment(text);
+  const at = parseTimestampUtc(text);
   if (at === null)
     throw new InvalidArgumentError("A time in UTC: 2026-12-31 or 2026-12-31T18:00:00Z.");
   return at;
 }
 
-export function lookingCommands(run: CommandRunner, machine: Machine): readonly Command[] {
+export function createReadOnlyCommands(run: CommandRunner, machine: Machine): readonly Command[] {
   return [
     createStateCommand(
       "status",
@@ -274,7 +274,7 @@ export function doctorCommand(run: CommandRunner, machine: Machine): Command {
 }
 
 export function checkCommand(run: CommandRunner): Command {
-  return withEncKey(
+  return addEncKeyOptions(
     createStateCommand(
       "check",
       "Looks whether crypto would start and pay, and starts nothing: exit code 0 yes, 2 no.",

@@ -6,14 +6,14 @@
 import "../base/no-inspector.ts";
 import { Argument, Command, CommanderError, InvalidArgumentError, Option } from "commander";
 import { type StateFolder, stateFolder } from "../agent/files/state-folder.ts";
-import { exitCodes, exitVerdictOfError, verdictLines } from "../agent/launcher/exit-status.ts";
+import { exitCodes, exitVerdictOfError, formatExitVerdict } from "../agent/launcher/exit-status.ts";
 import type { FirstSlotView } from "../agent/socket/first-slot.ts";
-import { agentEnds } from "../agent/state-ends.ts";
+import { agentStateEnds } from "../agent/state-ends.ts";
 import { AgentError } from "../base/fault.ts";
 import { type CommandGroups, groupedHelp } from "../base/help-groups.ts";
 import { findSwallowedOption } from "../base/swallowed-option.ts";
 import { programVersion } from "../base/version.ts";
-import { jsonText } from "../base/visible.ts";
+import { formatTerminalSafeJson } from "../base/visible.ts";
 import { saySlot } from "../chains/families.ts";
 import { slotWord } from "../chains/several-networks.ts";
 import { lifetimeSecondsMax } from "../clients/typescript/signature-token.ts";
@@ -24,21 +24,21 @@ import { type DecideOptions, runApprove, runRefuse } from "./decide.ts";
 import { type EndOptions, runEnd } from "./end.ts";
 import { type FreeCoinOptions, runFreeCoin } from "./free-coin.ts";
 import { main as runInstall } from "./install/main.ts";
-import { checkCommand, doctorCommand, lookingCommands } from "./looking.ts";
+import { checkCommand, createReadOnlyCommands, doctorCommand } from "./looking.ts";
 import { type Machine, thisMachine } from "./machine.ts";
 import { completionScript, type Shell, shells } from "./manual/completion.ts";
-import { agentIds } from "./manual/offered-ids.ts";
-import { manualReplacement, type ReplacementOptions } from "./manual-replacement.ts";
+import { agentIdCommands } from "./manual/offered-ids.ts";
+import { type ReplacementOptions, runManualReplacement } from "./manual-replacement.ts";
 import { askOperator } from "./operator.ts";
 import { pairCommand } from "./pair/command.ts";
 import { type PauseOptions, runPause } from "./pause.ts";
 import { type RecoverOptions, runRecover } from "./recover.ts";
 import { type RekeyOptions, runRekey } from "./rekey.ts";
 import {
+  addEncKeyOptions,
   type CommandRunner,
   type CommonOptions,
   createStateCommand,
-  withEncKey,
 } from "./state-command.ts";
 import { fieldLines, processTerminal, type Terminal } from "./terminal.ts";
 import { printToken, type TokenOptions } from "./token.ts";
@@ -102,7 +102,7 @@ async function confirmed(
       "none",
       "adopt asks for a yes on a terminal, and this is none",
       {
-        hint: `when a block explorer counts as many: ${commandOfStateEnd(agentEnds.courier.firstSlot, { CHAIN: chain })} --yes ${counted}`,
+        hint: `when a block explorer counts as many: ${commandOfStateEnd(agentStateEnds.courier.firstSlot, { CHAIN: chain })} --yes ${counted}`,
       },
     );
   }
@@ -150,7 +150,9 @@ function done(
   terminal: Terminal,
   text: string,
 ): number {
-  terminal.out(options.json === true ? `${jsonText({ ok: true, first })}\n` : `${text}\n`);
+  terminal.out(
+    options.json === true ? `${formatTerminalSafeJson({ ok: true, first })}\n` : `${text}\n`,
+  );
   return exitCodes.fine;
 }
 
@@ -234,7 +236,7 @@ function replacementCommand(
     .action((id: string, options: CommonOptions & ReplacementOptions) =>
       run(
         (terminal) =>
-          manualReplacement(
+          runManualReplacement(
             stateFolder(options.state),
             act,
             transactionIdFrom(id),
@@ -329,7 +331,7 @@ function helpingCommands(run: CommandRunner): readonly Command[] {
 }
 
 function recoverCommand(run: CommandRunner): Command {
-  return withEncKey(
+  return addEncKeyOptions(
     createStateCommand(
       "recover",
       "Shows the plan of a recovery that the gateway ordered, and carries it out after your yes (docs/recovering.md).",
@@ -362,7 +364,7 @@ function recoverCommand(run: CommandRunner): Command {
 
 function keepingCommands(run: CommandRunner): readonly Command[] {
   return [
-    withEncKey(
+    addEncKeyOptions(
       createStateCommand("rekey", "Seals the keystore under another encKey; crypto must not run."),
     )
       .option("--new-enc-key-file <file>", "read the new encKey from this file, mode 0600")
@@ -378,7 +380,7 @@ function keepingCommands(run: CommandRunner): readonly Command[] {
           options.json === true,
         ),
       ),
-    withEncKey(
+    addEncKeyOptions(
       createStateCommand(
         "backup",
         "Copies keystore, link, ledger and config.json into one sealed file, also while crypto runs.",
@@ -397,7 +399,7 @@ function keepingCommands(run: CommandRunner): readonly Command[] {
           options.json === true,
         ),
       ),
-    withEncKey(
+    addEncKeyOptions(
       createStateCommand(
         "restore",
         "Puts a backup into an empty state folder, never over anything.",
@@ -468,7 +470,7 @@ function completionCommand(run: CommandRunner, root: () => Command): Command {
     .action((shell: Shell) =>
       run((terminal) => {
         terminal.out(
-          completionScript(shell, root(), { program: "autowithdraw", offered: agentIds }),
+          completionScript(shell, root(), { program: "autowithdraw", offered: agentIdCommands }),
         );
         return exitCodes.fine;
       }, false),
@@ -515,7 +517,7 @@ function program({ run, ended, terminal, machine }: World): Command {
     ...[
       ...installingCommands(ended),
       pairCommand(run),
-      ...lookingCommands(run, machine),
+      ...createReadOnlyCommands(run, machine),
       doctorCommand(run, machine),
     ],
     ...[...decidingCommands(run), ...helpingCommands(run), adoptCommand(run), recoverCommand(run)],
@@ -552,9 +554,9 @@ export async function runCommand(
     const verdict = exitVerdictOfError(error);
     if (isJson) {
       const { code, message, hint } = verdict;
-      terminal.out(`${jsonText({ ok: false, code, message, hint })}\n`);
+      terminal.out(`${formatTerminalSafeJson({ ok: false, code, message, hint })}\n`);
     }
-    terminal.err(verdictLines(verdict, argv[0] === "pair" ? "pair" : "autowithdraw"));
+    terminal.err(formatExitVerdict(verdict, argv[0] === "pair" ? "pair" : "autowithdraw"));
     exitCode = verdict.exitCode;
   };
   const run: CommandRunner = async (act, isJson) => {

@@ -8,11 +8,11 @@ import type { StateFolder } from "../agent/files/state-folder.ts";
 import { exitCodes } from "../agent/launcher/exit-status.ts";
 import type { OperatorView, ReplacementPlan } from "../agent/socket/verbs.ts";
 import { AgentError } from "../base/fault.ts";
-import { jsonText } from "../base/visible.ts";
+import { formatTerminalSafeJson } from "../base/visible.ts";
 import { expiryExclusionOf, familyOf, saySlot } from "../chains/families.ts";
 import { type FeeMarketTexts, readFeeMarket } from "../chains/fee-market.ts";
 import type { TypedFees } from "../chains/offers.ts";
-import { feeWords, sumWords } from "./amounts.ts";
+import { feeWords, payoutAmountWords } from "./amounts.ts";
 import { typedCommand } from "./command-hint.ts";
 import { approverOf } from "./decide.ts";
 import { askOperator } from "./operator.ts";
@@ -31,7 +31,7 @@ export interface ReplacementOptions extends TypedFees {
  * Shows the attempt that would be signed, asks, and orders its signature.
  * @throws AgentError COMMAND_*, WITHDRAWAL_*, REPLACEMENT_*, POLICY_FEE_*, SIGNER_*
  */
-export async function manualReplacement(
+export async function runManualReplacement(
   state: StateFolder,
   act: "replace" | "cancel",
   transactionId: string,
@@ -59,7 +59,7 @@ export async function manualReplacement(
     isOrder(withdrawal) ? `${act} it?` : "sign it?",
   );
   const done = await askOperator(state, "manualReplacement", { ...wish, plan });
-  if (options.json === true) terminal.out(`${jsonText({ ok: true, ...done })}\n`);
+  if (options.json === true) terminal.out(`${formatTerminalSafeJson({ ok: true, ...done })}\n`);
   else if (isOrder(withdrawal)) terminal.out(`${orderedWords(done.withdrawal, plan)}\n`);
   else {
     const made = done.withdrawal.attempts.find(({ attempt }) => attempt === plan.attempt);
@@ -163,7 +163,7 @@ function wrappedRow(name: string, text: string): readonly (readonly [string, str
 
 /** The effect of an operator's decision on a chain without replacements. */
 function orderWords(withdrawal: OperatorView, { act, attempt }: ReplacementPlan): string {
-  const sum = sumWords(withdrawal);
+  const sum = payoutAmountWords(withdrawal);
   const isVoid = withdrawal.attempts.every(({ voidBy }) => voidBy === "both");
   const does =
     act === "replace"
@@ -182,7 +182,7 @@ function orderWords(withdrawal: OperatorView, { act, attempt }: ReplacementPlan)
 
 function onChain(withdrawal: OperatorView, { act }: ReplacementPlan): string {
   const { network, slot, state, attempts } = withdrawal;
-  const sum = sumWords(withdrawal);
+  const sum = payoutAmountWords(withdrawal);
   const oneOf = `one attempt of ${slot === "" ? "it" : saySlot(network, slot)} comes into a block`;
   const isCancelled = attempts.some(({ isCancel }) => isCancel === true);
   if (act === "replace") return `${oneOf}, never two: ${sum} is paid once`;

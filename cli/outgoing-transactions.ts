@@ -62,7 +62,7 @@ export function isHoldingWithdrawals(status: Pick<SignerStatus, "recovery"> | nu
  * The state on chain for a waiting withdrawal, if transactions are listed or a recovery holds it;
  * else "".
  */
-export function chainWords(
+export function chainComparisonWords(
   { code, network }: Pick<OperatorView, "code" | "network">,
   { outgoing, isCompared }: OutgoingComparison,
 ): string {
@@ -78,7 +78,7 @@ export function chainWords(
 }
 
 /** The same as a first action; "" for nothing. */
-export function compareWords(
+export function compareActionWords(
   one: Pick<OperatorView, "code" | "network">,
   compared: OutgoingComparison,
 ): string {
@@ -87,7 +87,7 @@ export function compareWords(
     return "first compare it with the outgoing transaction below, which may have paid it; then ";
   if (outgoing.length > 1)
     return `first compare it with the ${countOf(outgoing)} below: one of them may have paid it; then `;
-  const words = chainWords(one, compared);
+  const words = chainComparisonWords(one, compared);
   const isSure = compared.isCompared && familyOf(one.network).slots.isCounted;
   return words === "" ? "" : `${words}; ${isSure ? "" : "then "}`;
 }
@@ -102,7 +102,7 @@ function countOf(outgoing: readonly OutgoingView[]): string {
  * The list under the accounts of a plan: the transactions that both sides forgot, apart from those
  * that only the gateway reported.
  */
-export function outgoingOfPlan(
+export function outgoingTextOfPlan(
   { accounts, outgoing }: RecoveryPlan,
   columns: number | undefined,
 ): string {
@@ -168,7 +168,7 @@ function firstUnknownOf({ network, ledgerNext, gatewayNext }: RecoveryAccountVie
 }
 
 /** The facts for an operator before the hold ends: from then on, policy pays every request. */
-export function unmatchedWords(
+export function unmatchedOutgoingWords(
   outgoing: readonly OutgoingView[],
   held: number,
   columns: number | undefined,

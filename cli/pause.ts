@@ -8,11 +8,11 @@ import type { StateFolder } from "../agent/files/state-folder.ts";
 import { exitCodes } from "../agent/launcher/exit-status.ts";
 import type { SignerStatus } from "../agent/socket/verbs.ts";
 import { AgentError } from "../base/fault.ts";
-import { jsonText } from "../base/visible.ts";
+import { formatTerminalSafeJson } from "../base/visible.ts";
 import { typedCommand } from "./command-hint.ts";
 import { approverOf } from "./decide.ts";
 import { askOperator } from "./operator.ts";
-import { stopName } from "./status/stop-problems.ts";
+import { nameOfStop } from "./status/stop-problems.ts";
 import { momentText, type Terminal } from "./terminal.ts";
 
 export interface PauseOptions {
@@ -70,7 +70,7 @@ export async function runPause(
   const isHeld = acked >= head.seq;
   if (options.json === true)
     terminal.out(
-      `${jsonText({ ok: true, paused, network: network ?? "", currency: currency ?? "", isHeld })}\n`,
+      `${formatTerminalSafeJson({ ok: true, paused, network: network ?? "", currency: currency ?? "", isHeld })}\n`,
     );
   else terminal.out(`${doneWords(paused, options)}; ${heldWords(isHeld)}\n`);
   return exitCodes.fine;
@@ -110,7 +110,7 @@ function pauseWords({ counts }: SignerStatus): string {
 function resumeWords({ counts, paused, stopped = [] }: SignerStatus): string {
   const others = stopped.map((one) =>
     one.currency === undefined
-      ? `first payments on ${stopName(one)} stay stopped: resume --network ${stopName(one)}\n`
+      ? `first payments on ${nameOfStop(one)} stay stopped: resume --network ${nameOfStop(one)}\n`
       : `first payments in ${one.currency} stay stopped: resume --currency ${one.currency}\n`,
   );
   if (paused === null) return `it is not paused\n${others.join("")}`;
@@ -123,7 +123,7 @@ function networkWords({ stopped = [] }: SignerStatus, act: PauseAct, network: st
       `no first payment is signed on ${network} from here on, also after a restart, until resume --network ${network}\n` +
       `payments with a signature go on, and other networks too; one that waits past its expiry ends unpaid\n`
     );
-  const found = stopped.find((one) => one.currency === undefined && stopName(one) === network);
+  const found = stopped.find((one) => one.currency === undefined && nameOfStop(one) === network);
   if (found === undefined) return `first payments on ${network} are not stopped\n`;
   const named = found.txHashes.map((txHash) => `  ${txHash}\n`).join("");
   const since = `stopped by ${found.approver} at ${momentText(found.at)}`;

@@ -13,15 +13,15 @@ import { lockWaitMs, takeLock } from "../agent/launcher/lock.ts";
 import { unpairedFault } from "../agent/launcher/paired.ts";
 import type { RecoveryPlan, RecoveryWithdrawalView } from "../agent/socket/verbs.ts";
 import { AgentError } from "../base/fault.ts";
-import { jsonText } from "../base/visible.ts";
+import { formatTerminalSafeJson } from "../base/visible.ts";
 import { slotWord } from "../chains/several-networks.ts";
-import type { Head } from "../protocol/messages.ts";
+import type { AgentLedgerHead } from "../protocol/messages.ts";
 import { type EncKeyOptions, encKeyInUse } from "./enc-key.ts";
 import { askOperator } from "./operator.ts";
 import {
   describeUnknownTransactions,
-  outgoingOfPlan,
-  unmatchedWords,
+  outgoingTextOfPlan,
+  unmatchedOutgoingWords,
 } from "./outgoing-transactions.ts";
 import { beginLedger } from "./pair/children.ts";
 import { readProgress } from "./pair/progress.ts";
@@ -82,7 +82,7 @@ async function carryOut(
     if (options.json !== true) throw new AgentError("COMMAND_USAGE", "none", message, { hint });
     // The plan to which a script would say yes, in its one line; nothing is done yet.
     terminal.out(
-      `${jsonText({ ok: false, code: "COMMAND_USAGE", message, hint, done: false, plan })}\n`,
+      `${formatTerminalSafeJson({ ok: false, code: "COMMAND_USAGE", message, hint, done: false, plan })}\n`,
     );
     return exitCodes.configuration;
   }
@@ -106,7 +106,7 @@ async function carryOut(
     askOperator(state, "recover", { digest, bothRestored }),
   );
   if (options.json === true)
-    terminal.out(`${jsonText({ ok: true, done: true, plan: done.plan })}\n`);
+    terminal.out(`${formatTerminalSafeJson({ ok: true, done: true, plan: done.plan })}\n`);
   else {
     terminal.out(
       `\nopened, epoch ${plan.newLedgerEpoch}. ${bothRestored ? heldWords(slotOf(plan)) : goesOnWords(slotOf(plan))}\n`,
@@ -128,7 +128,7 @@ async function finish(
   assertNames(status.agent, options.yes);
   if (options.json !== true && status.recovery !== "") {
     const { outgoing, held } = await askOperator(state, "finish", { isLook: true });
-    terminal.out(unmatchedWords(outgoing, held, terminal.columns));
+    terminal.out(unmatchedOutgoingWords(outgoing, held, terminal.columns));
   }
   if (options.yes === undefined && status.recovery !== "") {
     if (!terminal.isInteractive) {
@@ -150,7 +150,7 @@ async function finish(
   }
   const { held, quarantined, outgoing } = await askOperator(state, "finish", {});
   if (options.json === true)
-    terminal.out(`${jsonText({ ok: true, held, quarantined, outgoing })}\n`);
+    terminal.out(`${formatTerminalSafeJson({ ok: true, held, quarantined, outgoing })}\n`);
   else {
     const what =
       status.recovery === "" ? "nothing was held by a recovery" : "policy decides by itself again";
@@ -206,7 +206,8 @@ async function newLedger(
   try {
     const task = { signer: state.signer, pairing: progress, isRedone: true, nowMs: terminal.now() };
     const { aside } = await beginLedger(terminal, task, encKey.bytes);
-    if (options.json === true) terminal.out(`${jsonText({ ok: true, agent, aside })}\n`);
+    if (options.json === true)
+      terminal.out(`${formatTerminalSafeJson({ ok: true, agent, aside })}\n`);
     else {
       if (aside !== "") terminal.out(`the old ledger is kept in ${aside}\n`);
       terminal.out(
@@ -266,7 +267,7 @@ function describe(plan: RecoveryPlan, columns: number | undefined): string {
       `${plan.left} from this ledger, as far as the gateway has them; ${gatewaysWords(slot)}`,
     ],
   ];
-  return `${fieldLines(rows)}\n\n${accountsOf(plan, columns)}${withdrawalsOf(plan, columns)}${unknownSumsOf(plan, columns)}${outgoingOfPlan(plan, columns)}\ndigest ${plan.digest}\n`;
+  return `${fieldLines(rows)}\n\n${accountsOf(plan, columns)}${withdrawalsOf(plan, columns)}${unknownSumsOf(plan, columns)}${outgoingTextOfPlan(plan, columns)}\ndigest ${plan.digest}\n`;
 }
 
 function rolledBack({ isHere, gatewayHead }: RecoveryPlan): string {
@@ -277,7 +278,7 @@ function rolledBack({ isHere, gatewayHead }: RecoveryPlan): string {
     : "this ledger; if the gateway was restored too, add --both-restored";
 }
 
-function headWords({ seq, hash }: Head): string {
+function headWords({ seq, hash }: AgentLedgerHead): string {
   return `record ${seq}, ${hash}`;
 }
 

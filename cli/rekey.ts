@@ -11,17 +11,17 @@ import { installedCredential, installedState } from "../agent/installed.ts";
 import type { RekeyResult } from "../agent/keystore/rekey.ts";
 import type { EncKey } from "../agent/launcher/enc-key.ts";
 import { exitCodes } from "../agent/launcher/exit-status.ts";
-import { type Lock, lockWaitMs, takeLock } from "../agent/launcher/lock.ts";
+import { type FolderLock, lockWaitMs, takeLock } from "../agent/launcher/lock.ts";
 import { unpairedFault } from "../agent/launcher/paired.ts";
 import { AgentError } from "../base/fault.ts";
-import { askClosedChild } from "./child.ts";
+import { askNetworklessChild } from "./child.ts";
 import {
   assertOneNewKey,
   type EncKeyOptions,
   encKeyInUse,
   type NewEncKey,
   type NewEncKeyOptions,
-  newEncKey,
+  obtainNewEncKey,
 } from "./enc-key.ts";
 import { fieldLines, type Terminal } from "./terminal.ts";
 
@@ -83,7 +83,7 @@ export async function runRekey(
  * The signer's lock. @throws AgentError STATE_IN_USE while crypto runs, with the line that stops it
  * as hint
  */
-async function stoppedSigner(state: StateFolder): Promise<Lock> {
+async function stoppedSigner(state: StateFolder): Promise<FolderLock> {
   try {
     const lock = await takeLock(state.signer, lockWaitMs);
     const { uid, gid } = statSync(state.signer);
@@ -112,9 +112,9 @@ async function sealedAgain(
   const old = await encKeyInUse(options, terminal);
   let made: NewEncKey | null = null;
   try {
-    made = await newEncKey(options, terminal);
+    made = await obtainNewEncKey(options, terminal);
     const parts = [Buffer.from(state.signer), old.bytes, made.bytes];
-    const done = await askClosedChild<RekeyResult & { readonly ok: true }>(
+    const done = await askNetworklessChild<RekeyResult & { readonly ok: true }>(
       terminal,
       "./sealing/rekey",
       parts,

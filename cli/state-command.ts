@@ -1,7 +1,7 @@
 /** Options that many commands share: the state folder, JSON, the places of encKey. */
 import { Command } from "commander";
 import { readDescriptor } from "./command-of.ts";
-import { configWords, stateOptionWords } from "./default-words.ts";
+import { configOptionWords, stateOptionWords } from "./default-words.ts";
 import type { Terminal } from "./terminal.ts";
 
 export interface CommonOptions {
@@ -24,9 +24,9 @@ export function createStateCommand(name: string, description: string): Command {
 }
 
 /** A command that opens data sealed under encKey. */
-export function withEncKey(command: Command): Command {
+export function addEncKeyOptions(command: Command): Command {
   return command
-    .option("--config <file>", configWords("configuration, where encKey may stand"))
+    .option("--config <file>", configOptionWords("configuration, where encKey may stand"))
     .option("--enc-key-file <file>", "read the encKey in use from this file, mode 0600")
     .option("--enc-key-fd <number>", "read it from this open descriptor", readDescriptor);
 }

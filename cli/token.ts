@@ -7,7 +7,7 @@ import { readPipe } from "../agent/files/inherited-pipe.ts";
 import { readPrivateFile } from "../agent/files/private-file.ts";
 import { exitCodes } from "../agent/launcher/exit-status.ts";
 import { AgentError } from "../base/fault.ts";
-import { createTokenMaker, type TokenFor } from "../clients/typescript/signature-token.ts";
+import { createTokenMaker, type TokenPurpose } from "../clients/typescript/signature-token.ts";
 import type { Terminal } from "./terminal.ts";
 
 export interface TokenOptions {
@@ -30,7 +30,7 @@ const keyBytesMax = 4_096;
  * @throws AgentError COMMAND_USAGE, PAIRING_API_KEY, CONFIG_* about the key's file
  */
 export function printToken(options: TokenOptions, terminal: Terminal): number {
-  const purpose: TokenFor = {
+  const purpose: TokenPurpose = {
     ...(options.profile === "strict" ? { bound: boundTo(options) } : {}),
     ...(options.audience === undefined ? {} : { audience: options.audience }),
     lifetimeSeconds: options.lifetime,
@@ -56,7 +56,10 @@ export function printToken(options: TokenOptions, terminal: Terminal): number {
   return exitCodes.fine;
 }
 
-function makerOf({ apiKeyFile, alg }: TokenOptions, nowMs: number): (purpose: TokenFor) => string {
+function makerOf(
+  { apiKeyFile, alg }: TokenOptions,
+  nowMs: number,
+): (purpose: TokenPurpose) => string {
   const bytes =
     apiKeyFile === undefined
       ? readKeyFromStdin()
@@ -99,7 +102,7 @@ function readKeyFromStdin(): Buffer {
 }
 
 /** A strict token is good for one method, path and body only. */
-function boundTo(options: TokenOptions): NonNullable<TokenFor["bound"]> {
+function boundTo(options: TokenOptions): NonNullable<TokenPurpose["bound"]> {
   const { method, path, body, bodyFile } = options;
   if (method === undefined || path === undefined) {
     throw new AgentError(

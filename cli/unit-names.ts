@@ -7,4 +7,4 @@ export const serviceNames = [
 ] as const;
 
 /** The line that starts a paired agent, now and with the machine. */
-export const startLine = "systemctl enable --now autowithdraw.target";
+export const agentStartCommand = "systemctl enable --now autowithdraw.target";

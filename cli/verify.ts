@@ -10,8 +10,8 @@ import { exitCodes } from "../agent/launcher/exit-status.ts";
 import { ledgerDisk } from "../agent/ledger/disk.ts";
 import { verifyLedger } from "../agent/ledger/verify.ts";
 import type { OperatorAnswers } from "../agent/socket/verbs.ts";
-import { AgentError, namingFile } from "../base/fault.ts";
-import { jsonText } from "../base/visible.ts";
+import { AgentError, runNamingFile } from "../base/fault.ts";
+import { formatTerminalSafeJson } from "../base/visible.ts";
 import { askOperator } from "./operator.ts";
 import { fieldLines, type Terminal, withProgress } from "./terminal.ts";
 
@@ -28,7 +28,8 @@ export async function runVerify(
     "reading the ledger back",
     verifyState(state),
   );
-  if (isJson) terminal.out(`${jsonText({ ok: true, by, records, segments, head })}\n`);
+  if (isJson)
+    terminal.out(`${formatTerminalSafeJson({ ok: true, by, records, segments, head })}\n`);
   else {
     const rows = [
       ["records", `${records} in ${segments} ${segments === 1 ? "file" : "files"}`],
@@ -73,7 +74,7 @@ export async function verifyState(
 /** A ledger that this user may not read is not an unreadable ledger. */
 function readHere(folder: string): OperatorAnswers["verify"] {
   try {
-    return namingFile(folder, () => verifyLedger(ledgerDisk(folder), null));
+    return runNamingFile(folder, () => verifyLedger(ledgerDisk(folder), null));
   } catch (error) {
     if (
       !(error instanceof AgentError) ||

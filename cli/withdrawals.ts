@@ -13,14 +13,14 @@ import {
   withdrawalsListMax,
 } from "../agent/socket/verbs.ts";
 import { AgentError } from "../base/fault.ts";
-import { jsonText } from "../base/visible.ts";
+import { formatTerminalSafeJson } from "../base/visible.ts";
 import { slotWord } from "../chains/several-networks.ts";
 import { amountWords, feeMaxWords, modeMark, nativeCoinWords } from "./amounts.ts";
 import type { Diagnosis } from "./decision-diagnosis.ts";
 import { diagnosisOf } from "./diagnosis.ts";
 import { askOperator } from "./operator.ts";
 import {
-  chainWords,
+  chainComparisonWords,
   isHoldingWithdrawals,
   type OutgoingComparison,
   outgoingWordsOf,
@@ -122,7 +122,7 @@ export async function listWithdrawals(
     ...filter,
   });
   if (options.json === true) {
-    terminal.out(`${jsonText({ ok: true, withdrawals })}\n`);
+    terminal.out(`${formatTerminalSafeJson({ ok: true, withdrawals })}\n`);
     return exitCodes.fine;
   }
   if (withdrawals.length === 0) {
@@ -170,7 +170,8 @@ export async function showWithdrawal(
   const { withdrawal, history, wait, outgoing } = await askOperator(state, "show", {
     transactionId,
   });
-  if (isJson) terminal.out(`${jsonText({ ok: true, withdrawal, history, wait, outgoing })}\n`);
+  if (isJson)
+    terminal.out(`${formatTerminalSafeJson({ ok: true, withdrawal, history, wait, outgoing })}\n`);
   else {
     const status = await statusIfAny(state);
     const now = nowWords(
@@ -219,7 +220,7 @@ export function describeWithdrawal(
     ["amount", amountWords(one)],
     ["base units", `${one.amountUnits} (${one.decimal} decimals)`],
     ["to address", one.address || (wait?.confirmed?.address ?? "") || noAddress(one)],
-    ...destinationRows(wait, isWaiting(one) ? chainWords(one, compared) : ""),
+    ...destinationRows(wait, isWaiting(one) ? chainComparisonWords(one, compared) : ""),
     ["chain", `${one.chain} (${one.network})`],
     ["token", one.contract === "" ? nativeCoinWords : one.contract],
     ["mode", one.mode],

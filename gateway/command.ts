@@ -20,10 +20,6 @@ import { addAuditCommands } from "./operator/audit.ts";
 import { addBalancesCommand } from "./operator/balances.ts";
 import { addCallbackCommands } from "./operator/callback-commands.ts";
 import {
-  agentsList,
-  agentsRecover,
-  agentsUnpair,
-  answerAsJson,
   answerSignal,
   type ConfigOption,
   exitStatuses,
@@ -31,10 +27,14 @@ import {
   printText,
   readClock,
   refuseCommand,
+  runAgentsList,
+  runAgentsRecover,
+  runAgentsUnpair,
   runBackup,
   runCheck,
   runHealth,
   runInit,
+  setJsonAnswers,
 } from "./operator/command.ts";
 import { addCurrencyCommand } from "./operator/currencies.ts";
 import { addDepositCommands } from "./operator/deposits.ts";
@@ -60,7 +60,7 @@ import {
 } from "./operator/words.ts";
 import { alertReceiverWhileDown } from "./reporting/reporting.ts";
 import { hasNoRoom } from "./store/disk.ts";
-import { noteLastItem } from "./store/last-item.ts";
+import { noteCrashedRow } from "./store/last-item.ts";
 import { rowOfBug } from "./store/set-aside.ts";
 
 /*
@@ -195,7 +195,7 @@ async function start(options: ConfigOption): Promise<void> {
   process.on("uncaughtException", (error) => {
     log.error({ event: "bug", err: error }, "a bug; the process ends");
     const row = rowOfBug(error);
-    if (row !== null) noteLastItem(read.config.database, row, error, readClock());
+    if (row !== null) noteCrashedRow(read.config.database, row, error, readClock());
     process.exit(exitStatuses.bug);
   });
 }
@@ -265,7 +265,7 @@ export function buildGatewayCommands(): Command {
   const agents = program.command("agents").alias("agent").description("the paired servers");
   addConfigAndJsonOptions(
     agents.command("list", { isDefault: true }).description("all of them"),
-  ).action(agentsList);
+  ).action(runAgentsList);
   addActorOptions(
     agents
       .command("unpair")
@@ -280,7 +280,9 @@ export function buildGatewayCommands(): Command {
       "--open",
       "although withdrawals or sweeps are open with it, which no other server can end",
     )
-    .action((id: string, options: Parameters<typeof agentsUnpair>[1]) => agentsUnpair(id, options));
+    .action((id: string, options: Parameters<typeof runAgentsUnpair>[1]) =>
+      runAgentsUnpair(id, options),
+    );
   addActorOptions(
     agents
       .command("recover")
@@ -292,8 +294,8 @@ export function buildGatewayCommands(): Command {
       "raise the epoch above this one too, as the agent's status shows it",
       epochNumber,
     )
-    .action((id: string, options: Parameters<typeof agentsRecover>[1]) =>
-      agentsRecover(id, options),
+    .action((id: string, options: Parameters<typeof runAgentsRecover>[1]) =>
+      runAgentsRecover(id, options),
     );
   addStatusCommand(program);
   addFindCommand(program);
@@ -375,7 +377,7 @@ function complainOf(error: unknown): number {
 export async function main(): Promise<void> {
   // Neither a running gateway nor a command that has begun may end with the reader of its lines.
   dropUnread(process.stdout, process.stderr);
-  await runWords(process.argv.slice(2));
+  await runGatewayCommandLine(process.argv.slice(2));
 }
 
 /**
@@ -402,10 +404,10 @@ function assertKnown(program: Command, [first = "", second = "-"]: readonly stri
 /**
  * Runs one command line: the words after the program's name. Sets the exit status; never rejects.
  */
-export async function runWords(words: readonly string[]): Promise<void> {
+export async function runGatewayCommandLine(words: readonly string[]): Promise<void> {
   const program = buildGatewayCommands();
   silence(program);
-  answerAsJson(words.includes("--json"));
+  setJsonAnswers(words.includes("--json"));
   try {
     assertKnown(program, words);
     await program.parseAsync(words, { from: "user" });

@@ -8,10 +8,10 @@ import type { Server as HttpsServer } from "node:https";
 import type { FastifyInstance } from "fastify";
 import { AgentError } from "../base/fault.ts";
 import type { GatewayLog } from "../base/log.ts";
-import { momentOf } from "../base/timestamp.ts";
+import { formatTimestampUtc } from "../base/timestamp.ts";
 import { version } from "../base/version.ts";
 import { recordOf } from "./answer/record.ts";
-import { type ServedCertificate, servedCertificate } from "./api/certificate.ts";
+import { createServedCertificate, type ServedCertificate } from "./api/certificate.ts";
 import { addPayerPages } from "./api/payer.ts";
 import { addOperations } from "./api/routes.ts";
 import { createServer } from "./api/server.ts";
@@ -24,17 +24,17 @@ import { certificateState } from "./config/certificate-end.ts";
 import type { GatewayConfig } from "./config/config.ts";
 import { listenFault } from "./config/listen-fault.ts";
 import { readSecretFile } from "./config/secret-file.ts";
-import { compareMarks, endIfCaughtUp, marksOf } from "./deposits/ceilings.ts";
+import { compareMarks, endRestoreWaitIfRead, raisedMarksOf } from "./deposits/ceilings.ts";
 import { startWatchingSkipped } from "./deposits/skipped-addresses.ts";
 import { type Hub, startHub } from "./hub/hub.ts";
-import { addDescription } from "./openapi/openapi.ts";
+import { addApiDescription } from "./openapi/openapi.ts";
 import { rightClock } from "./own-clock.ts";
 import { startPrices } from "./prices/prices.ts";
 import { fiatValueOf } from "./prices/value.ts";
 import { probesOf } from "./reporting/probes.ts";
 import { startOperatorReports } from "./reporting/reporting.ts";
 import type { GatewayFigures, Service } from "./service.ts";
-import { createSightings } from "./sightings/sightings.ts";
+import { createSightingsAnswerer } from "./sightings/sightings.ts";
 import {
   type IssuedAddressMarks,
   marksPathOf,
@@ -44,19 +44,19 @@ import {
 import { listPairedAgents } from "./store/agents.ts";
 import { readCursor } from "./store/cursors.ts";
 import { inspectStore } from "./store/inspect.ts";
-import { takeRepeated } from "./store/last-item.ts";
+import { takeRepeatedlyCrashedRows } from "./store/last-item.ts";
 import { migrateStore } from "./store/migrate.ts";
-import { checkFingerprint, checkKey, ownStore } from "./store/owner.ts";
+import { checkStoreKey, checkStoreKeyFingerprint, ownStore } from "./store/owner.ts";
 import { keepNativeCoins } from "./store/posting.ts";
-import { mendReserved } from "./store/reserved.ts";
-import { restoredOf } from "./store/restored-database.ts";
+import { correctReservedSums } from "./store/reserved.ts";
+import { readRestoreMark } from "./store/restored-database.ts";
 import { setRowAside } from "./store/set-aside.ts";
 import { createSignals } from "./store/signals.ts";
 import { openStore, type Store } from "./store/store.ts";
 import { type TimedStore, timeStore } from "./store/timed.ts";
 import { createSweeps } from "./sweeps/sweeps.ts";
 import { startWatcher, type Watcher } from "./watcher/watcher.ts";
-import { placeWaiting } from "./withdrawals/placing.ts";
+import { placeWaitingJobs } from "./withdrawals/placing.ts";
 import { createWaiters } from "./withdrawals/waiters.ts";
 
 export interface GatewayDeps {
@@ -116,7 +116,7 @@ function urlOf(config: GatewayConfig, port: number): string {
 
 /** Corrects the sums that are kept in addition to their rows: counts them again at each start. */
 function mendSums(store: Store, config: GatewayConfig, log: GatewayLog): void {
-  const wrong = store.write(mendReserved);
+  const wrong = store.write(correctReservedSums);
   const words = "reserved sums were not what the withdrawals make; they were counted again";
   if (wrong > 0) log.error({ event: "reserved-corrected", wrong }, words);
   const coins = Object.values(config.currencies).filter(({ contract }) => contract === "");
@@ -147,15 +147,15 @@ function takeMarks(
     );
     onPoisoned();
   };
-  return openMarks(path, marksOf(store.database, known), onBroken);
+  return openMarks(path, raisedMarksOf(store.database, known), onBroken);
 }
 
 /**
  * Accepts deposits again after every chain was read since the database was restored from a backup.
  */
 function endRestored(store: Store, log: GatewayLog, isRead: (wait: number) => boolean): void {
-  if (restoredOf(store.database) === null) return;
-  const ended = store.write((database) => endIfCaughtUp(database, isRead));
+  if (readRestoreMark(store.database) === null) return;
+  const ended = store.write((database) => endRestoreWaitIfRead(database, isRead));
   if (ended)
     log.info(
       { event: "database-caught-up" },
@@ -169,7 +169,7 @@ function setRepeatedAside(
   { database: path }: GatewayConfig,
   { log, clock }: GatewayDeps,
 ): void {
-  for (const { stack, ...key } of takeRepeated(path, clock())) {
+  for (const { stack, ...key } of takeRepeatedlyCrashedRows(path, clock())) {
     const error = new Error("its work ended the process twice within ten minutes");
     error.stack = stack;
     setRowAside({ store, log, clock }, key, error);
@@ -188,7 +188,7 @@ interface OpenedStore {
 function upgradeStore(config: GatewayConfig, key: GatewayKey, { log, clock }: GatewayDeps): void {
   const { gatewayKey, isOlder } = inspectStore(config.database);
   if (!isOlder) return;
-  checkFingerprint(gatewayKey, key.fingerprint, config);
+  checkStoreKeyFingerprint(gatewayKey, key.fingerprint, config);
   migrateStore(config.database, { log, nowMs: clock() });
 }
 
@@ -198,7 +198,7 @@ function takeStore(config: GatewayConfig, key: GatewayKey, deps: GatewayDeps): O
   upgradeStore(config, key, deps);
   const { store, times } = timeStore(openStore(config.database, log), () => performance.now());
   try {
-    checkKey(store.database, key.fingerprint, config);
+    checkStoreKey(store.database, key.fingerprint, config);
     const ownership = ownStore(config.database);
     try {
       setRepeatedAside(store, config, deps);
@@ -271,12 +271,12 @@ export async function startGateway(config: GatewayConfig, deps: GatewayDeps): Pr
       addressMarks: marks,
     };
     server = createServer(service);
-    const certificate = servedCertificate(
+    const certificate = createServedCertificate(
       server.server as unknown as HttpsServer,
       config.listen.tls,
     );
     warnOfCertificate(certificate, deps);
-    const answerQuestion = createSightings({
+    const answerQuestion = createSightingsAnswerer({
       store,
       log,
       clock,
@@ -291,7 +291,7 @@ export async function startGateway(config: GatewayConfig, deps: GatewayDeps): Pr
     });
     addOperations(server, service);
     addPayerPages(server, service);
-    addDescription(server, config);
+    addApiDescription(server, config);
     const { endsAtMs: certificateEndsAtMs } = certificate;
     const probes = probesOf({
       config,
@@ -302,7 +302,7 @@ export async function startGateway(config: GatewayConfig, deps: GatewayDeps): Pr
       ...chainViews,
       prices: board,
     });
-    const startedAt = momentOf(clock());
+    const startedAt = formatTimestampUtc(clock());
     addServiceRoutes(server, service, probes, () => figuresOf({ startedAt, store, hub, watcher }));
     const told = {
       server,
@@ -330,7 +330,7 @@ export async function startGateway(config: GatewayConfig, deps: GatewayDeps): Pr
     };
     const onRead = (chain: string): void => {
       try {
-        placeWaiting(common);
+        placeWaitingJobs(common);
       } catch (error) {
         tellUnstored(log, chain, error);
       }

@@ -6,7 +6,7 @@
  */
 import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { cryptoTable } from "../agent/crypto.ts";
+import { cryptoCommandTable } from "../agent/crypto.ts";
 import {
   installedConfig,
   installedCredential,
@@ -18,7 +18,7 @@ import { commandOf } from "../cli/command-of.ts";
 import { gatewayConfig, gatewayState } from "../cli/install/layout.ts";
 import { commandTree } from "../cli/main.ts";
 import { completionScript } from "../cli/manual/completion.ts";
-import { agentIds, gatewayIds } from "../cli/manual/offered-ids.ts";
+import { agentIdCommands, gatewayIdCommands } from "../cli/manual/offered-ids.ts";
 import { type ManualFields, manualPage } from "../cli/manual/roff.ts";
 import { buildGatewayCommands as gatewayTree } from "../gateway/command.ts";
 
@@ -126,7 +126,7 @@ const pages: readonly (readonly [
       ],
       seeAlso: ["autowithdraw(1)", "docs/operations.md"],
     },
-    commandOf(cryptoTable).version(programVersion, "--version", "print the version"),
+    commandOf(cryptoCommandTable).version(programVersion, "--version", "print the version"),
   ],
   [
     {
@@ -184,11 +184,11 @@ for (const [fields, command] of pages) {
 const completion = join(folder, "completion");
 writeFileSync(
   join(completion, "autowithdraw"),
-  completionScript("bash", commandTree(), { program: "autowithdraw", offered: agentIds }),
+  completionScript("bash", commandTree(), { program: "autowithdraw", offered: agentIdCommands }),
 );
 const gateway = completionScript("bash", gatewayTree(), {
   program: "autowithdraw-gateway",
   maker: "npm run build",
-  offered: gatewayIds,
+  offered: gatewayIdCommands,
 });
 writeFileSync(join(completion, "autowithdraw-gateway"), gateway);

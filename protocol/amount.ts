@@ -17,7 +17,7 @@ const unitsMax = 2n ** 256n - 1n;
  * An amount's canonical text: above zero, no leading zero, no trailing zero after a point. Serves
  * amounts whose number of decimals is not known.
  */
-export const canonicalAmount = /^(?:[1-9][0-9]*|(?:0|[1-9][0-9]*)\.[0-9]*[1-9])$/;
+export const canonicalAmountPattern = /^(?:[1-9][0-9]*|(?:0|[1-9][0-9]*)\.[0-9]*[1-9])$/;
 
 /**
  * Reads `12.5` as base units of a currency with `decimal` fraction digits (0 … 36): 1 … 2^256-1.

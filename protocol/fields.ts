@@ -3,8 +3,8 @@
  * kind of field has one rule, so no message refuses a value that another message takes.
  * docs/protocol.md section 1.4.
  */
-import { amountDigitsMax, canonicalAmount } from "./amount.ts";
-import type { Head } from "./messages.ts";
+import { amountDigitsMax, canonicalAmountPattern } from "./amount.ts";
+import type { AgentLedgerHead } from "./messages.ts";
 import { hex, integer, object, type Reader, shapeFault, string } from "./shape.ts";
 
 /** A currency's id, e.g. usdt-erc20. */
@@ -56,16 +56,23 @@ export const destination: Reader<string> = string({ max: 128, pattern: /^[\x21-\
 export const account: Reader<string> = string({ min: 1, max: 128, pattern: /^[\x21-\x7e]+$/ });
 export const tag: Reader<string> = string({ max: tagLengthMax, pattern: /^[\x20-\x7e]*$/ });
 /** A tag where an absent field stands for none. */
-export const someTag: Reader<string> = string({
+export const nonEmptyTag: Reader<string> = string({
   min: 1,
   max: tagLengthMax,
   pattern: /^[\x20-\x7e]+$/,
 });
 export const code: Reader<string> = string({ max: 64, pattern: /^[A-Z0-9_]*$/ });
 /** An EVM account's nonce in its only spelling. */
-export const counter: Reader<string> = string({ min: 1, max: 20, pattern: /^(?:0|[1-9][0-9]*)$/ });
+export const nonceField: Reader<string> = string({
+  min: 1,
+  max: 20,
+  pattern: /^(?:0|[1-9][0-9]*)$/,
+});
 /** The same, with "" if the chain has no nonce. */
-export const optionalCounter: Reader<string> = string({ max: 20, pattern: /^(?:|0|[1-9][0-9]*)$/ });
+export const optionalNonceField: Reader<string> = string({
+  max: 20,
+  pattern: /^(?:|0|[1-9][0-9]*)$/,
+});
 export const slot: Reader<string> = string({ min: 1, max: 160, pattern: /^[\x21-\x7e]+$/ });
 /** A coin, in the family's own spelling. */
 export const pin: Reader<string> = string({ min: 1, max: 160, pattern: /^[\x21-\x7e]+$/ });
@@ -77,9 +84,9 @@ export const units: Reader<string> = string({
   pattern: /^(?:0|[1-9][0-9]*)$/,
 });
 export const software: Reader<string> = string({ min: 1, max: 64, pattern: /^[\x20-\x7e]+$/ });
-export const head: Reader<Head> = object({ seq: ordinal, hash });
+export const head: Reader<AgentLedgerHead> = object({ seq: ordinal, hash });
 
-const amountText = string({ min: 1, max: amountDigitsMax + 1, pattern: canonicalAmount });
+const amountText = string({ min: 1, max: amountDigitsMax + 1, pattern: canonicalAmountPattern });
 export const amount: Reader<string> = (value, path) => {
   const text = amountText(value, path);
   if (text.length > amountDigitsMax && !text.includes("."))

@@ -11,13 +11,13 @@
 export type JobMode = "auto" | "manual" | "sweep" | "topup";
 
 /** True if a job moves money between the wallet's own accounts. */
-export function isInternal(mode: JobMode): mode is "sweep" | "topup" {
+export function isInternalMode(mode: JobMode): mode is "sweep" | "topup" {
   return mode === "sweep" || mode === "topup";
 }
 
 /** The operation that names the space of orders in which a job's id is made. */
 export function operationOf(mode: JobMode): "withdraw" | "sweep" | "topup" {
-  return isInternal(mode) ? mode : "withdraw";
+  return isInternalMode(mode) ? mode : "withdraw";
 }
 
 /**
@@ -31,5 +31,5 @@ export function limitGroupOf({
   readonly mode: JobMode;
   readonly currency: string;
 }): string {
-  return isInternal(mode) ? `${currency}:${mode}` : currency;
+  return isInternalMode(mode) ? `${currency}:${mode}` : currency;
 }

@@ -14,7 +14,7 @@ export const linkPath = "/agent/v1/link";
  * A position in an agent's ledger: the record's number (1 is the first) and its hash (32 bytes as
  * hex).
  */
-export interface Head {
+export interface AgentLedgerHead {
   readonly seq: number;
   readonly hash: string;
 }
@@ -42,10 +42,10 @@ export type EnvelopeKind = keyof typeof envelopeKinds;
  * field that an earlier program would refuse: 10 are the kinds, 11 has `orders`, `foreign` and
  * `network` of a pause, 12 `endable`, and a sweep with its fee inside, 13 `moved` and `currency`.
  */
-export const kindsKnown = 13;
+export const frameFormNumber = 13;
 
 /** The path of a link for an agent that names the form of the frames that it knows. */
-export const linkPathNaming: string = `${linkPath}?kinds=${kindsKnown}`;
+export const linkPathWithFormNumber: string = `${linkPath}?kinds=${frameFormNumber}`;
 
 /** First frame on a link, with which the gateway asks for the agent's identity. */
 export interface Challenge {
@@ -89,7 +89,7 @@ export interface Welcome {
   readonly ledgerEpoch: number;
   readonly challenge: string; // Challenge.nonce of this connection, for the signer to repeat
   readonly answers: string; // Hello.nonce
-  readonly gatewayHead: Head | null; // newest ledger head in the gateway's database; null before the first
+  readonly gatewayHead: AgentLedgerHead | null; // newest ledger head in the gateway's database; null before the first
   // newest of the jobs; 0 and 64 zeros before the first
   readonly jobs: { readonly sequence: number; readonly hash: string };
   readonly at: number;
@@ -103,7 +103,7 @@ export interface Jobs {
   readonly agent: string;
   readonly wallet: string;
   readonly ledgerEpoch: number;
-  readonly gatewayHead: Head | null;
+  readonly gatewayHead: AgentLedgerHead | null;
   readonly at: number;
   readonly jobs: readonly string[]; // JSON texts of Job, rising sequence
   readonly signatures: readonly string[]; // the gateway's signature of each text
@@ -161,7 +161,7 @@ export interface Job {
 export interface Ack {
   readonly agent: string;
   readonly ledgerEpoch: number;
-  readonly head: Head;
+  readonly head: AgentLedgerHead;
   readonly ended: readonly string[]; // transaction ids
   readonly void?: readonly string[]; // hashes of transactions, as the signed entry has them
   readonly unreachable?: readonly string[]; // transaction ids
@@ -184,7 +184,7 @@ export interface ForeignTransaction {
 /** Heartbeat, every 15 s both ways; `head` is the sender's newest known ledger head. */
 export interface Heartbeat {
   readonly agent: string;
-  readonly head: Head | null;
+  readonly head: AgentLedgerHead | null;
   readonly at: number;
 }
 
@@ -199,7 +199,7 @@ export interface Statement {
   readonly after: number; // seq of the last record that the receiver must hold, no more and no fewer
   // hash of that record, which tells this ledger from a copy that went another way; zeros for 0
   readonly previous: string;
-  readonly head: Head; // covers every entry
+  readonly head: AgentLedgerHead; // covers every entry
   readonly at: number;
   // digest of the limits that are in force in this run; sent after each welcome, left out elsewhere
   readonly policy?: string;
@@ -337,7 +337,7 @@ export interface RecoveredEntry {
   readonly at: number;
   readonly order: string; // Recovery.order
   // Recovery.held; with the newest job it lets the gateway recognise its own order
-  readonly held: Head | null;
+  readonly held: AgentLedgerHead | null;
   readonly sequence: number; // Recovery.jobs; the agent asks for the jobs after it
   readonly jobHash: string; // zeros exactly when sequence is 0
 }

@@ -7,7 +7,7 @@
 import { parseJson } from "../base/json.ts";
 import { gatewayFrameBytesMax } from "./envelope.ts";
 import * as fields from "./fields.ts";
-import { isInternal } from "./job-mode.ts";
+import { isInternalMode } from "./job-mode.ts";
 import type {
   Ack,
   Challenge,
@@ -79,8 +79,8 @@ const challenge: Reader<Challenge> = object(
 const openSlots: Reader<OpenSlots> = object({
   network: fields.network,
   account: fields.account,
-  first: fields.counter,
-  last: fields.counter,
+  first: fields.nonceField,
+  last: fields.nonceField,
 });
 
 const hello: Reader<Hello> = object(
@@ -140,7 +140,7 @@ const job: Reader<Job> = object(
     refundOf: fields.transactionId,
     depositIndex: fields.depositIndex,
     depositAddress: fields.account,
-    depositNext: fields.counter,
+    depositNext: fields.nonceField,
   },
 );
 
@@ -327,7 +327,7 @@ export function parseJobs(payload: Uint8Array | string): Jobs {
  */
 export function parseJob(text: Uint8Array | string): Job {
   const value = job(parseJson(text, jobLimits), "job");
-  const isOwn = isInternal(value.mode);
+  const isOwn = isInternalMode(value.mode);
   if (isOwn && (value.address !== "" || value.tag !== ""))
     throw shapeFault("job.address", "must be empty when mode is sweep or topup");
   for (const field of ["depositIndex", "depositAddress"] as const) {

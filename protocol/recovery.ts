@@ -7,7 +7,7 @@
 import { parseJson } from "../base/json.ts";
 import * as fields from "./fields.ts";
 import { domainHash } from "./identity.ts";
-import type { Head } from "./messages.ts";
+import type { AgentLedgerHead } from "./messages.ts";
 import { attemptsMax, jobTextBytesMax } from "./payloads.ts";
 import {
   integer,
@@ -44,7 +44,7 @@ export interface RecoveryAccount {
  * Sums of the final withdrawals of the last 24 hours. With them a day that the ledger lost still
  * counts against its limits.
  */
-export interface RecoverySpent {
+export interface RecoverySpentSums {
   readonly currency: string; // the currency, or the limit group of its sweeps or top-ups as `limitGroupOf` names it
   readonly units: string;
   readonly feesUnits: string; // the most they can have cost
@@ -91,7 +91,7 @@ export interface UnexplainedRecoveryTransaction {
  * One part of an order. All parts are equal except for `part`, `withdrawals`, `ended` and `at`;
  * accounts, spent and outgoing transactions stand in part 1.
  */
-export interface Recovery {
+export interface RecoveryPart {
   readonly agent: string;
   readonly wallet: string;
   readonly ledgerEpoch: number; // the new one
@@ -100,13 +100,13 @@ export interface Recovery {
   readonly order: string;
   readonly part: number; // 1 … parts
   readonly parts: number;
-  readonly held: Head | null; // newest head the gateway held in the epoch before
+  readonly held: AgentLedgerHead | null; // newest head the gateway held in the epoch before
   // the job after which the jobs go on
   readonly jobs: { readonly sequence: number; readonly hash: string };
   /** No deposit address at or above this index has left; left out before the first. */
   readonly ceiling?: number;
   readonly accounts: readonly RecoveryAccount[];
-  readonly spent: readonly RecoverySpent[];
+  readonly spent: readonly RecoverySpentSums[];
   readonly withdrawals: readonly RecoveryWithdrawal[];
   /**
    * Final withdrawals with a slot among those that the hello called open. A ledger that was
@@ -127,7 +127,7 @@ const withdrawal: Reader<RecoveryWithdrawal> = object({
   signature: fields.signature,
   address: fields.destination,
   account: fields.account,
-  slot: fields.counter,
+  slot: fields.nonceField,
   attempts: list(attempt, attemptsMax),
 });
 
@@ -135,17 +135,17 @@ const outgoingTx: Reader<UnexplainedRecoveryTransaction> = object(
   {
     network: fields.network,
     account: fields.account,
-    slot: fields.optionalCounter,
+    slot: fields.optionalNonceField,
     txHash: fields.txHash,
     block: fields.count,
     receiver: fields.destination,
     contract: fields.destination,
     units: fields.units,
   },
-  { tag: fields.someTag },
+  { tag: fields.nonEmptyTag },
 );
 
-const recovery: Reader<Recovery> = object(
+const recovery: Reader<RecoveryPart> = object(
   {
     agent: fields.agent,
     wallet: fields.wallet,
@@ -157,7 +157,7 @@ const recovery: Reader<Recovery> = object(
     held: nullable(fields.head),
     jobs: object({ sequence: fields.count, hash: fields.hash }),
     accounts: list(
-      object({ network: fields.network, account: fields.account, next: fields.counter }),
+      object({ network: fields.network, account: fields.account, next: fields.nonceField }),
       accountsMax,
     ),
     spent: list(
@@ -176,7 +176,7 @@ const recovery: Reader<Recovery> = object(
  * Parses one part. The jobs inside stay texts, as in a list of jobs.
  * @throws AgentError JSON_* (JSON_SHAPE for JSON that is not this payload)
  */
-export function parseRecovery(payload: Uint8Array | string): Recovery {
+export function parseRecoveryPart(payload: Uint8Array | string): RecoveryPart {
   const value = recovery(parseJson(payload), "recovery");
   if (value.part > value.parts)
     throw shapeFault("recovery.part", "must not be above recovery.parts");

@@ -7,9 +7,9 @@ import * as fields from "./fields.ts";
 import { boolean, list, object, type Reader } from "./shape.ts";
 
 /** Most coins, and most accounts, of one question and of the sightings that answer it. */
-export const sightedMax = 16;
+export const sightedPerQuestionMax = 16;
 /** Most withdrawals of one question and of the sightings that answer it. */
-export const clearedMax = 64;
+export const clearedPerQuestionMax = 64;
 
 /**
  * The courier asks what the gateway's own nodes show of coins, accounts and withdrawals, at most
@@ -69,9 +69,12 @@ const sightedCoin: Reader<SightedCoin> = object({
 const question: Reader<SightingsQuestion> = object({
   agent: fields.agent,
   ledgerEpoch: fields.ledgerEpoch,
-  coins: list(sightedCoin, sightedMax),
-  accounts: list(object({ network: fields.network, account: fields.account }), sightedMax),
-  orders: list(fields.transactionId, clearedMax),
+  coins: list(sightedCoin, sightedPerQuestionMax),
+  accounts: list(
+    object({ network: fields.network, account: fields.account }),
+    sightedPerQuestionMax,
+  ),
+  orders: list(fields.transactionId, clearedPerQuestionMax),
   at: fields.time,
 });
 
@@ -79,7 +82,7 @@ const sightings: Reader<Sightings> = object({
   agent: fields.agent,
   ledgerEpoch: fields.ledgerEpoch,
   answers: fields.nonce,
-  coins: list(sightedCoin, sightedMax),
+  coins: list(sightedCoin, sightedPerQuestionMax),
   next: list(
     object({
       network: fields.network,
@@ -87,9 +90,9 @@ const sightings: Reader<Sightings> = object({
       slot: fields.slot,
       isUnused: boolean(),
     }),
-    sightedMax,
+    sightedPerQuestionMax,
   ),
-  orders: list(fields.transactionId, clearedMax),
+  orders: list(fields.transactionId, clearedPerQuestionMax),
   at: fields.time,
 });
 

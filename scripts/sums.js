@@ -29,7 +29,7 @@ const reasons = [
   {
     names: {
       "gateway/store/credits.ts": ["creditsOf", "leftOf"],
-      "gateway/store/gone-payments.ts": ["takeBackUnnamed", "undecidedUnits"],
+      "gateway/store/gone-payments.ts": ["takeBackUnnamedPayments", "undecidedUnits"],
       "gateway/store/transactions.ts": ["refundedUnits"],
     },
     why: "parts of one payment or of one deposit: credited, paid back, in doubt",
@@ -38,7 +38,7 @@ const reasons = [
     names: {
       "gateway/watcher/readings.ts": ["findBaseline", "credit"],
       "gateway/store/address-states.ts": ["sumOf"],
-      "gateway/store/stray-sums.ts": ["reachingUnits"],
+      "gateway/store/stray-sums.ts": ["straySumUnitsAcrossBlock"],
     },
     why: "what explains a reading beside the journal's balance at its block",
   },
@@ -58,7 +58,7 @@ const reasons = [
   },
   {
     names: {
-      "gateway/books/sheet.ts": ["Sheet"],
+      "gateway/books/sheet.ts": ["BalanceSheet"],
       "gateway/books/period.ts": ["sumPeriod"],
     },
     why: "the journal's own moves of the blocks of a closing or a report",

@@ -11,32 +11,32 @@ import { fileURLToPath } from "node:url";
 import { AgentError } from "../../base/fault.ts";
 import {
   type Finding,
-  faultFound,
   findingLine,
+  findingOfFault,
   newFinding,
   runOrAddFinding,
   verdictOfFindings,
 } from "../../base/finding.ts";
 import { priorityOf } from "../../base/log.ts";
 import { systemPath } from "../../base/system-path.ts";
-import { jsonText, visibleText } from "../../base/visible.ts";
+import { formatTerminalSafeJson, visibleText } from "../../base/visible.ts";
 import { networkOf } from "../../chains/families.ts";
 import { type Config, readConfig } from "../config/config.ts";
 import { readLinkFile } from "../config/link-file.ts";
-import { encKeyCredential, findConfigFile } from "../config/location.ts";
+import { findConfigFile, findEncKeyCredential } from "../config/location.ts";
 import { egressOf } from "../config/network.ts";
-import { chainsOfGateway, nodesOfGatewayWords } from "../config/nodes-of-gateway.ts";
+import { describeGatewayNodes, listChainsOnGatewayNodes } from "../config/nodes-of-gateway.ts";
 import type { AgentSettings } from "../config/settings.ts";
 import { type StateFolder, stateFolder } from "../files/state-folder.ts";
 import { openKeystoreIn, readKeystore } from "../keystore/file.ts";
 import { readKeystoreHeader, wipeKeystore } from "../keystore/keystore.ts";
-import { namedAccounts } from "../keystore/nodes.ts";
+import { pairedAccountsOf } from "../keystore/nodes.ts";
 import { programPath } from "../launcher/child.ts";
 import { findEncKey } from "../launcher/enc-key.ts";
 import { exitCodes } from "../launcher/exit-status.ts";
 import { assertPaired } from "../launcher/paired.ts";
 import { isReadOnly } from "../ledger/disk.ts";
-import { roomBytesDefault } from "../ledger/options.ts";
+import { freeDiskBytesMinDefault } from "../ledger/options.ts";
 import { readRules } from "../signer/policy/rules.ts";
 
 /*
@@ -69,7 +69,7 @@ function checkKeys(
           ],
     );
   } catch (error) {
-    if (error instanceof AgentError) return [faultFound(error)];
+    if (error instanceof AgentError) return [findingOfFault(error)];
     throw error;
   }
 }
@@ -82,7 +82,7 @@ function networksInside(
 ): readonly string[] {
   const contents = openKeystoreIn(state.signer, encKey);
   try {
-    readRules(settings, namedAccounts(contents.accounts));
+    readRules(settings, pairedAccountsOf(contents.accounts));
   } finally {
     wipeKeystore(contents);
   }
@@ -108,7 +108,7 @@ export function checkDisk(
       ),
     ];
   const free = freeBytesOf(folder);
-  if (free === null || free >= roomBytesDefault) return [];
+  if (free === null || free >= freeDiskBytesMinDefault) return [];
   const words = `${Math.floor(free / 1024 / 1024)} MiB are free on the disk of ${folder}: nothing new would be begun`;
   return [newFinding("LEDGER_DISK_FULL", "error", words)];
 }
@@ -150,7 +150,7 @@ export async function runCheck(
   const verdict = verdictOfFindings(findings);
   const ok = verdict.verdict === "ok";
   if (options.json === true)
-    out(`${jsonText({ ok, role: options.role, config: path, findings })}\n`);
+    out(`${formatTerminalSafeJson({ ok, role: options.role, config: path, findings })}\n`);
   else {
     // To find a refused reload, operators filter the journal for more than information.
     const priority = (level: string): string => (isJournal ? priorityOf(level) : "");
@@ -199,8 +199,8 @@ async function findingsOf(options: CheckOptions, path: string): Promise<readonly
   } finally {
     config.secrets.encKey?.fill(0);
   }
-  for (const name of chainsOfGateway(config.settings))
-    findings.push(newFinding("AGENT_NODES_OF_GATEWAY", "warning", nodesOfGatewayWords(name)));
+  for (const name of listChainsOnGatewayNodes(config.settings))
+    findings.push(newFinding("AGENT_NODES_OF_GATEWAY", "warning", describeGatewayNodes(name)));
   if (role === "signer") return findings;
   runOrAddFinding(findings, () => readLinkFile(state.courier).linkSeed.fill(0));
   findings.push(...checkChains(config.settings, state.courier));
@@ -219,7 +219,7 @@ async function encKeyOrFinding(
   try {
     const key = await findEncKey({
       credentials: process.env.CREDENTIALS_DIRECTORY,
-      sealed: encKeyCredential(findConfigFile(options.configSource ?? options.config)),
+      sealed: findEncKeyCredential(findConfigFile(options.configSource ?? options.config)),
       file: options.encKeyFile,
       fd: options.encKeyFd,
       config: secrets.encKey,
@@ -243,7 +243,7 @@ async function encKeyOrFinding(
             "no encKey is given here, so the keystore was not opened",
             hint,
           )
-        : faultFound(error),
+        : findingOfFault(error),
     );
     return null;
   }

@@ -4,13 +4,13 @@
  * The format is in docs/operations.md.
  */
 import { resolve } from "node:path";
-import { AgentError, namingFile } from "../../base/fault.ts";
+import { AgentError, runNamingFile } from "../../base/fault.ts";
 import { assertVisible } from "../../base/invisible.ts";
 import { type JsonValue, parseJson } from "../../base/json.ts";
 import { privateFileBytesMax, readPrivateFile } from "../files/private-file.ts";
 import type { AgentSettings } from "./settings.ts";
 import { readSettings, secretNames } from "./shape.ts";
-import { blankFields, findMembers, stringBytes } from "./text.ts";
+import { blankFields, decodeJsonStringBytes, findMembers } from "./text.ts";
 
 export type SecretName = (typeof secretNames)[number];
 
@@ -54,8 +54,8 @@ export function readConfig(file: string, options: ConfigOptions): Config {
   const bytes = readPrivateFile(path, { privateFolder, owner: isNamed ? "any" : "own" });
   try {
     const value = parseText(path, bytes);
-    const settings = namingFile(path, () => readSettings(value));
-    const secrets = namingFile(path, () => takeSecrets(bytes, value, options.requireSecrets));
+    const settings = runNamingFile(path, () => readSettings(value));
+    const secrets = runNamingFile(path, () => takeSecrets(bytes, value, options.requireSecrets));
     return { path, settings, secrets };
   } finally {
     bytes.fill(0);
@@ -110,7 +110,7 @@ function takeSecrets(
     const secret =
       place === undefined
         ? new Uint8Array(0)
-        : stringBytes(bytes.subarray(place.valueStart, place.end));
+        : decodeJsonStringBytes(bytes.subarray(place.valueStart, place.end));
     if (secret === null)
       throw new AgentError(
         "CONFIG_SECRET",

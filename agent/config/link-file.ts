@@ -8,7 +8,7 @@ import { join } from "node:path";
 import { AgentError, reasonOf } from "../../base/fault.ts";
 import { parseJson } from "../../base/json.ts";
 import { hex, integer, object, string } from "../../protocol/shape.ts";
-import { fixedBytes } from "../files/fixed-bytes.ts";
+import { allocateFixedBytes } from "../files/fixed-bytes.ts";
 import { replaceFile } from "../files/replace-file.ts";
 import { readTrusted } from "../files/trusted.ts";
 
@@ -133,7 +133,7 @@ function cutSeed(
   if (at < 0) throw invalid();
   const from = at + seedField.length;
   const to = from + seedBytes * 2;
-  const linkSeed = fixedBytes(seedBytes);
+  const linkSeed = allocateFixedBytes(seedBytes);
   for (let i = 0; i < seedBytes; i++) {
     const high = hexDigit(bytes[from + i * 2]);
     const low = hexDigit(bytes[from + i * 2 + 1]);

@@ -19,7 +19,7 @@ export function findConfigFile(named?: string): string {
  * The path of encKey sealed by systemd-creds, next to config.json. Undefined if the file is
  * missing, or if this user is not root, because only root may open it.
  */
-export function encKeyCredential(configPath: string): string | undefined {
+export function findEncKeyCredential(configPath: string): string | undefined {
   const path = join(dirname(configPath), "encKey.cred");
   return process.getuid?.() === 0 && existsSync(path) ? path : undefined;
 }

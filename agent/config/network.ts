@@ -17,7 +17,7 @@ const caBytesMax = 1024 * 1024;
 const certificatePattern = /-----BEGIN CERTIFICATE-----[\s\S]+?-----END CERTIFICATE-----/g;
 
 /** @throws AgentError CONFIG_* */
-export function readNetwork(value: JsonValue): NetworkSettings {
+export function readNetworkSettings(value: JsonValue): NetworkSettings {
   const network = asObject(value, "network", keys);
   const ca = network.ca === undefined ? {} : { ca: readPath(asText(network.ca, "network.ca")) };
   const proxy =

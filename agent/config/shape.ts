@@ -20,12 +20,12 @@ import {
   type NodeLines,
   questionsPerHourMax,
   questionsPerHourMin,
-  serversOf,
+  serverLinesByAddress,
 } from "../../chains/server-lines.ts";
 import { isNetworkInSignedBytes } from "../../chains/several-networks.ts";
 import { decimalMax, parseAmount } from "../../protocol/amount.ts";
 import { currencyPattern } from "../../protocol/fields.ts";
-import { readNetwork } from "./network.ts";
+import { readNetworkSettings } from "./network.ts";
 import type {
   AgentSettings,
   ChainSettings,
@@ -167,7 +167,7 @@ function readNodes(value: JsonValue, path: string): Pick<ChainSettings, "nodes" 
     );
   if (new Set(nodes).size < nodes.length)
     throw configFault("CONFIG_VALUE", `${path} names one node twice`);
-  return { nodes, ...serversOf(read) };
+  return { nodes, ...serverLinesByAddress(read) };
 }
 
 function readNode(value: JsonValue, path: string): NodeLines {
@@ -304,7 +304,7 @@ export function readSettings(value: JsonValue): AgentSettings {
   });
   const notify = top.notify === undefined ? {} : { notify: readNotify(top.notify, currencies) };
   const metrics = top.metrics === undefined ? {} : { metrics: readMetrics(top.metrics) };
-  const network = top.network === undefined ? {} : { network: readNetwork(top.network) };
+  const network = top.network === undefined ? {} : { network: readNetworkSettings(top.network) };
   const stuckAfterMinutes =
     top.stuckAfterMinutes === undefined
       ? stuckAfterMinutesDefault

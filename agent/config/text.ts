@@ -5,13 +5,13 @@
  */
 import { isUtf8 } from "node:buffer";
 import { countByteOrderMarkBytes } from "../../base/invisible.ts";
-import { fixedBytes, fixedCopy } from "../files/fixed-bytes.ts";
+import { allocateFixedBytes, copyToFixedBytes } from "../files/fixed-bytes.ts";
 
 /**
  * A member of the outermost object: key from `start`, quotes included; value from `valueStart` up
  * to but not including `end`.
  */
-export interface Member {
+export interface JsonMemberSpan {
   readonly key: string; // as written, escapes unresolved
   readonly start: number;
   readonly valueStart: number;
@@ -26,8 +26,8 @@ const space = 0x20;
  * The members of the outermost object in order; none when the text is not an object. Anything
  * malformed ends the list early.
  */
-export function findMembers(bytes: Uint8Array): readonly Member[] {
-  const members: Member[] = [];
+export function findMembers(bytes: Uint8Array): readonly JsonMemberSpan[] {
+  const members: JsonMemberSpan[] = [];
   let at = skipSpace(bytes, countByteOrderMarkBytes(bytes));
   if (bytes[at] !== 0x7b) return members;
   at = skipSpace(bytes, at + 1);
@@ -53,7 +53,7 @@ export function findMembers(bytes: Uint8Array): readonly Member[] {
  * mark in front as well: same length, same lines, same grammar.
  */
 export function blankFields(bytes: Uint8Array, names: readonly string[]): Uint8Array {
-  const copy = fixedCopy(bytes).fill(space, 0, countByteOrderMarkBytes(bytes));
+  const copy = copyToFixedBytes(bytes).fill(space, 0, countByteOrderMarkBytes(bytes));
   for (const member of findMembers(bytes)) {
     if (names.includes(member.key) && bytes[member.valueStart] === quote)
       copy.fill(space, member.valueStart + 1, member.end - 1);
@@ -66,7 +66,7 @@ export function withoutMembers(bytes: Uint8Array, names: readonly string[]): Uin
   const members = findMembers(bytes);
   const [first] = members;
   const last = members.at(-1);
-  if (first === undefined || last === undefined) return fixedCopy(bytes);
+  if (first === undefined || last === undefined) return copyToFixedBytes(bytes);
   const parts: Uint8Array[] = [bytes.subarray(0, first.start)];
   let kept = 0;
   members.forEach((member, index) => {
@@ -85,9 +85,9 @@ export function withoutMembers(bytes: Uint8Array, names: readonly string[]): Uin
  * `text` includes both quotes. Null for text that is no JSON string: an unknown escape, half a
  * surrogate pair, a control character, bytes outside UTF-8. The caller wipes the result.
  */
-export function stringBytes(text: Uint8Array): Uint8Array | null {
+export function decodeJsonStringBytes(text: Uint8Array): Uint8Array | null {
   if (!isUtf8(text) || text.some((byte) => byte < space)) return null;
-  const out = fixedBytes(text.length);
+  const out = allocateFixedBytes(text.length);
   let length = 0;
   let at = 1;
   while (at < text.length - 1) {
@@ -105,7 +105,7 @@ export function stringBytes(text: Uint8Array): Uint8Array | null {
     length = putCodePoint(out, length, escaped.codePoint);
     at += escaped.bytes;
   }
-  const result = fixedCopy(out.subarray(0, length));
+  const result = copyToFixedBytes(out.subarray(0, length));
   out.fill(0);
   return result;
 }

@@ -8,13 +8,13 @@ import { AgentError } from "../../base/fault.ts";
 import type { AgentLog } from "../../base/log.ts";
 import { expiryExclusionOf } from "../../chains/families.ts";
 import type { SocketAnswer, SocketClient } from "../socket/client.ts";
-import { batchRequestsMax, type EachVerb } from "../socket/each.ts";
+import { type BatchVerb, batchRequestsMax } from "../socket/each.ts";
 import { framedOffer } from "../socket/offered.ts";
-import type { CourierAnswers, CourierRequests, WithdrawalStep } from "../socket/verbs.ts";
+import type { ChangedWithdrawalPart, CourierAnswers, CourierRequests } from "../socket/verbs.ts";
 import type { Metrics } from "./metrics.ts";
 import type { ChainAccess } from "./nodes/chain.ts";
 import type { ReadBack } from "./nodes/read-back.ts";
-import type { Questions } from "./questions.ts";
+import type { GatewayQuestions } from "./questions.ts";
 import type {
   BlockCheckEffect,
   NodeQuestion,
@@ -36,7 +36,7 @@ export interface EffectRunnerOptions {
   /** Has the account's watch read the chain's state at once. */
   readonly wake: (chain: string, account?: string) => void;
   /** `questions` asks the gateway for its word on coins and next slots; null before dialling. */
-  readonly state: { readonly questions: Pick<Questions, "ask"> | null };
+  readonly state: { readonly questions: Pick<GatewayQuestions, "ask"> | null };
   readonly log: AgentLog;
   readonly metrics: Metrics;
   readonly onBug: (error: unknown) => void;
@@ -157,7 +157,7 @@ interface InPlay {
   readonly account?: string;
 }
 
-type AskEffect = Effect<"ask"> & { readonly verb: EachVerb };
+type AskEffect = Effect<"ask"> & { readonly verb: BatchVerb };
 
 /** Joins the signer's requests of one tick into one line for each verb. */
 function createGathering(options: EffectRunnerOptions): (effect: AskEffect) => Promise<void> {
@@ -180,7 +180,7 @@ function createGathering(options: EffectRunnerOptions): (effect: AskEffect) => P
 
 async function askEach(
   options: EffectRunnerOptions,
-  of: EachVerb,
+  of: BatchVerb,
   effects: readonly AskEffect[],
 ): Promise<void> {
   const [first] = effects;
@@ -256,7 +256,7 @@ function takeAnswer(
 function request(
   signer: SignerSocket,
   effect: Effect<"ask">,
-): Promise<SocketAnswer<{ readonly withdrawal: WithdrawalStep }>> {
+): Promise<SocketAnswer<{ readonly withdrawal: ChangedWithdrawalPart }>> {
   switch (effect.verb) {
     case "sign":
       return signer.request("sign", effect.body);
@@ -269,7 +269,7 @@ function request(
   }
 }
 
-function count(metrics: Metrics, effect: Effect<"ask">, withdrawal: WithdrawalStep): void {
+function count(metrics: Metrics, effect: Effect<"ask">, withdrawal: ChangedWithdrawalPart): void {
   if (effect.verb === "sign") {
     metrics.count("signed");
     metrics.durable(effect.body.transactionId);
@@ -290,7 +290,7 @@ function count(metrics: Metrics, effect: Effect<"ask">, withdrawal: WithdrawalSt
  * Logs the steps that an operator needs of each withdrawal: the signed transaction, and the end.
  * Amounts are decimal strings.
  */
-function logStep(log: AgentLog, effect: Effect<"ask">, withdrawal: WithdrawalStep): void {
+function logStep(log: AgentLog, effect: Effect<"ask">, withdrawal: ChangedWithdrawalPart): void {
   const { transactionId, amount, currency, network } = effect.withdrawal;
   const { state, slot } = withdrawal;
   if (effect.verb === "sign" || effect.verb === "replace") {

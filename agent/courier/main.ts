@@ -11,7 +11,7 @@ import { createAlertDelivery } from "../../base/alerts/queue/send.ts";
 import { passingCauseOf } from "../../base/codes.ts";
 import { agentEvents } from "../../base/events.ts";
 import { AgentError } from "../../base/fault.ts";
-import { type AgentLog, lineOptions, logLine } from "../../base/log.ts";
+import { type AgentLog, formatLogLine, pinoLineOptions } from "../../base/log.ts";
 import { isLoopback } from "../../base/loopback.ts";
 import { useEgress } from "../../base/outgoing/egress.ts";
 import { dropUnread } from "../../base/unread-output.ts";
@@ -99,7 +99,7 @@ async function main(): Promise<void> {
   });
   process.on("exit", () => destination.flush());
   const log: AgentLog = pino(
-    { level: settings.logLevel, ...lineOptions("courier", clock) },
+    { level: settings.logLevel, ...pinoLineOptions("courier", clock) },
     destination,
   );
   const onBug = (error: unknown): void => {
@@ -236,7 +236,7 @@ function exitReason(
 ): void {
   const level = agentEvents[event].level;
   process.stderr.write(
-    `${logLine({ at: clock(), level, process: "courier", event, message }, context)}\n`,
+    `${formatLogLine({ at: clock(), level, process: "courier", event, message }, context)}\n`,
   );
 }
 

@@ -3,8 +3,12 @@
  * Labels come only from config.json. docs/events.md section 3 lists them.
  */
 import { Registry } from "prom-client";
-import { givenCounter, givenGauge, type Rows } from "../../base/alerts/metrics/given.ts";
-import { givenHistogram } from "../../base/alerts/metrics/histogram.ts";
+import {
+  type MetricRows,
+  registerCounter,
+  registerGauge,
+} from "../../base/alerts/metrics/given.ts";
+import { registerHistogram } from "../../base/alerts/metrics/histogram.ts";
 import { alertOutcomesOf } from "../../base/alerts/queue/alert-queue.ts";
 import { type SignerSummary, syncBucketsMs } from "../socket/summary.ts";
 import type { AlertMonitor } from "./events/alert-monitor.ts";
@@ -26,14 +30,14 @@ export function createMetricsText(options: MetricsTextOptions): {
   const registry = new Registry();
   const { alertMonitor, metrics } = options;
   const gauge: AddGauge = (name, help, labelNames, read) =>
-    givenGauge(registry, { name, help, labelNames }, () => {
+    registerGauge(registry, { name, help, labelNames }, () => {
       const snapshot = alertMonitor.latest();
       return snapshot === null ? [] : read(snapshot);
     });
   addSignerGauges(gauge, options.clock);
   addOutsideGauges(gauge);
   addProcessMetrics(registry, options);
-  givenHistogram(
+  registerHistogram(
     registry,
     {
       name: "autowithdraw_ledger_sync_seconds",
@@ -48,7 +52,7 @@ export function createMetricsText(options: MetricsTextOptions): {
         : [{ labels: {}, buckets: { counts: syncs.counts, sum: syncs.sumUs / 1e6 } }];
     },
   );
-  givenHistogram(
+  registerHistogram(
     registry,
     {
       name: "autowithdraw_withdrawal_step_seconds",
@@ -68,7 +72,7 @@ type AddGauge = (
   name: string,
   help: string,
   labelNames: readonly string[],
-  read: (snapshot: Snapshot) => Rows,
+  read: (snapshot: Snapshot) => MetricRows,
 ) => void;
 
 function addSignerGauges(gauge: AddGauge, clock: () => number): void {
@@ -76,7 +80,7 @@ function addSignerGauges(gauge: AddGauge, clock: () => number): void {
     name: string,
     help: string,
     labelNames: readonly string[],
-    read: (summary: SignerSummary) => Rows,
+    read: (summary: SignerSummary) => MetricRows,
   ): void =>
     gauge(name, help, labelNames, ({ summary }) => (summary === null ? [] : read(summary)));
   add("autowithdraw_withdrawals", "Withdrawals in the ledger by state", ["state"], ({ counts }) =>
@@ -221,13 +225,13 @@ function addProcessMetrics(
     help: "1, with the version",
     labelNames: ["version"],
   };
-  givenGauge(registry, build, () => [[version, 1]]);
+  registerGauge(registry, build, () => [[version, 1]]);
   const resident = {
     name: "autowithdraw_resident_bytes",
     help: "Resident memory of a process",
     labelNames: ["process"],
   };
-  givenGauge(registry, resident, () => {
+  registerGauge(registry, resident, () => {
     const signerBytes = alertMonitor.latest()?.summary?.residentBytes;
     return [
       ["courier", residentBytes()],
@@ -239,11 +243,11 @@ function addProcessMetrics(
     help: "What the courier counted since its start",
     labelNames: ["event"],
   };
-  givenCounter(registry, events, () => Object.entries(metrics.read()));
+  registerCounter(registry, events, () => Object.entries(metrics.read()));
   const alerts = {
     name: "autowithdraw_alerts_total",
     help: "Alerts by outcome: told, failed tries, dropped",
     labelNames: ["outcome"],
   };
-  givenCounter(registry, alerts, () => alertOutcomesOf(alertMonitor.counts()));
+  registerCounter(registry, alerts, () => alertOutcomesOf(alertMonitor.counts()));
 }

@@ -2,7 +2,7 @@
  * The counters of one courier process, for its log and for Prometheus, and the durations of
  * withdrawals: to the signature, for `status`, and to each milestone. Pure.
  */
-import type { Buckets } from "../../base/alerts/metrics/histogram.ts";
+import type { HistogramCounts } from "../../base/alerts/metrics/histogram.ts";
 
 const names = [
   "linkUp",
@@ -59,7 +59,7 @@ export interface Metrics {
   /**
    * Durations in seconds from the job frame to each milestone, by the bounds of `milestoneBoundsS`.
    */
-  durations(): readonly { readonly milestone: Milestone; readonly buckets: Buckets }[];
+  durations(): readonly { readonly milestone: Milestone; readonly buckets: HistogramCounts }[];
   /** Median time from job frame to signature on disk, in microseconds; 0 before the first. */
   durableMedianUs(): number;
 }

@@ -6,10 +6,10 @@ import type { KeyObject } from "node:crypto";
 import { sealEnvelope } from "../../protocol/envelope.ts";
 import {
   type AskedAccount,
-  clearedMax,
+  clearedPerQuestionMax,
   type SightedCoin,
   type SightingsQuestion,
-  sightedMax,
+  sightedPerQuestionMax,
 } from "../../protocol/sightings.ts";
 
 const apartMs = 1_000;
@@ -17,7 +17,7 @@ const apartMs = 1_000;
 const gatheredMax = 64;
 const ordersGatheredMax = 1_024;
 
-export interface QuestionOptions {
+export interface GatewayQuestionsOptions {
   readonly self: { readonly agent: string; readonly ledgerEpoch: number };
   readonly linkKey: KeyObject;
   readonly clock: () => number;
@@ -25,19 +25,19 @@ export interface QuestionOptions {
   readonly send: (frame: Uint8Array) => boolean;
 }
 
-export interface Questions {
+export interface GatewayQuestions {
   ask(about: Pick<SightingsQuestion, "coins" | "accounts" | "orders">): void;
   /** Sends what was gathered, if a second has passed; called each second. */
   flush(): void;
 }
 
-export function createQuestions({
+export function createGatewayQuestions({
   self,
   linkKey,
   clock,
   monotonic,
   send,
-}: QuestionOptions): Questions {
+}: GatewayQuestionsOptions): GatewayQuestions {
   const coins = new Map<string, SightedCoin>();
   const accounts = new Map<string, AskedAccount>();
   const orders = new Map<string, string>();
@@ -48,9 +48,9 @@ export function createQuestions({
     sentAtMs = nowMs;
     const { agent, ledgerEpoch } = self;
     const about = {
-      coins: taken(coins, sightedMax),
-      accounts: taken(accounts, sightedMax),
-      orders: taken(orders, clearedMax),
+      coins: taken(coins, sightedPerQuestionMax),
+      accounts: taken(accounts, sightedPerQuestionMax),
+      orders: taken(orders, clearedPerQuestionMax),
     };
     const question: SightingsQuestion = { agent, ledgerEpoch, ...about, at: clock() };
     send(sealEnvelope("question", question, linkKey));

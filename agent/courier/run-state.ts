@@ -5,7 +5,7 @@
 import type { KeyObject } from "node:crypto";
 import type { AgentLog } from "../../base/log.ts";
 import type { FeeMarket } from "../../chains/family.ts";
-import type { Head, OpenSlots } from "../../protocol/messages.ts";
+import type { AgentLedgerHead, OpenSlots } from "../../protocol/messages.ts";
 import type { CourierSettings } from "../config/settings.ts";
 import type { SignerSummary } from "../socket/summary.ts";
 import type { CourierAnswers } from "../socket/verbs.ts";
@@ -15,7 +15,7 @@ import type { LinkOptions } from "./link/link.ts";
 import type { Metrics } from "./metrics.ts";
 import type { ChainAccess } from "./nodes/chain.ts";
 import type { ReadBack } from "./nodes/read-back.ts";
-import type { Questions } from "./questions.ts";
+import type { GatewayQuestions } from "./questions.ts";
 import type { codeOfLostControl } from "./scheduler/accounts.ts";
 import type { SchedulerEvent, SchedulerRefusal } from "./scheduler/scheduler.ts";
 
@@ -42,7 +42,7 @@ export interface RunOptions {
   readonly onBug: (error: unknown) => void;
 }
 
-export type Hello = CourierAnswers["hello"];
+export type SignerHello = CourierAnswers["hello"];
 
 /** State that the parts of a run share. */
 export interface RunContext {
@@ -72,7 +72,7 @@ export interface KnownChain {
 }
 
 export interface RunState {
-  head: Head;
+  head: AgentLedgerHead;
   link: "up" | "down";
   linkDetail: string;
   linkUps: number;
@@ -85,7 +85,7 @@ export interface RunState {
    * there is no connection.
    */
   stated: { readonly seq: number; readonly atMs: number } | null;
-  questions: Questions | null; // to the gateway, from the first dialling on
+  questions: GatewayQuestions | null; // to the gateway, from the first dialling on
   unreachable: string; // the withdrawals that the newest acknowledgement named as unreachable
   acked: number; // head up to which the gateway held the ledger when the signer was last asked
   summary: SignerSummary | null; // the signer's last answer to `tell`
@@ -93,12 +93,12 @@ export interface RunState {
 }
 
 /** Asks for the signer's state, for the scheduler and for the caller. */
-export async function askHello({
+export async function askSignerHello({
   signer,
   feed,
   state,
   options,
-}: RunContext): Promise<Hello | SchedulerRefusal> {
+}: RunContext): Promise<SignerHello | SchedulerRefusal> {
   const askedAtMs = options.monotonic();
   const answer = await settleAnswer(signer.request("hello", {}));
   if (!answer.ok) return answer;

@@ -12,16 +12,21 @@ import type { PushMessage } from "../socket/verbs.ts";
 import { createEffectRunner, type SignerSocket, settleAnswer } from "./effects.ts";
 import { createLink, type Link } from "./link/link.ts";
 import { prefetchAnswers } from "./nodes/prefetch.ts";
-import { createQuestions } from "./questions.ts";
+import { createGatewayQuestions } from "./questions.ts";
 import { createReporter, type Reporter } from "./report/report.ts";
 import {
-  askHello,
-  type Hello,
+  askSignerHello,
   type RunContext,
   type RunOptions,
   type RunState,
+  type SignerHello,
 } from "./run-state.ts";
-import { accountKey, codeOfLostControl, isIdle, openSlots } from "./scheduler/accounts.ts";
+import {
+  accountKey,
+  codeOfLostControl,
+  isHotWalletIdle,
+  listOpenSlots,
+} from "./scheduler/accounts.ts";
 import {
   applySchedulerEvent,
   createScheduler,
@@ -29,8 +34,8 @@ import {
   type SchedulerRefusal,
 } from "./scheduler/scheduler.ts";
 import { listUnbegunAccounts, listWaitingItems } from "./scheduler/waiting.ts";
-import { asking, nodesDetail, snapshotOf, statusOf } from "./status.ts";
-import { createWatch, type Watch } from "./watch/watch.ts";
+import { describeNodeProblems, snapshotOf, statusOf, stillAskingDetail } from "./status.ts";
+import { type ChainPolling, startChainPolling } from "./watch/watch.ts";
 
 /* Statements of the gateway that the signer refused because of a difference of clocks. */
 
@@ -42,7 +47,7 @@ const skewedMs = 30_000;
  * connection, then only after the next welcome. A signer that refused both needs a new connection;
  * `status` shows CLOCK_SKEW while the clocks differ.
  */
-export function checkSkewed(
+export function reconnectAfterClockSkew(
   { state, options }: Pick<RunContext, "state" | "options">,
   link: Pick<Link, "drop">,
 ): void {
@@ -70,7 +75,7 @@ const quietMs = 30_000;
  */
 function openLink(
   shared: RunContext,
-  hello: Hello,
+  hello: SignerHello,
 ): { readonly link: Link; readonly reporter: Reporter } {
   const { options, signer, state } = shared;
   const { log, metrics, onBug } = options;
@@ -96,7 +101,9 @@ function openLink(
       keepOrder(shared, frame).catch(onBug);
     },
     onFrame(envelope, frame) {
-      const take = { jobs: admitJobs, ack: releaseRecords, sightings: keepSightings }[envelope];
+      const take = { jobs: admitJobs, ack: forwardAcknowledgement, sightings: keepSightings }[
+        envelope
+      ];
       take(shared, link, frame).catch(onBug);
       // While the signer verifies and writes, the nodes can already answer the questions that this
       // job will need.
@@ -120,7 +127,7 @@ function openLink(
   });
   const { clock, linkKey, monotonic } = options;
   const send = (frame: Uint8Array): boolean => link.send(frame);
-  state.questions = createQuestions({
+  state.questions = createGatewayQuestions({
     self: { agent, ledgerEpoch },
     linkKey,
     clock,
@@ -157,7 +164,7 @@ async function checkReceived(shared: RunContext, link: Link, reporter: Reporter)
   if (stated === null || state.link !== "up" || options.monotonic() - stated.atMs < quietMs) return;
   const looked = { seq: stated.seq, atMs: options.monotonic() };
   state.stated = looked;
-  const hello = stated.seq > state.acked ? await askHello(shared) : null;
+  const hello = stated.seq > state.acked ? await askSignerHello(shared) : null;
   if (state.stated !== looked || (hello !== null && !("head" in hello))) return;
   if (hello !== null && hello.acked < stated.seq) link.drop("LINK_RESUME", "no acknowledgement");
   else reporter.ask();
@@ -182,7 +189,7 @@ async function answerHandshake(
     link.drop("LINK_REFUSED", reasonOf(admitted));
     return;
   }
-  const hello = await askHello(shared);
+  const hello = await askSignerHello(shared);
   if (isOver()) return;
   if (!("head" in hello)) {
     link.drop("LINK_REFUSED", hello.code);
@@ -218,7 +225,7 @@ async function keepOrder(shared: RunContext, frame: Uint8Array): Promise<void> {
   if (state.isOffered) return;
   state.isOffered = true;
   state.linkDetail = "RECOVERY_OFFERED: the gateway offers a recovery";
-  await askHello(shared);
+  await askSignerHello(shared);
   shared.tellStatus();
 }
 
@@ -287,7 +294,7 @@ async function keepSightings(
 }
 
 /** An acknowledgement of the gateway, as it came. */
-export async function releaseRecords(
+export async function forwardAcknowledgement(
   shared: RunContext,
   link: Pick<Link, "drop">,
   frame: Uint8Array,
@@ -357,10 +364,14 @@ function refusedFrame(
  */
 
 /** Watches a deposit address while a sweep of it is open. The chain's own watch gives the rest. */
-function watchDeposit({ options, feed }: RunContext, chain: string, account: string): Watch | null {
+function watchDeposit(
+  { options, feed }: RunContext,
+  chain: string,
+  account: string,
+): ChainPolling | null {
   const access = options.chainAccess.get(chain);
   if (access === undefined) return null;
-  return createWatch({
+  return startChainPolling({
     access,
     account,
     pollMsMin: options.pollMs.min,
@@ -399,12 +410,12 @@ function watchChain(
   { options, feed, state, tellStatus, isIdle }: RunContext,
   chain: string,
   account: string,
-): Watch | null {
+): ChainPolling | null {
   const access = options.chainAccess.get(chain);
   if (access === undefined) return null;
   const { log, metrics, pollMs, onBug } = options;
   const known = {
-    away: asking,
+    away: stillAskingDetail,
     awayWords: "",
     block: 0,
     nativeBalance: "",
@@ -416,7 +427,7 @@ function watchChain(
     unusable: "",
   };
   state.chains.set(chain, known);
-  return createWatch({
+  return startChainPolling({
     access,
     account,
     pollMsMin: pollMs.min,
@@ -464,7 +475,7 @@ function watchChain(
           chain,
           code,
           detail,
-          nodes: nodesDetail(access, chain, options.clock()),
+          nodes: describeNodeProblems(access, chain, options.clock()),
         },
         "the chain's nodes do not answer",
       );
@@ -490,7 +501,11 @@ const statusMsDefault = 2000;
  * Takes over a connected signer that has answered `hello`. @returns a function that ends the run
  * and the signer's connection
  */
-export function beginRun(options: RunOptions, signer: SignerSocket, hello: Hello): { end(): void } {
+export function beginRun(
+  options: RunOptions,
+  signer: SignerSocket,
+  hello: SignerHello,
+): { end(): void } {
   const { monotonic, onBug } = options;
   const scheduler = createScheduler();
   const state = newState(hello);
@@ -502,8 +517,8 @@ export function beginRun(options: RunOptions, signer: SignerSocket, hello: Hello
   const hotWalletCount = new Set(
     hello.accounts.flatMap(({ deposit, chain }) => (deposit === true ? [] : [chain])),
   ).size;
-  const hotWallets = new Map<string, Watch | null>();
-  const deposits = new Map<string, Watch | null>();
+  const hotWallets = new Map<string, ChainPolling | null>();
+  const deposits = new Map<string, ChainPolling | null>();
   const watchDeposits = (): void => {
     const { accounts } = scheduler.book;
     for (const [key, watch] of deposits) {
@@ -533,11 +548,11 @@ export function beginRun(options: RunOptions, signer: SignerSocket, hello: Hello
     feed,
     state,
     tellStatus,
-    isIdle: (chain) => isIdle(scheduler.book, chain, monotonic()),
-    openSlots: () => openSlots(scheduler.book),
+    isIdle: (chain) => isHotWalletIdle(scheduler.book, chain, monotonic()),
+    openSlots: () => listOpenSlots(scheduler.book),
   };
   const refresh = (): void => {
-    askHello(shared).catch(onBug);
+    askSignerHello(shared).catch(onBug);
   };
   const wake = (chain: string, account?: string): void => {
     (account === undefined
@@ -553,7 +568,7 @@ export function beginRun(options: RunOptions, signer: SignerSocket, hello: Hello
   const { link, reporter } = openLink(shared, hello);
   signer.onPush((push) => takePush(shared, reporter, push));
   const ticking = setInterval(() => {
-    checkSkewed(shared, link);
+    reconnectAfterClockSkew(shared, link);
     feed({ kind: "tick" });
     checkReceived(shared, link, reporter).catch(onBug);
   }, tickMs);
@@ -574,7 +589,7 @@ export function beginRun(options: RunOptions, signer: SignerSocket, hello: Hello
 }
 
 /** Before anything was asked or dialled. */
-function newState({ head, acked }: Hello): RunState {
+function newState({ head, acked }: SignerHello): RunState {
   return {
     head,
     link: "down",
@@ -616,7 +631,7 @@ function takePush(shared: RunContext, reporter: Reporter, push: PushMessage): vo
       feed({ kind: "locked", code: push.code });
       break;
     case "handshake":
-      askHello(shared).catch(options.onBug);
+      askSignerHello(shared).catch(options.onBug);
       reporter.ask();
       break;
     case "paused":

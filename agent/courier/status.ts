@@ -9,11 +9,11 @@ import type { ChainAccess } from "./nodes/chain.ts";
 import type { KnownChain, RunContext } from "./run-state.ts";
 import { accountKey } from "./scheduler/accounts.ts";
 import type { SchedulerState } from "./scheduler/scheduler.ts";
-import { heldCurrenciesOn } from "./scheduler/stops.ts";
+import { stoppedCurrenciesOn } from "./scheduler/stops.ts";
 import { listWaitingItems } from "./scheduler/waiting.ts";
 
 /** Stands instead of a fault of the nodes until the first of them has answered or failed. */
-export const asking = "asking";
+export const stillAskingDetail = "asking";
 export function statusOf(
   { options, state }: Pick<RunContext, "options" | "state">,
   waits: CourierStatus["waiting"],
@@ -39,7 +39,7 @@ export function statusOf(
       const told = {
         chain,
         ok: trouble === "",
-        isAsking: trouble === asking,
+        isAsking: trouble === stillAskingDetail,
         detail: clip(detail),
         block,
         nativeBalance,
@@ -105,13 +105,13 @@ export function snapshotOf(
       const nodes = access?.nodes.status() ?? [];
       const { network = "" } = scheduler.book.accounts.get(accountKey(chain, undefined)) ?? {};
       const stopped = scheduler.book.stopped.get(network) ?? "";
-      const held = heldCurrenciesOn(scheduler.book, network);
+      const held = stoppedCurrenciesOn(scheduler.book, network);
       return {
         chain,
         block,
         balances,
         ok: detail === "",
-        isAsking: detail === asking,
+        isAsking: detail === stillAskingDetail,
         detail,
         nodes,
         health,
@@ -161,7 +161,7 @@ function troubleOf({ lost, away, awayWords }: KnownChain, health: ChainHealth | 
 const lags: ReadonlySet<string> = new Set(["NODE_LAG", "NODE_STALE", "NODE_ROLLED_BACK"]);
 
 /** The nodes with a problem, each with its reason and time. */
-export function nodesDetail(access: ChainAccess, chain: string, nowMs: number): string {
+export function describeNodeProblems(access: ChainAccess, chain: string, nowMs: number): string {
   return access
     .health(chain, nowMs)
     .nodes.filter(({ code }) => code !== "")

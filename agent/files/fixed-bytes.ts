@@ -5,13 +5,13 @@
  */
 
 /** So many bytes, all zero. */
-export function fixedBytes(length: number): Uint8Array {
+export function allocateFixedBytes(length: number): Uint8Array {
   return new Uint8Array(new ArrayBuffer(length));
 }
 
 /** Both, one after the other. Wipes `held`; the caller wipes `more`. */
-export function fixedJoin(held: Uint8Array, more: Uint8Array): Uint8Array {
-  const joined = fixedBytes(held.length + more.length);
+export function joinFixedBytes(held: Uint8Array, more: Uint8Array): Uint8Array {
+  const joined = allocateFixedBytes(held.length + more.length);
   joined.set(held);
   joined.set(more, held.length);
   held.fill(0);
@@ -19,8 +19,8 @@ export function fixedJoin(held: Uint8Array, more: Uint8Array): Uint8Array {
 }
 
 /** A copy. The caller wipes the original. */
-export function fixedCopy(bytes: Uint8Array): Uint8Array {
-  const copy = fixedBytes(bytes.length);
+export function copyToFixedBytes(bytes: Uint8Array): Uint8Array {
+  const copy = allocateFixedBytes(bytes.length);
   copy.set(bytes);
   return copy;
 }

@@ -3,7 +3,7 @@
  * into memory of its own and frees it unwiped, so these reads go into one block that is wiped.
  */
 import { readSync } from "node:fs";
-import { fixedBytes } from "./fixed-bytes.ts";
+import { allocateFixedBytes } from "./fixed-bytes.ts";
 
 const blockBytes = 65_536;
 
@@ -20,7 +20,7 @@ export function readPipe<Value>(
   descriptor: number,
   take: (piece: Uint8Array) => Value | null,
 ): Value | null {
-  const block = fixedBytes(blockBytes);
+  const block = allocateFixedBytes(blockBytes);
   try {
     for (;;) {
       const length = readOrWait(descriptor, block);

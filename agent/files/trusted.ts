@@ -7,7 +7,7 @@
 import { closeSync, constants, fstatSync, openSync, readSync, type Stats, statSync } from "node:fs";
 import { dirname } from "node:path";
 import { AgentError } from "../../base/fault.ts";
-import { fixedBytes } from "./fixed-bytes.ts";
+import { allocateFixedBytes } from "./fixed-bytes.ts";
 
 /**
  * The accepted owner of a file. `own`: root and this user. `folder`: for root also the user who
@@ -17,7 +17,7 @@ import { fixedBytes } from "./fixed-bytes.ts";
  */
 export type TrustedOwner = "own" | "folder" | "any";
 
-export interface Trust {
+export interface TrustRequirement {
   readonly owner: TrustedOwner;
   /**
    * If true, group and world must have no right at all; otherwise they may read, and never write.
@@ -44,7 +44,7 @@ const root = 0;
  * system's own errors, such as ENOENT, unchanged.
  * @throws AgentError FILE_LINK, FILE_KIND, FILE_OWNER, FILE_EXPOSED
  */
-export function openTrusted(path: string, flags: number, trust: Trust): number {
+export function openTrusted(path: string, flags: number, trust: TrustRequirement): number {
   const fd = openUnfollowed(path, flags);
   try {
     const stat = fstatSync(fd);
@@ -62,12 +62,16 @@ export function openTrusted(path: string, flags: number, trust: Trust): number {
  * move in memory, so the caller can wipe them.
  * @throws AgentError as `openTrusted`
  */
-export function readTrusted(path: string, bytesMax: number, trust: Trust): Uint8Array | null {
+export function readTrusted(
+  path: string,
+  bytesMax: number,
+  trust: TrustRequirement,
+): Uint8Array | null {
   const fd = openTrusted(path, constants.O_RDONLY, trust);
   try {
     const { size } = fstatSync(fd);
     if (size > bytesMax) return null;
-    const bytes = fixedBytes(size);
+    const bytes = allocateFixedBytes(size);
     let length = 0;
     while (length < size) {
       const got = readSync(fd, bytes, length, size - length, length);
@@ -84,7 +88,7 @@ export function readTrusted(path: string, bytesMax: number, trust: Trust): Uint8
  * Checks that a folder may be trusted with files. A missing folder is no fault, but returns false.
  * @throws AgentError FILE_LINK, FILE_KIND, FILE_OWNER, FILE_EXPOSED
  */
-export function isTrustedFolder(path: string, trust: Trust): boolean {
+export function isTrustedFolder(path: string, trust: TrustRequirement): boolean {
   const fd = openedOrMissing(path);
   if (fd === null) return false;
   try {
@@ -120,7 +124,7 @@ function openUnfollowed(path: string, flags: number): number {
   }
 }
 
-function assertTrusted(path: string, stat: Stats, trust: Trust): void {
+function assertTrusted(path: string, stat: Stats, trust: TrustRequirement): void {
   const { isSecret, isGuarded } = trust;
   if (isGuarded === true) return;
   if (!isOwner(path, stat, trust)) {
@@ -142,7 +146,7 @@ function assertTrusted(path: string, stat: Stats, trust: Trust): void {
   );
 }
 
-function isOwner(path: string, stat: Stats, { owner, userOf }: Trust): boolean {
+function isOwner(path: string, stat: Stats, { owner, userOf }: TrustRequirement): boolean {
   const self = process.geteuid?.() ?? root;
   if (owner === "any" || stat.uid === root || stat.uid === self) return true;
   if (owner !== "folder" || self !== root) return false;

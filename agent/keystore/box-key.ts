@@ -10,8 +10,8 @@ import { sha256 } from "@noble/hashes/sha2";
 import nacl from "tweetnacl";
 import { AgentError } from "../../base/fault.ts";
 import { hex, integer, object, oneOf } from "../../protocol/shape.ts";
-import { fixedCopy } from "../files/fixed-bytes.ts";
-import { rawKey } from "./enckey.ts";
+import { copyToFixedBytes } from "../files/fixed-bytes.ts";
+import { parseRawEncKey } from "./enckey.ts";
 
 export type KeystoreKdf =
   | { readonly name: "hkdf"; readonly salt: string } // encKey is 32 random bytes
@@ -54,13 +54,13 @@ export function newKdf(input: {
 }): KeystoreKdf {
   const { encKey, random, scryptLogN = scryptLogNDefault } = input;
   const salt = Buffer.from(random(saltBytes)).toString("hex");
-  const raw = rawKey(encKey);
+  const raw = parseRawEncKey(encKey);
   const kdf: KeystoreKdf =
     raw === null
       ? { name: "scrypt", logN: scryptLogN, r: scryptR, p: scryptP, salt }
       : { name: "hkdf", salt };
   raw?.fill(0);
-  assertCost(kdf);
+  assertKdfCost(kdf);
   return kdf;
 }
 
@@ -69,7 +69,7 @@ export function newKdf(input: {
  * the start.
  * @throws AgentError KEYSTORE_COST
  */
-export function assertCost(kdf: KeystoreKdf): void {
+export function assertKdfCost(kdf: KeystoreKdf): void {
   if (kdf.name === "hkdf") return;
   const { logN, r, p } = kdf;
   if (logN < scryptLogNMin || logN > scryptLogNMax || r !== scryptR || p !== scryptP) {
@@ -91,15 +91,15 @@ export function assertCost(kdf: KeystoreKdf): void {
  * because secretbox itself covers only its contents. Takes about a second for a passphrase.
  * @throws AgentError KEYSTORE_ENCKEY if 32 bytes are needed and encKey is a passphrase
  */
-export function boxKey(input: {
+export function deriveBoxKey(input: {
   readonly label: string;
   readonly header: string;
   readonly kdf: KeystoreKdf;
   readonly encKey: Uint8Array;
 }): Uint8Array {
   const { label, header, kdf, encKey } = input;
-  const salt = fixedCopy(Buffer.from(kdf.salt, "hex"));
-  const secret = kdf.name === "scrypt" ? stretched(encKey, salt, kdf) : rawKey(encKey);
+  const salt = copyToFixedBytes(Buffer.from(kdf.salt, "hex"));
+  const secret = kdf.name === "scrypt" ? stretched(encKey, salt, kdf) : parseRawEncKey(encKey);
   if (secret === null)
     throw new AgentError(
       "KEYSTORE_ENCKEY",

@@ -5,7 +5,7 @@
  */
 import { AgentError } from "../../base/fault.ts";
 import { findInvisible } from "../../base/invisible.ts";
-import { fixedBytes } from "../files/fixed-bytes.ts";
+import { allocateFixedBytes } from "../files/fixed-bytes.ts";
 
 /*
  * Estimates the guesses that an attacker who knows how people choose needs for a passphrase. The
@@ -121,7 +121,7 @@ const commonPairsShare = 0.5;
 /** Returns the bits of the guesses, as a lower estimate. */
 function guessBits(passphrase: Uint8Array): number {
   const bytes = passphrase.subarray(0, bytesMax);
-  const lower = fixedBytes(bytes.length);
+  const lower = allocateFixedBytes(bytes.length);
   bytes.forEach((byte, at) => {
     lower[at] = isUpper(byte) ? byte | 0x20 : byte;
   });
@@ -322,7 +322,7 @@ export function assertEncKey(encKey: Uint8Array): void {
   if (encKey[0] === 0x3c && encKey.at(-1) === 0x3e)
     throw weak("it is a placeholder in angle brackets");
   assertWritten(encKey);
-  const raw = rawKey(encKey);
+  const raw = parseRawEncKey(encKey);
   try {
     if (raw !== null && new Set(raw).size < distinctMin) throw weak("its bytes are not random");
     const tooShort =
@@ -373,7 +373,7 @@ function written(reason: string): AgentError {
  * null for a passphrase. The caller wipes them. A text without a capital, a small letter and a
  * digit is no base64 key at any length, because words are not random.
  */
-export function rawKey(encKey: Uint8Array): Uint8Array | null {
+export function parseRawEncKey(encKey: Uint8Array): Uint8Array | null {
   if (encKey.length === 64 && encKey.every((byte) => hexDigit(byte) >= 0))
     return decode(encKey, hexDigit, 4);
   const digits = encKey.length === 44 && encKey[43] === 0x3d ? encKey.subarray(0, 43) : encKey;
@@ -386,7 +386,7 @@ export function rawKey(encKey: Uint8Array): Uint8Array | null {
 }
 
 function decode(digits: Uint8Array, digit: (byte: number) => number, bits: number): Uint8Array {
-  const bytes = fixedBytes(32);
+  const bytes = allocateFixedBytes(32);
   let held = 0;
   let count = 0;
   let at = 0;

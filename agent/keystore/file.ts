@@ -15,7 +15,7 @@ import {
   writeSync,
 } from "node:fs";
 import { dirname, join } from "node:path";
-import { AgentError, namingFile, reasonOf } from "../../base/fault.ts";
+import { AgentError, reasonOf, runNamingFile } from "../../base/fault.ts";
 import { keystoreName } from "../files/keystore-name.ts";
 import { readTrusted } from "../files/trusted.ts";
 import {
@@ -43,7 +43,7 @@ export function readKeystore(folder: string): string {
  */
 export function openKeystoreIn(folder: string, encKey: Uint8Array): KeystoreContents {
   const text = readKeystore(folder);
-  return namingFile(join(folder, keystoreName), () => openKeystore(text, encKey));
+  return runNamingFile(join(folder, keystoreName), () => openKeystore(text, encKey));
 }
 
 /**
@@ -102,7 +102,7 @@ export function writeKeystore(input: {
 function assertSameWallet(folder: string, text: string): void {
   if (!hasKeystore(folder)) return;
   const path = join(folder, keystoreName);
-  const { wallet } = namingFile(path, () => readKeystoreHeader(readKeystore(folder)));
+  const { wallet } = runNamingFile(path, () => readKeystoreHeader(readKeystore(folder)));
   if (wallet !== readKeystoreHeader(text).wallet) {
     throw new AgentError("KEYSTORE_EXISTS", "none", `${path} is the keystore of another wallet`, {
       wallet,

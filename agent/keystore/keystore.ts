@@ -9,10 +9,10 @@ import { AgentError, invariant } from "../../base/fault.ts";
 import { parseJson } from "../../base/json.ts";
 import { findFamilyOfAddressSpace } from "../../chains/families.ts";
 import { hex, integer, list, object, type Reader, string } from "../../protocol/shape.ts";
-import { fixedBytes, fixedCopy } from "../files/fixed-bytes.ts";
+import { allocateFixedBytes, copyToFixedBytes } from "../files/fixed-bytes.ts";
 import {
-  assertCost,
-  boxKey,
+  assertKdfCost,
+  deriveBoxKey,
   hkdfFields,
   type KeystoreKdf,
   newKdf,
@@ -20,7 +20,7 @@ import {
 } from "./box-key.ts";
 import { assertEncKey } from "./enckey.ts";
 import {
-  nodeBytes,
+  accountNodeLength,
   type WalletAccount,
   walletFingerprintOfAccounts,
   wipeAccounts,
@@ -51,7 +51,7 @@ const boxTagBytes = 16;
 /** version(1) ‖ signerSeed(32) ‖ count(1) ‖ that many accounts */
 const fixedPart = 1 + 32 + 1;
 /** length(1) ‖ family(length, ASCII) ‖ purpose(1) ‖ number(4) ‖ node(68) */
-const accountBytes = (family: string): number => 1 + family.length + 1 + 4 + nodeBytes;
+const accountBytes = (family: string): number => 1 + family.length + 1 + 4 + accountNodeLength;
 const purposes = ["hot", "deposits"] as const;
 const accountsMax = 64;
 const familyBytesMax = 16;
@@ -175,7 +175,7 @@ function parseKeystore(text: string): {
   }
   if (file.version !== version)
     throw new AgentError("KEYSTORE_FORMAT", "none", "the keystore has no known version");
-  assertCost(file.kdf);
+  assertKdfCost(file.kdf);
   const header: KeystoreHeader = {
     version,
     wallet: file.wallet,
@@ -186,7 +186,7 @@ function parseKeystore(text: string): {
 }
 
 function keyOf(header: KeystoreHeader, encKey: Uint8Array): Uint8Array {
-  return boxKey({
+  return deriveBoxKey({
     label: "autowithdraw/1 keystore",
     header: headerText(header),
     kdf: header.kdf,
@@ -206,7 +206,7 @@ function headerText({ version: own, wallet, networks, kdf }: KeystoreHeader): st
 function encodeContents({ accounts, signerSeed }: KeystoreContents): Uint8Array {
   invariant(signerSeed.bytes.length === 32, "an Ed25519 seed has 32 bytes");
   invariant(accounts.length <= accountsMax, "a wallet has so many accounts at most");
-  const plain = fixedBytes(
+  const plain = allocateFixedBytes(
     accounts.reduce((sum, { family }) => sum + accountBytes(family), fixedPart),
   );
   plain[0] = version;
@@ -220,7 +220,7 @@ function encodeContents({ accounts, signerSeed }: KeystoreContents): Uint8Array 
     plain[at] = purposes.indexOf(purpose);
     new DataView(plain.buffer, plain.byteOffset).setUint32(at + 1, number);
     plain.set(node.bytes, at + 5);
-    at += 5 + nodeBytes;
+    at += 5 + accountNodeLength;
   }
   return plain;
 }
@@ -238,15 +238,16 @@ function decodeContents({ wallet, networks }: KeystoreHeader, plain: Uint8Array)
     at += 1 + length;
     const family = findFamilyOfAddressSpace(name)?.addressSpace.name;
     const purpose = purposes[plain[at] ?? purposes.length];
-    if (family === undefined || purpose === undefined || at + 5 + nodeBytes > plain.length) break;
+    if (family === undefined || purpose === undefined || at + 5 + accountNodeLength > plain.length)
+      break;
     const number = new DataView(plain.buffer, plain.byteOffset).getUint32(at + 1);
     accounts.push({
       family,
       purpose,
       number,
-      node: new Secret(fixedCopy(plain.subarray(at + 5, at + 5 + nodeBytes))),
+      node: new Secret(copyToFixedBytes(plain.subarray(at + 5, at + 5 + accountNodeLength))),
     });
-    at += 5 + nodeBytes;
+    at += 5 + accountNodeLength;
   }
   if (plain[0] !== version || accounts.length !== plain[33] || at !== plain.length) {
     wipeAccounts(accounts);
@@ -256,7 +257,12 @@ function decodeContents({ wallet, networks }: KeystoreHeader, plain: Uint8Array)
       "the keystore's contents are of a newer version",
     );
   }
-  return { wallet, networks, accounts, signerSeed: new Secret(fixedCopy(plain.subarray(1, 33))) };
+  return {
+    wallet,
+    networks,
+    accounts,
+    signerSeed: new Secret(copyToFixedBytes(plain.subarray(1, 33))),
+  };
 }
 
 function assertWallet({ wallet, accounts }: KeystoreContents): void {
@@ -273,5 +279,5 @@ function boxText(): Reader<string> {
 }
 
 function bytesOf(text: string): Uint8Array {
-  return fixedCopy(Buffer.from(text, "hex"));
+  return copyToFixedBytes(Buffer.from(text, "hex"));
 }

@@ -13,7 +13,7 @@ import { families } from "../../chains/families.ts";
 import type { AddressSpaceName, NamedAccount } from "../../chains/family.ts";
 import { walletFingerprintOf } from "../../protocol/identity.ts";
 import type { PairedAccount } from "../../protocol/messages.ts";
-import { fixedBytes, fixedCopy } from "../files/fixed-bytes.ts";
+import { allocateFixedBytes, copyToFixedBytes } from "../files/fixed-bytes.ts";
 import { Secret } from "./secret.ts";
 
 /*
@@ -41,10 +41,10 @@ const masterLabel = Buffer.from("Bitcoin seed");
 type PointOf = (key: Uint8Array) => Uint8Array;
 
 /** For runtimes without WebAssembly (--jitless). */
-export const pointByNoble: PointOf = (key) => secp256k1.getPublicKey(key, true);
+export const compressedPublicKeyByNoble: PointOf = (key) => secp256k1.getPublicKey(key, true);
 
 /** Returns the compressed public key (33 bytes) of a private one. */
-export const pointOf: PointOf = fastCurve?.pointOf ?? pointByNoble;
+export const compressedPublicKeyOf: PointOf = fastCurve?.pointOf ?? compressedPublicKeyByNoble;
 
 type SignatureOf = (digest: Uint8Array, key: Uint8Array) => Uint8Array;
 
@@ -62,9 +62,9 @@ export const signatureOf: SignatureOf = fastCurve?.signCompact ?? signatureByNob
 function masterOf(seed: Uint8Array): ExtendedKey {
   const digest = createHmac("sha512", masterLabel).update(seed).digest();
   try {
-    const key = fixedCopy(digest.subarray(0, 32));
+    const key = copyToFixedBytes(digest.subarray(0, 32));
     if (!isKey(key)) throw withoutKey();
-    return { key, chainCode: fixedCopy(digest.subarray(32)) };
+    return { key, chainCode: copyToFixedBytes(digest.subarray(32)) };
   } finally {
     digest.fill(0);
   }
@@ -75,16 +75,16 @@ function masterOf(seed: Uint8Array): ExtendedKey {
  * one index in 2^127
  */
 function childOf(parent: ExtendedKey, index: number): ExtendedKey {
-  const data = fixedBytes(37);
+  const data = allocateFixedBytes(37);
   if (index >= hardened) data.set(parent.key, 1);
-  else data.set(pointOf(parent.key), 0);
+  else data.set(compressedPublicKeyOf(parent.key), 0);
   new DataView(data.buffer).setUint32(33, index);
   const digest = createHmac("sha512", parent.chainCode).update(data).digest();
   data.fill(0);
   try {
     const key = sumOf(digest.subarray(0, 32), parent.key);
     if (key === null) throw withoutKey();
-    return { key, chainCode: fixedCopy(digest.subarray(32)) };
+    return { key, chainCode: copyToFixedBytes(digest.subarray(32)) };
   } finally {
     digest.fill(0);
   }
@@ -92,7 +92,7 @@ function childOf(parent: ExtendedKey, index: number): ExtendedKey {
 
 /** Returns the first four bytes of HASH160 of the public key, by which a child names its parent. */
 function fingerprintOf({ key }: ExtendedKey): number {
-  const hash = ripemd160(createHash("sha256").update(pointOf(key)).digest());
+  const hash = ripemd160(createHash("sha256").update(compressedPublicKeyOf(key)).digest());
   return new DataView(hash.buffer, hash.byteOffset).getUint32(0);
 }
 
@@ -108,7 +108,7 @@ function wipeKey({ key, chainCode }: ExtendedKey): void {
  */
 function sumOf(tweak: Uint8Array, key: Uint8Array): Uint8Array | null {
   if (Buffer.compare(tweak, order) >= 0) return null;
-  const sum = fixedBytes(32);
+  const sum = allocateFixedBytes(32);
   let carry = 0;
   for (let at = 31; at >= 0; at--) {
     carry += (tweak[at] as number) + (key[at] as number);
@@ -142,7 +142,7 @@ function withoutKey(): AgentError {
  * The bytes of an account node: key(32) ‖ chainCode(32) ‖ fingerprint of its parent(4), for the
  * standard extended public key.
  */
-export const nodeBytes = 68;
+export const accountNodeLength = 68;
 
 /** m / purpose' / coin type' / account' */
 const accountDepth = 3;
@@ -224,11 +224,11 @@ export function depositKey({ family, purpose, node }: WalletAccount, index: numb
 
 /** Returns the address of a private key. */
 export function addressOfKey(family: AddressSpaceName, key: Secret): string {
-  return families[family].accounts.addressOf(pointOf(key.bytes));
+  return families[family].accounts.addressOf(compressedPublicKeyOf(key.bytes));
 }
 
 /** Returns an account's public name. A hot wallet's only public part is its address. */
-export function namedAccount(account: WalletAccount): PairedAccount {
+export function pairedAccountOf(account: WalletAccount): PairedAccount {
   const { family, purpose } = account;
   return {
     family,
@@ -238,8 +238,8 @@ export function namedAccount(account: WalletAccount): PairedAccount {
 }
 
 /** Returns the accounts' public names, in their order. */
-export function namedAccounts(accounts: readonly WalletAccount[]): readonly PairedAccount[] {
-  return accounts.map(namedAccount);
+export function pairedAccountsOf(accounts: readonly WalletAccount[]): readonly PairedAccount[] {
+  return accounts.map(pairedAccountOf);
 }
 
 /**
@@ -255,10 +255,10 @@ export function proveAccounts(
     const key =
       account.purpose === "hot"
         ? hotWalletKey(account)
-        : new Secret(fixedCopy(extendedKeyIn(account.node).key));
+        : new Secret(copyToFixedBytes(extendedKeyIn(account.node).key));
     try {
       const proof = families[account.family].accounts.proofOf(
-        namedAccount(account),
+        pairedAccountOf(account),
         digest,
         signatureOf(digest, key.bytes),
       );
@@ -272,7 +272,7 @@ export function proveAccounts(
 
 /** Returns the fingerprint of the wallet with these accounts. */
 export function walletFingerprintOfAccounts(accounts: readonly WalletAccount[]): string {
-  return walletFingerprintOf(namedAccounts(accounts));
+  return walletFingerprintOf(pairedAccountsOf(accounts));
 }
 
 /** Zeroes every node. A second call is harmless. */
@@ -284,7 +284,11 @@ export function wipeAccounts(accounts: readonly WalletAccount[]): void {
 function depositsId({ family, number, node }: WalletAccount): string {
   const { key, chainCode } = extendedKeyIn(node);
   const parentFingerprint = new DataView(node.bytes.buffer, node.bytes.byteOffset).getUint32(64);
-  const publicHalf = { publicKey: pointOf(key), chainCode: chainCode.slice(), parentFingerprint };
+  const publicHalf = {
+    publicKey: compressedPublicKeyOf(key),
+    chainCode: chainCode.slice(),
+    parentFingerprint,
+  };
   return families[family].accounts.depositsIdOf({
     ...publicHalf,
     depth: accountDepth,
@@ -294,7 +298,7 @@ function depositsId({ family, number, node }: WalletAccount): string {
 
 function nodeOf(coin: ExtendedKey, number: number): Secret {
   const child = childOf(coin, number + hardened);
-  const node = fixedBytes(nodeBytes);
+  const node = allocateFixedBytes(accountNodeLength);
   node.set(child.key, 0);
   node.set(child.chainCode, 32);
   new DataView(node.buffer).setUint32(64, fingerprintOf(coin));
@@ -318,6 +322,6 @@ function keyBelow(node: Secret, path: readonly number[]): Secret {
 /** Returns views into the node's own bytes, so nothing is left to wipe. */
 function extendedKeyIn(node: Secret): ExtendedKey {
   const { bytes } = node;
-  invariant(bytes.length === nodeBytes, "an account node has 68 bytes");
+  invariant(bytes.length === accountNodeLength, "an account node has 68 bytes");
   return { key: bytes.subarray(0, 32), chainCode: bytes.subarray(32, 64) };
 }

@@ -16,12 +16,12 @@ import {
   writeSync,
 } from "node:fs";
 import { join } from "node:path";
-import { AgentError, namingFile, reasonOf } from "../../base/fault.ts";
+import { AgentError, reasonOf, runNamingFile } from "../../base/fault.ts";
 import { keystoreName } from "../files/keystore-name.ts";
 import { assertEncKey } from "./enckey.ts";
 import { readText, removeQuietly, syncFolder } from "./file.ts";
 import { type KeystoreContents, openKeystore, sealKeystore, wipeKeystore } from "./keystore.ts";
-import { namedAccounts } from "./nodes.ts";
+import { pairedAccountsOf } from "./nodes.ts";
 
 /**
  * A folder as rekeying needs it. Calls that change something throw the disk's error, and are
@@ -100,7 +100,7 @@ export function rekeyKeystore(input: {
   if (Buffer.from(oldKey).equals(newKey))
     throw new AgentError("ENCKEY_SAME", "none", "the new encKey is the old one");
   const text = disk.read(keystoreName);
-  const opened = namingFile(path, () => openWithEither(text, oldKey, newKey));
+  const opened = runNamingFile(path, () => openWithEither(text, oldKey, newKey));
   const { contents } = opened;
   try {
     const done = {
@@ -168,7 +168,7 @@ function makeBeside(
 }
 
 function addressesIn({ accounts }: KeystoreContents): readonly string[] {
-  return namedAccounts(accounts).flatMap(({ purpose, id }) => (purpose === "hot" ? [id] : []));
+  return pairedAccountsOf(accounts).flatMap(({ purpose, id }) => (purpose === "hot" ? [id] : []));
 }
 
 const noBytes = new Uint8Array(0);
@@ -177,7 +177,7 @@ function holdsSame(a: KeystoreContents, b: KeystoreContents): boolean {
   return (
     a.wallet === b.wallet &&
     JSON.stringify(a.networks) === JSON.stringify(b.networks) &&
-    JSON.stringify(namedAccounts(a.accounts)) === JSON.stringify(namedAccounts(b.accounts)) &&
+    JSON.stringify(pairedAccountsOf(a.accounts)) === JSON.stringify(pairedAccountsOf(b.accounts)) &&
     a.accounts.every(
       ({ node }, at) => Buffer.compare(node.bytes, b.accounts[at]?.node.bytes ?? noBytes) === 0,
     ) &&

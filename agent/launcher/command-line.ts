@@ -90,7 +90,7 @@ export function camelCase(name: string): string {
 }
 
 /** The option as it is written in a help, e.g. `--role <role>`. */
-export function flagsOf({ name, value }: OptionRow): string {
+export function formatOptionFlags({ name, value }: OptionRow): string {
   return value === undefined ? `--${name}` : `--${name} <${value}>`;
 }
 
@@ -101,7 +101,7 @@ export function helpOf({ name, words, options }: CommandTable): string {
         ? ""
         : ` (choices: ${row.choices.map((choice) => `"${choice}"`).join(", ")})`;
     const byDefault = row.byDefault === undefined ? "" : ` (default: "${row.byDefault}")`;
-    return [flagsOf(row), `${row.words}${choices}${byDefault}`] as const;
+    return [formatOptionFlags(row), `${row.words}${choices}${byDefault}`] as const;
   });
   const rows = [
     ...shown,

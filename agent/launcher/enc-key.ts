@@ -10,7 +10,7 @@ import type { ReadStream } from "node:tty";
 import { AgentError } from "../../base/fault.ts";
 import { systemEnvironment } from "../../base/system-path.ts";
 import type { SignerSettings } from "../config/settings.ts";
-import { fixedCopy } from "../files/fixed-bytes.ts";
+import { copyToFixedBytes } from "../files/fixed-bytes.ts";
 import { readPrivateFile } from "../files/private-file.ts";
 
 /*
@@ -42,7 +42,7 @@ function askSecret(
       input.setRawMode(false);
       input.pause();
       show("\n");
-      if (given) resolve(fixedCopy(typed.subarray(0, length)));
+      if (given) resolve(copyToFixedBytes(typed.subarray(0, length)));
       else reject(new AgentError("ENCKEY_MISSING", "none", "no encKey was typed"));
       typed.fill(0);
     };
@@ -180,7 +180,7 @@ function checked(bytes: Uint8Array, place: string): Uint8Array {
   let end = bytes.length;
   if (bytes[end - 1] === 0x0a) end -= 1;
   if (end < bytes.length && bytes[end - 1] === 0x0d) end -= 1;
-  const key = fixedCopy(bytes.subarray(0, end));
+  const key = copyToFixedBytes(bytes.subarray(0, end));
   bytes.fill(0);
   if (key.length === 0)
     throw new AgentError("ENCKEY_MISSING", "none", `encKey from ${place} is empty`);

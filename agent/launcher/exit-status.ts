@@ -20,7 +20,7 @@ export const exitCodes = {
   bug: 70,
 } as const;
 
-export interface Verdict {
+export interface ExitVerdict {
   readonly exitCode: number;
   readonly code: string; // from base/codes.ts, BUG for anything else
   readonly message: string;
@@ -54,7 +54,7 @@ const exitByRoom: Readonly<Record<string, number>> = {
 };
 
 /** The verdict on a thrown value. A value other than an AgentError is a bug. */
-export function exitVerdictOfError(error: unknown): Verdict {
+export function exitVerdictOfError(error: unknown): ExitVerdict {
   if (error instanceof AgentError)
     return exitVerdictOfCode(error.code, error.message, error.context.hint);
   const message = error instanceof Error ? `${error.name}: ${error.message}` : String(error);
@@ -69,7 +69,7 @@ export function exitVerdictOfError(error: unknown): Verdict {
 /**
  * The verdict on a code from elsewhere, e.g. over a socket. Without `hint` the table's own is used.
  */
-export function exitVerdictOfCode(code: string, message: string, hint?: unknown): Verdict {
+export function exitVerdictOfCode(code: string, message: string, hint?: unknown): ExitVerdict {
   const room = code.slice(0, Math.max(0, code.indexOf("_")));
   const known = Object.hasOwn(codes, code) ? (code as Code) : null;
   // A service manager starts again what passes by itself.
@@ -87,8 +87,8 @@ export function exitVerdictOfCode(code: string, message: string, hint?: unknown)
  * The two lines, each with its newline; the texts can never make a third. `pair` speaks in its own
  * name.
  */
-export function verdictLines(
-  verdict: Verdict,
+export function formatExitVerdict(
+  verdict: ExitVerdict,
   speaker: "crypto" | "autowithdraw" | "autowithdraw-gateway" | "pair" = "crypto",
 ): string {
   return `${speaker}: ${visibleText(verdict.message)}\nhint: ${visibleText(verdict.hint)}\n`;

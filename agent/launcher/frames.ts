@@ -3,14 +3,14 @@
  * other.
  */
 import type { Writable } from "node:stream";
-import { fixedBytes, fixedCopy, fixedJoin } from "../files/fixed-bytes.ts";
+import { allocateFixedBytes, copyToFixedBytes, joinFixedBytes } from "../files/fixed-bytes.ts";
 import { readPipe } from "../files/inherited-pipe.ts";
 
 const headerBytes = 4;
 
 /** One part, framed. */
 export function encodeFrame(bytes: Uint8Array): Uint8Array {
-  const framed = fixedBytes(headerBytes + bytes.length);
+  const framed = allocateFixedBytes(headerBytes + bytes.length);
   new DataView(framed.buffer).setUint32(0, bytes.length);
   framed.set(bytes, headerBytes);
   return framed;
@@ -32,9 +32,9 @@ export function writeFramesAndWipe(pipe: Writable | null, ...parts: readonly Uin
  * cut.
  */
 export function readFrames(): readonly Uint8Array[] {
-  let held = fixedBytes(0);
+  let held = allocateFixedBytes(0);
   readPipe(0, (piece) => {
-    held = fixedJoin(held, piece);
+    held = joinFixedBytes(held, piece);
     return null;
   });
   const parts: Uint8Array[] = [];
@@ -42,7 +42,7 @@ export function readFrames(): readonly Uint8Array[] {
   for (let at = 0; at + headerBytes <= held.length; ) {
     const end = at + headerBytes + view.getUint32(at);
     if (end > held.length) break;
-    parts.push(fixedCopy(held.subarray(at + headerBytes, end)));
+    parts.push(copyToFixedBytes(held.subarray(at + headerBytes, end)));
     at = end;
   }
   held.fill(0);

@@ -22,7 +22,7 @@ import { makePrivateFolder } from "../files/state-folder.ts";
 import { isTrustedFolder } from "../files/trusted.ts";
 
 /** A held lock. A child that gets `fd` shares it: the lock lasts as long as either. */
-export interface Lock {
+export interface FolderLock {
   readonly fd: number;
   release(): void;
 }
@@ -37,7 +37,7 @@ const retryMs = 100;
  * @throws AgentError STATE_IN_USE when another process keeps it, STATE_LOCK when it cannot be taken
  * at all, STATE_FOLDER, FILE_* when others could change the folder
  */
-export async function takeLock(folder: string, waitMs: number): Promise<Lock> {
+export async function takeLock(folder: string, waitMs: number): Promise<FolderLock> {
   makePrivateFolder(folder);
   isTrustedFolder(folder, { owner: "folder", isSecret: false });
   const path = join(folder, "lock");

@@ -4,9 +4,9 @@
  * in.
  */
 import { type AgentEvent, agentEvents } from "../../base/events.ts";
-import { logLine, priorityOf } from "../../base/log.ts";
+import { formatLogLine, priorityOf } from "../../base/log.ts";
 import { visibleText } from "../../base/visible.ts";
-import { type Verdict, verdictLines } from "./exit-status.ts";
+import { type ExitVerdict, formatExitVerdict } from "./exit-status.ts";
 
 type EventsOf<P extends string> = {
   [N in AgentEvent]: (typeof agentEvents)[N]["processes"] extends P ? N : never;
@@ -21,7 +21,7 @@ export interface LauncherOutput {
    * Reports why `crypto` ends: two lines for an operator or a script, one line of the log if the
    * journal reads.
    */
-  verdict(verdict: Verdict): void;
+  verdict(verdict: ExitVerdict): void;
   /** Passes on a line of a child. Without a known level the journal treats it as an error. */
   relayLine(line: string, level: unknown): void;
 }
@@ -46,7 +46,10 @@ export function createLauncherOutput({
     context?: Readonly<Record<string, unknown>>,
   ): void => {
     const level = agentEvents[event].level;
-    relayLine(logLine({ at: clock(), level, process: "crypto", event, message }, context), level);
+    relayLine(
+      formatLogLine({ at: clock(), level, process: "crypto", event, message }, context),
+      level,
+    );
   };
   return {
     say(event, message) {
@@ -56,7 +59,7 @@ export function createLauncherOutput({
     verdict(verdict) {
       const { code, message, hint } = verdict;
       if (stderr === "journal") log("command-fault", message, { code, hint });
-      else write(verdictLines(verdict));
+      else write(formatExitVerdict(verdict));
     },
     relayLine,
   };

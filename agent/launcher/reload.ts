@@ -4,7 +4,7 @@
  * Changes no file.
  */
 import { AgentError } from "../../base/fault.ts";
-import { exitVerdictOfError, type Verdict } from "./exit-status.ts";
+import { type ExitVerdict, exitVerdictOfError } from "./exit-status.ts";
 import type { SettingsRenewal } from "./supervisor.ts";
 
 /** `T` is the settings that the children are started with; equal digests mean equal settings. */
@@ -86,7 +86,7 @@ export class SettingsReload<T extends { readonly digest: string }> implements Se
     this.#before = null;
   }
 
-  goBack(verdict: Verdict): boolean {
+  goBack(verdict: ExitVerdict): boolean {
     if (this.#before === null) return false;
     this.#current = this.#before;
     this.#before = null;
@@ -94,7 +94,7 @@ export class SettingsReload<T extends { readonly digest: string }> implements Se
     return true;
   }
 
-  #sayNotTaken({ message, hint }: Verdict): void {
+  #sayNotTaken({ message, hint }: ExitVerdict): void {
     this.#options.say(
       "config-refused",
       `config.json was not taken: ${message}; the old settings stay in force. hint: ${hint}`,

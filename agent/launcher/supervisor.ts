@@ -7,7 +7,7 @@
 import type { ChildProcess } from "node:child_process";
 import type { Readable } from "node:stream";
 import { visibleText } from "../../base/visible.ts";
-import { exitCodes, exitVerdictOfCode, type Verdict } from "./exit-status.ts";
+import { type ExitVerdict, exitCodes, exitVerdictOfCode } from "./exit-status.ts";
 import type { LauncherEvent } from "./output.ts";
 
 /*
@@ -229,7 +229,7 @@ export interface SettingsRenewal {
    * Goes back to the older settings after a child refused the new ones; false if there are only the
    * refused ones.
    */
-  goBack(verdict: Verdict): boolean;
+  goBack(verdict: ExitVerdict): boolean;
   /**
    * Reads the file again for a child that gave way to a newer one; false if only a new start of
    * this process can bring it.
@@ -250,9 +250,9 @@ export interface SupervisorOptions extends WatchOptions {
   /** Starts the courier, which waits for its settings; null if another launcher runs it. */
   readonly startCourier: (() => CourierAwaitingSettings) | null;
   /** Called once, before the promise resolves, when a child ends permanently. */
-  readonly verdict: (verdict: Verdict) => void;
+  readonly verdict: (verdict: ExitVerdict) => void;
   /** Called each time a child ends because of a fault and is started again. */
-  readonly failing: (verdict: Verdict) => void;
+  readonly failing: (verdict: ExitVerdict) => void;
   /**
    * Called each time all children of this launcher give signs of life. A courier gives them even
    * before signer or gateway answer.
@@ -366,7 +366,7 @@ function isFinal(exit: Exit): boolean {
   return exit.code === exitCodes.configuration || exit.code === exitCodes.locked;
 }
 
-function verdictOf({ of, code, words, fault }: Exit): Verdict {
+function verdictOf({ of, code, words, fault }: Exit): ExitVerdict {
   if (fault !== null) return exitVerdictOfCode(fault.code, fault.message, fault.hint);
   const message = `the ${of} ${words} without a reason`;
   return {

@@ -11,7 +11,7 @@ import { tagLengthMax } from "../../protocol/fields.ts";
 import { txParamForm, txParamLengthMax, txParamName, txParamsMax } from "../socket/limits.ts";
 import { approverMax } from "../socket/verbs.ts";
 import type { LedgerRecord, RecordBody, RecordKind } from "./records.ts";
-import { type LedgerSeal, recordLocation } from "./seal.ts";
+import { type LedgerSeal, sealContextOfRecord } from "./seal.ts";
 
 /*
  * The fields that each kind of record must have, no more and no less. Checked on writing as well as
@@ -281,16 +281,16 @@ export const lineBytesMax = 524_288;
 /** The start of every line, by which a reader looks for lines after a damaged one. */
 export const lineStart = Buffer.from('{"seq":');
 /** The start of the closing fields, and the end of the bytes that the hash covers. */
-export const hashStart = Buffer.from(',"hash":"');
+export const closingStart = Buffer.from(',"hash":"');
 const macStart = Buffer.from('","mac":"');
 const hexDigits = 64;
 const lineEnd = '"}\n';
 /** `","mac":"` ‖ 64 digits: how much longer a line with a MAC is. */
-export const macBytes = macStart.length + hexDigits;
+export const macFieldLength = macStart.length + hexDigits;
 /** Each form of closing fields: `,"hash":"` ‖ 64 digits ‖ `"}`, and the same with a MAC. */
-export const closingBytes = [
-  hashStart.length + hexDigits + 2,
-  hashStart.length + hexDigits + macBytes + 2,
+export const closingLengths = [
+  closingStart.length + hexDigits + 2,
+  closingStart.length + hexDigits + macFieldLength + 2,
 ] as const;
 
 const domain = "autowithdraw/2 ledger\n";
@@ -326,8 +326,8 @@ export function encodeRecord(
   const hashed = domain + covered;
   const own = createHash("sha256").update(hashed).digest("hex");
   // Measured on `hashed`, which the hash has already joined into one piece of memory.
-  const bytes = Buffer.byteLength(hashed) - domain.length + closingBytes[0] + 1;
-  invariant(bytes + macBytes <= lineBytesMax, "a record fits into one line");
+  const bytes = Buffer.byteLength(hashed) - domain.length + closingLengths[0] + 1;
+  invariant(bytes + macFieldLength <= lineBytesMax, "a record fits into one line");
   // Spreading first would cost more than the hash: the engine's fast path is a spread into a
   // literal that already has fields.
   return {
@@ -357,7 +357,8 @@ function kindFirst({ kind, ...fields }: RecordBody): object {
 function boxed(raw: string, seq: number, seal: LedgerSeal): string {
   const { prefix, digits } = partsOf(raw);
   return (
-    prefix + Buffer.from(seal.box(recordLocation(seq), Buffer.from(digits, "hex"))).toString("hex")
+    prefix +
+    Buffer.from(seal.box(sealContextOfRecord(seq), Buffer.from(digits, "hex"))).toString("hex")
   );
 }
 
@@ -379,12 +380,12 @@ export interface LineClosing {
  */
 export function readLineClosing(line: Uint8Array): LineClosing | null {
   const end = line.length - hexDigits - 2;
-  if (end <= hashStart.length + lineStart.length || line.length >= lineBytesMax) return null;
+  if (end <= closingStart.length + lineStart.length || line.length >= lineBytesMax) return null;
   const text = Buffer.from(line.buffer, line.byteOffset, line.length);
   if (text[line.length - 2] !== 0x22 || text[line.length - 1] !== 0x7d) return null;
   const isSealed = text.subarray(end - macStart.length, end).equals(macStart);
-  const hashAt = isSealed ? end - macBytes : end;
-  if (!text.subarray(hashAt - hashStart.length, hashAt).equals(hashStart)) return null;
+  const hashAt = isSealed ? end - macFieldLength : end;
+  if (!text.subarray(hashAt - closingStart.length, hashAt).equals(closingStart)) return null;
   const hash = text.toString("latin1", hashAt, hashAt + hexDigits);
   const mac = isSealed ? text.toString("latin1", end, end + hexDigits) : "";
   return isHash(hash) && (mac === "" || isHash(mac)) ? { hash, mac } : null;
@@ -397,7 +398,7 @@ export function readLineClosing(line: Uint8Array): LineClosing | null {
 export function verifiedClosingOf(line: Uint8Array): LineClosing | null {
   const closing = readLineClosing(line);
   if (closing === null) return null;
-  const covered = line.subarray(0, line.length - closingBytes[closing.mac === "" ? 0 : 1]);
+  const covered = line.subarray(0, line.length - closingLengths[closing.mac === "" ? 0 : 1]);
   return createHash("sha256").update(domain).update(covered).digest("hex") === closing.hash
     ? closing
     : null;
@@ -459,14 +460,18 @@ export function decodeRecord(
     throw new AgentError("LEDGER_NEWER", "none", message, where);
   }
   const read = record as unknown as LedgerRecord;
-  return seal === null ? read : openRecord(read, seal, where);
+  return seal === null ? read : unsealRecordBytes(read, seal, where);
 }
 
 /** Returns a record with its signed bytes out of their box. @throws AgentError LEDGER_FORGED */
-export function openRecord(record: LedgerRecord, seal: LedgerSeal, where: Location): LedgerRecord {
+export function unsealRecordBytes(
+  record: LedgerRecord,
+  seal: LedgerSeal,
+  where: Location,
+): LedgerRecord {
   if (record.kind !== "SIGNED") return record;
   const { prefix, digits } = partsOf(record.raw);
-  const bytes = seal.open(recordLocation(record.seq), Buffer.from(digits, "hex"));
+  const bytes = seal.open(sealContextOfRecord(record.seq), Buffer.from(digits, "hex"));
   if (bytes === null) throw forgedFault("the signed bytes do not open", where);
   return { ...record, raw: prefix + Buffer.from(bytes).toString("hex") };
 }

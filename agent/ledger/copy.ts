@@ -6,7 +6,7 @@
  */
 import { createHash } from "node:crypto";
 import { AgentError } from "../../base/fault.ts";
-import type { Head } from "../../protocol/messages.ts";
+import type { AgentLedgerHead } from "../../protocol/messages.ts";
 import { archiveKinds } from "./archive.ts";
 import { damagedFault } from "./codec.ts";
 import type { LedgerDisk } from "./folder.ts";
@@ -28,7 +28,7 @@ export interface LedgerPart {
 }
 
 export interface CopiedLedger {
-  readonly head: Head;
+  readonly head: AgentLedgerHead;
   readonly segments: number;
   readonly agent: string; // as its first record names the agent
   readonly wallet: string;
@@ -42,7 +42,10 @@ export interface CopiedLedger {
  * @throws AgentError LEDGER_MISSING, LEDGER_DAMAGED, also if `upTo` is not in these files;
  * LEDGER_NEWER, LEDGER_UNREADABLE
  */
-export function* copyLedger(disk: LedgerDisk, upTo: Head | null): Generator<LedgerPart, void> {
+export function* copyLedger(
+  disk: LedgerDisk,
+  upTo: AgentLedgerHead | null,
+): Generator<LedgerPart, void> {
   const names = disk.list();
   const newest = newestSegmentNumber(names);
   // Read before the long work, because meanwhile later checkpoints may come and remove these.
@@ -81,7 +84,7 @@ function pastOf(named: NamedFiles | null): readonly NamedSortedFile[] {
   return named === null ? [] : archiveKinds.flatMap((shelf) => named[shelf]);
 }
 
-function notThese(file: string, { seq }: Head): AgentError {
+function notThese(file: string, { seq }: AgentLedgerHead): AgentError {
   return damagedFault(
     `the running signer's record ${seq} is not in these files, so they are another ledger's`,
     { file },

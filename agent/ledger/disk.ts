@@ -24,7 +24,7 @@ import {
 } from "node:fs";
 import { dirname, join } from "node:path";
 import { AgentError, reasonOf } from "../../base/fault.ts";
-import { isTrustedFolder, openTrusted, type Trust } from "../files/trusted.ts";
+import { isTrustedFolder, openTrusted, type TrustRequirement } from "../files/trusted.ts";
 import type { LedgerDisk, LedgerFile } from "./folder.ts";
 
 /**
@@ -46,7 +46,7 @@ export function isReadOnly(path: string): boolean {
  */
 const unfinishedSuffix = ".tmp";
 /** The lines are no secret, but a user with write access decides what counts as paid. */
-const trust: Trust = { owner: "folder", isSecret: false };
+const trust: TrustRequirement = { owner: "folder", isSecret: false };
 
 /** Returns the ledger's folder on a real disk; the first file creates it. */
 export function ledgerDisk(folder: string): LedgerDisk {

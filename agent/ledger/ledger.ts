@@ -6,7 +6,7 @@
  */
 import { createHash } from "node:crypto";
 import { AgentError, invariant } from "../../base/fault.ts";
-import type { Head } from "../../protocol/messages.ts";
+import type { AgentLedgerHead } from "../../protocol/messages.ts";
 import { type ArchivedRows, ArchiveFiles, noArchivedRows } from "./archive.ts";
 import {
   damagedFault,
@@ -27,7 +27,7 @@ import {
   writeOrFault,
   writeUnlessReadOnly,
 } from "./folder.ts";
-import { type LedgerOptions, roomBytesDefault, segmentBytesDefault } from "./options.ts";
+import { freeDiskBytesMinDefault, type LedgerOptions, segmentBytesDefault } from "./options.ts";
 import { makeReceipt, type Receipt } from "./receipt.ts";
 import {
   isCancel,
@@ -293,7 +293,7 @@ export class Ledger {
     this.past = past;
     this.#clock = options.clock;
     this.#segmentBytesMax = options.segmentBytesMax ?? segmentBytesDefault;
-    this.roomBytesMin = options.roomBytesMin ?? roomBytesDefault;
+    this.roomBytesMin = options.roomBytesMin ?? freeDiskBytesMinDefault;
     this.#reader = new LedgerReader(options.disk, options.seal, map);
     this.#readOnly = readOnly;
     this.#file =
@@ -305,12 +305,12 @@ export class Ledger {
   }
 
   /** The newest record, durable or not. */
-  get head(): Head {
+  get head(): AgentLedgerHead {
     return { seq: this.#last.seq, hash: this.#last.hash };
   }
 
   /** The newest record that no power failure can remove. */
-  get durableHead(): Head {
+  get durableHead(): AgentLedgerHead {
     return { seq: this.#durable.seq, hash: this.#durable.hash };
   }
 

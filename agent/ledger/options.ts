@@ -10,7 +10,7 @@ export const segmentBytesDefault = 16 * 1024 * 1024;
 /**
  * Free space below which no new slot is used: open withdrawals must still be recorded to their end.
  */
-export const roomBytesDefault = 64 * 1024 * 1024;
+export const freeDiskBytesMinDefault = 64 * 1024 * 1024;
 
 export interface LedgerOptions {
   readonly disk: LedgerDisk;

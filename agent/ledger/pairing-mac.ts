@@ -14,7 +14,7 @@ export const pairingBytesMax = 262_144;
  * Returns the text that the MAC covers: every member in the file's order, except `step`, which only
  * shows how far pairing came, and the MAC itself.
  */
-export function pairingText(pairing: object): string {
+export function pairingMacText(pairing: object): string {
   const { step: _step, word: _word, ...members } = pairing as Readonly<Record<string, unknown>>;
   return JSON.stringify(members);
 }
@@ -22,10 +22,11 @@ export function pairingText(pairing: object): string {
 /**
  * @throws AgentError PAIRING_FORGED if pairing did not write the bytes of `path` under this seal
  */
-export function assertPairing(seal: LedgerSeal, bytes: Uint8Array, path: string): void {
+export function assertPairingMac(seal: LedgerSeal, bytes: Uint8Array, path: string): void {
   const members = membersOf(bytes);
   const word = members?.word;
-  if (members !== null && typeof word === "string" && seal.gave(pairingText(members), word)) return;
+  if (members !== null && typeof word === "string" && seal.gave(pairingMacText(members), word))
+    return;
   throw new AgentError("PAIRING_FORGED", "none", `${path} is not what pairing wrote`);
 }
 

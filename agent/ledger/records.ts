@@ -5,7 +5,7 @@
  * hashes, digests and raw bytes are lower-case hex.
  */
 import type { TxParams } from "../../chains/family.ts";
-import type { Head } from "../../protocol/messages.ts";
+import type { AgentLedgerHead } from "../../protocol/messages.ts";
 
 /** A sorted file as a CHECKPOINT or RECOVERED record names it. */
 export interface NamedSortedFile {
@@ -131,7 +131,7 @@ export type RecordBody =
    */
   | {
       readonly kind: "RELEASED";
-      readonly acked: Head;
+      readonly acked: AgentLedgerHead;
       readonly released: readonly { readonly transactionId: string; readonly attempt: number }[];
     }
   /** The courier's observation of the chain. Never moves a withdrawal to another slot. */
@@ -206,7 +206,7 @@ export type RecordBody =
    */
   | { readonly kind: "CEILING"; readonly ceiling: number }
   /** The gateway acknowledged everything up to `acked` and nothing was waiting at the gate. */
-  | { readonly kind: "REPORTED"; readonly acked: Head }
+  | { readonly kind: "REPORTED"; readonly acked: AgentLedgerHead }
   | { readonly kind: "ALARM"; readonly code: string; readonly detail: string }
   /** The signer stopped signing until an operator recovers it. */
   | { readonly kind: "LOCKED"; readonly code: string; readonly detail: string }
@@ -240,7 +240,7 @@ export type RecordBody =
       readonly order: string;
       readonly ledgerEpoch: number;
       readonly bothRestored: boolean; // ledger and gateway were both restored: withdrawals without a slot are held for an operator
-      readonly held: Head; // newest head that the gateway held before, seq 0 for none
+      readonly held: AgentLedgerHead; // newest head that the gateway held before, seq 0 for none
       readonly sequence: number; // the job after which the numbers continue
       readonly jobHash: string;
     } & NamedFiles);

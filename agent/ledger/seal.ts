@@ -93,12 +93,12 @@ export class LedgerSeal {
 }
 
 /** Returns the place of a record's sealed field: its number in the ledger. */
-export function recordLocation(seq: number): string {
+export function sealContextOfRecord(seq: number): string {
   return `autowithdraw/2 ledger record ${seq}`;
 }
 
 /** Returns the place of a checkpoint: its segment, and the number of the segment's first record. */
-export function checkpointLocation(segment: number, seq: number): string {
+export function sealContextOfCheckpoint(segment: number, seq: number): string {
   return `autowithdraw/2 ledger checkpoint ${segment} ${seq}`;
 }
 

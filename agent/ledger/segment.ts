@@ -7,23 +7,23 @@ import { createHash } from "node:crypto";
 import { AgentError } from "../../base/fault.ts";
 import { zeroHash } from "../../protocol/identity.ts";
 import {
-  closingBytes,
+  closingLengths,
+  closingStart,
   damagedFault,
   decodeRecord,
   foreignLineReason,
   forgedFault,
-  hashStart,
   type Location,
   lineBytesMax,
   lineStart,
-  macBytes,
+  macFieldLength,
   readLineClosing,
   readLinePlace,
   verifiedClosingOf,
 } from "./codec.ts";
 import type { LedgerDisk } from "./folder.ts";
 import { type FirstRecord, isFirstRecord, type LedgerRecord } from "./records.ts";
-import { checkpointLocation, type LedgerSeal } from "./seal.ts";
+import { type LedgerSeal, sealContextOfCheckpoint } from "./seal.ts";
 
 const newline = 0x0a;
 
@@ -119,7 +119,7 @@ export class SegmentMap {
 
   /** Ends a write with the newest record. Its line is longer by a MAC, unless it was counted. */
   endWrite(isCounted = false): void {
-    if (!isCounted) this.#ends[this.#count - 1] = this.bytes + macBytes;
+    if (!isCounted) this.#ends[this.#count - 1] = this.bytes + macFieldLength;
     this.#writeEnds.push(this.seqLast);
   }
 
@@ -270,11 +270,11 @@ function hasWholeRecord(line: Uint8Array, unended: boolean): boolean {
   for (let from = text.indexOf(lineStart); from >= 0; from = text.indexOf(lineStart, from + 1)) {
     const limit = Math.min(from + lineBytesMax, text.length);
     for (
-      let hash = text.indexOf(hashStart, from);
+      let hash = text.indexOf(closingStart, from);
       hash >= 0 && hash < limit;
-      hash = text.indexOf(hashStart, hash + 1)
+      hash = text.indexOf(closingStart, hash + 1)
     ) {
-      for (const bytes of closingBytes) {
+      for (const bytes of closingLengths) {
         const end = hash + bytes;
         if (unended && from === 0 && end === text.length) continue;
         if (end <= text.length && verifiedClosingOf(text.subarray(from, end)) !== null) return true;
@@ -351,7 +351,7 @@ export function sealCheckpoint(
   seq: number,
   stateJson: string,
 ): Uint8Array {
-  return seal.box(checkpointLocation(segment, seq), Buffer.from(stateJson));
+  return seal.box(sealContextOfCheckpoint(segment, seq), Buffer.from(stateJson));
 }
 
 /**
@@ -366,7 +366,7 @@ export function openCheckpoint(
   seal: LedgerSeal,
 ): unknown {
   const bytes = seal.open(
-    checkpointLocation(segment, record.seq),
+    sealContextOfCheckpoint(segment, record.seq),
     checkpointBytes(disk, names, record),
   );
   if (bytes === null)

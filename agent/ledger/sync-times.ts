@@ -5,13 +5,13 @@
 import { type SyncSummary, syncBucketsMs } from "../socket/summary.ts";
 import type { LedgerDisk } from "./folder.ts";
 
-export interface SyncTimes {
+export interface TimedDisk {
   readonly disk: LedgerDisk;
   read(): SyncSummary;
 }
 
 /** Returns the same disk with timed appends. `monotonic` is in milliseconds. */
-export function timedDisk(disk: LedgerDisk, monotonic: () => number): SyncTimes {
+export function createTimedDisk(disk: LedgerDisk, monotonic: () => number): TimedDisk {
   const counts = [...syncBucketsMs, 0].map(() => 0);
   let sumUs = 0;
   const note = (ms: number): void => {

@@ -3,7 +3,7 @@
  * wallet's seal every MAC as well. Reads only. docs/ledger.md section 8.
  */
 import { AgentError } from "../../base/fault.ts";
-import type { Head } from "../../protocol/messages.ts";
+import type { AgentLedgerHead } from "../../protocol/messages.ts";
 import { archiveKinds } from "./archive.ts";
 import { damagedFault } from "./codec.ts";
 import type { LedgerDisk } from "./folder.ts";
@@ -22,7 +22,7 @@ import { checkSortedFile, openSource } from "./sorted-file.ts";
 export interface VerifiedLedger {
   readonly records: number;
   readonly segments: number;
-  readonly head: Head;
+  readonly head: AgentLedgerHead;
   readonly tornBytes: number; // after the head; always 0 for a running ledger
 }
 

@@ -22,7 +22,7 @@ import {
   string,
 } from "../../protocol/shape.ts";
 import type { CurrencySettings, PolicySettings, SignerSettings } from "../config/settings.ts";
-import { fixedCopy, fixedJoin } from "../files/fixed-bytes.ts";
+import { copyToFixedBytes, joinFixedBytes } from "../files/fixed-bytes.ts";
 
 const settingsBytesMax = 1_048_576;
 const encKeyBytesMax = 4_096;
@@ -106,7 +106,7 @@ export class BootstrapReader {
   #held: Uint8Array = new Uint8Array(0);
 
   push(chunk: Uint8Array): Bootstrap | null {
-    const held = fixedJoin(this.#held, chunk);
+    const held = joinFixedBytes(this.#held, chunk);
     chunk.fill(0);
     this.#held = held;
     const first = frameAt(held, 0, settingsBytesMax);
@@ -118,7 +118,7 @@ export class BootstrapReader {
         keysMax: 256,
         itemsMax: 10_000,
       });
-      return { settings: settings(value, "settings"), encKey: fixedCopy(second.bytes) };
+      return { settings: settings(value, "settings"), encKey: copyToFixedBytes(second.bytes) };
     } finally {
       held.fill(0);
       this.#held = new Uint8Array(0);

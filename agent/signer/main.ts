@@ -9,7 +9,7 @@ import "../../base/no-inspector.ts";
 import { randomBytes } from "node:crypto";
 import { dirname, join } from "node:path";
 import { type Code, passingCauseOf } from "../../base/codes.ts";
-import { AgentError, aboutFile, namingFile } from "../../base/fault.ts";
+import { AgentError, putFileIntoFault, runNamingFile } from "../../base/fault.ts";
 import { dropUnread } from "../../base/unread-output.ts";
 import { networkOf } from "../../chains/families.ts";
 import { readPipe } from "../files/inherited-pipe.ts";
@@ -20,9 +20,9 @@ import type { ArchiveLookup } from "../ledger/archive.ts";
 import { isReadOnly, ledgerDisk } from "../ledger/disk.ts";
 import { type Ledger, openLedger } from "../ledger/ledger.ts";
 import { assertStateLocked } from "../ledger/lock.ts";
-import { assertPairing, pairingBytesMax } from "../ledger/pairing-mac.ts";
+import { assertPairingMac, pairingBytesMax } from "../ledger/pairing-mac.ts";
 import { LedgerSeal } from "../ledger/seal.ts";
-import { type SyncTimes, timedDisk } from "../ledger/sync-times.ts";
+import { createTimedDisk, type TimedDisk } from "../ledger/sync-times.ts";
 import { courierLineBytesMax } from "../socket/line.ts";
 import { type PushMessage, requestFramesMax } from "../socket/verbs.ts";
 import { type Bootstrap, BootstrapReader } from "./bootstrap.ts";
@@ -32,9 +32,9 @@ import { hardenProcess, isolationLevel, isolationState } from "./process-hardeni
 import { createLog } from "./runtime/log.ts";
 import { Signer } from "./runtime/signer.ts";
 import { StopMark } from "./runtime/stop-mark.ts";
-import { courierVerbs } from "./sockets/courier.ts";
+import { createCourierRequestHandler } from "./sockets/courier.ts";
 import { type LineConnection, type LineServer, listenLines } from "./sockets/line-server.ts";
-import { operatorVerbs } from "./sockets/operator.ts";
+import { createOperatorRequestHandler } from "./sockets/operator.ts";
 import { Core, type CoreSnapshot } from "./state/core.ts";
 import { ledgerTime } from "./state/ledger-time.ts";
 import { unlockVault, type Vault } from "./vault/vault.ts";
@@ -97,7 +97,7 @@ interface OpenedSigner {
   readonly core: Core;
   readonly ledger: Ledger;
   readonly vault: Vault;
-  readonly syncs: SyncTimes;
+  readonly syncs: TimedDisk;
 }
 
 /**
@@ -133,8 +133,8 @@ function open({ settings, encKey }: Bootstrap, current: SignerRun): OpenedSigner
   }
   assertPairingIn(settings.stateDir, seal);
   const folder = join(settings.stateDir, "ledger");
-  const syncs = timedDisk(ledgerDisk(folder), monotonic);
-  const { ledger, checkpoint, records, tornBytes } = namingFile(folder, () =>
+  const syncs = createTimedDisk(ledgerDisk(folder), monotonic);
+  const { ledger, checkpoint, records, tornBytes } = runNamingFile(folder, () =>
     openLedger({ disk: syncs.disk, seal, clock: () => ledgerTime(current, clock(), monotonic()) }),
   );
   if (tornBytes > 0 && !ledger.readOnly)
@@ -144,7 +144,7 @@ function open({ settings, encKey }: Bootstrap, current: SignerRun): OpenedSigner
   const core = new Core(
     readRules(settings, vault.accounts),
     fatal(ledger.past, folder),
-    namingFile(folder, () => snapshotOf(checkpoint)),
+    runNamingFile(folder, () => snapshotOf(checkpoint)),
   );
   for (const record of records) core.apply(record);
   if (core.paired.wallet !== wallet)
@@ -172,7 +172,7 @@ function assertPairingIn(stateDir: string, seal: LedgerSeal): void {
   }
   if (bytes === null)
     throw new AgentError("PAIRING_FORGED", "none", `${path} is larger than any pairing writes it`);
-  assertPairing(seal, bytes, path);
+  assertPairingMac(seal, bytes, path);
 }
 
 /**
@@ -185,7 +185,7 @@ function fatal(past: ArchiveLookup, folder: string): ArchiveLookup {
       try {
         return past.find(shelf, key);
       } catch (cause) {
-        return fail(aboutFile(folder, cause));
+        return fail(putFileIntoFault(folder, cause));
       }
     },
   };
@@ -222,7 +222,7 @@ function run(bootstrap: Bootstrap): void {
     soon: (act) => process.nextTick(act),
     later: (act) => setTimeout(act, lateMs),
     next: (act) => setImmediate(act),
-    onPoisoned: (fault) => fail(aboutFile(join(settings.stateDir, "ledger"), fault)),
+    onPoisoned: (fault) => fail(putFileIntoFault(join(settings.stateDir, "ledger"), fault)),
   });
   const couriers = new Set<LineConnection>();
   const socketsInherited = settings.courierSocket.startsWith("fd:");
@@ -251,7 +251,7 @@ function run(bootstrap: Bootstrap): void {
     syncs: syncs.read,
   };
   courierServer = listenLines(settings.courierSocket, {
-    onRequest: courierVerbs(signer, source),
+    onRequest: createCourierRequestHandler(signer, source),
     onConnect: (connection) => couriers.add(connection),
     onClose: (connection) => couriers.delete(connection),
     onListening,
@@ -267,7 +267,7 @@ function run(bootstrap: Bootstrap): void {
     later: (act: () => void) => void setImmediate(act),
   };
   const operatorServer = listenLines(settings.operatorSocket, {
-    onRequest: operatorVerbs(signer, environment),
+    onRequest: createOperatorRequestHandler(signer, environment),
     onListening,
     onFault: fail,
     connectionsMax: operatorConnectionsMax,

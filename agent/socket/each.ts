@@ -6,23 +6,23 @@
 /** The most requests of one line. */
 export const batchRequestsMax = 64;
 
-export type EachVerb = "sign" | "observed";
+export type BatchVerb = "sign" | "observed";
 
 /**
  * `bodies` are requests of the verb `of`, from 1 to `batchRequestsMax`. They are carried out in
  * order, each as it would be alone.
  */
-export interface EachRequest<Body> {
-  readonly of: EachVerb;
+export interface BatchRequest<Body> {
+  readonly of: BatchVerb;
   readonly bodies: readonly Body[];
 }
 
 /** In the order of the bodies; sent after the last answer is ready. */
-export interface EachAnswers<Answer> {
-  readonly answers: readonly EachAnswer<Answer>[];
+export interface BatchAnswers<Answer> {
+  readonly answers: readonly BatchAnswer<Answer>[];
 }
 
-export type EachAnswer<Answer> =
+export type BatchAnswer<Answer> =
   | ({ readonly ok: true } & Answer)
   | {
       readonly ok: false;

@@ -2,7 +2,7 @@
  * The operator's view of a recovery: the ledger that would begin, and the transactions that no
  * withdrawal explains. docs/protocol.md section 8.
  */
-import type { Head } from "../../protocol/messages.ts";
+import type { AgentLedgerHead } from "../../protocol/messages.ts";
 
 /** One account in a recovery. Slots are decimal strings, "" if unknown. */
 export interface RecoveryAccountView {
@@ -62,8 +62,8 @@ export interface RecoveryPlan {
   readonly newLedgerEpoch: number;
   readonly locked: string;
   readonly lockedDetail: string;
-  readonly head: Head; // this ledger's
-  readonly gatewayHead: Head | null;
+  readonly head: AgentLedgerHead; // this ledger's
+  readonly gatewayHead: AgentLedgerHead | null;
   readonly isHere: boolean; // the gateway's head is in this ledger, so the ledger lacks nothing that the gateway has
   readonly accounts: readonly RecoveryAccountView[];
   readonly uncounted: readonly string[]; // networks whose chain no node has counted, as the operator said to go on

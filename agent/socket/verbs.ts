@@ -7,11 +7,11 @@
  */
 import type { TxParams } from "../../chains/family.ts";
 import type { JobMode } from "../../protocol/job-mode.ts";
-import type { Head } from "../../protocol/messages.ts";
+import type { AgentLedgerHead } from "../../protocol/messages.ts";
 import type { Sightings } from "../../protocol/sightings.ts";
 import type { ConfigRead } from "./config-read.ts";
 import type { CourierStatus, WaitView } from "./courier-status.ts";
-import type { EachAnswers, EachRequest, EachVerb } from "./each.ts";
+import type { BatchAnswers, BatchRequest, BatchVerb } from "./each.ts";
 import type { FirstSlotView, SlotCountClaim } from "./first-slot.ts";
 import { evidenceFramesMax, type FramedOffer } from "./offered.ts";
 import type { OutgoingView, RecoveryPlan } from "./recovery-plan.ts";
@@ -191,7 +191,7 @@ export interface OperatorView extends CourierView {
  * The changing part of a withdrawal; all else stays as in its complete view. The answer to
  * `observed` has no bytes.
  */
-export type WithdrawalStep = Pick<
+export type ChangedWithdrawalPart = Pick<
   CourierView,
   "transactionId" | "state" | "code" | "changedAt" | "account" | "slot" | "attempts" | "isOver"
 >;
@@ -233,7 +233,7 @@ export interface CourierRequests {
     readonly block: number;
     readonly quorum?: number; // only with void: the number of nodes that agreed
   };
-  each: EachRequest<CourierRequests[EachVerb]>;
+  each: BatchRequest<CourierRequests[BatchVerb]>;
   adopt: SlotCountClaim;
   account: SlotCountClaim;
   /** Statements for everything after this seq that the gateway has not acknowledged. */
@@ -251,7 +251,7 @@ export interface CourierAnswers {
     readonly agent: string;
     readonly ledgerEpoch: number;
     readonly wallet: string;
-    readonly head: Head;
+    readonly head: AgentLedgerHead;
     readonly acked: number; // seq up to which the gateway holds this ledger
     readonly nonce: string; // this run's id; the link's hello carries it, and the welcome must repeat it
     readonly handshakeDone: boolean;
@@ -265,14 +265,14 @@ export interface CourierAnswers {
   };
   // the withdrawals that this envelope touched; empty for a welcome
   admit: { readonly withdrawals: readonly CourierView[] };
-  sign: { readonly withdrawal: WithdrawalStep };
-  replace: { readonly withdrawal: WithdrawalStep };
+  sign: { readonly withdrawal: ChangedWithdrawalPart };
+  replace: { readonly withdrawal: ChangedWithdrawalPart };
   // newly released, with raw, and newly ended
-  release: { readonly withdrawals: readonly WithdrawalStep[] };
+  release: { readonly withdrawals: readonly ChangedWithdrawalPart[] };
   sightings: Pick<Sightings, "coins" | "next" | "orders">;
-  decline: { readonly withdrawal: WithdrawalStep };
-  observed: { readonly withdrawal: WithdrawalStep };
-  each: EachAnswers<{ readonly withdrawal: WithdrawalStep }>;
+  decline: { readonly withdrawal: ChangedWithdrawalPart };
+  observed: { readonly withdrawal: ChangedWithdrawalPart };
+  each: BatchAnswers<{ readonly withdrawal: ChangedWithdrawalPart }>;
   adopt: { readonly account: AccountView };
   account: Record<never, never>;
   report: { readonly frames: readonly Uint8Array[] }; // statement envelopes, in order
@@ -290,7 +290,7 @@ export type PushMessage =
       readonly push: "statement";
       readonly frames: readonly Uint8Array[];
       readonly after: number;
-      readonly head: Head;
+      readonly head: AgentLedgerHead;
     }
   | { readonly push: "changed"; readonly withdrawal: CourierView }
   | { readonly push: "locked"; readonly code: string }
@@ -307,7 +307,7 @@ export interface SignerStatus {
   readonly agent: string;
   readonly ledgerEpoch: number;
   readonly wallet: string;
-  readonly head: Head;
+  readonly head: AgentLedgerHead;
   readonly acked: number;
   readonly handshakeDone: boolean;
   readonly locked: string;
@@ -499,7 +499,7 @@ export interface OperatorAnswers {
     readonly outgoing: readonly OutgoingView[];
   };
   adopt: { readonly first: FirstSlotView };
-  verify: { readonly records: number; readonly segments: number; readonly head: Head };
+  verify: { readonly records: number; readonly segments: number; readonly head: AgentLedgerHead };
 }
 
 /** A coin, and the newest closed withdrawal that has spent it. */

@@ -148,7 +148,7 @@ export class AnswerBytesBudget {
   }
 }
 
-export interface Request {
+export interface OutgoingRequest {
   readonly method: "GET" | "HEAD" | "POST";
   readonly path: string; // with the query
   /** A `host` here is also the name on the certificate, if the origin is one of its addresses. */
@@ -167,7 +167,7 @@ export interface Request {
  * `isUnsent`: certain that no byte of the request left. `isCut`: the connection broke after it was
  * established, so a second request can work at once.
  */
-export type Outcome =
+export type OutgoingOutcome =
   | {
       readonly ok: true;
       readonly status: number;
@@ -184,7 +184,7 @@ export type Outcome =
       readonly isCut: boolean;
     };
 
-type FailedOutcome = Extract<Outcome, { ok: false }>;
+type FailedOutcome = Extract<OutgoingOutcome, { ok: false }>;
 
 export interface OutgoingOptions {
   readonly origin: string; // scheme, host and port
@@ -202,7 +202,7 @@ export interface OutgoingOptions {
 
 export interface OutgoingClient {
   /** Sends one request. Calls `done` exactly once, never before `send` has returned. */
-  send(request: Request, done: (outcome: Outcome) => void): { abort(): void };
+  send(request: OutgoingRequest, done: (outcome: OutgoingOutcome) => void): { abort(): void };
   /** Ends all requests under way. Calling twice is harmless. */
   close(): void;
 }
@@ -307,8 +307,8 @@ interface OriginWay {
 
 function begin(
   { pool, isOnce, room }: OriginWay,
-  request: Request,
-  done: (outcome: Outcome) => void,
+  request: OutgoingRequest,
+  done: (outcome: OutgoingOutcome) => void,
 ): { abort(): void } {
   const { bytesMax, timeoutMs, bodyMs } = request;
   let place: AnswerPlace | null = null;
@@ -322,7 +322,7 @@ function begin(
     timeoutMs,
   );
 
-  function end(outcome: Outcome): void {
+  function end(outcome: OutgoingOutcome): void {
     isDone = true;
     clearTimeout(timer);
     // The bytes count until they are read, because `done` parses them before it returns.
@@ -424,7 +424,7 @@ export function retryAfterOf(text: string, date: string): string {
 /**
  * Headers that a server expects of a good client. No content coding is asked for, so none may come.
  */
-function asked({ method, path, headers, body }: Request): Dispatcher.DispatchOptions {
+function asked({ method, path, headers, body }: OutgoingRequest): Dispatcher.DispatchOptions {
   const ours = {
     "user-agent": userAgent,
     accept: "application/json",

@@ -38,7 +38,7 @@ interface ParentNode {
  * They are two accounts, because an account's extended public key and one leaked child key give the
  * account's key.
  */
-export function pathsOf(coinType: number): KeyPaths {
+export function keyPathsOfCoinType(coinType: number): KeyPaths {
   const accounts = [
     { purpose: "hot", number: 0 },
     { purpose: "deposits", number: 1 },

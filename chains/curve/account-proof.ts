@@ -8,7 +8,7 @@
  */
 import { secp256k1 } from "@noble/curves/secp256k1";
 import type { Payee } from "../accounts.ts";
-import type { Accounts, NamedAccount } from "../family.ts";
+import type { FamilyAccounts, NamedAccount } from "../family.ts";
 import { accountKeyOf, extendedKeyOf } from "./account-node.ts";
 
 const form = /^[0-9a-f]{128}0[01]$/;
@@ -20,7 +20,7 @@ const form = /^[0-9a-f]{128}0[01]$/;
  */
 export function createCompressedKeyAccounts(
   addressOf: (publicKey: Uint8Array) => string,
-): Accounts {
+): FamilyAccounts {
   const proofFits = (account: NamedAccount, digest: Uint8Array, proof: string): boolean => {
     const publicKey = signerOf(digest, proof);
     if (publicKey === null) return false;

@@ -13,7 +13,7 @@ import { isCanonicalSignature, recoverPublicKey } from "./recover.ts";
  * @throws TRANSACTION_SIGNATURE (not 65 bytes, r or s out of range, s in the upper half, a parity
  * beyond 1), TRANSACTION_SENDER (not the sender's), and as `hashOf`
  */
-export function senderSignature(
+export function splitSenderSignature(
   digest: Uint8Array,
   signature: Uint8Array,
   sender: string,

@@ -4,10 +4,10 @@
  */
 
 import { invariant } from "../../base/fault.ts";
-import { pathsOf } from "../curve/account-node.ts";
+import { keyPathsOfCoinType } from "../curve/account-node.ts";
 import { createCompressedKeyAccounts } from "../curve/account-proof.ts";
 import { isReservedAddress } from "../curve/reserved.ts";
-import type { Family, Slots } from "../family.ts";
+import type { Family, SlotRules } from "../family.ts";
 import type { PaymentLink } from "../payment-link.ts";
 import { addressBytes, addressOfPublicKey, depositAddressOf, parseAddress } from "./address.ts";
 import { dataFeeModels } from "./fee-model.ts";
@@ -39,7 +39,7 @@ const nonceMax = 2n ** 64n - 2n;
 /** Ethereum's coin type in SLIP-44; every EVM chain uses it. */
 const coinType = 60;
 
-const slots: Slots = {
+const slots: SlotRules = {
   first: "0",
   least: "0",
   last: `${Number.MAX_SAFE_INTEGER}`,
@@ -75,6 +75,6 @@ export const evm: Family = {
   isReserved: (address) => isReservedAddress(addressBytes(address)),
   depositAddress: depositAddressOf,
   paymentUri,
-  paths: pathsOf(coinType),
+  paths: keyPathsOfCoinType(coinType),
   accounts: createCompressedKeyAccounts(addressOfPublicKey),
 };

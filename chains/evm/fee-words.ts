@@ -3,7 +3,7 @@
  * `cancel` print them. Pure.
  */
 import { formatAmount, parseAmount } from "../../protocol/amount.ts";
-import type { Fees, TxParams } from "../family.ts";
+import type { FamilyFees, TxParams } from "../family.ts";
 import type { TypedFees } from "../offers.ts";
 import { gweiDecimal } from "./network.ts";
 
@@ -12,9 +12,9 @@ export function readTypedFees({
   tip,
   computeLimit,
   dataFee,
-}: TypedFees): ReturnType<Fees["typed"]> {
+}: TypedFees): ReturnType<FamilyFees["typed"]> {
   const [fee, priority, data] = [weiOf(maxFee), weiOf(tip), weiOf(dataFee)];
-  const no = (problem: string): ReturnType<Fees["typed"]> => ({ ok: false, problem });
+  const no = (problem: string): ReturnType<FamilyFees["typed"]> => ({ ok: false, problem });
   if (fee === null) return no("--max-fee must be gwei per gas, such as 12.5");
   if (priority === null) return no("--tip must be gwei per gas, such as 12.5");
   if (computeLimit !== undefined && !/^[1-9]\d{0,8}$/.test(computeLimit))

@@ -9,8 +9,8 @@ import { shapeFault } from "../../protocol/shape.ts";
 import type {
   ConfiguredChain,
   Description,
+  FamilyFees,
   FeeMarket,
-  Fees,
   OfferBasis,
   PaymentTerms,
   PricedAttempt,
@@ -72,7 +72,7 @@ const unknownTxParams: EvmTxParams = {
   maxPriorityFeePerGas: "0",
 };
 
-export const evmFees: Fees = {
+export const evmFees: FamilyFees = {
   decimal: nativeDecimal,
   tipDecimal: gweiDecimal,
   tipUnit: "gwei",

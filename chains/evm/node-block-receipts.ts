@@ -22,7 +22,7 @@ const lackingMs = 600_000;
 export type AskReceipt = (node: PoolNode, txHash: string) => Promise<Receipt | null>;
 
 /** Gathers the receipts that are asked for in one turn of the event loop. */
-export function createReceipts(pool: NodePool, clock: () => number): AskReceipt {
+export function createReceiptReader(pool: NodePool, clock: () => number): AskReceipt {
   const lackingUntil = new Map<PoolNode, number>();
 
   const alone: AskReceipt = (node, txHash) => pool.ask(node, receiptQuestion(txHash));

@@ -4,9 +4,9 @@
  * addresses are compared there. Touches nodes only through node.ts.
  */
 import { AgentError } from "../../base/fault.ts";
-import type { Finds } from "../nodes.ts";
-import { agreedAnswer } from "../providers/node-agreement.ts";
-import { findEach, joinFinds } from "../providers/unread.ts";
+import type { BlockFinds } from "../nodes.ts";
+import { findAgreedAnswer } from "../providers/node-agreement.ts";
+import { collectFinds, joinFinds } from "../providers/unread.ts";
 import type { Block, BlockTransaction } from "./answers.ts";
 import type { EvmNodes } from "./node.ts";
 
@@ -30,7 +30,7 @@ export async function fetchAgreedBlock(
     return block;
   };
   try {
-    return await agreedAnswer(
+    return await findAgreedAnswer(
       each,
       ask,
       (block) => JSON.stringify([headKey(block), block.transactions.map(shownKey)]),
@@ -38,7 +38,7 @@ export async function fetchAgreedBlock(
     );
   } catch (fault) {
     if (!(fault instanceof AgentError) || fault.code !== "NODE_DISAGREE") throw fault;
-    const block = await agreedAnswer(each, ask, headKey, `block ${number}`);
+    const block = await findAgreedAnswer(each, ask, headKey, `block ${number}`);
     const settled = await Promise.allSettled(asked.values());
     const shown = settled.flatMap((one) => (one.status === "fulfilled" ? [one.value] : []));
     return {
@@ -76,12 +76,12 @@ export function selectAgreedTransactions(
   isOurs: (one: BlockTransaction) => boolean,
   fields: ComparedFields,
   accountOf: (one: BlockTransaction) => string,
-): Finds<BlockTransaction> {
+): BlockFinds<BlockTransaction> {
   const { number, others = [] } = block;
-  const readIn = (shown: Block): Finds<BlockTransaction> => {
+  const readIn = (shown: Block): BlockFinds<BlockTransaction> => {
     const read = (one: BlockTransaction): readonly BlockTransaction[] =>
       fields(one).length > 0 ? [one] : [];
-    return findEach(shown.transactions.filter(isOurs), read, (one) => ({
+    return collectFinds(shown.transactions.filter(isOurs), read, (one) => ({
       txHash: one.hash,
       block: number,
       account: accountOf(one),
@@ -91,9 +91,9 @@ export function selectAgreedTransactions(
   const theirs = others.map(readIn);
   const { unread } = joinFinds([own, ...theirs]);
   const hashes = new Set(unread.map(({ txHash }) => txHash));
-  const agreedOf = ({ found }: Finds<BlockTransaction>) =>
+  const agreedOf = ({ found }: BlockFinds<BlockTransaction>) =>
     found.filter(({ hash }) => !hashes.has(hash));
-  const keyOf = (finds: Finds<BlockTransaction>): string =>
+  const keyOf = (finds: BlockFinds<BlockTransaction>): string =>
     JSON.stringify(agreedOf(finds).map(fields));
   if (theirs.some((other) => keyOf(other) !== keyOf(own)))
     throw new AgentError(

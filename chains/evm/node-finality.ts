@@ -14,7 +14,7 @@ import {
 import type { SettledAnswer } from "../providers/node-pool.ts";
 import { type BlockHead, type BlockPlace, type Receipt, readPlace } from "./answers.ts";
 import type { AskReceipt } from "./node-block-receipts.ts";
-import { askHead, countQuestion } from "./node-questions.ts";
+import { accountTransactionCountQuestion, askHead } from "./node-questions.ts";
 import type { NodePool, PoolNode } from "./node-wire.ts";
 import type { Rpc } from "./rpc.ts";
 
@@ -66,7 +66,7 @@ function isRead(receipt: Receipt): boolean {
  * Makes the interface. With `confirmations` N, the final block is head - N + 1 (genesis is always
  * final); "finalized" takes the final block of the chain itself.
  */
-export function createFinality(
+export function createFinalityReader(
   pool: NodePool,
   confirmations: number | "finalized",
   seen: SeenReceipts,
@@ -127,7 +127,7 @@ export function createFinality(
       const askAll = (node: PoolNode): Promise<bigint[]> =>
         Promise.all(
           ["latest", "pending", hexOf(final.number)].map((tag) =>
-            pool.ask(node, countQuestion(address, tag)),
+            pool.ask(node, accountTransactionCountQuestion(address, tag)),
           ),
         );
       const { quorumMin: quorum } = pool;

@@ -16,16 +16,16 @@ import { gasOfPlainTransfer } from "./gas.ts";
 import { blockReceiptsQuestion, receiptQuestion } from "./node-block-receipts.ts";
 import { hexOf } from "./node-finality.ts";
 import {
+  accountTransactionCountQuestion,
   askHead,
   balanceQuestion,
   callQuestion,
   codeQuestion,
-  countQuestion,
   gasQuestion,
   oracleQuestion,
   tipQuestion,
 } from "./node-questions.ts";
-import { createTips } from "./node-tip.ts";
+import { createTipWays } from "./node-tip.ts";
 import { createPool, type NodePool, type PoolNode, type Question } from "./node-wire.ts";
 import { decimalsCall } from "./token-reads.ts";
 
@@ -123,7 +123,11 @@ export async function findMissingAnswers(
       codeQuestion(nobody, final),
       true,
     );
-    await lacks.ask("payments", "a count at the final block", countQuestion(nobody, hexOf(final)));
+    await lacks.ask(
+      "payments",
+      "a count at the final block",
+      accountTransactionCountQuestion(nobody, hexOf(final)),
+    );
     await lacks.ask("deposits", "logs of the final block", logsQuestion(final, contracts));
     const txHash = await lacks.ask(
       "deposits",
@@ -139,7 +143,11 @@ export async function findMissingAnswers(
       true,
     );
   }
-  await lacks.ask("payments", "a count with the pool", countQuestion(nobody, "pending"));
+  await lacks.ask(
+    "payments",
+    "a count with the pool",
+    accountTransactionCountQuestion(nobody, "pending"),
+  );
   await lacks.ask("payments", "the code of an address", codeQuestion(nobody, "latest"));
   const gas = await lacks.ask(
     "payments",
@@ -160,7 +168,7 @@ export async function findMissingAnswers(
     "payments",
     "a tip",
     tipQuestion,
-    await createTips(pool).hasOther(node, askHead(pool, node)),
+    await createTipWays(pool).hasOther(node, askHead(pool, node)),
   );
   if (feeModel === "op-stack")
     await lacks.ask("payments", "the fee for data", oracleQuestion(dataFeeCall));

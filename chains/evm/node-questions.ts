@@ -99,7 +99,7 @@ export function gasQuestion({ from, to, valueWei, data }: GasCall): Question<big
 }
 
 /** The number of transactions of the account at or below the block that `tag` names. */
-export function countQuestion(address: string, tag: string): Question<bigint> {
+export function accountTransactionCountQuestion(address: string, tag: string): Question<bigint> {
   const read = (result: unknown): bigint => readQuantity(result, "transaction count");
   return { method: "eth_getTransactionCount", params: [address, tag], read };
 }

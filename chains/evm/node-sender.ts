@@ -13,8 +13,8 @@ import type {
   WantedPayment,
   WantedPaymentFrom,
 } from "../nodes.ts";
-import { createDecimals } from "../providers/node-decimals.ts";
-import { StateParts } from "../state-parts.ts";
+import { createTokenDecimalsCheck } from "../providers/node-decimals.ts";
+import { StatePartReader } from "../state-parts.ts";
 import { encodeTransferCall } from "./erc20.ts";
 import { evm } from "./family.ts";
 import { gasFloorOf, gasOfPlainTransfer } from "./gas.ts";
@@ -47,8 +47,8 @@ export function createSender(
   tokens: readonly PaidToken[],
   clock: () => number,
 ): SenderNodes {
-  const decimals = createDecimals((contract) => decimalsOf(nodes, contract), clock);
-  const computeLimitOf = createComputeLimit(nodes, clock);
+  const decimals = createTokenDecimalsCheck((contract) => decimalsOf(nodes, contract), clock);
+  const computeLimitOf = createComputeLimitReader(nodes, clock);
   const codes = new Map<string, { readonly atMs: number; readonly has: boolean }>();
   const fundsOf = new Map<
     string,
@@ -66,7 +66,7 @@ export function createSender(
   const fundsAt = async (
     account: string,
     block: { readonly number: number; readonly hash: string },
-    parts: StateParts,
+    parts: StatePartReader,
   ) => {
     const key = `${block.number} ${block.hash}`;
     const known = fundsOf.get(account);
@@ -98,7 +98,7 @@ export function createSender(
     closed: nodes.slotCounts,
     broadcast: nodes.broadcast,
     async chainState(account) {
-      const parts = new StateParts();
+      const parts = new StatePartReader();
       const marketNow = async () => {
         const [fees, cancelGas] = await Promise.all([nodes.fees(), askCancelGas(nodes, account)]);
         return { ...fees, ...cancelGas };
@@ -147,7 +147,7 @@ export function createSender(
 }
 
 /** The gas that a payment's call needs, with room. `clock` as for `createSender`. */
-export function createComputeLimit(
+export function createComputeLimitReader(
   nodes: Pick<EvmNodes, "hasCode" | "estimateGas" | "feeModel">,
   clock: () => number,
 ): SenderNodes["computeLimit"] {

@@ -28,7 +28,7 @@ const historyQuestion: Question<readonly bigint[]> = {
 export type TipWays = FigureWays<PoolNode, Promise<BlockHead>, bigint>;
 
 /** Not every node answers the plain question; the others are wallets' ways. */
-export function createTips(pool: NodePool): TipWays {
+export function createTipWays(pool: NodePool): TipWays {
   const byHistory = async (node: PoolNode): Promise<bigint> =>
     middleOf(await pool.ask(node, historyQuestion), "lower");
   const byPrice = async (node: PoolNode, head: Promise<BlockHead>): Promise<bigint> => {

@@ -9,9 +9,9 @@ import { goodResult, type Result } from "../../base/result.ts";
 import type { Payment } from "../family.ts";
 import { mapWithLimit } from "../map-limit.ts";
 import type {
+  BlockFinds,
   BlockId,
   DetectedPayment,
-  Finds,
   Judgement,
   NextSlot,
   NodeLog,
@@ -20,14 +20,14 @@ import type {
   WatchedBlock,
   WatcherNodes,
 } from "../nodes.ts";
-import { type AddressIndex, createIndexes } from "../providers/address-index.ts";
+import { type AddressIndex, createAddressIndexes } from "../providers/address-index.ts";
 import { QuestionSize } from "../providers/ask-smaller.ts";
 import { KeptBlocks } from "../providers/kept-blocks.ts";
-import { agreedAnswer } from "../providers/node-agreement.ts";
+import { findAgreedAnswer } from "../providers/node-agreement.ts";
 import { PacedWaves } from "../providers/paced-waves.ts";
 import { pacedResults } from "../providers/results.ts";
 import type { ServerAddress } from "../providers/server.ts";
-import { agreedFinds, findEach, isUnreadable, joinFinds } from "../providers/unread.ts";
+import { agreedFinds, collectFinds, isUnreadable, joinFinds } from "../providers/unread.ts";
 import type { BlockTransaction, FoundLog } from "./answers.ts";
 import { decodeTransferCall } from "./erc20.ts";
 import { evmFees, firstOffer } from "./fees.ts";
@@ -48,7 +48,7 @@ import {
   selectAgreedTransactions,
 } from "./node-blocks.ts";
 import { blockMismatchFault, createTransferLogReader, type ReadTransferLogs } from "./node-logs.ts";
-import { createComputeLimit } from "./node-sender.ts";
+import { createComputeLimitReader } from "./node-sender.ts";
 import {
   type AttemptEvidence,
   judgePayout,
@@ -179,7 +179,7 @@ function contentOf({ content }: WatchedBlock): AgreedBlock {
 async function coinPayments(
   { together, kept }: PaymentSource,
   { blocks, contracts, index, isAgreed }: PaymentQuestion,
-): Promise<Finds<DetectedPayment>> {
+): Promise<BlockFinds<DetectedPayment>> {
   if (!contracts.includes("")) return { found: [], unread: [] };
   const addressOf = ({ toKey }: BlockTransaction): string | undefined => index.find(toKey);
   const paying = blocks.map((block) => {
@@ -200,7 +200,7 @@ async function coinPayments(
   const finds = await mapWithLimit(
     found,
     questionsAtOnce,
-    async ({ block, one }): Promise<Finds<DetectedPayment>> => {
+    async ({ block, one }): Promise<BlockFinds<DetectedPayment>> => {
       const place = { txHash: one.hash, block: block.number };
       const account = addressOf(one) as string;
       try {
@@ -230,25 +230,25 @@ async function coinPayments(
 async function tokenPayments(
   { each, seen, proven }: PaymentSource,
   { blocks, contracts, index, isAgreed }: PaymentQuestion,
-): Promise<Finds<DetectedPayment>> {
+): Promise<BlockFinds<DetectedPayment>> {
   const tokens = contracts.filter((contract) => contract !== "");
   if (tokens.length === 0) return { found: [], unread: [] };
   if (!isAgreed) return paymentsBy(seen, blocks, tokens, index);
-  const told = new Map<EvmNodes, Promise<Finds<DetectedPayment>>>();
-  const ask = (nodes: EvmNodes): Promise<Finds<DetectedPayment>> => {
+  const told = new Map<EvmNodes, Promise<BlockFinds<DetectedPayment>>>();
+  const ask = (nodes: EvmNodes): Promise<BlockFinds<DetectedPayment>> => {
     const finds =
       told.get(nodes) ?? paymentsBy(proven.get(nodes) as ReadTransferLogs, blocks, tokens, index);
     told.set(nodes, finds);
     return finds;
   };
-  const answered: Finds<DetectedPayment>[] = [];
-  const keep = async (nodes: EvmNodes): Promise<Finds<DetectedPayment>> => {
+  const answered: BlockFinds<DetectedPayment>[] = [];
+  const keep = async (nodes: EvmNodes): Promise<BlockFinds<DetectedPayment>> => {
     const finds = await ask(nodes);
     answered.push(finds);
     return finds;
   };
   return agreedFinds(
-    (keyOf) => agreedAnswer(each, keep, keyOf, transfersOf(blocks)),
+    (keyOf) => findAgreedAnswer(each, keep, keyOf, transfersOf(blocks)),
     () => answered,
     paymentsKey,
   );
@@ -259,12 +259,12 @@ async function paymentsBy(
   blocks: readonly WatchedBlock[],
   contracts: readonly string[],
   index: AddressIndex,
-): Promise<Finds<DetectedPayment>> {
+): Promise<BlockFinds<DetectedPayment>> {
   const byKey = new Map(contracts.map((contract) => [contract.toLowerCase(), contract]));
   const logs = (await transfers(blocks.map(contentOf), contracts)).filter(
     (one) => index.find(receiverKeyOf(one)) !== undefined,
   );
-  const { found, unread } = findEach(
+  const { found, unread } = collectFinds(
     logs,
     (one) =>
       paymentsOf(one, byKey.get(one.address) as string, index.find(receiverKeyOf(one)) as string),
@@ -437,28 +437,31 @@ export function createWatcher(
   const open = (some: readonly ServerAddress[]): EvmNodes =>
     createEvmNodes({ urls: some, chainId, confirmations, answerBytesMax, timeoutMs, log, clock });
   const together = open(urls);
-  return watcherOf(
+  return createWatcherOverNodes(
     { together, each: urls.length === 1 ? [together] : urls.map((url) => open([url])) },
     clock,
   );
 }
 
 /** As `createWatcher`, over given nodes. */
-export function watcherOf(reader: ComparableNodes, clock = () => performance.now()): WatcherNodes {
+export function createWatcherOverNodes(
+  reader: ComparableNodes,
+  clock = () => performance.now(),
+): WatcherNodes {
   const { together, each } = reader;
-  const computeLimitOf = createComputeLimit(together, clock);
+  const computeLimitOf = createComputeLimitReader(together, clock);
   const kept = new KeptBlocks<AgreedBlock>(blockBytesOf);
   const block = async (number: number, isAgreed: boolean): Promise<AgreedBlock> =>
     isAgreed
       ? kept.ask(number, () => fetchAgreedBlock(each, number))
       : together.block(number, { full: true });
-  const indexOf = createIndexes((address) => address.toLowerCase());
+  const indexOf = createAddressIndexes((address) => address.toLowerCase());
   const manyBalances = createAgreedBalances(each);
   const waves = new PacedWaves(balancesAtOnce);
   const source = createPaymentSource(reader, kept);
 
   const balance = (address: string, contract: string, number: number): Promise<bigint> =>
-    agreedAnswer(
+    findAgreedAnswer(
       each,
       (nodes) => nodes.balance(address, contract, number),
       String,
@@ -487,12 +490,12 @@ export function watcherOf(reader: ComparableNodes, clock = () => performance.now
     wereUsed: (accounts, number) =>
       pacedResults(waves, accounts, async (account) => {
         const ask = (nodes: EvmNodes): Promise<bigint> => nodes.sent(account, number);
-        return (await agreedAnswer(each, ask, String, `transactions of ${account}`)) > 0n;
+        return (await findAgreedAnswer(each, ask, String, `transactions of ${account}`)) > 0n;
       }),
     async decimals(contract) {
       const ask = (nodes: EvmNodes): Promise<string> =>
         nodes.call(contract, decimalsCall, "latest");
-      const data = await agreedAnswer(each, ask, String, `decimals of ${contract}`);
+      const data = await findAgreedAnswer(each, ask, String, `decimals of ${contract}`);
       if (data.length !== 66)
         throw new AgentError("NODE_ANSWER", "none", "the token does not say its decimals", {
           contract,
@@ -553,7 +556,10 @@ function watched(content: AgreedBlock): WatchedBlock {
   return { number, hash, parentHash, content };
 }
 
-function outgoingIn(block: AgreedBlock, accounts: ReadonlySet<string>): Finds<OutgoingTransaction> {
+function outgoingIn(
+  block: AgreedBlock,
+  accounts: ReadonlySet<string>,
+): BlockFinds<OutgoingTransaction> {
   const keys = new Map([...accounts].map((account) => [account.toLowerCase(), account]));
   const accountOf = ({ fromKey }: BlockTransaction): string => keys.get(fromKey) as string;
   const { found, unread } = selectAgreedTransactions(
@@ -570,7 +576,7 @@ function outgoingIn(block: AgreedBlock, accounts: ReadonlySet<string>): Finds<Ou
   const read = (one: BlockTransaction) => [
     { ...placeOf(one), slot: `${one.nonce}`, ...paidBy(one), content: one },
   ];
-  return joinFinds([findEach(found, read, placeOf), { found: [], unread }]);
+  return joinFinds([collectFinds(found, read, placeOf), { found: [], unread }]);
 }
 
 /**
@@ -614,7 +620,7 @@ async function codeThen(
   block: number,
 ): Promise<string | null> {
   const codeAt = (number: number): Promise<string> =>
-    agreedAnswer(each, (nodes) => nodes.code(address, number), String, `code of ${address}`);
+    findAgreedAnswer(each, (nodes) => nodes.code(address, number), String, `code of ${address}`);
   try {
     const [before, after] = await Promise.all([codeAt(block - 1), codeAt(block)]);
     return before === "0x" ? after : before;

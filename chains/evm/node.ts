@@ -31,25 +31,25 @@ import {
 import { dataFeeCall, dataFeeWithRoom, operatorFeeCall } from "./data-fee.ts";
 import type { FeeModel } from "./fee-model.ts";
 import { txHashOf } from "./hash.ts";
-import { type AskReceipt, createReceipts } from "./node-block-receipts.ts";
+import { type AskReceipt, createReceiptReader } from "./node-block-receipts.ts";
 import {
-  createFinality,
+  createFinalityReader,
   createSeenReceipts,
   hexOf,
   receiptKey,
   type SeenReceipts,
 } from "./node-finality.ts";
 import {
+  accountTransactionCountQuestion,
   askHead,
   balanceQuestion,
   callQuestion,
   codeQuestion,
-  countQuestion,
   type GasCall,
   gasQuestion,
   oracleQuestion,
 } from "./node-questions.ts";
-import { createTips, type TipWays } from "./node-tip.ts";
+import { createTipWays, type TipWays } from "./node-tip.ts";
 import { createPool, type NodePool, type PoolNode, type Question } from "./node-wire.ts";
 
 /*
@@ -256,7 +256,7 @@ function createNodeQuorum(
   clock: () => number,
 ): NodeQuorum {
   const apart = new Set<string>();
-  const tipsOf = createTips(pool);
+  const tipsOf = createTipWays(pool);
   const price = createAgreedFeeRates({ quorumMin: pool.quorumMin, clock });
   const name = <T>(
     what: string,
@@ -359,7 +359,9 @@ function createNodeQuorum(
       return { receipt: placed.agreed, isShown: placed.count > 0 };
     },
     usedNonces: async (address) => {
-      const said = await askAll(pool, (node) => pool.ask(node, countQuestion(address, "latest")));
+      const said = await askAll(pool, (node) =>
+        pool.ask(node, accountTransactionCountQuestion(address, "latest")),
+      );
       return said.map(({ value }) => value).reduce(larger, 0n);
     },
   };
@@ -561,14 +563,14 @@ export function createEvmNodes(options: EvmNodesOptions): EvmNodes {
     clock,
   });
   const seen = createSeenReceipts();
-  const askReceipt = createReceipts(pool, clock);
+  const askReceipt = createReceiptReader(pool, clock);
   const feeModel = options.feeModel ?? "ethereum";
   return {
     feeModel,
     status: pool.status,
     checkChain: pool.checkChain,
     close: pool.close,
-    ...createFinality(pool, options.confirmations, seen, askReceipt),
+    ...createFinalityReader(pool, options.confirmations, seen, askReceipt),
     ...createReads(pool, options.answerBytesMax ?? answerBytesMaxDefault),
     receipt: (txHash) => receiptOfOne(pool, seen, askReceipt, txHash),
     ...createNodeQuorum(pool, log, seen, askReceipt, feeModel, clock),
@@ -606,7 +608,7 @@ function createReads(pool: NodePool, answerBytesMax: number): NodeReads {
       return pool.first((node) => askHead(pool, node)) as Promise<BlockHead>;
     },
     balance: (address, contract, block) => read(balanceQuestion(address, contract, block)),
-    sent: (address, block) => read(countQuestion(address, hexOf(block))),
+    sent: (address, block) => read(accountTransactionCountQuestion(address, hexOf(block))),
     code: (address, block) => read(codeQuestion(address, block)),
     block: async (number, { full }) => {
       const question = {

@@ -5,7 +5,7 @@
  */
 
 import { parseForeign } from "../../base/foreign-json.ts";
-import { shownWords } from "../providers/node-words.ts";
+import { cleanNodeText } from "../providers/node-words.ts";
 import { type Failure, newFailure } from "../providers/rpc-post.ts";
 import { statusFailure } from "../providers/status-failure.ts";
 
@@ -69,7 +69,7 @@ function readEnvelope(
       envelope: {
         ok: false,
         code: typeof code === "number" ? code : 0,
-        message: shownWords(message),
+        message: cleanNodeText(message),
       },
     };
   }

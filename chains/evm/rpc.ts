@@ -6,7 +6,7 @@
  */
 import { AgentError } from "../../base/fault.ts";
 import { QuestionSize } from "../providers/ask-smaller.ts";
-import { readQuota } from "../providers/node-quota.ts";
+import { failureOfRefusingStatus } from "../providers/node-quota.ts";
 import {
   closedText,
   type Exchange,
@@ -202,7 +202,7 @@ function answersTo(
   outcome: Outcome,
 ): Exclude<ReturnType<typeof readEnvelopes>, { ok: false }> | Failure {
   if (!outcome.ok) return outcome;
-  const read = readQuota(outcome) ?? readEnvelopes(outcome.status, outcome.body);
+  const read = failureOfRefusingStatus(outcome) ?? readEnvelopes(outcome.status, outcome.body);
   if (!read.ok || batch.length === 1) return read;
   const answers = batch.map((call) => read.byId.get(call.id));
   if (answers.every((one) => one === undefined)) return refusedBatch;

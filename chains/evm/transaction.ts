@@ -7,7 +7,7 @@
 
 import { AgentError, type Refusal, refuse } from "../../base/fault.ts";
 import { keccak256 } from "../curve/keccak.ts";
-import { senderSignature } from "../curve/sender.ts";
+import { splitSenderSignature } from "../curve/sender.ts";
 import { addressBytes, addressOfBytes, isZeroAddress, parseAddress } from "./address.ts";
 import { decodeTransferCall, encodeTransferCall } from "./erc20.ts";
 import { gasOfPlainTransfer } from "./gas.ts";
@@ -95,7 +95,7 @@ function bytesOf(transfer: Transfer, leastUnits: bigint): Uint8Array {
  * transfer as `buildTransfer` makes it: TRANSACTION_TYPE, TRANSACTION_RLP, TRANSACTION_FIELD,
  * TRANSACTION_CALL, TRANSACTION_ACCESS_LIST, ADDRESS_ZERO.
  */
-export function describe(unsigned: Uint8Array): DescriptionResult {
+export function describeTransfer(unsigned: Uint8Array): DescriptionResult {
   return read(unsigned, 1n);
 }
 
@@ -177,7 +177,7 @@ export function attachSignature(
 ): { readonly raw: Uint8Array; readonly txHash: string } {
   const read = fieldsOf(unsigned);
   if (!read.ok) throw faultOf(read);
-  const { pair, parity } = senderSignature(digestOf(unsigned), signature, sender, (text) =>
+  const { pair, parity } = splitSenderSignature(digestOf(unsigned), signature, sender, (text) =>
     addressBytes(addressOrThrow(text)),
   );
   const ends = [

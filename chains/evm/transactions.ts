@@ -2,12 +2,18 @@
  * The transactions that an EVM account signs, behind the interface: EIP-1559 transactions as the
  * family's bytes.
  */
-import type { Description, DescriptionResult, Payment, Transactions, TxParams } from "../family.ts";
+import type {
+  Description,
+  DescriptionResult,
+  FamilyTransactions,
+  Payment,
+  TxParams,
+} from "../family.ts";
 import { separateUnsignedFees } from "./fees.ts";
 import { namespace, networkOf } from "./network.ts";
 import * as transactions from "./transaction.ts";
 
-export const evmTransactions: Transactions = {
+export const evmTransactions: FamilyTransactions = {
   build: ({ contract, destination, amountUnits, ...slot }, txParams) =>
     transactions.buildTransfer({
       ...numbersOf(slot, txParams),
@@ -15,7 +21,8 @@ export const evmTransactions: Transactions = {
       destination,
       amountUnits,
     }),
-  describe: (unsigned, { txParams }) => described(transactions.describe(unsigned), txParams),
+  describe: (unsigned, { txParams }) =>
+    described(transactions.describeTransfer(unsigned), txParams),
   cancels: {
     build: (slot, txParams) =>
       transactions.buildCancel({ ...numbersOf(slot, txParams), account: slot.account }),
@@ -51,7 +58,7 @@ function figure(txParams: TxParams, name: string): bigint {
 }
 
 function described(
-  read: ReturnType<typeof transactions.describe>,
+  read: ReturnType<typeof transactions.describeTransfer>,
   txParams: TxParams,
 ): DescriptionResult {
   if (!read.ok) return read;

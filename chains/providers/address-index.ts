@@ -2,7 +2,7 @@
  * Watched addresses by the bytes that nodes write, so a foreign address is recognised without a
  * conversion to another form. Touches nothing itself.
  */
-import type { AddressBook } from "../nodes.ts";
+import type { WatchedAddresses } from "../nodes.ts";
 
 /** Number of addresses that are added before other work has its turn. */
 const takenAtOnce = 5_000;
@@ -17,10 +17,13 @@ export interface AddressIndex {
  * A book only grows, and returns its addresses in order of arrival. `keyOf` of an address: its
  * bytes as text.
  */
-export function createIndexes(
+export function createAddressIndexes(
   keyOf: (address: string) => string,
-): (book: AddressBook) => Promise<AddressIndex> {
-  const known = new WeakMap<AddressBook, { readonly byKey: Map<string, string>; size: number }>();
+): (book: WatchedAddresses) => Promise<AddressIndex> {
+  const known = new WeakMap<
+    WatchedAddresses,
+    { readonly byKey: Map<string, string>; size: number }
+  >();
 
   return async (book) => {
     const index = known.get(book) ?? { byKey: new Map<string, string>(), size: 0 };

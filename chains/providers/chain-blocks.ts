@@ -11,7 +11,7 @@ import {
   disagreementFault,
   firstFault,
   type NodePool,
-  noNode,
+  noNodeFault,
   type PoolNode,
   type SettledAnswer,
 } from "./node-pool.ts";
@@ -112,7 +112,7 @@ export function createChainBlocks<C extends Client, H extends BlockId, I extends
     head: async () => {
       pool.lookAround(newest);
       const head = await pool.first(newest);
-      if (head === null) throw noNode();
+      if (head === null) throw noNodeFault();
       return head;
     },
     highestHead: async () => {

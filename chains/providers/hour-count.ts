@@ -3,7 +3,7 @@
  * provider allows. One count serves all pools of a process that ask this server; a restart begins
  * it again. Pure: times are passed in.
  */
-import type { HourView } from "../node-view.ts";
+import type { HourQuotaView } from "../node-view.ts";
 
 const minuteMs = 60_000;
 const minutes = 60;
@@ -36,7 +36,7 @@ export class HourCount {
     return Math.max(1, (oldest.minute + minutes + 1) * minuteMs - nowMs);
   }
 
-  view(nowMs: number): HourView {
+  view(nowMs: number): HourQuotaView {
     this.#forget(nowMs);
     return { perHour: this.#perHour, asked: this.#asked };
   }

@@ -9,7 +9,7 @@ import { AgentError } from "../../base/fault.ts";
  * they agree.
  * @throws AgentError NODE_DISAGREE, or a node's fault when too few answered.
  */
-export async function agreedAnswer<N, T>(
+export async function findAgreedAnswer<N, T>(
   nodes: readonly N[],
   ask: (node: N) => Promise<T>,
   keyOf: (value: T) => string,

@@ -9,7 +9,7 @@ import type { PaidToken } from "../nodes.ts";
 /** Milliseconds between two questions to a contract that does not have the configured decimals. */
 const askAgainMs = 30_000;
 
-export interface Decimals {
+export interface TokenDecimalsCheck {
   /** False for a token with other decimals. @throws AgentError NODE_* while no node can answer */
   confirmed(token: PaidToken): Promise<boolean>;
   /** The reason why a token must not be used for payments, by contract. */
@@ -20,10 +20,10 @@ export interface Decimals {
  * `decimalsOf` needs the agreement of enough nodes and returns null if the address has no token
  * contract.
  */
-export function createDecimals(
+export function createTokenDecimalsCheck(
   decimalsOf: (contract: string) => Promise<bigint | null>,
   clock: () => number,
-): Decimals {
+): TokenDecimalsCheck {
   const fit = new Set<string>();
   const unfit = new Map<string, string>();
   const askedAtMs = new Map<string, number>();

@@ -21,7 +21,7 @@ const blockMsUnknown = 12_000;
 const linksMax = 16;
 
 /** A head's own hash, and that of its parent; "" for unknown. */
-export interface Link {
+export interface HeadHashes {
   readonly hash: string;
   readonly parentHash: string;
 }
@@ -35,7 +35,7 @@ export class NodeHeads {
   #highest = 0;
   #highestAt = 0;
   #blockMs: number | null = null;
-  #link: Link = { hash: "", parentHash: "" };
+  #link: HeadHashes = { hash: "", parentHash: "" };
   readonly #shown = new Set<string>(); // hashes, the oldest first
 
   /**
@@ -46,7 +46,7 @@ export class NodeHeads {
     number: number,
     atMs: number,
     nowMs: number,
-    link: Link = { hash: "", parentHash: "" },
+    link: HeadHashes = { hash: "", parentHash: "" },
   ): void {
     this.#link = link;
     for (const hash of [link.parentHash, link.hash]) if (hash !== "") this.#shown.add(hash);

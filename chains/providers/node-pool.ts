@@ -7,9 +7,9 @@ import { createHash } from "node:crypto";
 import { AgentError } from "../../base/fault.ts";
 import { comparedHeight } from "../heights.ts";
 import type { NodeStatus } from "../nodes.ts";
-import { type Link, NodeHeads } from "./node-heads.ts";
+import { type HeadHashes, NodeHeads } from "./node-heads.ts";
 import type { Client, PoolNode, PoolOptions } from "./pool-node.ts";
-import { hourOf } from "./server.ts";
+import { hourCountOf } from "./server.ts";
 
 /*
  * Answers that could not be read. An answer about transactions of others is a server's failure
@@ -232,7 +232,7 @@ export interface NodePool<C extends Client> extends Omit<Gate<C>, "check"> {
    * A newest head that the node showed. `atMs` is the block's own time, 0 for unknown; `link` joins
    * it to the blocks of other nodes.
    */
-  sawHead(node: PoolNode<C>, number: number, atMs: number, link?: Link): void;
+  sawHead(node: PoolNode<C>, number: number, atMs: number, link?: HeadHashes): void;
   /** A final block that the node has reached; as `sawHead`. */
   sawFinal(node: PoolNode<C>, number: number, atMs: number): void;
   /**
@@ -293,7 +293,7 @@ export function createNodePool<C extends Client, A>(options: PoolOptions<C, A>):
       heads: new NodeHeads(),
       finals: new NodeHeads(),
       ranges: null,
-      hour: hourOf(options.servers?.[at]),
+      hour: hourCountOf(options.servers?.[at]),
     }),
   );
   const quorumMin = Math.min(2, nodes.length);
@@ -323,7 +323,7 @@ export function createNodePool<C extends Client, A>(options: PoolOptions<C, A>):
       } else hasAnswer = true;
     }
     if (hasAnswer) return null;
-    throw fault ?? noNode();
+    throw fault ?? noNodeFault();
   }
 
   return {
@@ -457,7 +457,7 @@ function agreement<T>(
         reject(
           answered >= min
             ? disagreementFault(what, votes.size, saidBy(names, said))
-            : (fault ?? noNode()),
+            : (fault ?? noNodeFault()),
         );
     };
     for (const [at, answer] of answers.entries())
@@ -485,12 +485,12 @@ function saidBy(names: readonly string[], said: ReadonlyMap<number, string>): st
     .join(", ");
 }
 
-export function noNode(): AgentError {
+export function noNodeFault(): AgentError {
   return new AgentError("NODE_NONE", "none", "no node is configured");
 }
 
 /** The reason why too few nodes gave an answer: the first fault, if there is one. */
 export function firstFault(settled: readonly SettledAnswer<unknown>[]): AgentError {
   for (const one of settled) if (!one.ok) return one.error;
-  return noNode();
+  return noNodeFault();
 }

@@ -53,7 +53,7 @@ export function quotaPauseMsOf({
 }
 
 /** The failure for an answer whose HTTP status is a refusal; null for any other answer. */
-export function readQuota(answer: {
+export function failureOfRefusingStatus(answer: {
   status: number;
   retryAfter: string;
   body: string;

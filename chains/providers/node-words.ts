@@ -14,7 +14,7 @@ const jsonMax = 65_536;
  * removes long runs of characters that do not begin like a chain's hex, because providers repeat
  * keys.
  */
-export function shownWords(text: unknown): string {
+export function cleanNodeText(text: unknown): string {
   if (typeof text !== "string") return "";
   return text
     .slice(0, readMax)
@@ -35,11 +35,11 @@ export function shownWords(text: unknown): string {
 export function wordsInBody(body: string): string {
   if (body.length <= jsonMax && /^\s*[[{"]/.test(body.slice(0, 64))) {
     const said = saidIn(parsed(body));
-    if (said !== null) return shownWords(said);
+    if (said !== null) return cleanNodeText(said);
   }
   const text = body.slice(0, readMax);
   const isPage = /^\s*</.test(text);
-  return shownWords(
+  return cleanNodeText(
     isPage
       ? (/<title>([^<]{0,200})/i.exec(text)?.[1] ?? text.replace(/<[^>]{0,500}>?/g, " "))
       : text,
@@ -79,7 +79,7 @@ export function statusWords(status: number, body: string): string {
 const namingPart = /^(?:[0-9]+|[A-Za-z0-9:]{20,})$/;
 
 /** The kind of question that a path asks, without what it is about. */
-export function shownPath(path: string): string {
+export function maskQuestionPath(path: string): string {
   return path
     .split("/")
     .map((part) => (namingPart.test(part) ? "..." : part))
@@ -90,11 +90,11 @@ export function shownPath(path: string): string {
  * Names the path that a server lacks, with the server's own text if there is one. `path` as
  * `statusFailure` has it.
  */
-export function pathWords(path: string | null, body: string): string {
+export function describeMissingPath(path: string | null, body: string): string {
   const lacks =
     path === null
       ? "the server has nothing at the path of its address"
-      : `the server has no ${shownPath(path)}`;
+      : `the server has no ${maskQuestionPath(path)}`;
   const words = wordsInBody(body);
   return words === "" || /^(?:404 ?)?(?:not found|error)?$/i.test(words)
     ? lacks

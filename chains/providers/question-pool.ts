@@ -36,7 +36,7 @@ export interface QuestionPoolOptions {
 }
 
 /** Two questions for one answer, made of one id. */
-export interface EitherOf<Q> {
+export interface QuestionAlternatives<Q> {
   readonly usual: (id: string) => Q;
   readonly other: (id: string) => Q;
 }
@@ -49,7 +49,7 @@ export interface QuestionPool<C extends Client, A, Q, R> extends Omit<NodePool<C
    */
   ask<T>(node: PoolNode<C>, question: Q): Promise<T>;
   /** As `ask`, by the usual question, or by the other one if the node lacks that. */
-  askEither<T>(node: PoolNode<C>, questions: EitherOf<Q>, id: string): Promise<T>;
+  askEither<T>(node: PoolNode<C>, questions: QuestionAlternatives<Q>, id: string): Promise<T>;
   /** Sends a write, at most once, and returns the reply unread. @throws as `ask` */
   hand(node: PoolNode<C>, ask: A): Promise<R>;
 }
@@ -77,7 +77,7 @@ export function createQuestionPool<C extends Client, A, Q extends object, R>(
     clock,
   });
   const inOneGo = new Map<string, Promise<R>>();
-  const lacking = new WeakMap<EitherOf<Q>, WeakSet<PoolNode<C>>>();
+  const lacking = new WeakMap<QuestionAlternatives<Q>, WeakSet<PoolNode<C>>>();
 
   /**
    * The same question in the same tick is sent only once, because providers charge by the question.
@@ -110,7 +110,11 @@ export function createQuestionPool<C extends Client, A, Q extends object, R>(
   }
 
   /** A node that lacks the usual question is asked the other one from then on. */
-  async function askEither<T>(node: PoolNode<C>, questions: EitherOf<Q>, id: string): Promise<T> {
+  async function askEither<T>(
+    node: PoolNode<C>,
+    questions: QuestionAlternatives<Q>,
+    id: string,
+  ): Promise<T> {
     const without = lacking.get(questions) ?? new WeakSet();
     lacking.set(questions, without);
     if (without.has(node)) return ask(node, questions.other(id));

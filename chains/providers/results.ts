@@ -1,6 +1,6 @@
 /** Many questions whose answers are results: one that fails costs none of the others. */
 import { AgentError } from "../../base/fault.ts";
-import { failed, type Result, resultOf } from "../../base/result.ts";
+import { failedResult, type Result, resultOf } from "../../base/result.ts";
 import { mapWithLimit } from "../map-limit.ts";
 import type { PacedWaves } from "./paced-waves.ts";
 
@@ -32,6 +32,6 @@ export async function pacedResults<I, T>(
     return await waves.ask(items, ask);
   } catch (fault) {
     if (!(fault instanceof AgentError) || fault.code !== "NODE_QUOTA") throw fault;
-    return items.map(() => failed(fault));
+    return items.map(() => failedResult(fault));
   }
 }

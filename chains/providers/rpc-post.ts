@@ -7,8 +7,8 @@ import { AgentError } from "../../base/fault.ts";
 import {
   createOutgoingClient,
   type OutgoingClient,
-  type Request,
-  type Outcome as Sent,
+  type OutgoingRequest,
+  type OutgoingOutcome as Sent,
 } from "../../base/outgoing/exchange.ts";
 
 /** Further headers of each question; null for none. Secrets. @throws AgentError NODE_HEADERS */
@@ -170,7 +170,7 @@ export function postJson(
 
 function sendTo(
   target: Target,
-  request: Request,
+  request: OutgoingRequest,
   own: RpcRequest["headers"],
   done: (outcome: BytesOutcome) => void,
 ): Exchange {

@@ -33,6 +33,6 @@ export function serverOf(
   };
 }
 
-export function hourOf(address: ServerAddress | undefined): HourCount | null {
+export function hourCountOf(address: ServerAddress | undefined): HourCount | null {
   return typeof address === "object" ? address.hour : null;
 }

@@ -2,10 +2,10 @@
  * The failure for an answer whose HTTP status is a refusal and no quota. A server without the path
  * that is asked for is told apart, because neither a wait nor a key helps. Pure.
  */
-import { pathWords, statusWords } from "./node-words.ts";
+import { describeMissingPath, statusWords } from "./node-words.ts";
 import { type Failure, isPassingStatus, newFailure } from "./rpc-post.ts";
 
-export const pathCode = "NODE_PATH";
+export const missingPathCode = "NODE_PATH";
 export const notFound = 404;
 
 /**
@@ -16,8 +16,12 @@ export function statusFailure(status: number, body: string, path: string | null)
   const isCut = isPassingStatus(status);
   if (status !== notFound)
     return newFailure("NODE_HTTP", statusWords(status, body), { status, isCut });
-  return newFailure(pathCode, `${statusWords(status, "")}: ${pathWords(path, body)}`, {
-    status,
-    isCut,
-  });
+  return newFailure(
+    missingPathCode,
+    `${statusWords(status, "")}: ${describeMissingPath(path, body)}`,
+    {
+      status,
+      isCut,
+    },
+  );
 }

@@ -4,7 +4,7 @@
  * have to agree on all others. Touches nothing itself.
  */
 import { AgentError } from "../../base/fault.ts";
-import type { Finds, UnreadTransaction } from "../nodes.ts";
+import type { BlockFinds, UnreadTransaction } from "../nodes.ts";
 
 /** Faults of one answer about one transaction. Any other fault is no reason to pass it over. */
 const unreadable: ReadonlySet<string> = new Set(["NODE_ANSWER", "NODE_ANSWER_SIZE"]);
@@ -16,11 +16,11 @@ export function isUnreadable(fault: unknown): fault is AgentError {
 type Place = Omit<UnreadTransaction, "fault">;
 
 /** The finds of a reader in each item; an item that cannot be read is named by its place. */
-export function findEach<I, T>(
+export function collectFinds<I, T>(
   items: readonly I[],
   read: (item: I) => readonly T[],
   placeOf: (item: I) => Place,
-): Finds<T> {
+): BlockFinds<T> {
   const found: T[] = [];
   const unread: UnreadTransaction[] = [];
   for (const item of items) {
@@ -35,16 +35,16 @@ export function findEach<I, T>(
 }
 
 /** The finds of several readers, or of several blocks. A transaction is named once. */
-export function joinFinds<T>(all: readonly Finds<T>[]): Finds<T> {
+export function joinFinds<T>(all: readonly BlockFinds<T>[]): BlockFinds<T> {
   const unread = new Map(all.flatMap((one) => one.unread).map((one) => [unreadKey(one), one]));
   return { found: all.flatMap(({ found }) => found), unread: [...unread.values()] };
 }
 
 /** The same finds without those of transactions that are named as unread by any of the nodes. */
 export function withoutUnread<T extends { readonly txHash: string }>(
-  finds: Finds<T>,
+  finds: BlockFinds<T>,
   unread: readonly UnreadTransaction[],
-): Finds<T> {
+): BlockFinds<T> {
   const hashes = new Set(unread.map(({ txHash }) => txHash));
   return { found: finds.found.filter(({ txHash }) => !hashes.has(txHash)), unread };
 }
@@ -60,11 +60,11 @@ export function unreadKey({ txHash, block }: UnreadTransaction): string {
  * @throws AgentError NODE_DISAGREE if they differ in more
  */
 export async function agreedFinds<T extends { readonly txHash: string }>(
-  agree: (keyOf: (finds: Finds<T>) => string) => Promise<Finds<T>>,
-  told: () => readonly Finds<T>[],
+  agree: (keyOf: (finds: BlockFinds<T>) => string) => Promise<BlockFinds<T>>,
+  told: () => readonly BlockFinds<T>[],
   keyOf: (found: readonly T[]) => string,
-): Promise<Finds<T>> {
-  const wholeKey = ({ found, unread }: Finds<T>): string =>
+): Promise<BlockFinds<T>> {
+  const wholeKey = ({ found, unread }: BlockFinds<T>): string =>
     JSON.stringify([keyOf(found), unread.map(unreadKey).sort()]);
   try {
     return await agree(wholeKey);

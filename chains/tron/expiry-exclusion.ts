@@ -30,7 +30,11 @@ export const usualInclusionMs = 60_000;
 const clockErrorMsMax = 172_800_000;
 
 /** As `ExpiryExclusion.readEnd`. */
-export function readEnd(validUntilMs: number, madeAtMs: number, nowMs: number): number | null {
+export function checkValidUntil(
+  validUntilMs: number,
+  madeAtMs: number,
+  nowMs: number,
+): number | null {
   const isEarly = validUntilMs < madeAtMs - clockErrorMsMax;
   return isEarly || validUntilMs > nowMs + lifetimeMsMax + clockErrorMsMax ? null : validUntilMs;
 }

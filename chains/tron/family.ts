@@ -6,15 +6,15 @@
  * TIP-17 for the form of such a link.
  */
 
-import { pathsOf } from "../curve/account-node.ts";
+import { keyPathsOfCoinType } from "../curve/account-node.ts";
 import { createCompressedKeyAccounts } from "../curve/account-proof.ts";
 import { isReservedAddress } from "../curve/reserved.ts";
 import type { Description, Family } from "../family.ts";
 import { ordinalSlots } from "../ordinal-slots.ts";
 import { addressBytes, addressOfPublicKey, depositAddressOf, parseAddress } from "./address.ts";
 import {
+  checkValidUntil,
   lifetimeMsMax,
-  readEnd,
   timestampOf,
   usualInclusionMs,
   validUntilMs,
@@ -61,7 +61,7 @@ export const tron = {
     timestamp: timestampOf,
     timestamped: withTimestamp,
     unseenMs: usualInclusionMs,
-    readEnd,
+    readEnd: checkValidUntil,
   },
   blockTimes: "rising",
   finalDepth: null,
@@ -77,6 +77,6 @@ export const tron = {
   isReserved: (address) => isReservedAddress(addressBytes(address)),
   depositAddress: depositAddressOf,
   paymentUri: (): string => "",
-  paths: pathsOf(coinType),
+  paths: keyPathsOfCoinType(coinType),
   accounts: createCompressedKeyAccounts(addressOfPublicKey),
 } as const satisfies Family;

@@ -132,7 +132,7 @@ export function feeMaxOf(txParams: TxParams): bigint {
 }
 
 /** The reason why the figures outside the bytes cannot belong to such a payment, or null. */
-export function unfitReason(
+export function explainUnfitFigures(
   contract: string,
   { energy, byteSun, activationSun }: TronFigures,
 ): string | null {

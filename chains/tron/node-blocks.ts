@@ -4,7 +4,7 @@
  * empties the memory. Touches nodes only through node-wire.ts.
  */
 import { AgentError } from "../../base/fault.ts";
-import type { Finds } from "../nodes.ts";
+import type { BlockFinds } from "../nodes.ts";
 import { canonicalPathOf } from "../providers/canonical-text.ts";
 import {
   agreedValueOrNull,
@@ -22,17 +22,17 @@ import {
   readBlock,
   readHead,
 } from "./answers.ts";
-import { type BlockIds, createPlaces, type ShownPlace } from "./node-places.ts";
+import { type BlockIds, createTransactionPlaceFinder, type ShownPlace } from "./node-places.ts";
 import {
   type ApiSide,
   blockBytesMax,
-  createReceipts,
+  createReceiptReader,
   receiptQuestion,
   receiptsQuestion,
 } from "./node-receipts.ts";
 import type { NodePool, PoolNode, Question } from "./node-wire.ts";
 
-export interface Blocks {
+export interface BlockReader {
   /** The newest head, from one node. */
   head(): Promise<BlockHead>;
   /** The highest number of a head that any node has shown. @throws a fault if no node answers */
@@ -47,7 +47,7 @@ export interface Blocks {
    * The finds of a reader in a block. A solidified block with a transaction that cannot be read is
    * asked for again the next time.
    */
-  read<T>(block: Block, reader: (block: Block) => Finds<T>): Finds<T>;
+  read<T>(block: Block, reader: (block: Block) => BlockFinds<T>): BlockFinds<T>;
   /** A block of the newest chain that one node has. @throws NODE_NO_BLOCK */
   block(number: number): Promise<Block>;
   /**
@@ -103,7 +103,7 @@ const listsMax = 8;
 const placesMax = 4096;
 
 /** `clock` in milliseconds, never running back. */
-export function createBlocks(pool: NodePool, clock: () => number): Blocks {
+export function createBlockReader(pool: NodePool, clock: () => number): BlockReader {
   const kept = new KeptBlocks<Block>(({ transactions }) =>
     transactions.reduce((sum, { shown }) => sum + fieldBytes + shown.length, 0),
   );
@@ -128,8 +128,8 @@ export function createBlocks(pool: NodePool, clock: () => number): Blocks {
     );
 
   const places = createHints();
-  const askReceipt = createReceipts(pool, { blockOf: places.of, solidBlock, clock });
-  const askPlace = createPlaces(pool, idsOf);
+  const askReceipt = createReceiptReader(pool, { blockOf: places.of, solidBlock, clock });
+  const askPlace = createTransactionPlaceFinder(pool, idsOf);
 
   return {
     head,

@@ -28,7 +28,7 @@ const absentMax = 3;
  * The number of the block by one node, or null; of those that are asked for in one turn of the
  * event loop. `idsOf` is asked for the same block by the caller, who proves the place by it.
  */
-export function createPlaces(
+export function createTransactionPlaceFinder(
   pool: NodePool,
   idsOf: (node: PoolNode, number: number) => Promise<BlockIds>,
 ): (node: PoolNode, txHash: string) => Promise<number | null> {

@@ -38,7 +38,7 @@ export interface ReceiptTools {
 }
 
 /** Gathers the receipts that are asked for in one turn of the event loop. */
-export function createReceipts(
+export function createReceiptReader(
   pool: NodePool,
   { blockOf, solidBlock, clock }: ReceiptTools,
 ): AskReceipt {

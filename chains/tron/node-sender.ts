@@ -26,15 +26,15 @@ import {
   takenReply,
 } from "../providers/broadcasts.ts";
 import { idOf } from "../providers/chain-blocks.ts";
-import { createDecimals, type Decimals } from "../providers/node-decimals.ts";
+import { createTokenDecimalsCheck, type TokenDecimalsCheck } from "../providers/node-decimals.ts";
 import { disagreementFault } from "../providers/node-pool.ts";
 import type { ServerAddress } from "../providers/server.ts";
-import { StateParts } from "../state-parts.ts";
+import { StatePartReader } from "../state-parts.ts";
 import { type BlockHead, type CallTrial, nodeTextOf, readFields } from "./answers.ts";
 import { computeLimitOfActivation, computeLimitOfCoinTransfer } from "./fees.ts";
 import { txHashOf } from "./hash.ts";
 import { agreedBalance } from "./node-balances.ts";
-import { type Blocks, createBlocks } from "./node-blocks.ts";
+import { type BlockReader, createBlockReader } from "./node-blocks.ts";
 import type { ShownPlace } from "./node-places.ts";
 import {
   accountQuestion,
@@ -93,7 +93,7 @@ export function readReply(value: unknown, txHash: string): BroadcastReply {
 }
 
 /** The replies of nodes that call bytes known which they have refused. */
-export class Replies {
+export class RememberedReplies {
   readonly #heard = new Map<string, BroadcastReply>();
 
   /**
@@ -154,16 +154,16 @@ export function createSender(options: SenderOptions): TronSender {
     log,
     clock,
   });
-  const blocks = createBlocks(pool, clock);
+  const blocks = createBlockReader(pool, clock);
   const findVoid = createVoidFinder(blocks, pool.quorumMin);
-  const replies = new Replies();
-  const decimals = createDecimals((contract) => decimalsOf(pool, contract), clock);
+  const replies = new RememberedReplies();
+  const decimals = createTokenDecimalsCheck((contract) => decimalsOf(pool, contract), clock);
   return {
     status: pool.status,
     close: pool.close,
     tip: async () => idOf(await blocks.head()),
     chainState: (account) => chainStateOf({ pool, blocks, tokens, decimals }, account),
-    computeLimit: (account, payment) => computeLimitOf(pool, account, payment),
+    computeLimit: (account, payment) => askComputeLimit(pool, account, payment),
     locations: (_, wanted) =>
       Promise.all(
         wanted.map(({ txHashes }) => locationOf(pool, blocks, txHashes).catch(unanswered)),
@@ -190,9 +190,9 @@ function uncounted(quorum: number): SlotCounts {
 
 interface ChainStateQuestion {
   readonly pool: NodePool;
-  readonly blocks: Blocks;
+  readonly blocks: BlockReader;
   readonly tokens: readonly PaidToken[];
-  readonly decimals: Decimals;
+  readonly decimals: TokenDecimalsCheck;
 }
 
 /**
@@ -203,11 +203,11 @@ async function chainStateOf(
   { pool, blocks, tokens, decimals }: ChainStateQuestion,
   account: string,
 ): Promise<ChainState> {
-  const parts = new StateParts();
+  const parts = new StatePartReader();
   const [head, solid, market] = await Promise.all([
     blocks.head(),
     blocks.solidHead(),
-    parts.read("market", () => feeMarketOf(pool, blocks)),
+    parts.read("market", () => askFeeMarket(pool, blocks)),
   ]);
   const balances = new Map<string, bigint>();
   const readToken = async (token: PaidToken): Promise<void> => {
@@ -260,9 +260,9 @@ function decimalsOf(pool: NodePool, contract: string): Promise<bigint | null> {
  * The newest solidified block, and the fee market as the chain offers it and the nodes agree on it.
  * The watcher uses it as well.
  */
-export async function feeMarketOf(
+export async function askFeeMarket(
   pool: NodePool,
-  blocks: Blocks,
+  blocks: BlockReader,
 ): Promise<{ readonly solid: BlockHead; readonly feeMarket: FeeMarket }> {
   const ask = pool.agree((node) => pool.ask(node, feeScheduleQuestion), priceKey, "prices");
   const [solid, feeSchedule] = await Promise.all([blocks.solidHead(), ask]);
@@ -273,7 +273,7 @@ export async function feeMarketOf(
  * The compute limit of the interface: energy, or for coins 1 if the receiver is new. The watcher
  * uses it as well.
  */
-export function computeLimitOf(
+export function askComputeLimit(
   pool: NodePool,
   account: string,
   payment: WantedPayment,
@@ -354,7 +354,7 @@ function largestGroup(figures: readonly bigint[]): readonly bigint[] {
 
 async function locationOf(
   pool: NodePool,
-  blocks: Blocks,
+  blocks: BlockReader,
   txHashes: readonly string[],
 ): Promise<Inclusion> {
   const shown = await Promise.all(
@@ -381,7 +381,7 @@ async function locationOf(
  * answer.
  */
 async function placeBy(
-  blocks: Blocks,
+  blocks: BlockReader,
   txHash: string,
   { node, block }: ShownPlace,
 ): Promise<Inclusion["location"]> {
@@ -401,7 +401,7 @@ function unanswered(error: unknown): null {
 
 /** The newest attempt counts first: an older attempt that failed leaves it open. */
 async function chainOutcomeOf(
-  blocks: Blocks,
+  blocks: BlockReader,
   payment: WantedPaymentFrom,
   attempts: readonly SignedAttempt[],
 ): Promise<ChainOutcome | null> {
@@ -415,7 +415,11 @@ async function chainOutcomeOf(
   return ended ?? chainOutcomes.at(-1) ?? null;
 }
 
-function broadcast(pool: NodePool, replies: Replies, raw: string): Promise<BroadcastAnswer> {
+function broadcast(
+  pool: NodePool,
+  replies: RememberedReplies,
+  raw: string,
+): Promise<BroadcastAnswer> {
   const transaction = raw.replace(/^0x/, "");
   const decoded = decodeMessage(Buffer.from(transaction, "hex"));
   const rawData = decoded.ok ? decoded.message.get(1) : undefined;

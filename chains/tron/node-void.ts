@@ -13,7 +13,7 @@ import { mapWithLimit } from "../map-limit.ts";
 import type { VoidAnswer, VoidQuestion } from "../nodes.ts";
 import type { BlockHead } from "./answers.ts";
 import { lifetimeMsMax, voidMarginMs } from "./expiry-exclusion.ts";
-import { type Blocks, blockMismatchFault } from "./node-blocks.ts";
+import { type BlockReader, blockMismatchFault } from "./node-blocks.ts";
 
 /**
  * The start of the search. No block can have a transaction before its signature, with any timestamp
@@ -34,7 +34,7 @@ interface SearchedRun {
  * on from the end of the last.
  */
 export function createVoidFinder(
-  blocks: Blocks,
+  blocks: BlockReader,
   quorum: number,
 ): (attempts: readonly VoidQuestion[]) => Promise<VoidAnswer> {
   const runs = new Map<string, SearchedRun>();
@@ -88,7 +88,7 @@ export function createVoidFinder(
 /**
  * The newest solidified block made at or before a time, or the genesis block if all are younger.
  */
-async function begin(blocks: Blocks, head: BlockHead, fromMs: number): Promise<SearchedRun> {
+async function begin(blocks: BlockReader, head: BlockHead, fromMs: number): Promise<SearchedRun> {
   let high = head;
   let low = head;
   for (let step = 64; low.number > 0 && low.timestampMs > fromMs; step *= 2) {
@@ -108,7 +108,7 @@ async function begin(blocks: Blocks, head: BlockHead, fromMs: number): Promise<S
  * one of the ids. Torn: a block does not follow the one read before it.
  */
 async function readOn(
-  blocks: Blocks,
+  blocks: BlockReader,
   run: SearchedRun,
   top: number,
   validUntilMs: number,

@@ -7,9 +7,9 @@
 import { AgentError } from "../../base/fault.ts";
 import { mapWithLimit } from "../map-limit.ts";
 import type {
+  BlockFinds,
   BlockId,
   DetectedPayment,
-  Finds,
   Judgement,
   NodeLog,
   OutgoingTransaction,
@@ -17,23 +17,23 @@ import type {
   WatchedBlock,
   WatcherNodes,
 } from "../nodes.ts";
-import { type AddressIndex, createIndexes } from "../providers/address-index.ts";
+import { type AddressIndex, createAddressIndexes } from "../providers/address-index.ts";
 import { idOf } from "../providers/chain-blocks.ts";
 import { resultsInWaves } from "../providers/results.ts";
 import type { ServerAddress } from "../providers/server.ts";
-import { findEach, joinFinds } from "../providers/unread.ts";
+import { collectFinds, joinFinds } from "../providers/unread.ts";
 import type { Block, BlockHead, BlockTransaction, Receipt } from "./answers.ts";
 import { transfersOf } from "./events.ts";
 import { feeMaxOf, firstOffer } from "./fees.ts";
 import { agreedBalance } from "./node-balances.ts";
-import { type Blocks, createBlocks, headQuestion } from "./node-blocks.ts";
+import { type BlockReader, createBlockReader, headQuestion } from "./node-blocks.ts";
 import {
   accountQuestion,
   decimalsQuestion,
   hexOfAddress,
   tokenBalanceQuestion,
 } from "./node-questions.ts";
-import { computeLimitOf, feeMarketOf } from "./node-sender.ts";
+import { askComputeLimit, askFeeMarket } from "./node-sender.ts";
 import { createVoidFinder } from "./node-void.ts";
 import { createPool, type NodePool, type PoolNode } from "./node-wire.ts";
 import { type AttemptEvidence, judgePayout } from "./outcome.ts";
@@ -81,7 +81,7 @@ interface NewestBlock {
   readonly ids: ReadonlySet<string>;
 }
 
-export function createNewestBlocks(blocks: Blocks): NewestBlocks {
+export function createNewestBlockReader(blocks: BlockReader): NewestBlocks {
   const run: NewestBlock[] = [];
   /** The next head at which nodes are asked for a transaction; null: at each one. */
   const waiting = new Map<string, number | null>();
@@ -216,9 +216,9 @@ export function createWatcher(options: WatcherOptions): TronWatcher {
     log,
     clock,
   });
-  const blocks = createBlocks(pool, clock);
-  const newest = createNewestBlocks(blocks);
-  const indexOf = createIndexes(hexOfAddress);
+  const blocks = createBlockReader(pool, clock);
+  const newest = createNewestBlockReader(blocks);
+  const indexOf = createAddressIndexes(hexOfAddress);
   const findVoid = createVoidFinder(blocks, pool.quorumMin);
   return {
     nobody,
@@ -265,8 +265,8 @@ export function createWatcher(options: WatcherOptions): TronWatcher {
     hasFailed: async (txHash) => (await blocks.solidReceipt(txHash))?.receipt.isDone === false,
     async cost(account, payment) {
       const [computeLimit, { feeMarket }] = await Promise.all([
-        computeLimitOf(pool, account, payment),
-        feeMarketOf(pool, blocks),
+        askComputeLimit(pool, account, payment),
+        askFeeMarket(pool, blocks),
       ]);
       return computeLimit.ok
         ? {
@@ -328,12 +328,12 @@ async function reached(pool: NodePool, node: PoolNode, block: number): Promise<v
 }
 
 async function paymentsIn(
-  { blocks, log }: { readonly blocks: Blocks; readonly log: NodeLog },
+  { blocks, log }: { readonly blocks: BlockReader; readonly log: NodeLog },
   some: readonly WatchedBlock[],
   contracts: readonly string[],
   index: AddressIndex,
   isAgreed: boolean,
-): Promise<Finds<DetectedPayment>> {
+): Promise<BlockFinds<DetectedPayment>> {
   const tokens = contracts.filter((contract) => contract !== "");
   const hasCoins = contracts.includes("");
   const found = await mapWithLimit(some, blocksAtOnce, async (one) => {
@@ -375,7 +375,7 @@ function calledKey({ payments }: ContractPayments): string {
 function coinsIn(
   { number: block, hash: blockHash, transactions }: Block,
   index: AddressIndex,
-): Finds<DetectedPayment> {
+): BlockFinds<DetectedPayment> {
   const addressOf = ({ kind, isDone, receiverKey }: BlockTransaction): string | undefined =>
     kind === "coins" && isDone ? index.find(receiverKey) : undefined;
   const placeOf = (one: BlockTransaction) => ({
@@ -383,7 +383,7 @@ function coinsIn(
     block,
     account: addressOf(one) as string,
   });
-  return findEach(
+  return collectFinds(
     transactions.filter((one) => addressOf(one) !== undefined),
     (one) => {
       const { txHash, account: address } = placeOf(one);
@@ -457,14 +457,14 @@ function tokensIn(
 function outgoingIn(
   { number: block, transactions }: Block,
   accounts: ReadonlySet<string>,
-): Finds<OutgoingTransaction> {
+): BlockFinds<OutgoingTransaction> {
   const keys = new Map([...accounts].map((account) => [hexOfAddress(account) as string, account]));
   const placeOf = ({ txHash, ownerKey }: BlockTransaction) => ({
     txHash,
     block,
     account: keys.get(ownerKey) as string,
   });
-  return findEach(
+  return collectFinds(
     transactions.filter(({ ownerKey }) => keys.has(ownerKey)),
     (one) => [{ ...placeOf(one), account: one.owner, slot: "", ...paidBy(one), content: one }],
     placeOf,
@@ -494,7 +494,7 @@ function paidBy({
 }
 
 async function judge(
-  { blocks, newest }: { readonly blocks: Blocks; readonly newest: NewestBlocks },
+  { blocks, newest }: { readonly blocks: BlockReader; readonly newest: NewestBlocks },
   final: BlockId,
   payment: WantedPaymentFrom,
   txHashes: readonly string[],

@@ -9,7 +9,7 @@
 
 import { parseForeign } from "../../base/foreign-json.ts";
 import type { ProviderRefusal } from "../providers/node-pool.ts";
-import { quotaPauseMsOf, readQuota } from "../providers/node-quota.ts";
+import { failureOfRefusingStatus, quotaPauseMsOf } from "../providers/node-quota.ts";
 import { wordsInBody } from "../providers/node-words.ts";
 import { type Answer, createQuestionQueue } from "../providers/question-queue.ts";
 import {
@@ -119,7 +119,7 @@ export function createApi({ url, timeoutMs, patienceMs }: ApiOptions): Api {
  * text is about the key. Other providers give such text with HTTP 200, as the API's own error.
  */
 function quotaOf(answer: Extract<Outcome, { ok: true }>): Failure | null {
-  const refused = readQuota(answer);
+  const refused = failureOfRefusingStatus(answer);
   if (refused !== null || answer.body.length > refusalMax || !answer.body.includes('"Error"'))
     return refused;
   const words = wordsInBody(answer.body);

@@ -6,7 +6,7 @@
  * limit and expiration).
  */
 import { AgentError, type Refusal, refuse } from "../../base/fault.ts";
-import { senderSignature } from "../curve/sender.ts";
+import { splitSenderSignature } from "../curve/sender.ts";
 import { addressBytes, parseAddress } from "./address.ts";
 import { lifetimeMsMax } from "./expiry-exclusion.ts";
 import { sha256, txHashOf } from "./hash.ts";
@@ -45,7 +45,7 @@ export function buildTransfer(transfer: Transfer): Uint8Array {
  * `buildTransfer` makes it: TRANSACTION_PROTOBUF, TRANSACTION_TYPE, TRANSACTION_CALL,
  * TRANSACTION_FIELD, ADDRESS_ZERO.
  */
-export function describe(rawData: Uint8Array): TransferResult {
+export function describeTransfer(rawData: Uint8Array): TransferResult {
   const decoded = decodeRawData(rawData);
   if (!decoded.ok) return decoded;
   const { sender, contract, destination } = decoded.transfer;
@@ -73,12 +73,12 @@ export function attachSignature(
   signature: Uint8Array,
   sender: string,
 ): { readonly raw: Uint8Array; readonly txHash: string } {
-  const read = describe(rawData);
+  const read = describeTransfer(rawData);
   if (!read.ok) throw faultOf(read);
   if (read.transfer.sender !== sender)
     throw new AgentError("TRANSACTION_SENDER", "none", "the bytes name another sender", { sender });
   const hashOf = (address: string): Uint8Array => addressBytes(address).subarray(1);
-  const { pair, parity } = senderSignature(digestOf(rawData), signature, sender, hashOf);
+  const { pair, parity } = splitSenderSignature(digestOf(rawData), signature, sender, hashOf);
   return {
     raw: withSignature(rawData, Uint8Array.of(...pair, parityBase + parity)),
     txHash: txHashOf(rawData),

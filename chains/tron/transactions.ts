@@ -6,18 +6,18 @@
 import { AgentError, type Refusal, refuse } from "../../base/fault.ts";
 import type {
   DescriptionResult,
+  FamilyTransactions,
   Payment,
   RecordedFields,
-  Transactions,
   TxParams,
 } from "../family.ts";
 import {
+  explainUnfitFigures,
   feeMaxOf,
   figuresOf,
   readTxParams,
   type TronFigures,
   txParamsOf,
-  unfitReason,
 } from "./fees.ts";
 import { chainIdOf } from "./network.ts";
 import type { Transfer } from "./raw-data.ts";
@@ -32,7 +32,7 @@ const carried = [
   "feeLimitSun",
 ] as const;
 
-export const tronTransactions: Transactions = {
+export const tronTransactions: FamilyTransactions = {
   build,
   describe,
   digests: (unsigned) => [transactions.digestOf(unsigned)],
@@ -75,7 +75,7 @@ function describe(
   unsigned: Uint8Array,
   { network, slot, txParams }: RecordedFields,
 ): DescriptionResult {
-  const found = transactions.describe(unsigned);
+  const found = transactions.describeTransfer(unsigned);
   if (!found.ok) return found;
   const { sender: account, contract, destination, amountUnits } = found.transfer;
   const figures = figuresOf(readTxParams(txParams));
@@ -106,6 +106,6 @@ function otherThan(transfer: Transfer, figures: TronFigures): Refusal | null {
 function refusalOf(network: string, contract: string, figures: TronFigures): Refusal | null {
   if (chainIdOf(network) === null)
     return refuse("TRANSACTION_FIELD", "the network is of another family");
-  const why = unfitReason(contract, figures);
+  const why = explainUnfitFigures(contract, figures);
   return why === null ? null : refuse("TRANSACTION_FIELD", why);
 }

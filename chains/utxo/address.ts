@@ -10,7 +10,7 @@ import { type Refusal, refuse } from "../../base/fault.ts";
 import { pointOf } from "../curve/point.ts";
 import { joinBytes } from "./bytes.ts";
 import { hash160, sha256Twice } from "./hash.ts";
-import { knownPrefixes, type UtxoNetwork } from "./network.ts";
+import { segwitPrefixes, type UtxoNetwork } from "./network.ts";
 
 /** No address is longer (BIP-173). */
 const lengthMax = 90;
@@ -29,7 +29,7 @@ const op = {
 const extensionPrefixes = ["ltcmweb", "tmweb"];
 
 /** The canonical text, and the script of an output that pays it. */
-export type ReadAddress =
+export type ParsedUtxoAddress =
   | { readonly ok: true; readonly address: string; readonly script: Uint8Array }
   | Refusal;
 
@@ -54,7 +54,7 @@ const kinds: Readonly<
  * Reads an address of a network. SegWit addresses in upper case become lower case; no other text is
  * changed. Refuses with ADDRESS_FORMAT, ADDRESS_CHECKSUM or ADDRESS_ZERO.
  */
-export function parseAddress(text: string, network: UtxoNetwork): ReadAddress {
+export function parseAddress(text: string, network: UtxoNetwork): ParsedUtxoAddress {
   if (typeof text !== "string") return refuse("ADDRESS_FORMAT", "no text");
   // One of some hundred thousand addresses in base58 begins as a prefix in mixed case: LTc1….
   const base58 = base58Shape.test(text)
@@ -71,7 +71,7 @@ export function parseAddress(text: string, network: UtxoNetwork): ReadAddress {
     );
   if (text.length > lengthMax) return refuse("ADDRESS_FORMAT", "more than 90 characters");
   if (hasPrefix(network.prefix)) return parseSegwit(text, network);
-  const other = knownPrefixes.find(hasPrefix);
+  const other = segwitPrefixes.find(hasPrefix);
   if (other !== undefined)
     return refuse("ADDRESS_FORMAT", `an address of another network, which begins with ${other}1`);
   return base58;
@@ -127,7 +127,7 @@ export function keyHashOfAddress(address: string): Uint8Array | null {
     : null;
 }
 
-function parseSegwit(text: string, network: UtxoNetwork): ReadAddress {
+function parseSegwit(text: string, network: UtxoNetwork): ParsedUtxoAddress {
   const address = text.toLowerCase();
   if (text !== address && text !== text.toUpperCase())
     return refuse("ADDRESS_FORMAT", "upper and lower case are mixed");
@@ -156,7 +156,7 @@ function parseSegwit(text: string, network: UtxoNetwork): ReadAddress {
 
 const segwitKinds = ["p2wpkh", "p2wsh", "p2tr"] as const;
 
-function parseBase58(text: string, network: UtxoNetwork): ReadAddress {
+function parseBase58(text: string, network: UtxoNetwork): ParsedUtxoAddress {
   const whole = base58.decode(text);
   if (whole.length !== versionAndHashBytes + 4)
     return refuse("ADDRESS_FORMAT", "not the length of an address");
@@ -175,7 +175,7 @@ function parseBase58(text: string, network: UtxoNetwork): ReadAddress {
   );
 }
 
-function payable(kind: ScriptKind, program: Uint8Array, network: UtxoNetwork): ReadAddress {
+function payable(kind: ScriptKind, program: Uint8Array, network: UtxoNetwork): ParsedUtxoAddress {
   if (program.every((byte) => byte === 0)) return refuse("ADDRESS_ZERO");
   if (kind === "p2tr" && !isPoint(program))
     return refuse(

@@ -63,7 +63,7 @@ export interface SpendingTransaction {
 }
 
 /** Rates by the number of blocks to wait for, in sat for each 1,000 vB. */
-export type Rates = ReadonlyMap<number, bigint>;
+export type FeeRates = ReadonlyMap<number, bigint>;
 
 const hashForm = /^[0-9a-f]{64}$/;
 const wholeForm = /^(?:0|[1-9][0-9]{0,15})$/;
@@ -104,7 +104,7 @@ export function readHead(bytes: Buffer): BlockHead {
   return { number, hash: hashOf(id, "block.id"), parentHash, timestampMs };
 }
 
-export function readStatus(bytes: Buffer): Place | null {
+export function readTransactionPlace(bytes: Buffer): Place | null {
   return placeOf(jsonOf(bytes), "status");
 }
 
@@ -189,7 +189,7 @@ function spentOf({
 }
 
 /** The first of a block's ids, which is its reward's. */
-export function readFirstId(bytes: Buffer): string {
+export function readRewardId(bytes: Buffer): string {
   const ids = jsonOf(bytes);
   return hashOf(Array.isArray(ids) ? ids[0] : ids, "txids");
 }
@@ -219,7 +219,7 @@ export function readTransactionCount(bytes: Buffer): number {
 }
 
 /** The number of coins of an address that the node's mempool spends. */
-export function readSpentInPool(bytes: Buffer): number {
+export function readSpentInMempool(bytes: Buffer): number {
   const { mempool_stats: pool } = fieldsOf(jsonOf(bytes), "address");
   return numberOf(
     fieldsOf(pool, "address.mempool_stats").spent_txo_count,
@@ -256,7 +256,7 @@ export function readAddressTotals(bytes: Buffer): AddressTotals {
 }
 
 /** May be empty: nodes without enough blocks and payments estimate nothing. */
-export function readRates(bytes: Buffer): Rates {
+export function readRates(bytes: Buffer): FeeRates {
   const entries = Object.entries(fieldsOf(jsonOf(bytes), "fee-estimates"));
   return new Map(
     entries
@@ -266,7 +266,7 @@ export function readRates(bytes: Buffer): Rates {
 }
 
 /** Sat for each 1,000 vB. Source: mempool's API, GET /v1/fees/recommended. */
-export function readRecommended(bytes: Buffer): bigint {
+export function readRecommendedRate(bytes: Buffer): bigint {
   return satPerKvBOf(fieldsOf(jsonOf(bytes), "fees").halfHourFee);
 }
 

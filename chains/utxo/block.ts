@@ -7,9 +7,9 @@
  */
 import {
   type ChainOutput,
-  ChainReader,
   type ChainTransaction,
   readTransaction,
+  TransactionByteReader,
 } from "./chain-transaction.ts";
 import { sha256Twice } from "./hash.ts";
 
@@ -21,7 +21,7 @@ export interface Block {
   readonly weight: number; // bytes that it keeps in memory
 }
 
-export type ReadBlock =
+export type ParsedBlock =
   | { readonly ok: true; readonly block: Block }
   | { readonly ok: false; readonly problem: string };
 
@@ -39,14 +39,14 @@ const hashBytes = 32;
 const objectBytes = 400;
 
 /** Reads a block with this hash (64 hex digits). */
-export function readBlock(bytes: Uint8Array, hash: string): ReadBlock {
-  const no = (problem: string): ReadBlock => ({ ok: false, problem });
+export function readBlock(bytes: Uint8Array, hash: string): ParsedBlock {
+  const no = (problem: string): ParsedBlock => ({ ok: false, problem });
   if (bytes.length > blockBytesMax) return no(`more than ${blockBytesMax} bytes`);
   if (bytes.length < headerBytes) return no("shorter than a header");
   const header = Buffer.from(bytes.buffer, bytes.byteOffset, headerBytes);
   if (reversedHex(sha256Twice(header)) !== hash) return no("its header has another hash");
   const body = bytes.subarray(headerBytes);
-  const reader = new ChainReader(body);
+  const reader = new TransactionByteReader(body);
   const count = reader.items(transactionBytesMin, body.length);
   const transactions: ChainTransaction[] = [];
   for (let at = 0; at < count; at += 1) {

@@ -31,7 +31,7 @@ export function compactSize(value: number): Uint8Array {
 }
 
 /** The bytes behind their length. */
-export function withLength(bytes: Uint8Array): Uint8Array {
+export function prependLength(bytes: Uint8Array): Uint8Array {
   return joinBytes([compactSize(bytes.length), bytes]);
 }
 

@@ -39,7 +39,7 @@ const noOutput = 0xffffffff;
 const segwitMark = Uint8Array.of(0, flags.segwit);
 
 /** Reads sizes up to 2^32-1, which stand in blocks, in their shortest form. */
-export class ChainReader extends ByteReader {
+export class TransactionByteReader extends ByteReader {
   size(): number {
     const first = this.byte();
     if (first < 0xfd) return first;
@@ -65,7 +65,7 @@ export class ChainReader extends ByteReader {
 
 /** Reads one transaction; null if the bytes are not exactly one. */
 export function readWholeTransaction(bytes: Uint8Array): ChainTransaction | null {
-  const reader = new ChainReader(bytes);
+  const reader = new TransactionByteReader(bytes);
   const transaction = readTransaction(reader, bytes);
   return reader.isWhole ? transaction : null;
 }
@@ -74,7 +74,10 @@ export function readWholeTransaction(bytes: Uint8Array): ChainTransaction | null
  * Reads the transaction at the reader's place in `bytes`; null for a fault. The caller checks the
  * reader in the end.
  */
-export function readTransaction(reader: ChainReader, bytes: Uint8Array): ChainTransaction | null {
+export function readTransaction(
+  reader: TransactionByteReader,
+  bytes: Uint8Array,
+): ChainTransaction | null {
   const left = (): number => bytes.length - reader.at;
   const start = reader.at;
   const version = reader.take(4);
@@ -122,7 +125,10 @@ export function readTransaction(reader: ChainReader, bytes: Uint8Array): ChainTr
   };
 }
 
-function readOutpoint(reader: ChainReader): { readonly txHash: string; readonly output: number } {
+function readOutpoint(reader: TransactionByteReader): {
+  readonly txHash: string;
+  readonly output: number;
+} {
   const txHash = Buffer.from(reader.take(32)).reverse().toString("hex");
   const output = reader.uint32();
   reader.take(reader.size());

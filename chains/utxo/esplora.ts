@@ -6,8 +6,8 @@
  */
 import type { CanonicalText } from "../providers/canonical-text.ts";
 import type { ProviderRefusal } from "../providers/node-pool.ts";
-import { readQuota } from "../providers/node-quota.ts";
-import { shownWords, wordsInBody } from "../providers/node-words.ts";
+import { failureOfRefusingStatus } from "../providers/node-quota.ts";
+import { cleanNodeText, wordsInBody } from "../providers/node-words.ts";
 import { type Answer, createQuestionQueue } from "../providers/question-queue.ts";
 import {
   type BytesOutcome,
@@ -108,7 +108,7 @@ function read(outcome: BytesOutcome, path: string): Answer<EsploraAnswer> {
       ? newFailure("NODE_ANSWER", "the answer is a page", { isCut: isPassingStatus(status) })
       : { ok: true, value: { ok: true, bytes } };
   const body = bytes.toString("utf8", 0, wordsMax);
-  const quota = readQuota({ status, retryAfter, body });
+  const quota = failureOfRefusingStatus({ status, retryAfter, body });
   if (quota !== null) return quota;
   // Signed bytes that the node refuses are answered with 400, or 500 by older servers.
   const isOwn =
@@ -127,5 +127,5 @@ function read(outcome: BytesOutcome, path: string): Answer<EsploraAnswer> {
 /** The node's own reason, out of the words that the server puts around it. */
 function refusalWords(body: string): string {
   const own = /"message"\s*:\s*"([^"]{1,300})"/.exec(body)?.[1];
-  return own === undefined ? wordsInBody(body) : shownWords(own);
+  return own === undefined ? wordsInBody(body) : cleanNodeText(own);
 }

@@ -7,7 +7,7 @@
 
 import { base58 } from "@scure/base";
 import { AgentError, type Refusal, refuse } from "../../base/fault.ts";
-import { accountKeyOf, childKeyOf, pathsOf } from "../curve/account-node.ts";
+import { accountKeyOf, childKeyOf, keyPathsOfCoinType } from "../curve/account-node.ts";
 import { createCompressedKeyAccounts } from "../curve/account-proof.ts";
 import type { Family, KeyPaths } from "../family.ts";
 import { ordinalSlots } from "../ordinal-slots.ts";
@@ -16,12 +16,12 @@ import { joinBytes } from "./bytes.ts";
 import { sha256Twice } from "./hash.ts";
 import {
   bitcoin,
+  mapUtxoNetworks,
   type NativeCoin,
-  ofEachNetwork,
   type UtxoNetwork,
   type UtxoNetworkName,
 } from "./network.ts";
-import { feesOf } from "./offers.ts";
+import { utxoFeesOf } from "./offers.ts";
 import { paymentUri } from "./payment-uri.ts";
 import { coinTexts, readCoin } from "./tx-params.ts";
 
@@ -75,7 +75,7 @@ export function depositAddressOf(id: string, addressIndex: number, network: Utxo
 
 /** The derivation paths of the keys on a network. */
 function keyPathsOf(network: UtxoNetwork): KeyPaths {
-  return { ...pathsOf(network.coinType), purpose };
+  return { ...keyPathsOfCoinType(network.coinType), purpose };
 }
 
 /** The same key under another version; null if the text is not a key of the first version. */
@@ -100,7 +100,7 @@ const txHashForm = /^[0-9a-f]{64}$/;
 /** Six blocks are what most services of these coins wait for. */
 export const finalDepth = 6;
 
-export const utxoFamilies: Readonly<Record<UtxoNetworkName, Family>> = ofEachNetwork(familyOn);
+export const utxoFamilies: Readonly<Record<UtxoNetworkName, Family>> = mapUtxoNetworks(familyOn);
 
 function familyOn(network: UtxoNetwork<UtxoNetworkName>, coin: NativeCoin): Family {
   const addressOf = (publicKey: Uint8Array): string => addressOfPublicKey(publicKey, network);
@@ -108,7 +108,7 @@ function familyOn(network: UtxoNetwork<UtxoNetworkName>, coin: NativeCoin): Fami
     name: "utxo",
     title: coin.title,
     slots: ordinalSlots,
-    fees: feesOf(coin),
+    fees: utxoFeesOf(coin),
     feeModels: [],
     exclusion: { kind: "pin", coins: coinTexts },
     blockTimes: "about",

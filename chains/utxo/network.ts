@@ -164,10 +164,10 @@ export const utxoNetworks = coins.flatMap(
 );
 
 /** Every prefix of SegWit addresses in the table. */
-export const knownPrefixes: readonly string[] = utxoNetworks.map(({ prefix }) => prefix);
+export const segwitPrefixes: readonly string[] = utxoNetworks.map(({ prefix }) => prefix);
 
 /** One value for each network, by its name. */
-export function ofEachNetwork<T>(
+export function mapUtxoNetworks<T>(
   make: (network: UtxoNetwork<UtxoNetworkName>, coin: NativeCoin) => T,
 ): Readonly<Record<UtxoNetworkName, T>> {
   const made = coins.flatMap((coin) =>

@@ -13,14 +13,18 @@ import type { AddressTransaction, UnspentOutput } from "./answers.ts";
 import {
   addressWithScriptOf,
   type CoinQuestion,
-  type ExplainedCoins,
+  type CoinsAtBlock,
   listCoins,
   provenCoinsOf,
   requireBlock,
 } from "./node-coins.ts";
 import { type AddressWithScript, historyLimits } from "./node-history.ts";
-import { addressTotalsQuestion, historyQuestion, newestQuestion } from "./node-questions.ts";
-import { unusableOf } from "./node-transactions.ts";
+import {
+  addressTotalsQuestion,
+  historyQuestion,
+  newestTransactionsQuestion,
+} from "./node-questions.ts";
+import { unusableCoinsOf } from "./node-transactions.ts";
 import type { NodePool, PoolNode } from "./node-wire.ts";
 
 const triesMax = 4;
@@ -120,7 +124,7 @@ async function sumOf(
   const isProven = (one: UnspentOutput): boolean => list.length <= provenMax || isYoung(one);
   const proven = await provenCoinsOf(question, account, list.filter(isProven), block);
   const agreed = list.filter((one) => !isProven(one));
-  question.keepUnusable?.(account, unusableOf(proven));
+  question.keepUnusable?.(account, unusableCoinsOf(proven));
   return [...proven, ...agreed].reduce((sum, { units }) => sum + units, 0n);
 }
 
@@ -131,7 +135,7 @@ interface AccountReading {
   readonly script: string; // of the account, hex
 }
 
-function keepExplained({ explained }: CoinQuestion, key: string, one: ExplainedCoins): void {
+function keepExplained({ explained }: CoinQuestion, key: string, one: CoinsAtBlock): void {
   explained?.delete(key);
   if (one.coins.length > provenMax) return;
   explained?.set(key, one);
@@ -186,7 +190,7 @@ async function transactionsAfter(
   block: number,
 ): Promise<readonly AddressTransaction[] | null> {
   const later: AddressTransaction[] = [];
-  let page = await pool.ask(node, newestQuestion(account));
+  let page = await pool.ask(node, newestTransactionsQuestion(account));
   if (page.filter(({ place }) => place === null).length >= historyLimits.pool) return null;
   let isFull = page.length >= historyLimits.pool;
   for (let pages = 1; ; pages += 1) {

@@ -19,8 +19,8 @@ import {
   hashQuestion,
   headQuestion,
   rawBlockQuestion,
-  statusQuestion,
-  tipHash,
+  tipHashQuestion,
+  transactionPlaceQuestion,
 } from "./node-questions.ts";
 import type { NodePool, PoolNode } from "./node-wire.ts";
 
@@ -35,7 +35,7 @@ export interface TransactionPlaces {
   readonly shown: Place | null;
 }
 
-export interface Blocks {
+export interface BlockReader {
   /** The newest head, from one node. */
   head(): Promise<BlockHead>;
   /** The highest number of a head that any node has shown. @throws a fault if no node answers */
@@ -60,7 +60,7 @@ export interface Blocks {
 }
 
 /** A block is final with `confirmations` blocks from it to the head, itself counted. */
-export function createBlocks(pool: NodePool, confirmations: number): Blocks {
+export function createBlockReader(pool: NodePool, confirmations: number): BlockReader {
   const kept = new KeptBlocks<NumberedBlock>(({ weight }) => weight);
   const newest = createNewestHeadReader(pool);
   const idAt = async (node: PoolNode, number: number): Promise<BlockId | null> => {
@@ -92,7 +92,7 @@ export function createBlocks(pool: NodePool, confirmations: number): Blocks {
   const places = createPlaces();
   const askPlace = async (txHash: string): Promise<TransactionPlaces> => {
     const settled = await pool.all(
-      (node) => pool.ask(node, statusQuestion(txHash)),
+      (node) => pool.ask(node, transactionPlaceQuestion(txHash)),
       slowNodeGraceMs,
     );
     const { agreed, shown } = quorumAnswerOf(
@@ -210,7 +210,7 @@ export function createNewestHeadReader(pool: NodePool): NewestBlockReader {
   const known = new WeakMap<PoolNode, BlockHead>();
   const times = new Map<string, number>();
   const newest = async (node: PoolNode): Promise<BlockHead> => {
-    const hash = await pool.ask(node, tipHash);
+    const hash = await pool.ask(node, tipHashQuestion);
     const before = known.get(node);
     const head = before?.hash === hash ? before : await pool.ask(node, headQuestion(hash));
     if (head.hash !== hash) {
@@ -253,6 +253,6 @@ async function rawBlock(
 }
 
 /** Blocks until one counts as final. Such a chain finalizes none itself, so the default is six. */
-export function depthOf(confirmations: number | "finalized"): number {
+export function finalDepthOf(confirmations: number | "finalized"): number {
   return confirmations === "finalized" ? finalDepth : confirmations;
 }

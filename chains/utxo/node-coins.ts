@@ -13,15 +13,19 @@ import { parseAddress } from "./address.ts";
 import type { UnspentOutput } from "./answers.ts";
 import { feeOfInput, fittingCoins } from "./fees.ts";
 import type { UtxoNetwork } from "./network.ts";
-import { type AddressWithScript, type Histories, historyLimits } from "./node-history.ts";
+import { type AddressWithScript, type HistoryReader, historyLimits } from "./node-history.ts";
 import {
   headQuestion,
+  mempoolTransactionsQuestion,
   outspendQuestions,
-  poolQuestion,
-  tipHash,
+  tipHashQuestion,
   unspentQuestion,
 } from "./node-questions.ts";
-import { type KnownTransaction, type KnownTransactions, unusableOf } from "./node-transactions.ts";
+import {
+  type KnownTransaction,
+  type KnownTransactions,
+  unusableCoinsOf,
+} from "./node-transactions.ts";
 import type { NodePool, PoolNode } from "./node-wire.ts";
 
 type Coin = NonNullable<ChainState["coins"]>[number];
@@ -30,7 +34,7 @@ type Coin = NonNullable<ChainState["coins"]>[number];
 export type MadeCoin = Coin & { readonly block: number; readonly made: KnownTransaction };
 
 /** The coins of an account at a block after which no block had named it, and its counters then. */
-export interface ExplainedCoins {
+export interface CoinsAtBlock {
   readonly block: number;
   readonly counters: string;
   readonly coins: readonly UnspentOutput[];
@@ -39,16 +43,16 @@ export interface ExplainedCoins {
 export interface CoinQuestion {
   readonly pool: NodePool;
   readonly transactions: KnownTransactions;
-  readonly histories: Histories;
+  readonly histories: HistoryReader;
   readonly network: UtxoNetwork;
   /** The balances that the totals of an address explained, by node and account. */
-  readonly explained?: Map<string, ExplainedCoins>;
+  readonly explained?: Map<string, CoinsAtBlock>;
   /** Hears the coins of a balance that no payment can spend. */
   readonly keepUnusable?: (account: string, coins: readonly UnusableCoin[]) => void;
 }
 
 /** Depth from which on the chain takes coins of a block's first transaction. */
-export const rewardDepth = 100;
+export const rewardMaturityDepth = 100;
 /** The same for coins out of Litecoin's extension. Source: Litecoin Core, PEGOUT_MATURITY. */
 const extensionDepth = 6;
 const questionsAtOnce = 8;
@@ -162,7 +166,7 @@ async function largeAmong(
   const distinct = [...new Map(coins.map((coin) => [coin.id, coin])).values()];
   const found = await mapWithLimit(distinct, questionsAtOnce, async ({ id, units }) => {
     const made = await transactions.get(id.split(":")[0] ?? "");
-    return made === null ? [] : unusableOf([{ id, units, made }]);
+    return made === null ? [] : unusableCoinsOf([{ id, units, made }]);
   });
   return found.flat();
 }
@@ -182,7 +186,7 @@ export function addressWithScriptOf(account: string, network: UtxoNetwork): Addr
 
 /** @throws AgentError NODE_NO_BLOCK */
 export async function requireBlock(pool: NodePool, node: PoolNode, block: number): Promise<void> {
-  const { number } = await pool.ask(node, headQuestion(await pool.ask(node, tipHash)));
+  const { number } = await pool.ask(node, headQuestion(await pool.ask(node, tipHashQuestion)));
   if (number < block)
     throw new AgentError("NODE_NO_BLOCK", "none", "the node has not come so far", { number });
 }
@@ -215,7 +219,7 @@ async function shownByNode(
     addressWithScriptOf(account, network),
     Number.MAX_SAFE_INTEGER,
   );
-  const waiting = await pool.ask(node, poolQuestion(account));
+  const waiting = await pool.ask(node, mempoolTransactionsQuestion(account));
   const spent = new Set(waiting.flatMap(({ inputs }) => inputs.map(({ id }) => id)));
   const isDoubtful = waiting.length >= historyLimits.pool;
   return { node, list: unspent.filter(({ id }) => !spent.has(id)), isDoubtful };
@@ -324,7 +328,8 @@ export async function provenCoinsOf(
       const block = place?.block ?? head;
       const isDeep =
         place === null ||
-        head - block + 1 >= (made.isReward ? rewardDepth : made.isExtension ? extensionDepth : 0);
+        head - block + 1 >=
+          (made.isReward ? rewardMaturityDepth : made.isExtension ? extensionDepth : 0);
       return isOurs && isDeep ? { id, units, block, made } : null;
     },
   );

@@ -42,7 +42,7 @@ export interface AddressHistory {
   readonly partialOf: AddressSums | null;
 }
 
-export interface Histories {
+export interface HistoryReader {
   /**
    * The history by one node, at least back to the block `since`.
    * @throws NODE_ERROR above a limit and while the reading goes on, NODE_LIST_SHORT if the node
@@ -61,7 +61,7 @@ const worthUnits = feeOfInput(mergingLimits.satPerKvBMax);
 /** Newest pages and totals that do not fit because a block came between them. */
 const triesMax = 3;
 
-export function createHistories(pool: NodePool): Histories {
+export function createHistoryReader(pool: NodePool): HistoryReader {
   const kept = new Map<string, KeptHistory>();
   const underWay = new Map<string, Promise<unknown>>();
 

@@ -12,15 +12,15 @@ import { parseAddress } from "./address.ts";
 import type { Place } from "./answers.ts";
 import type { ChainOutput, ChainTransaction } from "./chain-transaction.ts";
 import type { UtxoNetwork } from "./network.ts";
-import type { Blocks, TransactionPlaces } from "./node-blocks.ts";
+import type { BlockReader, TransactionPlaces } from "./node-blocks.ts";
 import { outspendQuestions } from "./node-questions.ts";
 import type { KnownTransaction, KnownTransactions } from "./node-transactions.ts";
 import type { NodePool } from "./node-wire.ts";
-import { judgeByFinal, judgeForeignSpender, transactionEffectOf } from "./outcome.ts";
+import { judgeByFinalAttempt, judgeForeignSpender, transactionEffectOf } from "./outcome.ts";
 
 export interface JudgeTools {
   readonly pool: NodePool;
-  readonly blocks: Blocks;
+  readonly blocks: BlockReader;
   readonly transactions: KnownTransactions;
   readonly network: UtxoNetwork;
 }
@@ -58,7 +58,7 @@ export function createJudge(
  * transaction.
  */
 async function nearOf(
-  { agreedBlock }: Blocks,
+  { agreedBlock }: BlockReader,
   final: BlockId,
 ): Promise<ReadonlyMap<string, NearbyTransaction>> {
   const near = new Map<string, NearbyTransaction>();
@@ -109,7 +109,7 @@ async function judgePayment(
     const txHash = txHashes[at] as string;
     if (place === null || !(await isFinal(tools, place, final))) continue;
     const { effect, isOwn, ending } = await readEnd(tools, payment, txHash, place);
-    return judgeByFinal(effect, isOwn, ending);
+    return judgeByFinalAttempt(effect, isOwn, ending);
   }
   const at = placed.findIndex(({ shown }) => shown !== null);
   const shown = placed[at]?.shown ?? null;

@@ -7,7 +7,7 @@
 import type { FeeMarket } from "../family.ts";
 import { slowNodeGraceMs } from "../providers/chain-blocks.ts";
 import { createAgreedFeeRates, FigureWays, middleOf } from "../providers/market.ts";
-import type { Rates } from "./answers.ts";
+import type { FeeRates } from "./answers.ts";
 import type { UtxoNetwork } from "./network.ts";
 import { ratesQuestion, recommendedQuestion } from "./node-questions.ts";
 import type { NodePool, PoolNode } from "./node-wire.ts";
@@ -58,7 +58,7 @@ export function createFeeMarket(
  * The rate for the wanted number of blocks; without one, for the most blocks below, and else for
  * the fewest above, if those are few.
  */
-function rateIn(rates: Rates): bigint | null {
+function rateIn(rates: FeeRates): bigint | null {
   const targets = [...rates.keys()].filter((blocks) => blocks <= blocksMost);
   const target = targets.filter((blocks) => blocks <= blocksWanted).at(-1) ?? targets[0];
   return target === undefined ? null : (rates.get(target) ?? null);

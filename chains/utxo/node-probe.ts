@@ -15,22 +15,22 @@ import { createRateWays } from "./node-market.ts";
 import {
   hashQuestion,
   historyQuestion,
-  newestQuestion,
+  mempoolTransactionsQuestion,
+  newestTransactionsQuestion,
   outspendQuestions,
-  poolQuestion,
   rawBlockQuestion,
   rewardQuestions,
-  statusQuestion,
   transactionCountQuestion,
+  transactionPlaceQuestion,
   transactionQuestion,
   unspentQuestion,
 } from "./node-questions.ts";
 import {
   createPool,
-  type EitherQuestion,
   type NodePool,
   type PoolNode,
   type Question,
+  type UtxoQuestionAlternatives,
 } from "./node-wire.ts";
 
 /** A P2WPKH script whose key nobody has, to which nobody pays. */
@@ -67,7 +67,7 @@ export async function findMissingAnswers(
   const either = async <T>(
     neededBy: MissingAnswer["neededBy"],
     question: string,
-    { usual, other }: EitherQuestion<T>,
+    { usual, other }: UtxoQuestionAlternatives<T>,
     id: string,
   ) => {
     const known = lacks.found.length;
@@ -82,9 +82,9 @@ export async function findMissingAnswers(
   await lacks.ask("both", "the coins of an address", unspentQuestion(address));
   await lacks.ask("deposits", "the use of an address", transactionCountQuestion(address));
   for (const [question, asked] of [
-    ["the newest transactions of an address", newestQuestion(address)],
+    ["the newest transactions of an address", newestTransactionsQuestion(address)],
     ["the transactions of an address", historyQuestion(address)],
-    ["the transactions of an address that no block has", poolQuestion(address)],
+    ["the transactions of an address that no block has", mempoolTransactionsQuestion(address)],
   ] as const)
     await lacks.ask("both", question, asked);
   const { rateWithoutEstimate } = network;
@@ -113,7 +113,7 @@ export async function findMissingAnswers(
     absent: undefined,
   });
   await lacks.ask("both", "the place of a transaction", {
-    ...statusQuestion(txHash),
+    ...transactionPlaceQuestion(txHash),
     absent: undefined,
   });
   await either("deposits", "the spend of a coin", outspendQuestions, `${txHash}:0`);

@@ -10,11 +10,10 @@ import {
   type AddressTotals,
   type AddressTransaction,
   type BlockHead,
+  type FeeRates,
   type Place,
-  type Rates,
   readAddressSums,
   readAddressTotals,
-  readFirstId,
   readHash,
   readHead,
   readHex,
@@ -22,10 +21,11 @@ import {
   readOutspend,
   readOutspendOf,
   readRates,
-  readRecommended,
-  readSpentInPool,
-  readStatus,
+  readRecommendedRate,
+  readRewardId,
+  readSpentInMempool,
   readTransactionCount,
+  readTransactionPlace,
   readUnspent,
   type SpendingTransaction,
   type UnspentOutput,
@@ -50,7 +50,7 @@ const idOf = (text: string): CanonicalText => requireCanonicalText(text, /^[0-9a
 const addressOf = (text: string): CanonicalText =>
   requireCanonicalText(text, /^[0-9A-Za-z]{14,90}$/, "address");
 
-export const tipHash: Question<string> = {
+export const tipHashQuestion: Question<string> = {
   path: canonicalPathOf`/blocks/tip/hash`,
   read: readHash,
 };
@@ -73,8 +73,12 @@ export function rawBlockQuestion(hash: string): Question<Buffer> {
 }
 
 /** The place of a transaction in the node's chain; null in its mempool, and where it has none. */
-export function statusQuestion(txHash: string): Question<Place | null> {
-  return { path: canonicalPathOf`/tx/${idOf(txHash)}/status`, read: readStatus, absent: null };
+export function transactionPlaceQuestion(txHash: string): Question<Place | null> {
+  return {
+    path: canonicalPathOf`/tx/${idOf(txHash)}/status`,
+    read: readTransactionPlace,
+    absent: null,
+  };
 }
 
 /** A transaction's bytes; null if the node does not have it. */
@@ -121,7 +125,9 @@ export function unspentQuestion(address: string): Question<readonly UnspentOutpu
 }
 
 /** Transactions of an address: up to 50 without a block, then the newest of blocks. */
-export function newestQuestion(address: string): Question<readonly AddressTransaction[]> {
+export function newestTransactionsQuestion(
+  address: string,
+): Question<readonly AddressTransaction[]> {
   return {
     path: canonicalPathOf`/address/${addressOf(address)}/txs`,
     read: readHistory,
@@ -141,7 +147,9 @@ export function historyQuestion(
 }
 
 /** Up to 50 transactions of an address that no block has. */
-export function poolQuestion(address: string): Question<readonly AddressTransaction[]> {
+export function mempoolTransactionsQuestion(
+  address: string,
+): Question<readonly AddressTransaction[]> {
   return {
     path: canonicalPathOf`/address/${addressOf(address)}/txs/mempool`,
     read: readHistory,
@@ -159,8 +167,8 @@ export function addressTotalsQuestion(address: string): Question<AddressTotals> 
 }
 
 /** The number of coins of an address that transactions without a block spend. */
-export function spentInPoolQuestion(address: string): Question<number> {
-  return { path: canonicalPathOf`/address/${addressOf(address)}`, read: readSpentInPool };
+export function spentInMempoolQuestion(address: string): Question<number> {
+  return { path: canonicalPathOf`/address/${addressOf(address)}`, read: readSpentInMempool };
 }
 
 export function transactionCountQuestion(address: string): Question<number> {
@@ -175,12 +183,12 @@ export const rewardQuestions = {
   }),
   other: (hash: string): Question<string> => ({
     path: canonicalPathOf`/block/${idOf(hash)}/txids`,
-    read: readFirstId,
+    read: readRewardId,
     answerBytesMax: idsBytesMax,
   }),
 };
 
-export const ratesQuestion: Question<Rates> = {
+export const ratesQuestion: Question<FeeRates> = {
   path: canonicalPathOf`/fee-estimates`,
   read: readRates,
 };
@@ -188,5 +196,5 @@ export const ratesQuestion: Question<Rates> = {
 /** The rate for about three blocks by mempool's own server. */
 export const recommendedQuestion: Question<bigint> = {
   path: canonicalPathOf`/v1/fees/recommended`,
-  read: readRecommended,
+  read: readRecommendedRate,
 };

@@ -30,21 +30,21 @@ import {
 import { canonicalPathOf } from "../providers/canonical-text.ts";
 import { idOf } from "../providers/chain-blocks.ts";
 import type { ServerAddress } from "../providers/server.ts";
-import { StateParts } from "../state-parts.ts";
+import { StatePartReader } from "../state-parts.ts";
 import { parseAddress } from "./address.ts";
 import { readText } from "./answers.ts";
 import { readWholeTransaction } from "./chain-transaction.ts";
 import type { EsploraAnswer } from "./esplora.ts";
 import type { UtxoNetwork } from "./network.ts";
 import { balanceAt } from "./node-balance.ts";
-import { type Blocks, createBlocks, depthOf } from "./node-blocks.ts";
+import { type BlockReader, createBlockReader, finalDepthOf } from "./node-blocks.ts";
 import { type CoinQuestion, finalCoins, type MadeCoin } from "./node-coins.ts";
-import { createHistories } from "./node-history.ts";
+import { createHistoryReader } from "./node-history.ts";
 import { agreedSpender, outpointOf } from "./node-judge.ts";
 import { isCoinTransactionShown } from "./node-makers.ts";
 import { createFeeMarket } from "./node-market.ts";
 import { hashQuestion } from "./node-questions.ts";
-import { createTransactions, isEvidence, unusableOf } from "./node-transactions.ts";
+import { canBeEvidence, createKnownTransactions, unusableCoinsOf } from "./node-transactions.ts";
 import { createPool, smallBytesMax } from "./node-wire.ts";
 import { previousBytesMax } from "./previous.ts";
 import { dustOf } from "./size.ts";
@@ -148,12 +148,12 @@ export function createUtxoSender(options: SenderOptions): UtxoSender {
     log,
     clock,
   });
-  const confirmations = depthOf(options.confirmations);
-  const blocks = createBlocks(pool, confirmations);
+  const confirmations = finalDepthOf(options.confirmations);
+  const blocks = createBlockReader(pool, confirmations);
   const question = {
     pool,
-    transactions: createTransactions(pool),
-    histories: createHistories(pool),
+    transactions: createKnownTransactions(pool),
+    histories: createHistoryReader(pool),
     network,
     explained: new Map(),
   };
@@ -200,7 +200,7 @@ function uncounted(quorum: number): SlotCounts {
 }
 
 interface StateQuestion extends CoinQuestion {
-  readonly blocks: Blocks;
+  readonly blocks: BlockReader;
   readonly confirmations: number;
   readonly feeMarketNow: () => Promise<FeeMarket>;
   readonly tell: (coin: MadeCoin, account: string) => void;
@@ -213,7 +213,7 @@ interface StateQuestion extends CoinQuestion {
  */
 async function chainStateOf(question: StateQuestion, account: string): Promise<ChainState> {
   const { blocks, confirmations, feeMarketNow, tell } = question;
-  const parts = new StateParts();
+  const parts = new StatePartReader();
   const [head, final, feeMarket] = await Promise.all([
     blocks.head(),
     blocks.finalHead(),
@@ -238,12 +238,12 @@ async function chainStateOf(question: StateQuestion, account: string): Promise<C
   };
   if (found === null)
     return { ...common, balances: new Map(balance === null ? [] : [["", balance - sumOf(told)]]) };
-  for (const coin of found) if (!isEvidence(coin.made)) tell(coin, account);
+  for (const coin of found) if (!canBeEvidence(coin.made)) tell(coin, account);
   const coins = found
-    .filter(({ made }) => isEvidence(made))
+    .filter(({ made }) => canBeEvidence(made))
     .map(({ id, units }) => ({ id, units }));
   const unusable = [
-    ...new Map([...told, ...unusableOf(found)].map((coin) => [coin.id, coin])).values(),
+    ...new Map([...told, ...unusableCoinsOf(found)].map((coin) => [coin.id, coin])).values(),
   ];
   const balances = new Map([["", balance === null ? sumOf(coins) : balance - sumOf(unusable)]]);
   return { ...common, balances, coins, ...(unusable.length === 0 ? {} : { unusable }) };
@@ -278,7 +278,7 @@ function computeLimitOf(
   return { ok: true, computeLimit };
 }
 
-async function locationOf(blocks: Blocks, txHashes: readonly string[]): Promise<Inclusion> {
+async function locationOf(blocks: BlockReader, txHashes: readonly string[]): Promise<Inclusion> {
   const placed = await Promise.all(txHashes.map((txHash) => blocks.placed(txHash)));
   const at = placed.findIndex(({ place }) => place !== null);
   const place = placed[at]?.place;
@@ -301,7 +301,7 @@ function unanswered(error: unknown): null {
  */
 async function chainOutcomeOf(
   question: CoinQuestion,
-  blocks: Blocks,
+  blocks: BlockReader,
   attempts: readonly SignedAttempt[],
 ): Promise<ChainOutcome | null> {
   const places = await Promise.all(attempts.map(({ txHash }) => blocks.finalPlace(txHash)));
@@ -322,7 +322,7 @@ async function chainOutcomeOf(
  */
 async function lossOf(
   question: CoinQuestion,
-  blocks: Blocks,
+  blocks: BlockReader,
   attempts: readonly SignedAttempt[],
 ): Promise<ChainOutcome | null> {
   const newest = attempts.at(-1);
@@ -336,7 +336,7 @@ async function lossOf(
 /** The final transaction whose bytes spend a coin, as enough nodes agree; null if there is none. */
 async function finalSpender(
   { pool, transactions }: CoinQuestion,
-  blocks: Blocks,
+  blocks: BlockReader,
   coin: string,
 ): Promise<string | null> {
   const txHash = await agreedSpender(pool, coin);

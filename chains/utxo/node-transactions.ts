@@ -33,7 +33,7 @@ export interface KnownTransactions {
 /** Bound for the bytes of all kept transactions. */
 const keptBytesMax = 16 * 1024 * 1024;
 
-export function createTransactions(pool: NodePool): KnownTransactions {
+export function createKnownTransactions(pool: NodePool): KnownTransactions {
   const kept = new Map<string, KnownTransaction>();
   let bytes = 0;
 
@@ -113,17 +113,17 @@ export function createScriptReader({
 }
 
 /** True if the transaction can be evidence for a coin that it made. */
-export function isEvidence({ body }: KnownTransaction): boolean {
+export function canBeEvidence({ body }: KnownTransaction): boolean {
   return body.length <= previousBytesMax;
 }
 
 /** Those of these coins whose transactions are too large to be evidence: nothing spends them. */
-export function unusableOf(
+export function unusableCoinsOf(
   coins: readonly (Pick<UnusableCoin, "id" | "units"> & { readonly made: KnownTransaction })[],
 ): readonly UnusableCoin[] {
   const wordsOf = ({ body }: KnownTransaction): string =>
     `the transaction that made it has ${body.length} bytes, and one of more than ${previousBytesMax} cannot be proven`;
   return coins
-    .filter(({ made }) => !isEvidence(made))
+    .filter(({ made }) => !canBeEvidence(made))
     .map(({ id, units, made }) => ({ id, units, words: wordsOf(made) }));
 }

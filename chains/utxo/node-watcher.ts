@@ -22,7 +22,7 @@ import type {
   WatchedBlock,
   WatcherNodes,
 } from "../nodes.ts";
-import { createIndexes } from "../providers/address-index.ts";
+import { createAddressIndexes } from "../providers/address-index.ts";
 import { idOf, slowNodeGraceMs } from "../providers/chain-blocks.ts";
 import { firstFault } from "../providers/node-pool.ts";
 import { resultsInWaves } from "../providers/results.ts";
@@ -42,28 +42,33 @@ import {
 } from "./found.ts";
 import type { UtxoNetwork } from "./network.ts";
 import { balanceAt } from "./node-balance.ts";
-import { type Blocks, createBlocks, depthOf, type NumberedBlock } from "./node-blocks.ts";
+import {
+  type BlockReader,
+  createBlockReader,
+  finalDepthOf,
+  type NumberedBlock,
+} from "./node-blocks.ts";
 import {
   addressWithScriptOf,
   type CoinQuestion,
   checkSpendableCoins,
   findEmptyingCoins,
   requireBlock,
-  rewardDepth,
+  rewardMaturityDepth,
 } from "./node-coins.ts";
-import { createHistories, historyLimits } from "./node-history.ts";
+import { createHistoryReader, historyLimits } from "./node-history.ts";
 import { createJudge } from "./node-judge.ts";
 import { isCoinTransactionShown } from "./node-makers.ts";
 import { createFeeMarket } from "./node-market.ts";
 import {
-  poolQuestion,
+  mempoolTransactionsQuestion,
   rewardQuestions,
-  spentInPoolQuestion,
+  spentInMempoolQuestion,
   transactionCountQuestion,
 } from "./node-questions.ts";
 import {
+  createKnownTransactions,
   createScriptReader,
-  createTransactions,
   type KnownTransactions,
 } from "./node-transactions.ts";
 import { createPool, type NodePool, type PoolNode } from "./node-wire.ts";
@@ -104,7 +109,7 @@ async function outgoingBy(
   asked: AccountScript,
 ): Promise<readonly UnconfirmedTransaction[]> {
   const { account, script, network } = asked;
-  const list = await pool.ask(node, poolQuestion(account));
+  const list = await pool.ask(node, mempoolTransactionsQuestion(account));
   const mine = list.map((one) => ({
     ...one,
     own: one.inputs.filter((input) => input.script === script),
@@ -112,7 +117,7 @@ async function outgoingBy(
   const own = mine.filter((one) => one.own.length > 0 && one.place === null);
   if (list.length >= historyLimits.pool) {
     // Anybody can fill the list with payments to the account, so the node's own count decides.
-    const counted = await pool.ask(node, spentInPoolQuestion(account));
+    const counted = await pool.ask(node, spentInMempoolQuestion(account));
     const listed = own.reduce((sum, one) => sum + one.own.length, 0);
     if (listed < counted) {
       const context = { node: node.rpc.origin, listed, counted };
@@ -154,9 +159,13 @@ interface Rewards {
 }
 
 /** Somewhat more blocks than a reward waits. */
-const keptMax = 2 * rewardDepth;
+const keptMax = 2 * rewardMaturityDepth;
 
-function createRewards(pool: NodePool, blocks: Blocks, transactions: KnownTransactions): Rewards {
+function createRewards(
+  pool: NodePool,
+  blocks: BlockReader,
+  transactions: KnownTransactions,
+): Rewards {
   const kept = new Map<number, Reward>();
 
   async function ask(number: number): Promise<Reward> {
@@ -189,7 +198,7 @@ function createRewards(pool: NodePool, blocks: Blocks, transactions: KnownTransa
       if (kept.size > keptMax && oldest.done !== true) kept.delete(oldest.value);
     },
     due: async (number) => {
-      const made = number - rewardDepth;
+      const made = number - rewardMaturityDepth;
       return made < 0 ? null : (kept.get(made) ?? ask(made));
     },
   };
@@ -212,7 +221,10 @@ async function arrivingAt(
   satPerKvBMin: () => Promise<bigint | null>,
 ): Promise<ArrivingPayments> {
   const { script } = addressWithScriptOf(address, network);
-  const settled = await pool.all((node) => pool.ask(node, poolQuestion(address)), slowNodeGraceMs);
+  const settled = await pool.all(
+    (node) => pool.ask(node, mempoolTransactionsQuestion(address)),
+    slowNodeGraceMs,
+  );
   const lists = settled.flatMap((one) => (one.ok ? [one.value] : []));
   if (lists.length === 0) throw firstFault(settled);
   const isAny = lists.some((list) =>
@@ -292,14 +304,14 @@ export function createUtxoWatcher(options: WatcherOptions): UtxoWatcher {
     log,
     clock,
   });
-  const confirmations = depthOf(options.confirmations);
-  const blocks = createBlocks(pool, confirmations);
-  const transactions = createTransactions(pool);
+  const confirmations = finalDepthOf(options.confirmations);
+  const blocks = createBlockReader(pool, confirmations);
+  const transactions = createKnownTransactions(pool);
   const scriptOf = createScriptReader(transactions);
   const rewards = createRewards(pool, blocks, transactions);
   const feeMarketNow = createFeeMarket(pool, network, clock);
   const unusable = createUnusable();
-  const histories = createHistories(pool);
+  const histories = createHistoryReader(pool);
   const tools = {
     pool,
     blocks,
@@ -310,7 +322,7 @@ export function createUtxoWatcher(options: WatcherOptions): UtxoWatcher {
     keepUnusable: unusable.keep,
     explained: new Map(),
   };
-  const indexOf = createIndexes((address) => keyOf(address, network));
+  const indexOf = createAddressIndexes((address) => keyOf(address, network));
   return {
     nobody: addressOfScript(nobodyScript, network) ?? "",
     status: pool.status,

@@ -5,15 +5,15 @@
 import { AgentError } from "../../base/fault.ts";
 import { type CanonicalText, canonicalPathOf } from "../providers/canonical-text.ts";
 import type { PoolNode as Node } from "../providers/node-pool.ts";
-import { pathWords, shownPath } from "../providers/node-words.ts";
+import { describeMissingPath, maskQuestionPath } from "../providers/node-words.ts";
 import {
   createQuestionPool,
-  type EitherOf,
   type FamilyProtocol,
+  type QuestionAlternatives,
   type QuestionPool,
   type QuestionPoolOptions,
 } from "../providers/question-pool.ts";
-import { notFound, pathCode } from "../providers/status-failure.ts";
+import { missingPathCode, notFound } from "../providers/status-failure.ts";
 import { readHash } from "./answers.ts";
 import {
   createEsplora,
@@ -43,7 +43,7 @@ export interface Question<T> {
 }
 
 /** Two questions for one answer, made of one id. */
-export type EitherQuestion<T> = EitherOf<Question<T>>;
+export type UtxoQuestionAlternatives<T> = QuestionAlternatives<Question<T>>;
 
 type EsploraQuestions = QuestionPool<Esplora, EsploraQuestion, Question<unknown>, EsploraAnswer>;
 
@@ -54,7 +54,7 @@ export interface NodePool extends Omit<EsploraQuestions, "ask" | "askEither"> {
    */
   ask<T>(node: PoolNode, question: Question<T>): Promise<T>;
   /** As `ask`, by the usual question, or by the other one if the node lacks that. */
-  askEither<T>(node: PoolNode, questions: EitherQuestion<T>, id: string): Promise<T>;
+  askEither<T>(node: PoolNode, questions: UtxoQuestionAlternatives<T>, id: string): Promise<T>;
 }
 
 export const smallBytesMax = 64 * 1024;
@@ -80,8 +80,9 @@ function absentOf<T>(
 ): T {
   if (isAbsent && absent !== undefined) return absent;
   if (isAbsent)
-    throw new AgentError("NODE_NO_BLOCK", "none", `${words} (${shownPath(path)})`, { node });
-  if (status === notFound) throw new AgentError(pathCode, "none", pathWords(path, words), { node });
+    throw new AgentError("NODE_NO_BLOCK", "none", `${words} (${maskQuestionPath(path)})`, { node });
+  if (status === notFound)
+    throw new AgentError(missingPathCode, "none", describeMissingPath(path, words), { node });
   throw new AgentError("NODE_ERROR", "none", words, { node });
 }
 

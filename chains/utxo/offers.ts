@@ -9,9 +9,9 @@ import { shapeFault } from "../../protocol/shape.ts";
 import type {
   Coin,
   Description,
+  FamilyFees,
   FeeBumps,
   FeeMarket,
-  Fees,
   PricedAttempt,
   TxParams,
 } from "../family.ts";
@@ -32,7 +32,7 @@ const rateDecimal = 3;
 /** Scripts of nearly all addresses; their lengths differ by 12 bytes at most. */
 const usualScriptBytes = 22;
 
-function typed({ maxFee, tip, computeLimit, dataFee }: TypedFees): ReturnType<Fees["typed"]> {
+function typed({ maxFee, tip, computeLimit, dataFee }: TypedFees): ReturnType<FamilyFees["typed"]> {
   if ([tip, computeLimit, dataFee].some((option) => option !== undefined))
     return {
       ok: false,
@@ -85,7 +85,7 @@ const manualRaises = [2n, 1n] as const;
 const loweredSteps = 6;
 const rateForm = /^(?:|[1-9][0-9]{0,12})$/;
 
-export function feesOf(coin: NativeCoin): Fees {
+export function utxoFeesOf(coin: NativeCoin): FamilyFees {
   const [main] = coin.networks as readonly [UtxoNetwork];
   return {
     decimal: nativeDecimal,

@@ -42,7 +42,7 @@ export function transactionEffectOf(
 }
 
 /** Judges a withdrawal by the final transaction that is one of its attempts. */
-export function judgeByFinal(
+export function judgeByFinalAttempt(
   effect: TransactionEffect,
   isOwn: boolean,
   final: EndingTransaction,

@@ -3,7 +3,7 @@
  * SegWit data, so no signature changes it. Strict: each bound is checked, and no byte may be left.
  * Pure. Sources: BIP-141, BIP-144; for flag 8 Litecoin Core's transaction.h.
  */
-import { ByteReader, compactSize, joinBytes, uint32, uint64, withLength } from "./bytes.ts";
+import { ByteReader, compactSize, joinBytes, prependLength, uint32, uint64 } from "./bytes.ts";
 import { sha256Twice } from "./hash.ts";
 
 /** A coin as a transaction names it: the transaction that made it, and the output's number. */
@@ -50,12 +50,12 @@ export function encodeTransaction(
     compactSize(inputs.length),
     ...inputs.flatMap((input) => [
       outpointOf(input),
-      withLength(input.script),
+      prependLength(input.script),
       uint32(input.sequence),
     ]),
     compactSize(outputs.length),
     ...outputs.map(encodeOutput),
-    ...(stacks ?? []).flatMap((stack) => [compactSize(stack.length), ...stack.map(withLength)]),
+    ...(stacks ?? []).flatMap((stack) => [compactSize(stack.length), ...stack.map(prependLength)]),
     uint32(lockTime),
   ]);
 }
@@ -98,7 +98,7 @@ export function outpointOf({ txHash, output }: Outpoint): Uint8Array {
 }
 
 export function encodeOutput({ units, script }: TransactionOutput): Uint8Array {
-  return joinBytes([uint64(units), withLength(script)]);
+  return joinBytes([uint64(units), prependLength(script)]);
 }
 
 /** Reads an output, which stands alone in other places than a transaction, too. */

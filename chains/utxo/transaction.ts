@@ -16,7 +16,7 @@ import {
   parseAddress,
   signedScriptOf,
 } from "./address.ts";
-import { ByteReader, joinBytes, uint32, uint64, withLength } from "./bytes.ts";
+import { ByteReader, joinBytes, prependLength, uint32, uint64 } from "./bytes.ts";
 import { hash160, sha256Twice } from "./hash.ts";
 import type { UtxoNetwork } from "./network.ts";
 import { refusalOfCoins } from "./previous.ts";
@@ -56,8 +56,8 @@ const bytesMax = 8_192;
 
 function encodeUnsigned({ transaction, coins }: UnsignedTransaction): Uint8Array {
   return joinBytes([
-    ...[start, key.transaction, withLength(encodeTransaction(transaction)), end],
-    ...coins.flatMap((coin) => [key.coin, withLength(encodeOutput(coin)), end]),
+    ...[start, key.transaction, prependLength(encodeTransaction(transaction)), end],
+    ...coins.flatMap((coin) => [key.coin, prependLength(encodeOutput(coin)), end]),
     ...transaction.outputs.map(() => end),
   ]);
 }
@@ -100,7 +100,7 @@ export function digestsOf({
     const coin = coins[place];
     const keyHash = coin === undefined ? null : keyHashOf(coin.script);
     if (coin === undefined || keyHash === null) return null;
-    const script = withLength(signedScriptOf(keyHash));
+    const script = prependLength(signedScriptOf(keyHash));
     const own = [outpointOf(input), script, uint64(coin.units), uint32(input.sequence)];
     const parts = [
       uint32(version),
@@ -195,7 +195,7 @@ export function refuseUnprovenCoins(
  * `parseAddress`. With `isFeeInside` the fee counts as a part of the amount; the bytes do not say.
  * @throws JSON_SHAPE (parameters)
  */
-export function describe(
+export function describeTransfer(
   network: UtxoNetwork,
   unsigned: Uint8Array,
   txParams: TxParams,

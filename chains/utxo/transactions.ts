@@ -3,8 +3,8 @@ import { AgentError } from "../../base/fault.ts";
 import type {
   CancelTransactions,
   DescriptionResult,
+  FamilyTransactions,
   RecordedFields,
-  Transactions,
 } from "../family.ts";
 import { networkOf, type UtxoNetwork } from "./network.ts";
 import * as transactions from "./transaction.ts";
@@ -19,7 +19,9 @@ function networkNamed(id: string): UtxoNetwork {
 }
 
 /** On every network of the table; each call names its own. */
-export const utxoTransactions: Required<Transactions> & { readonly cancels: CancelTransactions } = {
+export const utxoTransactions: Required<FamilyTransactions> & {
+  readonly cancels: CancelTransactions;
+} = {
   build: (payment, txParams) => {
     const network = networkNamed(payment.network);
     if (payment.contract !== "")
@@ -54,7 +56,7 @@ function describe(
   if (network === null)
     return { ok: false, code: "TRANSACTION_FIELD", detail: "the network is of another family" };
   const { txParams: asked, isFeeInside = false } = told;
-  const found = transactions.describe(network, unsigned, asked, { isCancel, isFeeInside });
+  const found = transactions.describeTransfer(network, unsigned, asked, { isCancel, isFeeInside });
   if (!found.ok) return found;
   const { account, destination, amountUnits } = found.transfer;
   const content = {

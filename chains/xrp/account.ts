@@ -5,24 +5,24 @@
  * SLIP-44.
  */
 import { AgentError } from "../../base/fault.ts";
-import type { Accounts, KeyPaths, Payee } from "../accounts.ts";
-import { childKeyOf, pathsOf } from "../curve/account-node.ts";
+import type { FamilyAccounts, KeyPaths, Payee } from "../accounts.ts";
+import { childKeyOf, keyPathsOfCoinType } from "../curve/account-node.ts";
 import { createCompressedKeyAccounts } from "../curve/account-proof.ts";
 import { pointOf } from "../curve/point.ts";
 import {
   addressOfPublicKey,
   compressPoint,
+  decodeXAddress,
+  encodeXAddress,
   isReserved,
-  joinAddress,
   parseAddress,
-  splitAddress,
 } from "./address.ts";
 import { depositTagOf } from "./deposit-tag.ts";
 import { coinType } from "./network.ts";
 
 /** Both accounts are m/44'/144'/0', and their only key is 0/0 below. */
 export const xrpKeyPaths: KeyPaths = {
-  ...pathsOf(coinType),
+  ...keyPathsOfCoinType(coinType),
   accounts: [
     { purpose: "hot", number: 0 },
     { purpose: "deposits", number: 0 },
@@ -45,10 +45,10 @@ export function publicKeyOf(address: string): Uint8Array | undefined {
  * @throws ADDRESS_XPUB, ADDRESS_FORMAT, ADDRESS_CHECKSUM, ADDRESS_ZERO, ADDRESS_INDEX
  */
 export function depositAddressOf(accountId: string, index: number): string {
-  return joinAddress({ address: receiverOf(accountId), tag: `${depositTagOf(index)}` });
+  return encodeXAddress({ address: receiverOf(accountId), tag: `${depositTagOf(index)}` });
 }
 
-export const xrpAccounts: Accounts = {
+export const xrpAccounts: FamilyAccounts = {
   ...createCompressedKeyAccounts(addressOf),
   keyLetters: "xpub or address",
   readKey(text) {
@@ -58,7 +58,7 @@ export const xrpAccounts: Accounts = {
   },
   deposits: "tags",
   payeeOf: (depositAddress: string): Payee =>
-    splitAddress(depositAddress) ?? { address: depositAddress, tag: "" },
+    decodeXAddress(depositAddress) ?? { address: depositAddress, tag: "" },
 };
 
 /**

@@ -42,7 +42,7 @@ function refuseForm(text: unknown): Refusal {
   if (typeof text !== "string") return refuse("ADDRESS_FORMAT", "no text");
   if (!extendedShape.test(text))
     return refuse("ADDRESS_FORMAT", "not r and 24 to 34 characters of this chain's base58");
-  const payee = splitAddress(text);
+  const payee = decodeXAddress(text);
   if (payee === null) return refuse("ADDRESS_CHECKSUM");
   const tag = payee.tag === "" ? "" : ` and the tag ${payee.tag}`;
   return refuse(
@@ -77,7 +77,7 @@ export function isReserved(address: string): boolean {
 }
 
 /** The X-address of a classic address and its tag; the tag is "" for none. */
-export function joinAddress({ address, tag }: Payee): string {
+export function encodeXAddress({ address, tag }: Payee): string {
   const rest = new Uint8Array(9);
   if (tag !== "") {
     rest[0] = 1;
@@ -87,7 +87,7 @@ export function joinAddress({ address, tag }: Payee): string {
 }
 
 /** The classic address and the tag of an X-address, of any network; null for any other text. */
-export function splitAddress(text: string): Payee | null {
+export function decodeXAddress(text: string): Payee | null {
   const bytes = extendedShape.test(text) ? bytesOf(text) : null;
   if (
     bytes?.length !== 31 ||

@@ -5,7 +5,7 @@
  * results".
  */
 import { refuse } from "../../base/fault.ts";
-import type { Family, Slots } from "../family.ts";
+import type { Family, SlotRules } from "../family.ts";
 import { depositAddressOf, xrpAccounts, xrpKeyPaths } from "./account.ts";
 import { isReserved, parseAddress } from "./address.ts";
 import { readTag } from "./deposit-tag.ts";
@@ -16,7 +16,7 @@ import { paymentUri } from "./payment-uri.ts";
 const sequenceForm = /^[1-9][0-9]{0,9}$/;
 const sequenceMax = 0xffff_ffff;
 
-const slots: Slots = {
+const slots: SlotRules = {
   // An account begins at the number of the ledger in which it was made: xrpl.org,
   // "DeletableAccounts".
   first: null,

@@ -3,7 +3,7 @@
  * `cancel` print them. Pure.
  */
 import { formatAmount, parseAmount } from "../../protocol/amount.ts";
-import type { FeeMarket, Fees, TxParams } from "../family.ts";
+import type { FamilyFees, FeeMarket, TxParams } from "../family.ts";
 import type { MarketView, TypedFees } from "../offers.ts";
 import { nativeDecimal } from "./network.ts";
 
@@ -13,7 +13,7 @@ export function readTypedFees({
   tip,
   computeLimit,
   dataFee,
-}: TypedFees): ReturnType<Fees["typed"]> {
+}: TypedFees): ReturnType<FamilyFees["typed"]> {
   if ([tip, computeLimit, dataFee].some((option) => option !== undefined))
     return {
       ok: false,

@@ -7,8 +7,8 @@
 import { type Refusal, refuse } from "../../base/fault.ts";
 import { shapeFault } from "../../protocol/shape.ts";
 import type {
+  FamilyFees,
   FeeMarket,
-  Fees,
   OfferBasis,
   PaymentTerms,
   PricedAttempt,
@@ -35,7 +35,7 @@ export type XrpFigures = Readonly<Record<(typeof names)[number], bigint>>;
 /** The fee that the nodes ask, and the newest validated ledger. */
 type XrpFeeMarket = Readonly<Record<"feeDrops" | "ledger", bigint>>;
 
-export const xrpFees: Fees = {
+export const xrpFees: FamilyFees = {
   decimal: nativeDecimal,
   tipDecimal: 0,
   tipUnit: "",

@@ -8,7 +8,7 @@ import type { NextSlot, SlotCounts, WantedPayment } from "../nodes.ts";
 import { slowNodeGraceMs } from "../providers/chain-blocks.ts";
 import { firstFault, type SettledAnswer } from "../providers/node-pool.ts";
 import type { Account, Reserve } from "./node-answers.ts";
-import { type Ledgers, serverOf } from "./node-ledgers.ts";
+import { askServerState, type XrpLedgerReader } from "./node-ledgers.ts";
 import { accountQuestion } from "./node-questions.ts";
 import type { NodePool, PoolNode } from "./node-wire.ts";
 
@@ -30,13 +30,18 @@ export function agreedAccount(
 }
 
 /** The agreed balance of an account at a ledger, its reserve included; 0 if it is not there. */
-export async function balanceOf(pool: NodePool, address: string, ledger: number): Promise<bigint> {
+export async function askAgreedBalance(
+  pool: NodePool,
+  address: string,
+  ledger: number,
+): Promise<bigint> {
   return (await agreedAccount(pool, address, ledger))?.balanceDrops ?? 0n;
 }
 
 /** The reserves by the newest validated ledgers of enough nodes. */
 export function agreedReserve(pool: NodePool): Promise<Reserve> {
-  const ask = async (node: PoolNode): Promise<Reserve> => (await serverOf(pool, node)).reserve;
+  const ask = async (node: PoolNode): Promise<Reserve> =>
+    (await askServerState(pool, node)).reserve;
   return pool.agree(
     ask,
     ({ baseDrops, incrementDrops }) => `${baseDrops} ${incrementDrops}`,
@@ -65,9 +70,9 @@ export async function spendableDrops(
  * @throws NODE_ERROR for an account that is not in the final ledger: nobody knows its first
  * sequence
  */
-export async function sequencesOf(
+export async function askSlotCounts(
   pool: NodePool,
-  ledgers: Ledgers,
+  ledgers: XrpLedgerReader,
   address: string,
 ): Promise<SlotCounts> {
   const { number } = await ledgers.finalHead();
@@ -101,12 +106,12 @@ export async function sequencesOf(
  * transaction of its own takes it further, so the two are equal only before the first. Nodes that
  * do not keep that ledger cannot show it. Source: xrpl.org, amendment DeletableAccounts.
  */
-export async function nextSlotOf(
+export async function askNextSlot(
   pool: NodePool,
-  ledgers: Ledgers,
+  ledgers: XrpLedgerReader,
   address: string,
 ): Promise<NextSlot> {
-  const { final, latest, pending, isSame } = await sequencesOf(pool, ledgers, address);
+  const { final, latest, pending, isSame } = await askSlotCounts(pool, ledgers, address);
   const isQuiet = isSame && latest === final && pending === final;
   return { slot: `${final}`, isUnused: isQuiet && (await isMadeAt(pool, address, Number(final))) };
 }
@@ -165,9 +170,9 @@ export async function shownSequences(pool: NodePool, address: string): Promise<r
  * the receiver. A receiver with deposit authorization is refused, because no method that is used
  * here names the senders that it has authorised.
  */
-export async function canReceive(
+export async function askComputeLimit(
   pool: NodePool,
-  ledgers: Ledgers,
+  ledgers: XrpLedgerReader,
   account: string,
   { destination, tag, amountUnits }: WantedPayment,
 ): Promise<{ readonly ok: true; readonly computeLimit: bigint } | Refusal> {

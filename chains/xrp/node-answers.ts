@@ -30,7 +30,7 @@ export interface Reserve {
 }
 
 /** Figures of one node at its newest validated ledger. */
-export interface Server {
+export interface ServerState {
   readonly reserve: Reserve;
   readonly ledgers: readonly (readonly [from: number, to: number])[]; // ledgers that it has complete
 }
@@ -112,7 +112,7 @@ export function readNetworkId(result: Fields): string {
   return typeof id === "number" && Number.isSafeInteger(id) ? `${id}` : "none";
 }
 
-export function readServer(result: Fields): Server {
+export function readServerState(result: Fields): ServerState {
   const info = fieldsOf(result.info, "server_info");
   const { reserve_base_xrp: base, reserve_inc_xrp: increment } = fieldsOf(
     info.validated_ledger,
@@ -317,7 +317,7 @@ export function transactionKey(transaction: LedgerTransaction | null): string {
 }
 
 /** "a-b,c-d", a single number, or "empty". */
-function rangesOf(value: unknown): Server["ledgers"] {
+function rangesOf(value: unknown): ServerState["ledgers"] {
   if (value === "empty" || value === undefined) return [];
   if (typeof value !== "string") throw odd("complete_ledgers");
   const parts = value.split(",");

@@ -10,7 +10,7 @@ import { AgentError } from "../../base/fault.ts";
 import type { BeginningProof } from "../nodes.ts";
 import { slowNodeGraceMs } from "../providers/chain-blocks.ts";
 import { agreedAccount } from "./node-accounts.ts";
-import type { Ledgers } from "./node-ledgers.ts";
+import type { XrpLedgerReader } from "./node-ledgers.ts";
 import { historyQuestion } from "./node-questions.ts";
 import type { NodePool, PoolNode } from "./node-wire.ts";
 
@@ -24,7 +24,7 @@ const keptMax = 1_024;
  */
 export function createBeginningFinder(
   pool: NodePool,
-  ledgers: Ledgers,
+  ledgers: XrpLedgerReader,
 ): (account: string) => Promise<BeginningProof | null> {
   const known = new Map<string, BeginningProof>();
   return async (account) => {
@@ -39,7 +39,7 @@ export function createBeginningFinder(
 
 async function beganOf(
   pool: NodePool,
-  ledgers: Ledgers,
+  ledgers: XrpLedgerReader,
   account: string,
 ): Promise<BeginningProof | null> {
   const { number: upTo } = await ledgers.finalHead();
@@ -75,7 +75,7 @@ async function oldestOf(
 
 async function absentBefore(
   pool: NodePool,
-  ledgers: Ledgers,
+  ledgers: XrpLedgerReader,
   account: string,
   ledger: number,
 ): Promise<BeginningProof | null> {

@@ -5,7 +5,7 @@
  * `account_tx` and of markers.
  */
 import { AgentError } from "../../base/fault.ts";
-import type { Finds, UnreadTransaction } from "../nodes.ts";
+import type { BlockFinds, UnreadTransaction } from "../nodes.ts";
 import { QuestionSizes } from "../providers/ask-smaller.ts";
 import { createAnswerSharing } from "../providers/shared-answers.ts";
 import { agreedFinds, joinFinds } from "../providers/unread.ts";
@@ -32,7 +32,7 @@ interface PageCut {
   readonly order: "oldest first" | "newest first";
 }
 
-type ListBy = (cut: PageCut) => Promise<Finds<LedgerTransaction>>;
+type ListBy = (cut: PageCut) => Promise<BlockFinds<LedgerTransaction>>;
 
 /** Borders that fall elsewhere: sizes without a common factor, and the other direction. */
 const otherCuts: readonly PageCut[] = [
@@ -48,9 +48,9 @@ interface Sums {
   complete(
     account: string,
     span: LedgerSpan,
-    list: Finds<LedgerTransaction>,
+    list: BlockFinds<LedgerTransaction>,
     ask: ListBy,
-  ): Promise<Finds<LedgerTransaction>>;
+  ): Promise<BlockFinds<LedgerTransaction>>;
 }
 
 /** `balanceAt`: agreed drops of an account at a ledger, 0 for none. */
@@ -77,9 +77,9 @@ function createSums(balanceAt: (account: string, ledger: number) => Promise<bigi
       const from = await before(account, span);
       if (from === null) return list;
       const to = await balanceAt(account, span.to);
-      const isWhole = ({ found }: Finds<LedgerTransaction>): boolean =>
+      const isWhole = ({ found }: BlockFinds<LedgerTransaction>): boolean =>
         from + changeOf(account, found) === to;
-      const keep = (whole: Finds<LedgerTransaction>): Finds<LedgerTransaction> => {
+      const keep = (whole: BlockFinds<LedgerTransaction>): BlockFinds<LedgerTransaction> => {
         explained.delete(account);
         explained.set(account, { ledger: span.to, drops: to });
         const oldest = explained.keys().next();
@@ -119,12 +119,16 @@ export interface AnchoredSpan extends LedgerSpan {
   readonly hash: string;
 }
 
-export interface History {
+export interface HistoryReader {
   /**
    * All transactions of the account in a span, oldest first, and those that a node shows so that
    * they cannot be read. @throws NODE_NO_BLOCK if a node did not search all of it
    */
-  within(account: string, span: AnchoredSpan, isAgreed: boolean): Promise<Finds<LedgerTransaction>>;
+  within(
+    account: string,
+    span: AnchoredSpan,
+    isAgreed: boolean,
+  ): Promise<BlockFinds<LedgerTransaction>>;
   /**
    * The transaction of the account that used a sequence, up to a ledger, agreed. Null if the nodes
    * do not find it, which proves nothing.
@@ -145,16 +149,16 @@ const keptMax = 16;
 const keptLengthMax = 2_000;
 
 /** `balanceAt`: agreed drops of an account at a ledger, 0 for none. */
-export function createHistory(
+export function createHistoryReader(
   pool: NodePool,
   balanceAt: (account: string, ledger: number) => Promise<bigint>,
-): History {
+): HistoryReader {
   const sums = createSums(balanceAt);
   const share = createAnswerSharing();
-  const kept = new Map<string, Finds<LedgerTransaction>>();
+  const kept = new Map<string, BlockFinds<LedgerTransaction>>();
 
   /** A list with an unread transaction is asked for again the next time. */
-  const keep = (key: string, list: Finds<LedgerTransaction>): void => {
+  const keep = (key: string, list: BlockFinds<LedgerTransaction>): void => {
     if (list.found.length > keptLengthMax || list.unread.length > 0) return;
     kept.set(key, list);
     const oldest = kept.keys().next();
@@ -174,17 +178,17 @@ export function createHistory(
           async () => (await pool.first((node) => ask(node))) ?? { found: [], unread: [] },
         );
       const what = `transactions of ${account} in ledgers ${span.from} to ${span.to}`;
-      const agreedBy = async (cut: PageCut): Promise<Finds<LedgerTransaction>> => {
-        const told = new Map<PoolNode, Promise<Finds<LedgerTransaction>>>();
-        const answered: Finds<LedgerTransaction>[] = [];
-        const askOnce = async (node: PoolNode): Promise<Finds<LedgerTransaction>> => {
+      const agreedBy = async (cut: PageCut): Promise<BlockFinds<LedgerTransaction>> => {
+        const told = new Map<PoolNode, Promise<BlockFinds<LedgerTransaction>>>();
+        const answered: BlockFinds<LedgerTransaction>[] = [];
+        const askOnce = async (node: PoolNode): Promise<BlockFinds<LedgerTransaction>> => {
           const asked = told.get(node) ?? ask(node, cut);
           told.set(node, asked);
           const list = await asked;
           answered.push(list);
           return list;
         };
-        const agree = (keyOf: (list: Finds<LedgerTransaction>) => string) =>
+        const agree = (keyOf: (list: BlockFinds<LedgerTransaction>) => string) =>
           pool.agree(askOnce, keyOf, what);
         return agreedFinds(
           agree,
@@ -209,8 +213,8 @@ export function createHistory(
 
 /** One server may leave out at a border what the other one shows: then other borders are asked. */
 async function agreedByAny(
-  agreedBy: (cut: PageCut) => Promise<Finds<LedgerTransaction>>,
-): Promise<Finds<LedgerTransaction>> {
+  agreedBy: (cut: PageCut) => Promise<BlockFinds<LedgerTransaction>>,
+): Promise<BlockFinds<LedgerTransaction>> {
   let first: unknown = null;
   for (const cut of [usualCut, ...otherCuts]) {
     try {
@@ -235,7 +239,7 @@ async function listOf(
   pool: NodePool,
   node: PoolNode,
   { account, span, cut }: HistoryListing,
-): Promise<Finds<LedgerTransaction>> {
+): Promise<BlockFinds<LedgerTransaction>> {
   const found = new Map<string, LedgerTransaction>();
   const unread: UnreadTransaction[] = [];
   for await (const page of pagesOf(

@@ -8,7 +8,7 @@ import type { BeginningProof, BlockId, Judgement } from "../nodes.ts";
 import { agreedValueOrNull, quorumAnswerOf, slowNodeGraceMs } from "../providers/chain-blocks.ts";
 import { agreedAccount } from "./node-accounts.ts";
 import { type LedgerTransaction, transactionKey } from "./node-answers.ts";
-import type { History } from "./node-history.ts";
+import type { HistoryReader } from "./node-history.ts";
 import { type AttemptEvidence, judgeAttempt, judgeSlotUser } from "./node-outcome.ts";
 import { transactionQuestion } from "./node-questions.ts";
 import type { NodePool, PoolNode } from "./node-wire.ts";
@@ -62,7 +62,7 @@ export function createTransactionReader(
 
 export interface JudgeTools {
   readonly pool: NodePool;
-  readonly history: History;
+  readonly history: HistoryReader;
   /**
    * Users of slots that were found before, by account and slot; a validated one does not change.
    */
@@ -166,7 +166,7 @@ async function userOf(
 }
 
 async function found(
-  history: History,
+  history: HistoryReader,
   { account, slot }: Payment,
   final: number,
 ): Promise<LedgerTransaction | null> {

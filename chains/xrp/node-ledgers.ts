@@ -6,11 +6,11 @@
 import { AgentError } from "../../base/fault.ts";
 import { createChainBlocks } from "../providers/chain-blocks.ts";
 import { KeptBlocks } from "../providers/kept-blocks.ts";
-import type { LedgerHead, Server } from "./node-answers.ts";
+import type { LedgerHead, ServerState } from "./node-answers.ts";
 import { ledgerQuestion, serverQuestion } from "./node-questions.ts";
 import type { NodePool, PoolNode } from "./node-wire.ts";
 
-export interface Ledgers {
+export interface XrpLedgerReader {
   /** The newest validated ledger, from one node. */
   head(): Promise<LedgerHead>;
   /** The newest validated ledger that enough nodes have, with the same hash. */
@@ -26,7 +26,7 @@ export interface Ledgers {
 /** Time after which a node is asked again which ledgers it keeps. */
 const rangesMs = 300_000;
 
-export function createLedgers(pool: NodePool, clock: () => number): Ledgers {
+export function createXrpLedgerReader(pool: NodePool, clock: () => number): XrpLedgerReader {
   const kept = new KeptBlocks<LedgerHead>(() => 1);
   const askedAt = new WeakMap<PoolNode, number>();
 
@@ -35,11 +35,11 @@ export function createLedgers(pool: NodePool, clock: () => number): Ledgers {
     const nowMs = clock();
     if (nowMs - (askedAt.get(node) ?? Number.NEGATIVE_INFINITY) < rangesMs) return;
     askedAt.set(node, nowMs);
-    void Promise.allSettled([serverOf(pool, node)]);
+    void Promise.allSettled([askServerState(pool, node)]);
   };
 
   const newest = async (node: PoolNode): Promise<LedgerHead> => {
-    const head = await newestOf(pool, node);
+    const head = await askNewestLedger(pool, node);
     lookAtHistory(node);
     return head;
   };
@@ -70,9 +70,9 @@ export function createLedgers(pool: NodePool, clock: () => number): Ledgers {
       return head;
     },
     isForgotten: async (number) => {
-      const settled = await pool.all((node) => serverOf(pool, node));
+      const settled = await pool.all((node) => askServerState(pool, node));
       const servers = settled.flatMap((one) => (one.ok ? [one.value] : []));
-      const isBefore = ({ ledgers }: Server): boolean =>
+      const isBefore = ({ ledgers }: ServerState): boolean =>
         ledgers.length > 0 && ledgers.every(([from]) => number < from);
       return servers.length === settled.length && servers.every(isBefore);
     },
@@ -80,13 +80,13 @@ export function createLedgers(pool: NodePool, clock: () => number): Ledgers {
 }
 
 /** A node's own figures. The pool remembers the ledgers that it keeps. */
-export async function serverOf(pool: NodePool, node: PoolNode): Promise<Server> {
+export async function askServerState(pool: NodePool, node: PoolNode): Promise<ServerState> {
   const server = await pool.ask(node, serverQuestion);
   node.ranges = server.ledgers;
   return server;
 }
 /** The node's newest validated ledger. The pool remembers it as the newest that the node showed. */
-export async function newestOf(pool: NodePool, node: PoolNode): Promise<LedgerHead> {
+export async function askNewestLedger(pool: NodePool, node: PoolNode): Promise<LedgerHead> {
   const head = await pool.ask(node, ledgerQuestion("validated"));
   pool.sawHead(node, head.number, head.timestampMs, head);
   return head;

@@ -11,7 +11,7 @@ import type {
   PaymentMismatch,
   WantedPaymentFrom,
 } from "../nodes.ts";
-import { joinAddress } from "./address.ts";
+import { encodeXAddress } from "./address.ts";
 import type { LedgerTransaction } from "./node-answers.ts";
 
 /** One attempt: shown in a validated ledger by any node, and the agreed transaction. */
@@ -128,7 +128,7 @@ const fetches: ReadonlySet<string> = new Set(["CheckCash", "EscrowFinish", "Paym
  * escrow, a check or a channel that ended, or the rest of a deleted account. The fee of a
  * transaction of the account itself is no part of the money that came. Null for none.
  */
-export function amountReceivedBy(
+export function receivedPaymentOf(
   account: string,
   transaction: LedgerTransaction,
 ): ReceivedPayment | null {
@@ -138,7 +138,7 @@ export function amountReceivedBy(
   if (kind === "Payment" && destination === account) {
     if (deliveredDrops === null || deliveredDrops === 0n) return null;
     return {
-      address: joinAddress({ address: account, tag }),
+      address: encodeXAddress({ address: account, tag }),
       drops: deliveredDrops,
       index: paymentIndex,
     };
@@ -150,7 +150,7 @@ export function amountReceivedBy(
   return drops === undefined
     ? null
     : {
-        address: joinAddress({ address: account, tag: taggedFor }),
+        address: encodeXAddress({ address: account, tag: taggedFor }),
         drops: isOwn ? drops + feeDrops : drops,
         index,
       };

@@ -6,7 +6,7 @@ import type { MissingAnswer } from "../nodes.ts";
 import { examineNode, MissingAnswers, type NodeExaminer } from "../providers/node-check.ts";
 import type { ServerAddress } from "../providers/server.ts";
 import type { LedgerHead } from "./node-answers.ts";
-import { newestOf } from "./node-ledgers.ts";
+import { askNewestLedger } from "./node-ledgers.ts";
 import {
   accountQuestion,
   feeQuestion,
@@ -39,7 +39,7 @@ export function examineXrp({ url, networkId, timeoutMs }: ProbeQuestion): NodeEx
   };
   return examineNode<NodePool, PoolNode, LedgerHead>({
     open: () => createPool({ ...options, clock: () => performance.now() }),
-    newest: newestOf,
+    newest: askNewestLedger,
     atMsOf: ({ timestampMs }) => timestampMs,
     hashAt: async (pool, node, number) =>
       (await pool.ask(node, ledgerQuestion(number)))?.hash ?? null,

@@ -12,9 +12,9 @@ import {
   readFee,
   readHistoryPage,
   readLedger,
-  readServer,
+  readServerState,
   readTransaction,
-  type Server,
+  type ServerState,
 } from "./node-answers.ts";
 import type { NewestLedger, Question } from "./node-wire.ts";
 import type { Fields } from "./rpc.ts";
@@ -31,10 +31,10 @@ const addressOf = (text: string): CanonicalText =>
   requireCanonicalText(text, /^r[1-9A-HJ-NP-Za-km-z]{23,35}$/, "address");
 
 /** Figures of the node itself. */
-export const serverQuestion: Question<Server> = {
+export const serverQuestion: Question<ServerState> = {
   method: "server_info",
   params: {},
-  read: readServer,
+  read: readServerState,
 };
 
 export const feeQuestion: Question<FeeAnswer> = { method: "fee", params: {}, read: readFee };

@@ -25,21 +25,21 @@ import {
   takenReply,
 } from "../providers/broadcasts.ts";
 import { idOf } from "../providers/chain-blocks.ts";
-import { shownWords } from "../providers/node-words.ts";
+import { cleanNodeText } from "../providers/node-words.ts";
 import type { ServerAddress } from "../providers/server.ts";
-import { StateParts } from "../state-parts.ts";
+import { StatePartReader } from "../state-parts.ts";
 import {
-  balanceOf,
-  canReceive,
-  sequencesOf,
+  askAgreedBalance,
+  askComputeLimit,
+  askSlotCounts,
   shownSequences,
   spendableDrops,
 } from "./node-accounts.ts";
 import { type LedgerTransaction, readSubmitted } from "./node-answers.ts";
 import { createBeginningFinder } from "./node-began.ts";
-import { createHistory, type History } from "./node-history.ts";
+import { createHistoryReader, type HistoryReader } from "./node-history.ts";
 import { createTransactionReader } from "./node-judge.ts";
-import { createLedgers, type Ledgers } from "./node-ledgers.ts";
+import { createXrpLedgerReader, type XrpLedgerReader } from "./node-ledgers.ts";
 import { createFeeDrops } from "./node-market.ts";
 import { outcomeOf } from "./node-outcome.ts";
 import { createPool, type NodePool, smallBytesMax } from "./node-wire.ts";
@@ -100,7 +100,7 @@ export const broadcastRefusals: readonly RefusalRow[] = [
 export function readReply(told: RpcReply, txHash: string): BroadcastReply {
   if (!told.ok) return { kind: "refused", words: told.words };
   const { result, words: more, txHash: shown, applied, kept, queued } = readSubmitted(told.result);
-  const words = shownWords(`${result} ${more}`);
+  const words = cleanNodeText(`${result} ${more}`);
   if (shown !== "" && shown !== txHash) return otherIdReply;
   if (result === "tesSUCCESS" || result === "terQUEUED") return takenReply;
   if (!/^te[mf]/.test(result) && (applied === true || kept === true || queued === true))
@@ -135,11 +135,13 @@ export function createXrpSender({
     patienceMs: patienceMs ?? patienceMsDefault,
   };
   const pool = createPool({ urls, networkId, ...limits, log, clock });
-  const ledgers = createLedgers(pool, clock);
+  const ledgers = createXrpLedgerReader(pool, clock);
   const tools = {
     pool,
     ledgers,
-    history: createHistory(pool, (account, ledger) => balanceOf(pool, account, ledger)),
+    history: createHistoryReader(pool, (account, ledger) =>
+      askAgreedBalance(pool, account, ledger),
+    ),
     feeDropsNow: createFeeDrops(pool, clock),
     shownTransaction: createTransactionReader(pool),
   };
@@ -148,7 +150,7 @@ export function createXrpSender({
     close: pool.close,
     tip: async () => idOf(await ledgers.head()),
     chainState: (account) => chainStateOf(tools, account),
-    computeLimit: (account, payment) => canReceive(pool, ledgers, account, payment),
+    computeLimit: (account, payment) => askComputeLimit(pool, ledgers, account, payment),
     locations: (account, wanted) => locationsOf(tools, account, wanted),
     chainOutcome: (payment, attempts) => chainOutcomeOf(tools, payment, attempts),
     holds: async (block, blockHash) => {
@@ -159,7 +161,7 @@ export function createXrpSender({
         return false;
       }
     },
-    closed: (account) => sequencesOf(pool, ledgers, account),
+    closed: (account) => askSlotCounts(pool, ledgers, account),
     began: createBeginningFinder(pool, ledgers),
     broadcast: (raw) => broadcast(pool, raw.replace(/^0x/, "").toUpperCase()),
   };
@@ -167,8 +169,8 @@ export function createXrpSender({
 
 interface Tools {
   readonly pool: NodePool;
-  readonly ledgers: Ledgers;
-  readonly history: History;
+  readonly ledgers: XrpLedgerReader;
+  readonly history: HistoryReader;
   readonly feeDropsNow: () => Promise<bigint>;
   readonly shownTransaction: ReturnType<typeof createTransactionReader>;
 }
@@ -177,7 +179,7 @@ async function chainStateOf(
   { pool, ledgers, feeDropsNow }: Tools,
   account: string,
 ): Promise<ChainState> {
-  const parts = new StateParts();
+  const parts = new StatePartReader();
   const [head, final, feeDrops] = await Promise.all([
     ledgers.head(),
     ledgers.finalHead(),
@@ -242,7 +244,7 @@ async function locationOf(
 }
 
 async function at(
-  ledgers: Ledgers,
+  ledgers: XrpLedgerReader,
   { txHash, ledger: block }: LedgerTransaction,
 ): Promise<Inclusion> {
   const { hash: blockHash } = await ledgers.agreedHead(block);

@@ -9,11 +9,11 @@ import { AgentError } from "../../base/fault.ts";
 import { resultOf } from "../../base/result.ts";
 import { mapWithLimit } from "../map-limit.ts";
 import type {
-  AddressBook,
+  BlockFinds,
   DetectedPayment,
-  Finds,
   NodeLog,
   OutgoingTransaction,
+  WatchedAddresses,
   WatchedBlock,
   WatcherNodes,
 } from "../nodes.ts";
@@ -21,22 +21,22 @@ import { idOf } from "../providers/chain-blocks.ts";
 import { resultsInWaves } from "../providers/results.ts";
 import type { ServerAddress } from "../providers/server.ts";
 import { joinFinds } from "../providers/unread.ts";
-import { splitAddress } from "./address.ts";
+import { decodeXAddress } from "./address.ts";
 import {
   agreedAccount,
-  balanceOf,
-  canReceive,
-  nextSlotOf,
-  sequencesOf,
+  askAgreedBalance,
+  askComputeLimit,
+  askNextSlot,
+  askSlotCounts,
   spendableDrops,
 } from "./node-accounts.ts";
 import type { LedgerHead, LedgerTransaction } from "./node-answers.ts";
 import { createBeginningFinder } from "./node-began.ts";
-import { type AnchoredSpan, createHistory, type History } from "./node-history.ts";
+import { type AnchoredSpan, createHistoryReader, type HistoryReader } from "./node-history.ts";
 import { createJudge, shownTransaction } from "./node-judge.ts";
-import { createLedgers, type Ledgers } from "./node-ledgers.ts";
+import { createXrpLedgerReader, type XrpLedgerReader } from "./node-ledgers.ts";
 import { createFeeDrops } from "./node-market.ts";
-import { amountReceivedBy, judgeSlotUser } from "./node-outcome.ts";
+import { judgeSlotUser, receivedPaymentOf } from "./node-outcome.ts";
 import { createPool, type NodePool } from "./node-wire.ts";
 
 export interface WatcherOptions {
@@ -75,10 +75,12 @@ export function createXrpWatcher({
   };
   const pool = createPool({ urls, networkId, ...limits, log, clock });
   const feeDropsNow = createFeeDrops(pool, clock);
-  const ledgers = createLedgers(pool, clock);
+  const ledgers = createXrpLedgerReader(pool, clock);
   const tools = {
     pool,
-    history: createHistory(pool, (account, ledger) => balanceOf(pool, account, ledger)),
+    history: createHistoryReader(pool, (account, ledger) =>
+      askAgreedBalance(pool, account, ledger),
+    ),
     users: new Map<string, LedgerTransaction>(),
     began: createBeginningFinder(pool, ledgers),
   };
@@ -122,29 +124,29 @@ export function createXrpWatcher({
       (await shownTransaction(pool, txHash)).agreed?.result.startsWith("tec") === true,
     cost: async (account, payment) => {
       const [work, feeDrops] = await Promise.all([
-        canReceive(pool, ledgers, account, payment),
+        askComputeLimit(pool, ledgers, account, payment),
         feeDropsNow(),
       ]);
       return work.ok ? { ok: true, feeUnits: feeDrops * costRoom } : work;
     },
     judgeOutgoing: async (payment, outgoingTx) =>
       judgeSlotUser(payment, outgoingTx.content as LedgerTransaction),
-    closed: (account) => sequencesOf(pool, ledgers, account),
-    nextSlot: (account) => nextSlotOf(pool, ledgers, account),
+    closed: (account) => askSlotCounts(pool, ledgers, account),
+    nextSlot: (account) => askNextSlot(pool, ledgers, account),
     pass: (final, payouts = 1) => ({ judge: createJudge(tools, final, payouts) }),
   };
 }
 
 /** True for an X-address, which is only a name: its money is the account's. */
 function isShared(address: string): boolean {
-  return splitAddress(address) !== null;
+  return decodeXAddress(address) !== null;
 }
 
 /**
  * Most nodes keep only the newest ledgers, so the search for the ledger of a time meets forgotten
  * ones: they are older than all that is kept, and count as of 1970.
  */
-async function timeOf(ledgers: Ledgers, number: number): Promise<number> {
+async function timeOf(ledgers: XrpLedgerReader, number: number): Promise<number> {
   try {
     return Math.floor((await ledgers.headAt(number)).timestampMs / 1000);
   } catch (error) {
@@ -159,8 +161,8 @@ function watched({ number, hash, parentHash }: LedgerHead): WatchedBlock {
 }
 
 /** The accounts of a book, which only grows and returns its addresses in order of arrival. */
-function createAccounts(): (book: AddressBook) => Promise<ReadonlySet<string>> {
-  const known = new WeakMap<AddressBook, { readonly accounts: Set<string>; size: number }>();
+function createAccounts(): (book: WatchedAddresses) => Promise<ReadonlySet<string>> {
+  const known = new WeakMap<WatchedAddresses, { readonly accounts: Set<string>; size: number }>();
   return async (book) => {
     const index = known.get(book) ?? { accounts: new Set<string>(), size: 0 };
     known.set(book, index);
@@ -172,7 +174,7 @@ function createAccounts(): (book: AddressBook) => Promise<ReadonlySet<string>> {
     const all = [...book.all()];
     for (const [at, address] of all.entries()) {
       if (at < index.size) continue;
-      index.accounts.add(splitAddress(address)?.address ?? address);
+      index.accounts.add(decodeXAddress(address)?.address ?? address);
       if (at % splitAtOnce === splitAtOnce - 1)
         await new Promise((resolve) => setImmediate(resolve));
     }
@@ -184,8 +186,8 @@ function createAccounts(): (book: AddressBook) => Promise<ReadonlySet<string>> {
 /** The lists of all accounts; one that cannot be had costs none of the others. */
 async function joinOfAccounts<T>(
   accounts: readonly string[],
-  ask: (account: string) => Promise<Finds<T>>,
-): Promise<Finds<T>> {
+  ask: (account: string) => Promise<BlockFinds<T>>,
+): Promise<BlockFinds<T>> {
   const told = await mapWithLimit(accounts, accountsAtOnce, (account) =>
     resultOf(() => ask(account)),
   );
@@ -201,15 +203,15 @@ function spanOf(blocks: readonly WatchedBlock[]): AnchoredSpan {
 }
 
 async function paymentsTo(
-  history: History,
+  history: HistoryReader,
   account: string,
   blocks: readonly WatchedBlock[],
   isAgreed: boolean,
-): Promise<Finds<DetectedPayment>> {
+): Promise<BlockFinds<DetectedPayment>> {
   const { found, unread } = await history.within(account, spanOf(blocks), isAgreed);
   const hashes = new Map(blocks.map(({ number, hash }) => [number, hash]));
   const payments = found.flatMap((transaction) => {
-    const received = amountReceivedBy(account, transaction);
+    const received = receivedPaymentOf(account, transaction);
     if (received === null) return [];
     const { txHash, ledger: block } = transaction;
     const { address, drops: amountUnits, index } = received;
@@ -225,7 +227,7 @@ async function paymentsTo(
  */
 async function paymentBy(
   pool: NodePool,
-  ledgers: Ledgers,
+  ledgers: XrpLedgerReader,
   { txHash, account }: { readonly txHash: string; readonly account: string },
 ): Promise<DetectedPayment | null> {
   const { agreed, shown } = await shownTransaction(pool, txHash);
@@ -236,7 +238,7 @@ async function paymentBy(
       "fewer nodes show the transaction than must agree on it",
       { txHash },
     );
-  const received = agreed === null ? null : amountReceivedBy(account, agreed);
+  const received = agreed === null ? null : receivedPaymentOf(account, agreed);
   if (agreed === null || received === null) return null;
   const { ledger: block } = agreed;
   const final = await ledgers.finalHead();
@@ -253,11 +255,11 @@ async function paymentBy(
 }
 
 async function outgoingOf(
-  history: History,
+  history: HistoryReader,
   account: string,
   blocks: readonly WatchedBlock[],
   isAgreed: boolean,
-): Promise<Finds<OutgoingTransaction>> {
+): Promise<BlockFinds<OutgoingTransaction>> {
   const { found, unread } = await history.within(account, spanOf(blocks), isAgreed);
   const own = found.filter((transaction) => transaction.account === account);
   const sent = own.map((transaction) => ({

@@ -4,7 +4,7 @@
  */
 import { formatAmount } from "../../protocol/amount.ts";
 import type { PaymentLink } from "../payment-link.ts";
-import { splitAddress } from "./address.ts";
+import { decodeXAddress } from "./address.ts";
 import { nativeDecimal } from "./network.ts";
 
 /**
@@ -12,7 +12,7 @@ import { nativeDecimal } from "./network.ts";
  * The payer types the amount where the link asks for none.
  */
 export function paymentUri({ receiver, units }: PaymentLink): string {
-  const { address, tag } = splitAddress(receiver) ?? { address: receiver, tag: "" };
+  const { address, tag } = decodeXAddress(receiver) ?? { address: receiver, tag: "" };
   const asked = [
     ...(units === 0n ? [] : [`amount=${formatAmount(units, nativeDecimal)}`]),
     ...(tag === "" ? [] : [`dt=${tag}`]),

@@ -9,8 +9,8 @@
 import { AgentError } from "../../base/fault.ts";
 import { parseForeign } from "../../base/foreign-json.ts";
 import type { ProviderRefusal } from "../providers/node-pool.ts";
-import { readQuota } from "../providers/node-quota.ts";
-import { shownWords } from "../providers/node-words.ts";
+import { failureOfRefusingStatus } from "../providers/node-quota.ts";
+import { cleanNodeText } from "../providers/node-words.ts";
 import { type Answer, createQuestionQueue } from "../providers/question-queue.ts";
 import {
   isPassingStatus,
@@ -101,7 +101,7 @@ function readAnswer({
   retryAfter,
   body,
 }: Extract<Outcome, { ok: true }>): Answer<RpcReply> {
-  const quota = readQuota({ status, retryAfter, body });
+  const quota = failureOfRefusingStatus({ status, retryAfter, body });
   if (quota !== null) return quota;
   const told = parseRpcReply(body);
   if (told !== null && !told.ok && quotaErrors.has(told.error))
@@ -138,7 +138,7 @@ function toldIn(value: unknown): RpcReply | null {
   const { error, error_message: message, error_exception: exception, status } = result;
   if (error === undefined && status !== "error") return { ok: true, result };
   if (typeof error !== "string" || !errorForm.test(error)) return null;
-  const words = [message, exception].map(shownWords).filter((text) => text !== "");
+  const words = [message, exception].map(cleanNodeText).filter((text) => text !== "");
   return { ok: false, error, words: [error, ...words].join(": "), result };
 }
 

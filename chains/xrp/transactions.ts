@@ -10,9 +10,9 @@ import type {
   AccountSlot,
   Description,
   DescriptionResult,
+  FamilyTransactions,
   Payment,
   RecordedFields,
-  Transactions,
   TxParams,
 } from "../family.ts";
 import { publicKeyOf } from "./account.ts";
@@ -161,7 +161,7 @@ const word32Max = 0xffff_ffffn;
 const dropsMax = 10n ** 17n;
 const der = { sequence: 0x30, integer: 0x02 } as const;
 
-export const xrpTransactions: Transactions = {
+export const xrpTransactions: FamilyTransactions = {
   build,
   describe: (unsigned, told) => described(unsigned, told, false),
   cancels: {
@@ -261,7 +261,7 @@ function attach(
   unsigned: Uint8Array,
   signatures: readonly Uint8Array[],
   account: string,
-): ReturnType<Transactions["attach"]> {
+): ReturnType<FamilyTransactions["attach"]> {
   const fields = decodeFields(unsigned);
   if (fields === null) throw faultOf(refuse("TRANSACTION_TYPE"));
   const [signature = new Uint8Array(0)] = signatures;

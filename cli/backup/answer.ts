@@ -3,7 +3,7 @@
  * holds a secret. Only types.
  */
 import type { StateFolder } from "../../agent/files/state-folder.ts";
-import type { Head } from "../../protocol/messages.ts";
+import type { AgentLedgerHead } from "../../protocol/messages.ts";
 import type { Manifest } from "./manifest.ts";
 
 export type BackupTask =
@@ -13,7 +13,7 @@ export type BackupTask =
       readonly state: StateFolder;
       /** config.json; null for none. A file that an operator named may have any owner. */
       readonly config: { readonly path: string; readonly isNamed: boolean } | null;
-      readonly upTo: Head | null; // the running signer's durable head; null when none runs
+      readonly upTo: AgentLedgerHead | null; // the running signer's durable head; null when none runs
       readonly hasKeys: boolean;
       readonly madeAt: number; // Unix milliseconds
     }

@@ -4,7 +4,7 @@
  */
 import { closeSync, constants, fstatSync, openSync, readSync } from "node:fs";
 import { CopyCheck } from "../../agent/ledger/copy.ts";
-import { AgentError, namingFile, reasonOf } from "../../base/fault.ts";
+import { AgentError, reasonOf, runNamingFile } from "../../base/fault.ts";
 import { type BackupPart, type FileReader, isSealed, readBackup } from "./format.ts";
 import type { Manifest } from "./manifest.ts";
 
@@ -35,7 +35,7 @@ export function withBackup<T>(file: string, use: (read: FileReader) => T): T {
     throw new AgentError("BACKUP_DAMAGED", "none", what, hint, { cause });
   }
   try {
-    return namingFile(file, () => use((at, length) => readRange(fd, at, length)));
+    return runNamingFile(file, () => use((at, length) => readRange(fd, at, length)));
   } finally {
     closeSync(fd);
   }

@@ -7,8 +7,8 @@
 import { createHash } from "node:crypto";
 import nacl from "tweetnacl";
 import {
-  assertCost,
-  boxKey,
+  assertKdfCost,
+  deriveBoxKey,
   hkdfFields,
   type KeystoreKdf,
   newKdf,
@@ -18,10 +18,10 @@ import { AgentError } from "../../base/fault.ts";
 import { parseJson } from "../../base/json.ts";
 import { hex, integer, nullable, object, oneOf } from "../../protocol/shape.ts";
 import {
+  createPartNameReader,
   type Manifest,
   type ManifestPart,
   manifestBytesMax,
-  partName,
   readManifest,
 } from "./manifest.ts";
 
@@ -91,7 +91,7 @@ export class BackupWriter {
     this.#box =
       encKey === null || kdf === null
         ? null
-        : { key: boxKey({ label, header, kdf, encKey }), prefix };
+        : { key: deriveBoxKey({ label, header, kdf, encKey }), prefix };
     write(Buffer.from(`${header}\n`));
   }
 
@@ -177,7 +177,7 @@ function readHeader(read: FileReader): Header {
     }
     const sealed =
       kdf?.name === "hkdf" ? hkdfHeader(value, "backup") : scryptHeader(value, "backup");
-    assertCost(sealed.kdf);
+    assertKdfCost(sealed.kdf);
     return { text, kdf: sealed.kdf, prefix: Uint8Array.from(Buffer.from(sealed.boxNonce, "hex")) };
   } catch (cause) {
     if (cause instanceof AgentError && cause.code === "BACKUP_NEWER") throw cause;
@@ -233,7 +233,7 @@ function openBox(header: Header, encKey: Uint8Array | null): Box | null {
     throw new AgentError("BACKUP_ENCKEY", "none", "the backup is sealed, and no encKey was given");
   try {
     return {
-      key: boxKey({ label, header: header.text, kdf: header.kdf, encKey }),
+      key: deriveBoxKey({ label, header: header.text, kdf: header.kdf, encKey }),
       prefix: header.prefix,
     };
   } catch (cause) {
@@ -325,7 +325,10 @@ function* chunksOf(read: FileReader, start: number, box: Box | null): Generator<
   }
 }
 
-const partBegin = object({ name: partName(), bytes: integer({ min: 0, max: partBytesMax }) });
+const partBegin = object({
+  name: createPartNameReader(),
+  bytes: integer({ min: 0, max: partBytesMax }),
+});
 
 function broken(problem: string, cause?: unknown): AgentError {
   return new AgentError(

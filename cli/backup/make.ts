@@ -16,7 +16,7 @@ import { readKeystore } from "../../agent/keystore/file.ts";
 import { openKeystore, wipeKeystore } from "../../agent/keystore/keystore.ts";
 import { CopyCheck, copyLedger } from "../../agent/ledger/copy.ts";
 import { ledgerDisk } from "../../agent/ledger/disk.ts";
-import { AgentError, namingFile, reasonOf } from "../../base/fault.ts";
+import { AgentError, reasonOf, runNamingFile } from "../../base/fault.ts";
 import { parseJson } from "../../base/json.ts";
 import { version } from "../../base/version.ts";
 import type { BackupTask } from "./answer.ts";
@@ -154,7 +154,7 @@ function hostsOf(nodes: unknown): unknown {
 /** Turns EACCES, for which each module has a code of its own, into COMMAND_RIGHT. */
 function asOwner<T>(path: string, act: () => T): T {
   try {
-    return namingFile(path, act);
+    return runNamingFile(path, act);
   } catch (error) {
     if (!(error instanceof AgentError)) throw error;
     const reason = error.context.reason ?? (error.cause as NodeJS.ErrnoException | undefined)?.code;

@@ -4,7 +4,7 @@
  */
 import { AgentError } from "../../base/fault.ts";
 import { parseJson } from "../../base/json.ts";
-import type { Head } from "../../protocol/messages.ts";
+import type { AgentLedgerHead } from "../../protocol/messages.ts";
 import {
   boolean,
   hex,
@@ -28,7 +28,7 @@ export interface Manifest {
   readonly madeAt: number; // Unix milliseconds
   readonly agent: string; // 8 bytes, hex
   readonly wallet: string; // 16 bytes, hex
-  readonly head: Head; // the newest record in it
+  readonly head: AgentLedgerHead; // the newest record in it
   readonly hasKeys: boolean;
   readonly isRunning: boolean; // the signer ran, and named the head
   readonly parts: readonly ManifestPart[];
@@ -44,7 +44,7 @@ export const manifestBytesMax = 16 * 1024 * 1024;
  * The name of a part. It has no slash except the ledger's and no leading dot, so it never leads out
  * of a folder.
  */
-export function partName(): Reader<string> {
+export function createPartNameReader(): Reader<string> {
   return string({ min: 1, max: nameMax, pattern: /^(?:ledger\/)?[a-z0-9][a-z0-9.-]*$/ });
 }
 
@@ -57,7 +57,10 @@ const shape: Reader<Manifest> = object({
   head: object({ seq: integer({ min: 1, max: Number.MAX_SAFE_INTEGER }), hash: hex(32) }),
   hasKeys: boolean(),
   isRunning: boolean(),
-  parts: list(object({ name: partName(), bytes: integer(), sha256: hex(32) }), partsMax),
+  parts: list(
+    object({ name: createPartNameReader(), bytes: integer(), sha256: hex(32) }),
+    partsMax,
+  ),
 });
 
 /** Parses a manifest. @throws AgentError BACKUP_DAMAGED */

@@ -16,11 +16,11 @@ import { assertPaired } from "../../agent/launcher/paired.ts";
 import type { LimitView, OperatorView, SignerStatus } from "../../agent/socket/verbs.ts";
 import { type Code, codes } from "../../base/codes.ts";
 import { AgentError, reasonOf } from "../../base/fault.ts";
-import { type Finding, faultFound, newFinding, runOrAddFinding } from "../../base/finding.ts";
+import { type Finding, findingOfFault, newFinding, runOrAddFinding } from "../../base/finding.ts";
 import { version } from "../../base/version.ts";
-import { jsonText, shellWord } from "../../base/visible.ts";
+import { formatTerminalSafeJson, shellWord } from "../../base/visible.ts";
 import { parseAmount } from "../../protocol/amount.ts";
-import { isCopyOf, secretNamesIn } from "../config-copies.ts";
+import { isCopyNameOf, secretNamesIn } from "../config-copies.ts";
 import { askOperator } from "../operator.ts";
 import { isStepCompleted, readProgress } from "../pair/progress.ts";
 import { problemsOf, type StatusContext } from "../status/problems.ts";
@@ -31,8 +31,8 @@ import {
   findOtherAgents,
   judgeClocks,
   judgeFileSystem,
+  judgeFreeSpace,
   judgeNodeVersion,
-  judgeRoom,
   judgeSyncs,
   judgeUnits,
   unitsLookedAt,
@@ -76,7 +76,7 @@ function lookAtConfig(path: string, state: StateFolder, about: ConfigContext): C
     if (error.code !== "CONFIG_UNREADABLE")
       return {
         settings: null,
-        findings: [faultFound(error), ...beside.findings],
+        findings: [findingOfFault(error), ...beside.findings],
         unseen: beside.unseen,
       };
     const unseen = [
@@ -162,7 +162,7 @@ function besideFindings(path: string, state: StateFolder): DoctorReport {
   };
   const near = names(folder);
   const copies = near
-    .filter((name) => isCopyOf(name, basename(path)))
+    .filter((name) => isCopyNameOf(name, basename(path)))
     .map((name) => copyFinding(join(folder, name)));
   const plain = near.includes("encKey.cred")
     ? near.filter(isEncKey).map((name) => plainFinding(join(folder, name)))
@@ -366,7 +366,7 @@ function wideFindings(
  */
 function awayFinding(error: unknown): Finding | null {
   if (!(error instanceof AgentError)) throw error;
-  return error.code === "COMMAND_RIGHT" ? null : faultFound(error);
+  return error.code === "COMMAND_RIGHT" ? null : findingOfFault(error);
 }
 
 export interface DoctorOptions {
@@ -423,7 +423,9 @@ export async function runDoctor(
     (a, b) => Number(a.severity === "warning") - Number(b.severity === "warning"),
   );
   if (options.json === true)
-    terminal.out(`${jsonText({ ok: findings.length === 0, findings: ordered, unseen })}\n`);
+    terminal.out(
+      `${formatTerminalSafeJson({ ok: findings.length === 0, findings: ordered, unseen })}\n`,
+    );
   else terminal.out(report(ordered, unseen));
   return findings.length === 0 ? exitCodes.fine : exitCodes.no;
 }
@@ -527,7 +529,7 @@ function lookAtFolder(state: StateFolder): FolderLook {
   } catch (error) {
     if (!(error instanceof AgentError)) throw error;
     if (error.code !== "COMMAND_RIGHT" && error.code !== "STATE_FOLDER")
-      whole.push(faultFound(error));
+      whole.push(findingOfFault(error));
   }
   return { isPaired, isSeen: tree.entries.length > 1, findings: [...whole, ...findings], unseen };
 }
@@ -551,7 +553,7 @@ function lookAtMachine(
   const ledger = join(state.signer, "ledger");
   const folder = machine.isThere(ledger) ? ledger : state.root;
   const disk = (): readonly Finding[] => {
-    const room = status === null ? judgeRoom(folder, outside.freeBytes(folder)) : [];
+    const room = status === null ? judgeFreeSpace(folder, outside.freeBytes(folder)) : [];
     return [
       ...judgeFileSystem(folder, outside.mounts()),
       ...room,
@@ -581,7 +583,7 @@ function lookAtMachine(
         unseen: [...others.unseen, `how long the disk of ${folder} takes to sync (${reason})`],
       };
     const fault = new AgentError(code, "none", `nothing can be written in ${folder} (${reason})`);
-    return { findings: [faultFound(fault), ...findings], unseen: [] };
+    return { findings: [findingOfFault(fault), ...findings], unseen: [] };
   }
 }
 

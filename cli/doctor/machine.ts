@@ -114,7 +114,7 @@ export function judgeSyncs(path: string, syncsMs: readonly number[]): readonly F
 const freeBytesMin = 67_108_864;
 
 /** `freeBytes` below 0: unknown. */
-export function judgeRoom(path: string, freeBytes: number): readonly Finding[] {
+export function judgeFreeSpace(path: string, freeBytes: number): readonly Finding[] {
   if (freeBytes < 0 || freeBytes >= freeBytesMin * 4) return [];
   const what = `${bytesWords(freeBytes)} free on the disk of ${path}; below ${bytesWords(freeBytesMin)} nothing new is signed`;
   return [

@@ -19,7 +19,7 @@ import { dirname, join } from "node:path";
 import { askChainNodes, type ChainNodeViews } from "../../agent/check/chains.ts";
 import { egressOf } from "../../agent/config/network.ts";
 import type { AgentSettings } from "../../agent/config/settings.ts";
-import { withCause } from "../../base/connection-words.ts";
+import { addLikelyCause } from "../../base/connection-words.ts";
 import { useEgress } from "../../base/outgoing/egress.ts";
 import { createOutgoingClient } from "../../base/outgoing/exchange.ts";
 import { systemEnvironment } from "../../base/system-path.ts";
@@ -174,7 +174,7 @@ export function gatewayTime(url: string, now: () => number): Promise<GatewayTime
   return new Promise((resolve) => {
     outgoing.send(request, (outcome) => {
       outgoing.close();
-      if (!outcome.ok) return resolve({ ok: false, reason: withCause(outcome.why) });
+      if (!outcome.ok) return resolve({ ok: false, reason: addLikelyCause(outcome.why) });
       const dateMs = Date.parse(outcome.date);
       if (Number.isNaN(dateMs)) return resolve({ ok: false, reason: "its answer has no date" });
       return resolve({ ok: true, dateMs, earliestMs, latestMs: now() });

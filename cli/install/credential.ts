@@ -7,7 +7,7 @@
 import { spawnSync } from "node:child_process";
 import { randomBytes, timingSafeEqual } from "node:crypto";
 import { chmodSync, existsSync, renameSync, rmSync } from "node:fs";
-import { findMembers, stringBytes } from "../../agent/config/text.ts";
+import { decodeJsonStringBytes, findMembers } from "../../agent/config/text.ts";
 import { readPrivateFile } from "../../agent/files/private-file.ts";
 import { replaceFile, syncFolder } from "../../agent/files/replace-file.ts";
 import { assertEncKey } from "../../agent/keystore/enckey.ts";
@@ -125,7 +125,9 @@ function encKeyInConfig(config: string): FoundCredential | null {
   try {
     const member = findMembers(text).find(({ key }) => key === "encKey");
     const bytes =
-      member === undefined ? null : stringBytes(text.subarray(member.valueStart, member.end));
+      member === undefined
+        ? null
+        : decodeJsonStringBytes(text.subarray(member.valueStart, member.end));
     // "<ENCRYPTION_KEY>" is the placeholder.
     return bytes === null || bytes.length === 0 || bytes[0] === 0x3c
       ? null

@@ -10,7 +10,11 @@ import { join } from "node:path";
 import { programFolder } from "../../agent/config/location.ts";
 import { readPrivateFile } from "../../agent/files/private-file.ts";
 import { installedConfig, installedCredential, installedState } from "../../agent/installed.ts";
-import { exitCodes, exitVerdictOfError, verdictLines } from "../../agent/launcher/exit-status.ts";
+import {
+  exitCodes,
+  exitVerdictOfError,
+  formatExitVerdict,
+} from "../../agent/launcher/exit-status.ts";
 import { AgentError } from "../../base/fault.ts";
 import { systemEnvironment } from "../../base/system-path.ts";
 import { processTerminal, type Terminal } from "../terminal.ts";
@@ -26,7 +30,7 @@ import {
   type Survey,
 } from "./plan.ts";
 import { listKeptByRemoval, planRemoval } from "./removal.ts";
-import { carryOut, type InstallContext } from "./steps.ts";
+import { carryOutInstallAct, type InstallContext } from "./steps.ts";
 import { gatherRemovalSurvey, gatherSurvey } from "./survey.ts";
 
 /** The entry of the three commands. Resolves with the exit code; never rejects. */
@@ -43,7 +47,7 @@ export async function main(argv: readonly string[]): Promise<number> {
   } catch (error) {
     const verdict = exitVerdictOfError(error);
     const name = argv.includes("--gateway") ? "autowithdraw-gateway" : "autowithdraw";
-    terminal.err(verdictLines(verdict, name));
+    terminal.err(formatExitVerdict(verdict, name));
     return verdict.exitCode;
   }
 }
@@ -111,7 +115,7 @@ async function carry(
     terminal.out(
       "  waiting  for npm, which brings the packages from the registry: up to some minutes\n",
     );
-  if (!isDry) for (const act of acts) found.push(await carryOut(act, context));
+  if (!isDry) for (const act of acts) found.push(await carryOutInstallAct(act, context));
   const words = found.find((text) => text !== "") ?? says;
   const word = isDry ? dryWords[state] : doneWords[state];
   terminal.out(`  ${word.padEnd(9)}${name}${words === "" ? "" : `: ${words}`}\n`);

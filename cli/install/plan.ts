@@ -4,7 +4,7 @@
  */
 import { installedConfig, installedCredential } from "../../agent/installed.ts";
 import { AgentError } from "../../base/fault.ts";
-import { startLine } from "../unit-names.ts";
+import { agentStartCommand } from "../unit-names.ts";
 import {
   gatewayConfig,
   gatewayState,
@@ -365,7 +365,7 @@ function startSteps(
       ? {
           state: "leave",
           name: `enable ${unit}`,
-          says: `after the pairing: ${startLine}`,
+          says: `after the pairing: ${agentStartCommand}`,
           acts: [],
         }
       : {

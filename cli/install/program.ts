@@ -53,7 +53,7 @@ async function projectOf(from: string, part: InstalledPart): Promise<Project> {
  * The least version of Node for the part in the folder `from`, such as "18.19.1", by `engines` of
  * its package.json.
  */
-export async function leastNode(from: string, part: InstalledPart): Promise<string> {
+export async function readLeastNodeVersion(from: string, part: InstalledPart): Promise<string> {
   const { engines } = (await projectOf(from, part)).manifest;
   return engines.node.replace(/^>=/, "");
 }

@@ -26,7 +26,10 @@ export interface InstallContext {
  * the plan's own.
  * @throws AgentError INSTALL_STEP, and the faults of the files and of `seal`
  */
-export async function carryOut(act: InstallAct, context: InstallContext): Promise<string> {
+export async function carryOutInstallAct(
+  act: InstallAct,
+  context: InstallContext,
+): Promise<string> {
   const at = (path: string): string => join(context.root, path);
   switch (act.kind) {
     case "run":

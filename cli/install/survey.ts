@@ -14,7 +14,7 @@ import {
   unitSources,
 } from "./layout.ts";
 import type { FolderState, Survey } from "./plan.ts";
-import { isSameProgram, leastNode, npmEnvironment, versionInFolder } from "./program.ts";
+import { isSameProgram, npmEnvironment, readLeastNodeVersion, versionInFolder } from "./program.ts";
 import { type RemovalSurvey, removalPaths } from "./removal.ts";
 
 /* The texts that installing writes: units for this machine, and the short commands. Pure. */
@@ -107,7 +107,7 @@ export async function gatherSurvey(layout: Layout, from: string, root: string): 
     ),
     source: {
       version: versionInFolder(from) ?? "",
-      nodeLeast: hasPart ? await leastNode(from, layout.part) : "",
+      nodeLeast: hasPart ? await readLeastNodeVersion(from, layout.part) : "",
       hasPart,
       units,
       command: commandText(node, layout),

@@ -10,7 +10,7 @@ export const shells = ["bash", "zsh", "fish"] as const;
 export type Shell = (typeof shells)[number];
 
 /** Shell words that print values, one a line, for the first argument of a command by its words. */
-export type OfferedWords = Readonly<Record<string, string>>;
+export type CompletionCommands = Readonly<Record<string, string>>;
 
 interface KnownCommand {
   readonly name: string;
@@ -23,7 +23,7 @@ interface KnownCommand {
 export interface CompletedProgram {
   readonly program: string; // the command's name as typed
   readonly maker?: string; // the command that prints the script again
-  readonly offered: OfferedWords;
+  readonly offered: CompletionCommands;
 }
 
 /**
@@ -43,7 +43,7 @@ export function completionScript(
 }
 
 /** For a group, the first argument is the name of one of its commands. */
-function knownOf(command: Command, name: string, offered: OfferedWords): KnownCommand {
+function knownOf(command: Command, name: string, offered: CompletionCommands): KnownCommand {
   return {
     name,
     description: command.description(),

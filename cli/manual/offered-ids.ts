@@ -1,5 +1,5 @@
 /** The ids that completion offers, each by the command that lists them. */
-import type { OfferedWords } from "./completion.ts";
+import type { CompletionCommands } from "./completion.ts";
 
 /** In a pipe, lists have a heading and one record a line, which begins with its id. */
 const idsOf = (words: string): string => `${words} 2>/dev/null | cut -d" " -f1 | sed 1d`;
@@ -7,7 +7,7 @@ const idsOf = (words: string): string => `${words} 2>/dev/null | cut -d" " -f1 |
 const gatewayIdsOf = (words: string): string =>
   `autowithdraw-gateway ${words} 2>/dev/null | cut -d" " -f1`;
 
-export const agentIds: OfferedWords = {
+export const agentIdCommands: CompletionCommands = {
   show: idsOf("autowithdraw withdrawals --limit 100"),
   approve: "autowithdraw status --held 2>/dev/null",
   refuse: "autowithdraw status --held 2>/dev/null",
@@ -16,7 +16,7 @@ export const agentIds: OfferedWords = {
   end: idsOf("autowithdraw withdrawals --open --limit 100"),
 };
 
-export const gatewayIds: OfferedWords = {
+export const gatewayIdCommands: CompletionCommands = {
   ...Object.fromEntries(
     ["show", "page", "disable", "enable"].map((name) => [
       `merchant ${name}`,

@@ -4,7 +4,7 @@
  */
 import { AgentError } from "../../base/fault.ts";
 import type { SignerTranscriptProofs } from "../../protocol/pairing.ts";
-import { askChild, askClosedChild, type ChildFault } from "../child.ts";
+import { askChild, askNetworklessChild, type ChildFault } from "../child.ts";
 import type {
   RegisteringAnswer,
   RegisteringSettings,
@@ -91,7 +91,7 @@ export async function beginLedger(
   task: LedgerTask,
   encKey: Uint8Array,
 ): Promise<BegunLedger> {
-  return askClosedChild<BegunLedger>(terminal, "./sealing/ledger", [
+  return askNetworklessChild<BegunLedger>(terminal, "./sealing/ledger", [
     Buffer.from(JSON.stringify(task)),
     encKey,
   ]);

@@ -2,7 +2,7 @@
 import type { Command } from "commander";
 import { commandOf } from "../command-of.ts";
 import type { Terminal } from "../terminal.ts";
-import { pairTable } from "./options.ts";
+import { createPairCommandTable } from "./options.ts";
 import type { PairOptions } from "./pair.ts";
 import { runPair } from "./run.ts";
 
@@ -10,7 +10,7 @@ import { runPair } from "./run.ts";
 export function pairCommand(
   run: (act: (terminal: Terminal) => Promise<number>, isJson: boolean) => Promise<void>,
 ): Command {
-  return commandOf(pairTable()).action((options: PairOptions) =>
+  return commandOf(createPairCommandTable()).action((options: PairOptions) =>
     run((terminal) => runPair(options, terminal), options.json === true),
   );
 }

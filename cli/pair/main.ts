@@ -4,11 +4,15 @@
  */
 import "../../base/no-inspector.ts";
 import { helpOf, readCommandLine } from "../../agent/launcher/command-line.ts";
-import { exitCodes, exitVerdictOfError, verdictLines } from "../../agent/launcher/exit-status.ts";
+import {
+  exitCodes,
+  exitVerdictOfError,
+  formatExitVerdict,
+} from "../../agent/launcher/exit-status.ts";
 import { programVersion } from "../../base/version.ts";
-import { jsonText } from "../../base/visible.ts";
+import { formatTerminalSafeJson } from "../../base/visible.ts";
 import { processTerminal } from "../terminal.ts";
-import { pairTable } from "./options.ts";
+import { createPairCommandTable } from "./options.ts";
 import type { PairOptions } from "./pair.ts";
 import { runPair } from "./run.ts";
 
@@ -16,7 +20,7 @@ import { runPair } from "./run.ts";
 export async function main(argv: readonly string[]): Promise<number> {
   const terminal = processTerminal();
   try {
-    const table = pairTable();
+    const table = createPairCommandTable();
     const asked = readCommandLine(table, argv);
     if (asked.is === "options") return await runPair(asked.options as PairOptions, terminal);
     terminal.out(asked.is === "help" ? helpOf(table) : `${programVersion}\n`);
@@ -24,8 +28,9 @@ export async function main(argv: readonly string[]): Promise<number> {
   } catch (error) {
     const verdict = exitVerdictOfError(error);
     const { code, message, hint } = verdict;
-    if (argv.includes("--json")) terminal.out(`${jsonText({ ok: false, code, message, hint })}\n`);
-    terminal.err(verdictLines(verdict, "pair"));
+    if (argv.includes("--json"))
+      terminal.out(`${formatTerminalSafeJson({ ok: false, code, message, hint })}\n`);
+    terminal.err(formatExitVerdict(verdict, "pair"));
     return verdict.exitCode;
   }
 }

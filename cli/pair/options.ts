@@ -1,14 +1,14 @@
 /** The options of `pair`, for its own process and for the manual. */
 import type { CommandTable } from "../../agent/launcher/command-line.ts";
-import { configWords, stateOptionWords } from "../default-words.ts";
+import { configOptionWords, stateOptionWords } from "../default-words.ts";
 
-export function pairTable(): CommandTable {
+export function createPairCommandTable(): CommandTable {
   return {
     name: "pair",
     words:
       "Seals the wallet of config.json, registers this server at the gateway, takes the secrets out of config.json.",
     options: [
-      { name: "config", value: "file", words: configWords("configuration") },
+      { name: "config", value: "file", words: configOptionWords("configuration") },
       { name: "state", value: "folder", words: stateOptionWords() },
       {
         name: "mnemonic-file",

@@ -15,9 +15,12 @@ import {
   type SecretName,
 } from "../../agent/config/config.ts";
 import { writeLinkFile } from "../../agent/config/link-file.ts";
-import { encKeyCredential, findConfigFile } from "../../agent/config/location.ts";
+import { findConfigFile, findEncKeyCredential } from "../../agent/config/location.ts";
 import { egressOf } from "../../agent/config/network.ts";
-import { chainsOfGateway, nodesOfGatewayWords } from "../../agent/config/nodes-of-gateway.ts";
+import {
+  describeGatewayNodes,
+  listChainsOnGatewayNodes,
+} from "../../agent/config/nodes-of-gateway.ts";
 import { keystoreName } from "../../agent/files/keystore-name.ts";
 import { giveToOwner } from "../../agent/files/owner.ts";
 import { readPrivateFile } from "../../agent/files/private-file.ts";
@@ -30,7 +33,7 @@ import {
 } from "../../agent/files/state-folder.ts";
 import { readTrusted } from "../../agent/files/trusted.ts";
 import { type EncKey, findEncKey } from "../../agent/launcher/enc-key.ts";
-import { type Lock, lockWaitMs, takeLock } from "../../agent/launcher/lock.ts";
+import { type FolderLock, lockWaitMs, takeLock } from "../../agent/launcher/lock.ts";
 import { assertPairingComplete } from "../../agent/launcher/paired.ts";
 import { ledgerDisk } from "../../agent/ledger/disk.ts";
 import { AgentError, invariant } from "../../base/fault.ts";
@@ -38,7 +41,7 @@ import { parseAddressOnAny } from "../../chains/address-forms.ts";
 import { privateKeyFromSeed, publicKeyHex } from "../../protocol/envelope.ts";
 import type { PairingTranscript } from "../../protocol/messages.ts";
 import { parseApiKey } from "../../protocol/pairing.ts";
-import { withoutNetwork } from "../child.ts";
+import { findNetworklessCommand } from "../child.ts";
 import type { VerifiedGrant } from "../registering/answer.ts";
 import type { SealedWallet, SealingSettings } from "../sealing/answer.ts";
 import type { Terminal } from "../terminal.ts";
@@ -215,7 +218,7 @@ async function pairIn(
   }
   invariant(config !== null, "config.json may be missing only once pairing is done");
   const steps = new Steps(terminal, options.json === true);
-  let lock: Lock | null = null;
+  let lock: FolderLock | null = null;
   const run: PairingRun = { state, config, options, terminal, credentials, steps, encKey: null };
   try {
     if (!isStepCompleted(before, "granted")) assertApiKeyForm(config, options);
@@ -239,8 +242,8 @@ async function runSteps(run: PairingRun): Promise<PairResult> {
   if (!isStepCompleted(progress, "registered")) {
     progress = await begun(run, progress);
   }
-  for (const name of chainsOfGateway(run.config.settings))
-    run.steps.say("nodes", `AGENT_NODES_OF_GATEWAY: ${nodesOfGatewayWords(name)}`);
+  for (const name of listChainsOnGatewayNodes(run.config.settings))
+    run.steps.say("nodes", `AGENT_NODES_OF_GATEWAY: ${describeGatewayNodes(name)}`);
   const kept = await scrubbedConfig(run, run.encKey?.from ?? null);
   if (kept.length === 0 && !isStepCompleted(progress, "scrubbed")) {
     progress = { ...progress, step: "scrubbed" };
@@ -289,7 +292,7 @@ function openConfig(
   if (!isStepCompleted(progress, "granted") && options.apiKeyFile === undefined)
     required.push("apiKey");
   const isEncKeyNamed = options.encKeyFile !== undefined || options.encKeyFd !== undefined;
-  const isEncKeyGiven = isEncKeyAsked || isEncKeyNamed || encKeyCredential(path) !== undefined;
+  const isEncKeyGiven = isEncKeyAsked || isEncKeyNamed || findEncKeyCredential(path) !== undefined;
   if (!isStepCompleted(progress, "registered") && !isEncKeyGiven) required.push("encKey");
   return readConfig(path, { requireSecrets: required, isNamed: options.config !== undefined });
 }
@@ -331,7 +334,7 @@ async function sealed(run: PairingRun, progress: Progress | null): Promise<Seale
     invariant(progress !== null, "the mnemonic is required until the wallet is sealed");
     return progress.wallet;
   }
-  const within = withoutNetwork();
+  const within = findNetworklessCommand();
   const wanted = {
     folder: state.signer,
     networks: networksOf(config.settings),
@@ -401,7 +404,7 @@ async function assertOwnWallet(
     terminal,
     { ...wanted, isLook: true },
     secrets,
-    withoutNetwork(),
+    findNetworklessCommand(),
   );
   const lines = accountsFor(accounts, "hot", wanted.networks).map(
     ({ id, networks }) => `    ${id}  (${networks.join(", ")})`,
@@ -424,7 +427,7 @@ async function encKeyOf(run: PairingRun): Promise<Uint8Array> {
     file: options.encKeyFile,
     fd: options.encKeyFd,
     config: config.secrets.encKey,
-    sealed: encKeyCredential(config.path),
+    sealed: findEncKeyCredential(config.path),
     terminal: terminal.isInteractive ? process.stdin : undefined,
     show: terminal.err,
   });
@@ -440,7 +443,7 @@ async function registered(run: PairingRun, progress: Progress): Promise<Verified
     const transcript = transcriptOf(progress, apiKey, seed);
     steps.begin("proving");
     const by = { folder: state.signer, encKey: await encKeyOf(run) };
-    const proven = await proveWallet(run.terminal, transcript, by, withoutNetwork());
+    const proven = await proveWallet(run.terminal, transcript, by, findNetworklessCommand());
     steps.end("the signer's key and the key of each account signed the request");
     steps.begin("registering");
     const egress = egressOf(config.settings.network) ?? undefined;

@@ -1,11 +1,15 @@
 /** The result of `pair` as an operator or a script sees it. */
 import { findConfigFile } from "../../agent/config/location.ts";
-import { exitCodes, exitVerdictOfError, verdictLines } from "../../agent/launcher/exit-status.ts";
+import {
+  exitCodes,
+  exitVerdictOfError,
+  formatExitVerdict,
+} from "../../agent/launcher/exit-status.ts";
 import { AgentError, invariant } from "../../base/fault.ts";
-import { jsonText, shellWord } from "../../base/visible.ts";
-import { type SecretCopy, secretCopies } from "../config-copies.ts";
+import { formatTerminalSafeJson, shellWord } from "../../base/visible.ts";
+import { findSecretCopies, type SecretCopy } from "../config-copies.ts";
 import { fieldLines, type Terminal } from "../terminal.ts";
-import { startLine } from "../unit-names.ts";
+import { agentStartCommand } from "../unit-names.ts";
 import { type PairOptions, type PairResult, pairAgent } from "./pair.ts";
 import { accountsFor } from "./transcript-fields.ts";
 
@@ -15,13 +19,13 @@ export async function runPair(options: PairOptions, terminal: Terminal): Promise
   const left =
     result.kept.length === 0 ? null : exitVerdictOfError(secretsKept(result.kept, terminal));
   const { code, message, hint } = left ?? {};
-  const copies = secretCopies(findConfigFile(options.config));
+  const copies = findSecretCopies(findConfigFile(options.config));
   if (options.json === true)
-    terminal.out(`${jsonText({ ...asJson(result), copies, code, message, hint })}\n`);
+    terminal.out(`${formatTerminalSafeJson({ ...asJson(result), copies, code, message, hint })}\n`);
   else terminal.out(asText(result));
   for (const copy of copies) terminal.err(copyLines(copy));
   if (left === null) return exitCodes.fine;
-  terminal.err(verdictLines(left, "pair"));
+  terminal.err(formatExitVerdict(left, "pair"));
   return left.exitCode;
 }
 
@@ -63,7 +67,7 @@ function asJson({ progress, state, alreadyPaired, kept }: PairResult): object {
  * agent.
  */
 function startCommand(installedState: string | undefined): string {
-  return (installedState ?? "") === "" ? "node crypto.js" : startLine;
+  return (installedState ?? "") === "" ? "node crypto.js" : agentStartCommand;
 }
 
 function asText({ progress, state, alreadyPaired, kept }: PairResult): string {

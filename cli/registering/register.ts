@@ -1,9 +1,9 @@
 /** The work of the registering process (main.ts), apart from its pipes. */
 import type { Code } from "../../base/codes.ts";
-import { connectionAdvice, withCause } from "../../base/connection-words.ts";
+import { addLikelyCause, connectionAdvice } from "../../base/connection-words.ts";
 import { AgentError, invariant } from "../../base/fault.ts";
 import { useEgress } from "../../base/outgoing/egress.ts";
-import { createOutgoingClient, type Outcome } from "../../base/outgoing/exchange.ts";
+import { createOutgoingClient, type OutgoingOutcome } from "../../base/outgoing/exchange.ts";
 import { privateKeyFromSeed } from "../../protocol/envelope.ts";
 import {
   openGrant,
@@ -63,14 +63,17 @@ function post(gatewayUrl: string, body: string): Promise<HttpAnswer> {
   });
 }
 
-function failureOf(gatewayUrl: string, outcome: Extract<Outcome, { ok: false }>): AgentError {
+function failureOf(
+  gatewayUrl: string,
+  outcome: Extract<OutgoingOutcome, { ok: false }>,
+): AgentError {
   if (outcome.kind === "size")
     return new AgentError("PAIRING_ANSWER", "unknown", "the gateway's answer is far too long");
   const seen = outcome.kind === "timeout" ? `no answer within ${timeoutMs / 1000} s` : outcome.why;
   const advice = connectionAdvice(outcome.code || seen);
   const hint =
     advice === null ? "" : `the sealed keystore is kept; ${advice.hint}, then run pair again`;
-  const message = `the gateway at ${gatewayUrl} cannot be reached (${withCause(seen)})`;
+  const message = `the gateway at ${gatewayUrl} cannot be reached (${addLikelyCause(seen)})`;
   return new AgentError("PAIRING_AWAY", "unknown", message, { hint });
 }
 

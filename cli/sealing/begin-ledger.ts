@@ -8,10 +8,10 @@ import { type KeystoreContents, wipeKeystore } from "../../agent/keystore/keysto
 import { ledgerKey } from "../../agent/keystore/ledger-key.ts";
 import { ledgerDisk } from "../../agent/ledger/disk.ts";
 import { createLedger, createLockedLedger } from "../../agent/ledger/ledger.ts";
-import { assertPairing, pairingText } from "../../agent/ledger/pairing-mac.ts";
+import { assertPairingMac, pairingMacText } from "../../agent/ledger/pairing-mac.ts";
 import { LedgerSeal } from "../../agent/ledger/seal.ts";
 import { verifyLedger } from "../../agent/ledger/verify.ts";
-import { AgentError, invariant, namingFile } from "../../base/fault.ts";
+import { AgentError, invariant, runNamingFile } from "../../base/fault.ts";
 import type { ChildFault } from "../child.ts";
 import { answerOf, type BegunLedger, type LedgerTask } from "./answer.ts";
 import { sealedWalletOf } from "./wallet.ts";
@@ -24,7 +24,7 @@ function begin(task: LedgerTask, encKey: Uint8Array): BegunLedger {
     const seal = new LedgerSeal(key.bytes);
     key.wipe();
     const folder = join(task.signer, "ledger");
-    return namingFile(folder, () =>
+    return runNamingFile(folder, () =>
       task.isRedone ? beginAgain(task, folder, seal) : beginFirst(task, folder, seal),
     );
   } finally {
@@ -55,12 +55,12 @@ function beginFirst({ pairing, nowMs }: LedgerTask, folder: string, seal: Ledger
       "none",
       `${folder} holds more than the beginning that pairing wrote`,
     );
-  return { ok: true, word: seal.wordOf(pairingText(pairing)), aside: "" };
+  return { ok: true, word: seal.wordOf(pairingMacText(pairing)), aside: "" };
 }
 
 /** Deletes nothing: the old files stay next to the new ones. */
 function beginAgain({ pairing, nowMs }: LedgerTask, folder: string, seal: LedgerSeal): BegunLedger {
-  assertPairing(seal, Buffer.from(JSON.stringify(pairing)), "pairing.json");
+  assertPairingMac(seal, Buffer.from(JSON.stringify(pairing)), "pairing.json");
   const first = firstOf(pairing);
   let aside = "";
   if (isThere(folder)) {

@@ -4,7 +4,7 @@ import { hasKeystore, openKeystoreIn, writeKeystore } from "../../agent/keystore
 import { sealKeystore, wipeKeystore } from "../../agent/keystore/keystore.ts";
 import {
   deriveAccounts,
-  namedAccounts,
+  pairedAccountsOf,
   walletFingerprintOfAccounts,
   wipeAccounts,
 } from "../../agent/keystore/nodes.ts";
@@ -26,7 +26,7 @@ function seal(
   seed.fill(0);
   const wallet = walletFingerprintOfAccounts(accounts);
   try {
-    const named = namedAccounts(accounts);
+    const named = pairedAccountsOf(accounts);
     assertExpected(named, settings.expected);
     if (settings.isLook) return { ok: true, made: false, wallet, accounts: named, signerKey: "" };
     const isThere = hasKeystore(settings.folder);
@@ -50,7 +50,7 @@ function seal(
           `${settings.folder} holds the keystore of another wallet`,
         );
       }
-      if (JSON.stringify(namedAccounts(back.accounts)) !== JSON.stringify(named)) {
+      if (JSON.stringify(pairedAccountsOf(back.accounts)) !== JSON.stringify(named)) {
         throw new AgentError(
           "PAIRING_READ_BACK",
           "none",

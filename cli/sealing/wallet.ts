@@ -1,6 +1,6 @@
 /** The public part of an opened keystore. Touches nothing. */
 import type { KeystoreContents } from "../../agent/keystore/keystore.ts";
-import { namedAccounts } from "../../agent/keystore/nodes.ts";
+import { pairedAccountsOf } from "../../agent/keystore/nodes.ts";
 import { privateKeyFromSeed, publicKeyHex } from "../../protocol/envelope.ts";
 import type { SealedWallet } from "./answer.ts";
 
@@ -8,7 +8,7 @@ import type { SealedWallet } from "./answer.ts";
 export function sealedWalletOf({ wallet, accounts, signerSeed }: KeystoreContents): SealedWallet {
   return {
     wallet,
-    accounts: namedAccounts(accounts),
+    accounts: pairedAccountsOf(accounts),
     signerKey: publicKeyHex(privateKeyFromSeed(signerSeed.bytes)),
   };
 }

@@ -2,9 +2,9 @@
  * Finds the problems that keep a status from "everything works", each with the line to type. Pure:
  * asks no process.
  */
-import { nodesOfGatewayWords } from "../../agent/config/nodes-of-gateway.ts";
+import { describeGatewayNodes } from "../../agent/config/nodes-of-gateway.ts";
 import type { CourierStatus, SignerStatus, WithdrawalState } from "../../agent/socket/verbs.ts";
-import { agentEnds } from "../../agent/state-ends.ts";
+import { agentStateEnds } from "../../agent/state-ends.ts";
 import { codes } from "../../base/codes.ts";
 import { expiryExclusionOf, saySlot } from "../../chains/families.ts";
 import { commandOfStateEnd } from "../command-hint.ts";
@@ -56,7 +56,7 @@ function namingProblems({
     return {
       code: own,
       what,
-      hint: commandOfStateEnd(agentEnds.courier.firstSlot, { CHAIN: chain }),
+      hint: commandOfStateEnd(agentStateEnds.courier.firstSlot, { CHAIN: chain }),
       isWarning: length === 0,
     };
   });
@@ -213,21 +213,21 @@ function stuckProblem({ stuck, courier }: SignerStatus, findings: Findings): voi
     "WITHDRAWAL_STUCK",
     `withdrawal ${transactionId} (${place}) waits since ${momentText(since)}, longer than ${afterMinutes} minutes`,
     isStanding
-      ? `wait: ${name} is not read now, as another line here says, and it goes on by itself; ${commandOfStateEnd(agentEnds.signer.stuck, { ID: transactionId })}`
+      ? `wait: ${name} is not read now, as another line here says, and it goes on by itself; ${commandOfStateEnd(agentStateEnds.signer.stuck, { ID: transactionId })}`
       : expiryExclusionOf(network) !== null && state !== "quarantined"
-        ? `${commandOfStateEnd(agentEnds.signer.stuck, { ID: transactionId })}: it says until when this one waits`
+        ? `${commandOfStateEnd(agentStateEnds.signer.stuck, { ID: transactionId })}: it says until when this one waits`
         : forFees && state !== "quarantined"
-          ? `no attempt within its limits reaches a block now: wait for lower fees, or raise maxFee, then ${commandOfStateEnd(agentEnds.withdrawals.released, { ID: transactionId })}`
+          ? `no attempt within its limits reaches a block now: wait for lower fees, or raise maxFee, then ${commandOfStateEnd(agentStateEnds.withdrawals.released, { ID: transactionId })}`
           : stuckHint(transactionId, state, isCancelling),
   );
 }
 
 function stuckHint(id: string, state: WithdrawalState, isCancelling: boolean): string {
   if (state === "quarantined")
-    return `${commandOfStateEnd(agentEnds.withdrawals.quarantined, { ID: id })}, or cancel in its place`;
+    return `${commandOfStateEnd(agentStateEnds.withdrawals.quarantined, { ID: id })}, or cancel in its place`;
   if (state === "approved" || state === "intent" || state === "signed")
-    return commandOfStateEnd(agentEnds.signer.stuck, { ID: id });
-  const again = commandOfStateEnd(agentEnds.withdrawals.released, { ID: id });
+    return commandOfStateEnd(agentStateEnds.signer.stuck, { ID: id });
+  const again = commandOfStateEnd(agentStateEnds.withdrawals.released, { ID: id });
   return isCancelling
     ? `to raise the cancel's fee, which pays nothing else: ${again}`
     : `${again}, or cancel in its place`;
@@ -240,7 +240,7 @@ function manualReplaceProblem({ manualReplace }: SignerStatus, findings: Finding
   findings.found(
     "WITHDRAWAL_WAITS_FOR_OPERATOR",
     `withdrawal ${transactionId} (${saySlot(network, slot)}) is not paid and ${made}: an operator decides on another one`,
-    `${commandOfStateEnd(agentEnds.signer.allVoid, { ID: transactionId })}, or cancel in its place`,
+    `${commandOfStateEnd(agentStateEnds.signer.allVoid, { ID: transactionId })}, or cancel in its place`,
   );
 }
 
@@ -262,7 +262,7 @@ function noRoomProblem({ noRoom }: SignerStatus, findings: Findings): void {
 function unreachableProblem({ unreachable }: SignerStatus, findings: Findings): void {
   if (unreachable === undefined) return;
   const { transactionId, network, slot, count, code, left } = unreachable;
-  const by = commandOfStateEnd(agentEnds.signer.unreachable, { ID: transactionId });
+  const by = commandOfStateEnd(agentStateEnds.signer.unreachable, { ID: transactionId });
   const remedy = left === "" ? by : `${by}, which is too early now: ${left}`;
   const others =
     count === 1
@@ -285,7 +285,7 @@ function nodesProblem({ nodesOfGateway }: SignerStatus, findings: Findings): voi
   for (const name of nodesOfGateway)
     findings.found(
       "AGENT_NODES_OF_GATEWAY",
-      nodesOfGatewayWords(name),
+      describeGatewayNodes(name),
       remedyForDetail("AGENT_NODES_OF_GATEWAY"),
       true,
     );
@@ -497,7 +497,7 @@ function moneyProblems({ waiting, lowFunds, chains }: CourierStatus, findings: F
 /** Bytes that every node refused are in no mempool. They need another setting or another node. */
 function declinedProblems({ waiting }: CourierStatus, findings: Findings): void {
   const declined = waiting.flatMap(({ transactionId, why }) => {
-    const words = declinedIn(why);
+    const words = nodeTextOfUntakenOffer(why);
     return words === "" ? [] : [{ transactionId, words }];
   });
   for (const words of new Set(declined.map((one) => one.words))) {
@@ -509,7 +509,7 @@ function declinedProblems({ waiting }: CourierStatus, findings: Findings): void 
 }
 
 /** The node's text in the reason of a withdrawal that no node took; "" for any other reason. */
-export function declinedIn(why: string): string {
+export function nodeTextOfUntakenOffer(why: string): string {
   return /^offered, no node took it: (.*)$/s.exec(why)?.[1] ?? "";
 }
 

@@ -3,7 +3,7 @@ import type { StateFolder } from "../../agent/files/state-folder.ts";
 import { exitCodes } from "../../agent/launcher/exit-status.ts";
 import type { LimitView, SignerStatus, SweepLimitView } from "../../agent/socket/verbs.ts";
 import { AgentError } from "../../base/fault.ts";
-import { jsonText } from "../../base/visible.ts";
+import { formatTerminalSafeJson } from "../../base/visible.ts";
 import { familyOf, pinExclusionOf } from "../../chains/families.ts";
 import { hasTags } from "../../chains/payees.ts";
 import { formatAmount } from "../../protocol/amount.ts";
@@ -240,7 +240,7 @@ export async function showStatus(
       if (!(error instanceof AgentError) || error.code === "STATE_NOT_PAIRED") throw error;
       const line =
         options.json === true
-          ? `${jsonText({ ok: false, code: error.code })}\n`
+          ? `${formatTerminalSafeJson({ ok: false, code: error.code })}\n`
           : `${error.message}\n`;
       if (options.json !== true && terminal.isInteractive) terminal.clear?.();
       terminal.out(line);
@@ -285,7 +285,9 @@ function show(
   const problems = problemsOf(status, seen);
   const exitCode = exitCodeOf(status, problems);
   if (options.json === true)
-    terminal.out(`${jsonText({ ok: exitCode === exitCodes.fine, problems, status })}\n`);
+    terminal.out(
+      `${formatTerminalSafeJson({ ok: exitCode === exitCodes.fine, problems, status })}\n`,
+    );
   else {
     const rows = fieldLines(rowsOf(status, seen.nowMs), terminal.columns);
     const [warnings, wrong] = [
@@ -317,7 +319,7 @@ async function showHeld(
   const held = withdrawals
     .filter((one) => one.state === "held" || one.state === "quarantined")
     .map((one) => one.transactionId);
-  if (isJson) terminal.out(`${jsonText({ ok: waits === 0, count: waits, held })}\n`);
+  if (isJson) terminal.out(`${formatTerminalSafeJson({ ok: waits === 0, count: waits, held })}\n`);
   else for (const id of held) terminal.out(`${id}\n`);
   return waits === 0 ? exitCodes.fine : exitCodes.no;
 }

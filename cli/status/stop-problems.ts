@@ -2,13 +2,13 @@
  * The problems of stopped signatures: a pause, and networks and currencies without first attempts.
  */
 import type { SignerStatus, StoppedView } from "../../agent/socket/verbs.ts";
-import { agentEnds } from "../../agent/state-ends.ts";
+import { agentStateEnds } from "../../agent/state-ends.ts";
 import { codes } from "../../base/codes.ts";
 import { commandOfEnd } from "../../base/state-end.ts";
 import { commandOfStateEnd } from "../command-hint.ts";
 import { momentText } from "../terminal.ts";
 
-const { signer } = agentEnds;
+const { signer } = agentStateEnds;
 
 interface StopProblem {
   readonly code: string;
@@ -35,15 +35,15 @@ export function stopProblems({
 }
 
 /** The name by which `resume` knows a stopped network. */
-export const stopName = ({ chain, network }: StoppedView): string => chain || network;
+export const nameOfStop = ({ chain, network }: StoppedView): string => chain || network;
 
 const resumeLine = (one: StoppedView): string =>
-  commandOfStateEnd(signer.networkStopped, { CHAIN: stopName(one) });
+  commandOfStateEnd(signer.networkStopped, { CHAIN: nameOfStop(one) });
 
 function theft(one: StoppedView): StopProblem {
   const newest = one.txHashes.at(-1) ?? "";
   const others = one.txHashes.length > 1 ? ` and ${one.txHashes.length - 1} more` : "";
-  const what = `the account on ${stopName(one)} paid by ${newest}${others}, which nothing here signed, as the ${one.approver} shows: no first payment is signed there since ${momentText(one.at)}`;
+  const what = `the account on ${nameOfStop(one)} paid by ${newest}${others}, which nothing here signed, as the ${one.approver} shows: no first payment is signed there since ${momentText(one.at)}`;
   const line = commandOfEnd(signer.networkStopped).replace(/^autowithdraw /, "");
   const hint = codes.CHAIN_COIN_FOREIGN.advice.replace(line, resumeLine(one));
   return { code: "CHAIN_COIN_FOREIGN", what, hint };
@@ -61,6 +61,6 @@ function moved({ currency = "", txHashes, approver, at }: StoppedView): StopProb
 }
 
 function ordered(one: StoppedView): StopProblem {
-  const what = `first payments on ${stopName(one)} stopped by ${one.approver} (claimed) at ${momentText(one.at)}`;
+  const what = `first payments on ${nameOfStop(one)} stopped by ${one.approver} (claimed) at ${momentText(one.at)}`;
   return { code: "NETWORK_PAUSED", what, hint: resumeLine(one) };
 }

@@ -6,11 +6,11 @@
 
 import type { Events } from "./events.ts";
 import {
-  answerInvalid,
   type Failure,
   failureOf,
   type JsonAnswer,
   newFailure,
+  newInvalidAnswerFailure,
   objectOf,
 } from "./failures.ts";
 import type {
@@ -211,7 +211,7 @@ export function createClient(options: ClientOptions): Client {
     }
     if (answered.status !== 200) return failureOf(answered);
     const value = shape(answered);
-    return value === null ? answerInvalid() : { ok: true, value };
+    return value === null ? newInvalidAnswerFailure() : { ok: true, value };
   }
 
   const post = <T>(path: string, body: object, fields: readonly string[]): Promise<Result<T>> =>
@@ -247,7 +247,9 @@ export function createClient(options: ClientOptions): Client {
         "message",
         "transactionId",
       ]);
-      return !done.ok || typeof done.value.cancelled === "boolean" ? done : answerInvalid();
+      return !done.ok || typeof done.value.cancelled === "boolean"
+        ? done
+        : newInvalidAnswerFailure();
     },
     transaction: (id, type) =>
       get(`/api/v1/transaction/${encodeURIComponent(id)}?transactionType=${type}`, [
@@ -262,7 +264,7 @@ export function createClient(options: ClientOptions): Client {
     balance: async (currencyId) => {
       const read = await get<Balance>(`/api/v1/balance/${encodeURIComponent(currencyId)}`, []);
       if (!read.ok || typeof read.value.balance === "number") return read;
-      return answerInvalid();
+      return newInvalidAnswerFailure();
     },
     balances: () => withList("/api/v1/balances", "balances"),
     estimate: (currencyId) =>
@@ -270,7 +272,7 @@ export function createClient(options: ClientOptions): Client {
     address: async (currencyId, address) => {
       const path = `/api/v1/address/${encodeURIComponent(currencyId)}/${encodeURIComponent(address)}`;
       const read = await get<AddressCheck>(path, ["code"]);
-      return !read.ok || typeof read.value.valid === "boolean" ? read : answerInvalid();
+      return !read.ok || typeof read.value.valid === "boolean" ? read : newInvalidAnswerFailure();
     },
     events: (query = {}) => withList(`/api/v1/events${queryOf(query)}`, "events", ["next"]),
     ...targetCalls(post, withList),
@@ -336,7 +338,7 @@ function resultOf(status: number, answer: unknown): Result<WithdrawalResult> {
     return failureOf({ status, headers: new Headers(), text: "", body: answer });
   const value =
     status === 200 ? objectWith<WithdrawalResult>(answer, ["message", "transactionId"]) : null;
-  return value === null ? answerInvalid(status) : { ok: true, value };
+  return value === null ? newInvalidAnswerFailure(status) : { ok: true, value };
 }
 
 /** The answer as T if it is an object with these fields as strings. */

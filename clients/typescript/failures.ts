@@ -156,7 +156,7 @@ export const newFailure = (
 });
 
 /** A 200 that does not fit: the order may be stored all the same. */
-export const answerInvalid = (status = 200): Failure =>
+export const newInvalidAnswerFailure = (status = 200): Failure =>
   newFailure(status, "answer_invalid", "the answer is not what the interface says", "same-order");
 
 /** Advice without a known code. After 408, 429 and 5xx an order may or may not be stored. */

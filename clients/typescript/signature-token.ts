@@ -25,7 +25,7 @@ export type TokenKey =
  * `path` from /api on, query included, `body` the exact text that will be sent. Without `bound` it
  * follows the interface: made from an empty string.
  */
-export interface TokenFor {
+export interface TokenPurpose {
   readonly bound?: {
     readonly method: string;
     readonly path: string;
@@ -35,7 +35,7 @@ export interface TokenFor {
   readonly lifetimeSeconds?: number; // 1 … 300, default 60
 }
 
-export type TokenMaker = (purpose?: TokenFor) => string;
+export type TokenMaker = (purpose?: TokenPurpose) => string;
 
 /** The gateway takes no longer life. */
 export const lifetimeSecondsMax = 300;

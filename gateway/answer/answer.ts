@@ -54,7 +54,7 @@ export function listAnswer(
   return { kind: "list", parts, type, headers };
 }
 
-export function problem(
+export function problemAnswer(
   code: AnswerCode,
   extra: ExtraFields = {},
   headers?: Readonly<Record<string, string>>,

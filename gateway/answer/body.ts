@@ -10,7 +10,7 @@ import { decimalMax, formatAmount, parseAmount } from "../../protocol/amount.ts"
 import { currencyPattern, orderIdPattern, transactionIdPattern } from "../../protocol/fields.ts";
 import { type FiatSum, fiatDecimal, fiats } from "../config/fiat.ts";
 import { originOf } from "../config/origin.ts";
-import { type Answer, isAnswer, problem } from "./answer.ts";
+import { type Answer, isAnswer, problemAnswer } from "./answer.ts";
 
 /**
  * An order: `amount` without needless zeros, `address` in its checksummed form if it is an address,
@@ -59,8 +59,8 @@ function unreadable(body: Uint8Array, { code, context }: AgentError): Answer {
     code === "JSON_NUMBER" ? Buffer.from(body).toString("utf8").slice(0, Number(context.at)) : "";
   const [, field] = amountAhead.exec(ahead) ?? [];
   return field === undefined
-    ? problem("json_invalid", { reason: code })
-    : problem("amount_format", { field });
+    ? problemAnswer("json_invalid", { reason: code })
+    : problemAnswer("amount_format", { field });
 }
 
 function parseObject(
@@ -94,9 +94,9 @@ export function readObject(
   const unknown = Object.keys(object).find(
     (name) => !required.includes(name) && !optional.includes(name),
   );
-  if (unknown !== undefined) return problem("field_unknown", { field: printable(unknown) });
+  if (unknown !== undefined) return problemAnswer("field_unknown", { field: printable(unknown) });
   const missing = required.find((name) => object[name] === undefined);
-  return missing === undefined ? object : problem("field_missing", { field: missing });
+  return missing === undefined ? object : problemAnswer("field_missing", { field: missing });
 }
 
 /**
@@ -109,7 +109,7 @@ function withoutEmpty(object: JsonObject, optional: readonly string[]): JsonObje
   );
 }
 
-const noObject = problem("json_invalid", { reason: "JSON_SHAPE" });
+const noObject = problemAnswer("json_invalid", { reason: "JSON_SHAPE" });
 
 function isObject(value: JsonValue | undefined): value is JsonObject {
   return typeof value === "object" && value !== null && !Array.isArray(value);
@@ -182,11 +182,11 @@ function fieldsProblem(object: JsonObject, shape: OrderShape): Answer | null {
     ...(shape.refundOf ? ["refundOf"] : []),
   ]);
   if (shape.fiat && asksFiat(object) && object.amount !== undefined)
-    return problem("amount_twice", { field: "amount" });
+    return problemAnswer("amount_twice", { field: "amount" });
   for (const name in object)
-    if (!known.has(name)) return problem("field_unknown", { field: printable(name) });
+    if (!known.has(name)) return problemAnswer("field_unknown", { field: printable(name) });
   for (const name of required)
-    if (object[name] === undefined) return problem("field_missing", { field: name });
+    if (object[name] === undefined) return problemAnswer("field_missing", { field: name });
   return null;
 }
 
@@ -204,10 +204,11 @@ export function readTransactionId(body: Uint8Array): string | Answer {
   if ("answer" in parsed) return parsed.answer;
   const { transactionId, ...others } = parsed.object;
   const [other] = Object.keys(others);
-  if (other !== undefined) return problem("field_unknown", { field: printable(other) });
-  if (transactionId === undefined) return problem("field_missing", { field: "transactionId" });
+  if (other !== undefined) return problemAnswer("field_unknown", { field: printable(other) });
+  if (transactionId === undefined)
+    return problemAnswer("field_missing", { field: "transactionId" });
   const isId = typeof transactionId === "string" && transactionIdPattern.test(transactionId);
-  return isId ? transactionId : problem("transaction_not_found");
+  return isId ? transactionId : problemAnswer("transaction_not_found");
 }
 
 /** The canonical text of an amount, or the answer that names its field. */
@@ -217,12 +218,15 @@ function readAmount(
   decimal: number,
 ): string | Answer {
   const amount = object[field];
-  if (typeof amount !== "string") return problem("amount_format", { field });
+  if (typeof amount !== "string") return problemAnswer("amount_format", { field });
   const parsed = parseAmount(amount, decimal);
   if (!parsed.ok)
-    return problem(parsed.code === "AMOUNT_PRECISION" ? "amount_precision" : "amount_format", {
-      field,
-    });
+    return problemAnswer(
+      parsed.code === "AMOUNT_PRECISION" ? "amount_precision" : "amount_format",
+      {
+        field,
+      },
+    );
   return formatAmount(parsed.units, decimal);
 }
 
@@ -234,7 +238,7 @@ function readSum(object: JsonObject, shape: OrderShape): Pick<Order, "amount" | 
   }
   const fiatCurrency = fiats.find((one) => one === object.fiatCurrency);
   if (fiatCurrency === undefined)
-    return problem("fiat_currency_unknown", { field: "fiatCurrency" });
+    return problemAnswer("fiat_currency_unknown", { field: "fiatCurrency" });
   const fiatAmount = readAmount(object, "fiatAmount", fiatDecimal);
   return isAnswer(fiatAmount) ? fiatAmount : { amount: "", fiat: { fiatCurrency, fiatAmount } };
 }
@@ -260,10 +264,10 @@ export function readOrders(body: Uint8Array, shape: OrderShape): readonly OrderI
   if ("answer" in parsed) return parsed.answer;
   const { orders, ...others } = parsed.object;
   const [other] = Object.keys(others);
-  if (other !== undefined) return problem("field_unknown", { field: printable(other) });
-  if (orders === undefined) return problem("field_missing", { field: "orders" });
+  if (other !== undefined) return problemAnswer("field_unknown", { field: printable(other) });
+  if (orders === undefined) return problemAnswer("field_missing", { field: "orders" });
   if (!Array.isArray(orders) || orders.length < 1 || orders.length > ordersMax)
-    return problem("orders_count", { field: "orders" });
+    return problemAnswer("orders_count", { field: "orders" });
   return orders.map((one: JsonValue) => {
     if (!isObject(one)) return { orderId: "", order: noObject };
     return {
@@ -284,14 +288,14 @@ function readTerms({
     expiresInMinutes !== undefined &&
     (typeof expiresInMinutes !== "number" || !isLifetime || expiresInMinutes > minutesMax)
   )
-    return problem("lifetime_invalid", { field: "expiresInMinutes" });
+    return problemAnswer("lifetime_invalid", { field: "expiresInMinutes" });
   const minutes = expiresInMinutes ?? null;
   if (tolerancePercent === undefined) return { expiresInMinutes: minutes, tolerancePercent: "" };
   if (tolerancePercent === "0") return { expiresInMinutes: minutes, tolerancePercent };
   const percent =
     typeof tolerancePercent === "string" ? parseAmount(tolerancePercent, percentDecimal) : null;
   if (percent?.ok !== true || percent.units > BigInt(percentMax) * 10n ** BigInt(percentDecimal))
-    return problem("tolerance_invalid", { field: "tolerancePercent" });
+    return problemAnswer("tolerance_invalid", { field: "tolerancePercent" });
   return {
     expiresInMinutes: minutes,
     tolerancePercent: formatAmount(percent.units, percentDecimal),
@@ -314,25 +318,25 @@ function readFields(sent: JsonObject, shape: OrderShape): Order | Answer {
   if (reason !== null) return reason;
   const { currency, orderId, address = "", tag = "" } = object;
   if (typeof currency !== "string" || !currencyPattern.test(currency))
-    return problem("currency_unknown", { field: "currency" });
+    return problemAnswer("currency_unknown", { field: "currency" });
   const sum = readSum(object, shape);
   if (isAnswer(sum)) return sum;
   if (typeof orderId !== "string" || !orderIdPattern.test(orderId))
-    return problem("order_id_invalid", { field: "orderId" });
+    return problemAnswer("order_id_invalid", { field: "orderId" });
   if (typeof address !== "string" || (address === "" && shape.address === "required")) {
-    return problem("address_invalid", { field: "address" });
+    return problemAnswer("address_invalid", { field: "address" });
   }
-  if (typeof tag !== "string") return problem("tag_not_supported", { field: "tag" });
+  if (typeof tag !== "string") return problemAnswer("tag_not_supported", { field: "tag" });
   const metadata = metadataOf(object.metadata);
-  if (metadata === null) return problem("metadata_invalid", { field: "metadata" });
+  if (metadata === null) return problemAnswer("metadata_invalid", { field: "metadata" });
   const { renew = "" } = object;
   if (
     typeof renew !== "string" ||
     (object.renew !== undefined && !transactionIdPattern.test(renew))
   )
-    return problem("renew_invalid", { field: "renew" });
+    return problemAnswer("renew_invalid", { field: "renew" });
   const returnUrl = returnUrlOf(object.returnUrl);
-  if (returnUrl === null) return problem("return_url_invalid", { field: "returnUrl" });
+  if (returnUrl === null) return problemAnswer("return_url_invalid", { field: "returnUrl" });
   const terms = readTerms(object);
   if (isAnswer(terms)) return terms;
   const { refundOf = "" } = object;
@@ -340,7 +344,7 @@ function readFields(sent: JsonObject, shape: OrderShape): Order | Answer {
     typeof refundOf !== "string" ||
     (object.refundOf !== undefined && !transactionIdPattern.test(refundOf))
   )
-    return problem("refund_invalid", { field: "refundOf" });
+    return problemAnswer("refund_invalid", { field: "refundOf" });
   return {
     currency,
     ...sum,

@@ -58,9 +58,9 @@ function peopleCell(value: unknown): string {
   return quoted(textOf(value).replace(formulaInAnyPart, "$1'$2"));
 }
 
-export const tableForPrograms: CsvTable = { mark: "", separator: ",", cell: csvCell };
+export const csvTableForPrograms: CsvTable = { mark: "", separator: ",", cell: csvCell };
 
-export const tableForPeople = (separator: SeparatorName): CsvTable => ({
+export const csvTableForPeople = (separator: SeparatorName): CsvTable => ({
   mark: "\ufeff",
   separator: separatorByName[separator],
   cell: peopleCell,

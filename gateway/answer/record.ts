@@ -17,7 +17,7 @@ import { type AsideKeeper, runGuarded, setRowAside } from "../store/set-aside.ts
  * missing, and the quote if there is one. The link is "" if the currency is no longer served or its
  * chain has no links.
  */
-export function paymentOf(
+export function paymentFieldsOf(
   row: DepositRow,
   config: Pick<GatewayConfig, "currencies" | "publicUrl">,
 ): object {
@@ -142,7 +142,7 @@ function depositFields(row: DepositRow, config: RecordContext["config"]): object
   return {
     amountReceived: receivedOf(row, config),
     late: row.late === 1,
-    ...paymentOf(row, config),
+    ...paymentFieldsOf(row, config),
   };
 }
 

@@ -49,7 +49,7 @@ export function readPair(tls: Tls): TlsPair {
 const endOf = ({ cert }: TlsPair): number => Date.parse(new X509Certificate(cert).validTo);
 
 /** `server` is the listener that began with this pair. */
-export function servedCertificate(
+export function createServedCertificate(
   server: Pick<Server, "setSecureContext">,
   tls: Tls | null,
 ): ServedCertificate {

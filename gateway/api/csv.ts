@@ -7,10 +7,10 @@ import {
   type CsvTable,
   csvHeadOf,
   csvLineOf,
+  csvTableForPeople,
+  csvTableForPrograms,
   type SeparatorName,
   separatorByName,
-  tableForPeople,
-  tableForPrograms,
 } from "../answer/csv-cell.ts";
 import { csvColumns } from "../answer/record.ts";
 
@@ -67,9 +67,9 @@ export function csvTableOf(accept: string | undefined): CsvTable | null | "malfo
     csv.parameters.get("for"),
     csv.parameters.get("separator"),
   ];
-  if (reader === "programs" && separator === undefined) return tableForPrograms;
+  if (reader === "programs" && separator === undefined) return csvTableForPrograms;
   const name = separator ?? "semicolon";
   return reader === "people" && Object.hasOwn(separatorByName, name)
-    ? tableForPeople(name as SeparatorName)
+    ? csvTableForPeople(name as SeparatorName)
     : "malformed";
 }

@@ -18,16 +18,20 @@ import { renderNotice, renderPage } from "../pages/page.tsx";
 import { pageScript } from "../pages/page-script.ts";
 import { pageStyle } from "../pages/page-style.ts";
 import type { OtherCoin, PayerView } from "../pages/payer-view.ts";
-import { markOf, stateOf } from "../pages/state.ts";
+import { pageContentMark, stateOf } from "../pages/state.ts";
 import type { Service } from "../service.ts";
-import { isHeldOpen, listArriving } from "../store/arriving.ts";
-import { type CountedPayment, listCounted, listOthersTo } from "../store/credits.ts";
-import { depositEnd, depositOfPayToken } from "../store/deposits.ts";
+import { isHeldOpen, listArrivingPayments } from "../store/arriving.ts";
+import {
+  type CountedPayment,
+  listCountedPayments,
+  listOtherCurrencyPaymentsTo,
+} from "../store/credits.ts";
+import { depositEndBlock, depositOfPayToken } from "../store/deposits.ts";
 import { revokedStage } from "../store/gone-payments.ts";
 import { readMerchant } from "../store/merchants.ts";
 import type { DepositRow, MerchantRow } from "../store/rows.ts";
 import { runGuarded, setRowAside } from "../store/set-aside.ts";
-import { keptUnits } from "../store/transactions.ts";
+import { unrefundedUnits } from "../store/transactions.ts";
 
 /*
  * Gathers the facts that the payment page shows of one request: its row, its payments, the
@@ -64,7 +68,7 @@ function networkOf(row: DepositRow, config: GatewayConfig): PayerView["network"]
 
 function othersOf({ config, store }: Service, row: DepositRow): readonly OtherCoin[] {
   const units = new Map<string, bigint>();
-  for (const { currency, leftUnits } of listOthersTo(store.database, row.id))
+  for (const { currency, leftUnits } of listOtherCurrencyPaymentsTo(store.database, row.id))
     units.set(currency, (units.get(currency) ?? 0n) + leftUnits);
   return [...units].map(([id, sum]) => {
     const currency = config.currencies[id];
@@ -106,13 +110,15 @@ export function payerView(
     : undefined;
   const { network, address: receiver } = row;
   const contract = currency?.contract;
-  const counted = listCounted(store.database, row);
-  const endBlock = depositEnd(store.database, row.id);
+  const counted = listCountedPayments(store.database, row);
+  const endBlock = depositEndBlock(store.database, row.id);
   const isBehind = ({ block, isHeld, isCredited }: CountedPayment): boolean =>
     row.status === 0 && endBlock !== null && block > endBlock && !isHeld && !isCredited;
   const seen = counted.filter((one) => !one.final && !isBehind(one));
   const inBlocks = new Set(counted.map((one) => one.txHash));
-  const arriving = listArriving(store.database, row.id).filter((one) => !inBlocks.has(one.txHash));
+  const arriving = listArrivingPayments(store.database, row.id).filter(
+    (one) => !inBlocks.has(one.txHash),
+  );
   const txHash = hashOf(row, counted);
   return {
     shop: merchant.shownName === "" ? merchant.name : merchant.shownName,
@@ -126,7 +132,7 @@ export function payerView(
     amount: row.amount ?? "0",
     amountUnits: BigInt(row.units ?? 0),
     toleranceUnits: BigInt(row.toleranceUnits),
-    finalUnits: keptUnits(store.database, row),
+    finalUnits: unrefundedUnits(store.database, row),
     seenUnits: seen.reduce((sum, { units }) => sum + units, 0n),
     arrivingUnits: arriving.reduce((sum, { units }) => sum + BigInt(units), 0n),
     isHeld: isHeldOpen(store.database, row.id),
@@ -252,7 +258,7 @@ export function addPayerPages(server: FastifyInstance, service: Service): void {
     if (shown === null) return response.status(404).send('{"state":""}');
     const state = runGuarded(() => {
       const view = payerView(service, shown.row, shown.merchant, startedAt);
-      return JSON.stringify({ state: stateOf(view), mark: markOf(view), now: view.nowMs });
+      return JSON.stringify({ state: stateOf(view), mark: pageContentMark(view), now: view.nowMs });
     });
     if (state.ok) return response.send(state.value);
     setRowAside(service, keyOf(shown.row), state.error);

@@ -3,8 +3,8 @@
  * Every operation needs a Content-Type, as the interface says; a GET may leave it out.
  */
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
-import { momentOf, readMoment } from "../../base/timestamp.ts";
-import { type Answer, dataAnswer, isAnswer, jsonAnswer, problem } from "../answer/answer.ts";
+import { formatTimestampUtc, parseTimestampUtc } from "../../base/timestamp.ts";
+import { type Answer, dataAnswer, isAnswer, jsonAnswer, problemAnswer } from "../answer/answer.ts";
 import { ordersBytesMax, readObject } from "../answer/body.ts";
 import { type InterfaceKind, narrowAnswer } from "../answer/interface-fields.ts";
 import { languageOf } from "../answer/language.ts";
@@ -14,7 +14,7 @@ import type { TokenUse, TokenWriter } from "../auth/replay-guard.ts";
 import { readBalance } from "../balance/balance.ts";
 import { readBalances } from "../balance/balances.ts";
 import { type EventType, eventTypes } from "../callbacks/events.ts";
-import { reasonForKey } from "../callbacks/guard.ts";
+import { hideNameFaultsFromMerchant } from "../callbacks/guard.ts";
 import {
   type Actor,
   addTarget,
@@ -30,19 +30,19 @@ import {
 import { requestDeposit } from "../deposits/deposits.ts";
 import { listCurrencies } from "../prices/currencies.ts";
 import type { Service } from "../service.ts";
-import { listEventsAfter, newestNumber } from "../store/callback-outbox.ts";
+import { listEventsAfter, newestEventNumber } from "../store/callback-outbox.ts";
 import {
   type CallbackTargetRow,
   type TargetState,
   targetStates,
 } from "../store/callback-targets.ts";
-import { keepEvents, keepsEvents } from "../store/merchants.ts";
+import { keepsEvents, startKeepingEvents } from "../store/merchants.ts";
 import type { Database } from "../store/store.ts";
 import { cancelWithdrawal } from "../withdrawals/cancel.ts";
 import { checkDestination, estimateFee } from "../withdrawals/estimate.ts";
 import { requestWithdrawal, requestWithdrawals } from "../withdrawals/withdrawals.ts";
 import { answerOfError, sendAnswer } from "./server.ts";
-import { listTransactions, readTransaction, unknownParameter } from "./transactions.ts";
+import { listTransactions, readTransaction, refuseUnknownParameter } from "./transactions.ts";
 
 /*
  * Spreads the work of requests over turns of the event loop: a few milliseconds in each, in the
@@ -139,17 +139,18 @@ type Query = Readonly<Record<string, unknown>>;
  * twice.
  */
 function readEvents({ store }: Service, merchant: string, query: Query): Answer {
-  const unknown = unknownParameter(query, eventParameterNames);
+  const unknown = refuseUnknownParameter(query, eventParameterNames);
   if (unknown !== null) return unknown;
   const { after, limit = String(limitDefault) } = query;
   if (typeof limit !== "string" || !/^[1-9]\d{0,2}$/.test(limit) || Number(limit) > limitMax)
-    return problem("query_invalid", { field: "limit" });
+    return problemAnswer("query_invalid", { field: "limit" });
   if (after !== undefined && (typeof after !== "string" || !cursorPattern.test(after)))
-    return problem("query_invalid", { field: "after" });
+    return problemAnswer("query_invalid", { field: "after" });
   const { database } = store;
-  if (!keepsEvents(database, merchant)) store.write((writable) => keepEvents(writable, merchant));
+  if (!keepsEvents(database, merchant))
+    store.write((writable) => startKeepingEvents(writable, merchant));
   if (after === undefined)
-    return jsonAnswer(`{"events":[],"next":"${newestNumber(database, merchant)}"}`);
+    return jsonAnswer(`{"events":[],"next":"${newestEventNumber(database, merchant)}"}`);
   const events = listEventsAfter(database, merchant, Number(after), Number(limit));
   const next = events.at(-1)?.number ?? after;
   // The text of an event stays as it was signed; its id, a header of callbacks, stands before it.
@@ -176,7 +177,7 @@ function actorOf({ key: gatewayKey, random, clock }: Service, { key }: Caller): 
   return { gatewayKey, random, nowMs: clock(), actor: key.id };
 }
 
-const textOf = (atMs: number | null): string => (atMs === null ? "" : momentOf(atMs));
+const textOf = (atMs: number | null): string => (atMs === null ? "" : formatTimestampUtc(atMs));
 
 /** The fields of a target. Never its secret. */
 function viewOf(target: TargetState): object {
@@ -195,7 +196,7 @@ function viewOf(target: TargetState): object {
     succeededAt: textOf(succeededAt),
     failedAt: textOf(failedAt),
     failedStatus,
-    failedReason: reasonForKey(failedReason),
+    failedReason: hideNameFaultsFromMerchant(failedReason),
   };
 }
 
@@ -216,10 +217,10 @@ function eventsOf(value: unknown): readonly EventType[] | null {
 
 function notAdded(refused: TargetRefusal): Answer {
   if (refused.why === "url")
-    return problem("callback_url_invalid", { field: "url", reason: refused.problem });
+    return problemAnswer("callback_url_invalid", { field: "url", reason: refused.problem });
   return refused.why === "known"
-    ? problem("callback_exists", { callbackId: refused.callbackId })
-    : problem("callbacks_full");
+    ? problemAnswer("callback_exists", { callbackId: refused.callbackId })
+    : problemAnswer("callbacks_full");
 }
 
 /**
@@ -234,9 +235,9 @@ async function createCallback(
   if (isAnswer(read)) return read;
   const { url, events: wanted } = read;
   if (typeof url !== "string")
-    return problem("callback_url_invalid", { field: "url", reason: "must be a text" });
+    return problemAnswer("callback_url_invalid", { field: "url", reason: "must be a text" });
   const events = eventsOf(wanted);
-  if (events === null) return problem("callback_events_invalid", { field: "events" });
+  if (events === null) return problemAnswer("callback_events_invalid", { field: "events" });
   const target = { merchant: caller.merchant.id, url, events };
   const added = await write((database) =>
     addTarget(database, actorOf(service, caller), target, service.config.callbacks),
@@ -264,7 +265,7 @@ function actOn(
     const id = typeof callbackId === "string" ? callbackId : "";
     const target = findOwnTarget(database, caller.merchant.id, id);
     return target === undefined
-      ? problem("callback_not_found", { field: "callbackId" })
+      ? problemAnswer("callback_not_found", { field: "callbackId" })
       : act(database, actorOf(service, caller), target);
   });
 }
@@ -282,7 +283,7 @@ async function actByBody(
 function stateAfter(database: Database, { id, merchant }: CallbackTargetRow): Answer {
   const target = targetStates(database, merchant).find((one) => one.id === id);
   return target === undefined
-    ? problem("callback_not_found", { field: "callbackId" })
+    ? problemAnswer("callback_not_found", { field: "callbackId" })
     : dataAnswer(viewOf(target));
 }
 
@@ -313,7 +314,7 @@ function removeCallback(service: Service, request: CallbackRequest): Promise<Ans
 function testCallback(service: Service, request: CallbackRequest): Promise<Answer> {
   return actByBody(service, request, (database, by, target) => {
     if (target.offAt !== null || target.pausedAt !== null)
-      return problem("callback_off", { field: "callbackId" });
+      return problemAnswer("callback_off", { field: "callbackId" });
     return dataAnswer({
       callbackId: target.id,
       messageId: keepTestEvent(database, by, target, service.config.callbacks),
@@ -329,19 +330,20 @@ async function redeliverCallback(service: Service, request: CallbackRequest): Pr
   const read = readObject(request.body, { required: ["callbackId"], optional: ["since"] });
   if (isAnswer(read)) return read;
   const { since } = read;
-  const sinceMs = since === undefined ? 0 : typeof since === "string" ? readMoment(since) : null;
-  if (sinceMs === null) return problem("since_invalid", { field: "since" });
+  const sinceMs =
+    since === undefined ? 0 : typeof since === "string" ? parseTimestampUtc(since) : null;
+  if (sinceMs === null) return problemAnswer("since_invalid", { field: "since" });
   for (let step = firstResendStep, isFirst = true; ; isFirst = false) {
     let next: typeof step | null = null;
     const from = step;
     const answer = await actOn(service, request, read.callbackId, (database, by, { id, offAt }) => {
-      if (offAt !== null) return problem("callback_off", { field: "callbackId" });
+      if (offAt !== null) return problemAnswer("callback_off", { field: "callbackId" });
       const made = resendNextDeliveries(database, by, { target: id, sinceMs }, from);
       next = made.isDone ? null : made.step;
       const { again: deliveries, left } = made.step;
       return dataAnswer({
         callbackId: id,
-        since: since === undefined ? "" : momentOf(sinceMs),
+        since: since === undefined ? "" : formatTimestampUtc(sinceMs),
         deliveries,
         left,
       });
@@ -477,7 +479,7 @@ export const operations: readonly ApiOperation[] = [
     scope: "read",
     kind: "currency",
     answer: ({ config, prices }, { request }) =>
-      unknownParameter(queryOf(request), []) ?? listCurrencies(config, prices),
+      refuseUnknownParameter(queryOf(request), []) ?? listCurrencies(config, prices),
   },
   {
     method: "GET",
@@ -493,7 +495,7 @@ export const operations: readonly ApiOperation[] = [
     scope: "read",
     kind: null,
     answer: (service, { caller, request }) =>
-      unknownParameter(queryOf(request), []) ?? readBalances(service, caller.merchant.id),
+      refuseUnknownParameter(queryOf(request), []) ?? readBalances(service, caller.merchant.id),
   },
   {
     method: "GET",
@@ -501,7 +503,7 @@ export const operations: readonly ApiOperation[] = [
     scope: "read",
     kind: null,
     answer: (service, { caller, request }) =>
-      unknownParameter(queryOf(request), []) ??
+      refuseUnknownParameter(queryOf(request), []) ??
       estimateFee(service, caller.merchant.id, parameter(request, "currencyId")),
   },
   {
@@ -515,7 +517,7 @@ export const operations: readonly ApiOperation[] = [
         address: parameter(request, "address"),
       };
       return (
-        unknownParameter(queryOf(request), []) ??
+        refuseUnknownParameter(queryOf(request), []) ??
         checkDestination(service, caller.merchant.id, asked)
       );
     },
@@ -526,7 +528,7 @@ export const operations: readonly ApiOperation[] = [
     scope: "read",
     kind: "balance",
     answer: (service, { caller, request }) =>
-      unknownParameter(queryOf(request), []) ??
+      refuseUnknownParameter(queryOf(request), []) ??
       readBalance(service, caller.merchant.id, parameter(request, "currencyId")),
   },
   {
@@ -535,7 +537,8 @@ export const operations: readonly ApiOperation[] = [
     scope: "callbacks",
     kind: null,
     answer: (service, { caller, request }) =>
-      unknownParameter(queryOf(request), []) ?? listCallbackTargets(service, caller.merchant.id),
+      refuseUnknownParameter(queryOf(request), []) ??
+      listCallbackTargets(service, caller.merchant.id),
   },
   {
     method: "POST",
@@ -595,12 +598,12 @@ function tokenOf(request: FastifyRequest): string | undefined {
 function mediaProblem({ method, headers }: FastifyRequest): Answer | null {
   const coding = headers["content-encoding"];
   if (coding !== undefined && coding.trim().toLowerCase() !== "identity")
-    return problem("content_encoding", {}, { "Accept-Encoding": "identity" });
+    return problemAnswer("content_encoding", {}, { "Accept-Encoding": "identity" });
   const type = headers["content-type"];
   if (type === undefined && method !== "POST") return null;
   return jsonType.test(type ?? "") && !otherCharset.test(type ?? "")
     ? null
-    : problem("content_type");
+    : problemAnswer("content_type");
 }
 
 /**

@@ -18,7 +18,7 @@ import { passingCauseOf } from "../../base/codes.ts";
 import { AgentError } from "../../base/fault.ts";
 import { visibleText } from "../../base/visible.ts";
 import { linkPath } from "../../protocol/messages.ts";
-import { type Answer, problem, renderAnswer } from "../answer/answer.ts";
+import { type Answer, problemAnswer, renderAnswer } from "../answer/answer.ts";
 import { type Language, languageOf } from "../answer/language.ts";
 import { type AnswerCode, answerCodes, messageOf } from "../answer/messages.ts";
 import { PendingConnections } from "../auth/pending-connections.ts";
@@ -29,7 +29,7 @@ import type { GatewayConfig } from "../config/config.ts";
 import type { Service } from "../service.ts";
 import { isLinkNetwork } from "../store/agent-state.ts";
 import { isDiskFull } from "../store/disk.ts";
-import { isBusy } from "../store/library-errors.ts";
+import { isDatabaseBusyError } from "../store/library-errors.ts";
 import { readPair } from "./certificate.ts";
 
 /*
@@ -109,7 +109,7 @@ interface Peers {
   isHere(address: string | undefined): boolean;
 }
 
-export function createPeers(config: Pick<GatewayConfig, "listen" | "trustProxy">): Peers {
+export function createPeerRules(config: Pick<GatewayConfig, "listen" | "trustProxy">): Peers {
   const isNamedProxy = createAddressTest(config.trustProxy);
   const isHere = createAddressTest(["127.0.0.0/8", "::1"]);
   return {
@@ -279,7 +279,7 @@ const hungUp: readonly unknown[] = ["ECONNRESET", "ERR_STREAM_PREMATURE_CLOSE"];
 
 /** The answer for an error that was thrown. The gateway's own faults are logged. */
 export function answerOfError(error: unknown, service: Service, requestId: string): Answer {
-  if (isBusy(error)) return problem("unavailable", {}, { "Retry-After": "1" });
+  if (isDatabaseBusyError(error)) return problemAnswer("unavailable", {}, { "Retry-After": "1" });
   const passing = isDiskFull(error)
     ? "GATEWAY_DISK_FULL"
     : error instanceof AgentError
@@ -288,18 +288,18 @@ export function answerOfError(error: unknown, service: Service, requestId: strin
   if (passing !== null && passingCauseOf(passing) !== null) {
     const words = error instanceof Error ? error.message : "";
     service.log.error({ event: "request-failed", requestId, code: passing }, words);
-    return problem("unavailable", {}, { "Retry-After": "60" });
+    return problemAnswer("unavailable", {}, { "Retry-After": "60" });
   }
   const name = error instanceof Error && "code" in error ? error.code : undefined;
-  if (hungUp.includes(name)) return problem("request_invalid");
+  if (hungUp.includes(name)) return problemAnswer("request_invalid");
   const code = typeof name === "string" ? codesOfFramework[name] : undefined;
-  if (code !== undefined) return problem(code);
+  if (code !== undefined) return problemAnswer(code);
   const context = error instanceof AgentError ? { code: error.code, context: error.context } : {};
   service.log.error(
     { event: "request-failed", requestId, err: error, ...context },
     "a request failed inside",
   );
-  return problem("internal");
+  return problemAnswer("internal");
 }
 
 const knownPaths: readonly (readonly [RegExp, string])[] = [
@@ -318,11 +318,11 @@ function notFound(request: FastifyRequest): Answer {
   const path = request.url.split("?")[0] ?? "";
   // A proxy that drops the headers of an upgrade makes a plain request of it.
   if (path === linkPath)
-    return problem("upgrade_required", {}, { Upgrade: "websocket", Connection: "Upgrade" });
+    return problemAnswer("upgrade_required", {}, { Upgrade: "websocket", Connection: "Upgrade" });
   const allow = knownPaths.find(([pattern]) => pattern.test(path))?.[1];
   return allow === undefined
-    ? problem("not_found")
-    : problem("method_not_allowed", {}, { Allow: allow });
+    ? problemAnswer("not_found")
+    : problemAnswer("method_not_allowed", {}, { Allow: allow });
 }
 
 /**
@@ -409,7 +409,7 @@ function limitConnections(
  */
 export function createServer(service: Service): FastifyInstance {
   const server = create(service);
-  const peers = createPeers(service.config);
+  const peers = createPeerRules(service.config);
   const clientOf = createClientAddressReader(service.config.trustProxy);
   let isProxyTold = false;
   let isUnreadableTold = false;
@@ -456,10 +456,10 @@ export function createServer(service: Service): FastifyInstance {
       service.log.warn({ event: "proxy-unnamed", peer }, words);
     }
     if (!peers.mayComePlain(remoteAddress))
-      return sendAnswer(request, response, problem("plaintext_refused"));
+      return sendAnswer(request, response, problemAnswer("plaintext_refused"));
     const isNameless = request.raw.httpVersion === "1.1" && request.headers.host === undefined;
     if (isNameless)
-      return sendAnswer(request, response, problem("request_invalid", { field: "Host" }));
+      return sendAnswer(request, response, problemAnswer("request_invalid", { field: "Host" }));
   });
   server.addHook("onResponse", async (request, response) => {
     const ms = service.clock() - request.startedAtMs;

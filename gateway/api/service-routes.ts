@@ -1,7 +1,7 @@
 /** The paths outside /api/v1: pairing for agents, health and readiness for the operator. */
 import type { FastifyInstance } from "fastify";
 import { transcriptBytesMax } from "../../protocol/pairing.ts";
-import { problem } from "../answer/answer.ts";
+import { problemAnswer } from "../answer/answer.ts";
 import { isOperatorProof, operatorHeader } from "../auth/operator-view.ts";
 import { addressBlock, createRateBuckets } from "../auth/rate.ts";
 import { pairAgent } from "../pairing/pairing.ts";
@@ -30,7 +30,11 @@ export function addServiceRoutes(
       return sendAnswer(
         request,
         response,
-        problem("rate_limited", {}, { "Retry-After": String(Math.ceil(allowance.waitMs / 1000)) }),
+        problemAnswer(
+          "rate_limited",
+          {},
+          { "Retry-After": String(Math.ceil(allowance.waitMs / 1000)) },
+        ),
       );
     },
     handler: async (request, response) => {

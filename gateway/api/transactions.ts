@@ -5,9 +5,9 @@
  * interface. Sources: the interface; RFC 8288 (Link); docs/api.md, All transactions.
  */
 
-import { readMoment } from "../../base/timestamp.ts";
+import { parseTimestampUtc } from "../../base/timestamp.ts";
 import { orderIdPattern } from "../../protocol/fields.ts";
-import { type Answer, dataAnswer, isAnswer, listAnswer, problem } from "../answer/answer.ts";
+import { type Answer, dataAnswer, isAnswer, listAnswer, problemAnswer } from "../answer/answer.ts";
 import type { CsvTable } from "../answer/csv-cell.ts";
 import { keepInterfaceFields } from "../answer/interface-fields.ts";
 import { writeRecord } from "../answer/record.ts";
@@ -41,16 +41,16 @@ export function readTransaction(
   id: string,
   query: Query,
 ): Answer {
-  const unknown = unknownParameter(query, ["transactionType"]);
+  const unknown = refuseUnknownParameter(query, ["transactionType"]);
   if (unknown !== null) return unknown;
   const type = query.transactionType;
   const operation = typeof type === "string" ? operations[type] : undefined;
   if (operation === undefined)
-    return problem("transaction_type_invalid", { field: "transactionType" });
-  if (!idPattern.test(id)) return problem("transaction_not_found");
+    return problemAnswer("transaction_type_invalid", { field: "transactionType" });
+  if (!idPattern.test(id)) return problemAnswer("transaction_not_found");
   const row = readTransactionOf(service.store.database, { id, merchant, operation });
   return row === undefined
-    ? problem("transaction_not_found")
+    ? problemAnswer("transaction_not_found")
     : dataAnswer(writeRecord(row, service, (record) => record));
 }
 
@@ -62,7 +62,7 @@ type Rule = (text: string, service: Service) => Filter | null;
 const time =
   (name: "from" | "to" | "changedFrom"): Rule =>
   (text) => {
-    const at = readMoment(text);
+    const at = parseTimestampUtc(text);
     return at === null ? null : { [name]: at };
   };
 
@@ -100,17 +100,17 @@ function nextPage(query: Query, { at, id }: TransactionPlace): string {
 }
 
 const badQuery = (name: string): Answer =>
-  problem("query_invalid", { field: name.slice(0, 64).replace(/[^\x21-\x7e]/g, "?") });
+  problemAnswer("query_invalid", { field: name.slice(0, 64).replace(/[^\x21-\x7e]/g, "?") });
 
 /** Returns an answer that names the first unknown parameter; null if all are known. */
-export function unknownParameter(query: Query, known: readonly string[]): Answer | null {
+export function refuseUnknownParameter(query: Query, known: readonly string[]): Answer | null {
   const unknown = Object.keys(query).find((name) => !known.includes(name));
   return unknown === undefined ? null : badQuery(unknown);
 }
 
 /** The filter of the query, or an answer that names the parameter that cannot be read. */
 function filterOf(service: Service, merchant: string, query: Query): TransactionFilter | Answer {
-  const unknown = unknownParameter(query, listParameterNames);
+  const unknown = refuseUnknownParameter(query, listParameterNames);
   if (unknown !== null) return unknown;
   let filter: TransactionFilter = { merchant };
   for (const [name, rule] of Object.entries(rules)) {
@@ -194,7 +194,7 @@ export function listTransactions(
   const filter = filterOf(service, merchant, query);
   if (isAnswer(filter)) return filter;
   const table = csvTableOf(asked.headers.accept);
-  if (table === "malformed") return problem("request_invalid", { field: "Accept" });
+  if (table === "malformed") return problemAnswer("request_invalid", { field: "Accept" });
   const form = table === null ? (asked.isInterface ? interfaceForm : jsonForm) : csvForm(table);
   const vary = { Vary: "Accept-Language, Accept" };
   const limit =

@@ -17,7 +17,7 @@ import { AgentError } from "../../base/fault.ts";
 import { type JsonObject, type JsonValue, parseJson } from "../../base/json.ts";
 import type { GatewayLog } from "../../base/log.ts";
 import { publicKeyFromHex } from "../../protocol/envelope.ts";
-import { type Answer, isAnswer, problem } from "../answer/answer.ts";
+import { type Answer, isAnswer, problemAnswer } from "../answer/answer.ts";
 import type { ClientAddress } from "../config/client-address.ts";
 import type { GatewayConfig } from "../config/config.ts";
 import type { ClockState } from "../own-clock.ts";
@@ -282,12 +282,12 @@ export interface RequestGuard {
 }
 
 const failureWindowMs = 600_000;
-const clockWrong = problem("clock_wrong", {}, { "Retry-After": "10" });
+const clockWrong = problemAnswer("clock_wrong", {}, { "Retry-After": "10" });
 
 const secondsOf = (ms: number): string => String(Math.max(1, Math.ceil(ms / 1000)));
 
 function tooMany(allowance: Allowance): Answer {
-  return problem("rate_limited", {}, { "Retry-After": secondsOf(allowance.waitMs) });
+  return problemAnswer("rate_limited", {}, { "Retry-After": secondsOf(allowance.waitMs) });
 }
 
 function limitHeaders(allowance: Allowance): Record<string, string> {
@@ -386,7 +386,7 @@ export function createRequestGuard(by: {
     const allowance = counter.check(name, clock());
     if (!allowance.allowed) return tooMany(allowance);
     counter.fail(name, clock());
-    return problem("token_invalid", {}, { "WWW-Authenticate": 'signatureToken realm="api"' });
+    return problemAnswer("token_invalid", {}, { "WWW-Authenticate": 'signatureToken realm="api"' });
   }
 
   /** The answer if the token's key is not allowed here and now; null admits the request. */
@@ -397,8 +397,10 @@ export function createRequestGuard(by: {
     nowMs: number,
   ): Answer | null {
     const reason = keyProblem(key, merchant, knock.client, nowMs);
-    if (reason !== null) return problem(reason);
-    return keyHasScope(key, knock.scope) ? null : problem("scope_missing", { scope: knock.scope });
+    if (reason !== null) return problemAnswer(reason);
+    return keyHasScope(key, knock.scope)
+      ? null
+      : problemAnswer("scope_missing", { scope: knock.scope });
   }
 
   /** The caller of a valid token, or the answer that refuses it. */

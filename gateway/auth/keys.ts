@@ -50,7 +50,7 @@ export interface NewKey {
 }
 
 /** Makes random bytes. */
-export type Random = (bytes: number) => Uint8Array;
+export type RandomBytes = (bytes: number) => Uint8Array;
 
 const keyIdBytes = 8;
 const secretBytes = 32;
@@ -64,7 +64,7 @@ const secretBytes = 32;
 export function createKey(
   database: Database,
   key: NewKey,
-  by: { readonly gatewayKey: GatewayKey; readonly random: Random; readonly nowMs: number },
+  by: { readonly gatewayKey: GatewayKey; readonly random: RandomBytes; readonly nowMs: number },
 ): { readonly keyId: string; readonly apiKey: string } {
   invariant(
     key.alg === "HS256" || !key.scopes.includes("agent:pair"),

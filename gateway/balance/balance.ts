@@ -3,7 +3,7 @@
  * double, and exact strings. Source: docs/api.md, section on balance.
  */
 import { formatAmount } from "../../protocol/amount.ts";
-import { type Answer, jsonAnswer, problem } from "../answer/answer.ts";
+import { type Answer, jsonAnswer, problemAnswer } from "../answer/answer.ts";
 import type { GatewayCurrency } from "../config/config.ts";
 import type { Service } from "../service.ts";
 import { hotWalletAddressOn } from "../store/agent-accounts.ts";
@@ -12,7 +12,7 @@ import { unsweepableUnits } from "../store/gone-payments.ts";
 import { sumUnsweptUnits, unitsMovedAfter } from "../store/journal.ts";
 import type { AgentRow } from "../store/rows.ts";
 import { openSweepUnits } from "../store/sweeps.ts";
-import { fundsOf, maxFeeUnits, nativeOf, pairedCurrencies } from "./funds.ts";
+import { fundsOf, maxFeeUnits, nativeCurrencyOf, pairedCurrencies } from "./funds.ts";
 
 const significantDigits = 15; // any decimal of this length survives conversion to a double and back
 
@@ -40,7 +40,7 @@ export interface Balance {
 }
 
 /** The balance, the hot wallet's part of it, and the final block of both. */
-export interface ReadBalance {
+export interface WalletBalanceReading {
   readonly availableUnits: bigint;
   readonly fundsUnits: bigint; // the hot wallet on the chain, at the block
   readonly block: number;
@@ -71,7 +71,7 @@ export function balanceOf(
   { config, store }: Pick<Service, "config" | "store">,
   merchant: string,
   currency: GatewayCurrency,
-): ReadBalance | null {
+): WalletBalanceReading | null {
   const { database } = store;
   const agent = agentOfMerchant(database, merchant);
   const funds = agent === undefined ? nothing : fundsOf(database, agent, currency);
@@ -90,7 +90,7 @@ export function balanceOf(
   const sweeping = sweepingAll > gone ? sweepingAll - gone : 0n;
   const topped = unitsMovedAfter(database, "out", hot, funds.block, ["topup"]);
   const text = (units: bigint): string => formatAmount(units, currency.decimal);
-  const native = nativeOf(config, currency.network);
+  const native = nativeCurrencyOf(config, currency.network);
   const nativeFunds =
     agent === undefined || native === undefined ? null : fundsOf(database, agent, native);
   const feeUnits = agent === undefined ? 0n : maxFeeUnits(pairedCurrencies(agent), currency.id);
@@ -112,10 +112,10 @@ export function balanceOf(
 export function readBalance(service: Service, merchant: string, currencyId: string): Answer {
   const { currencies } = service.config;
   const currency = Object.hasOwn(currencies, currencyId) ? currencies[currencyId] : undefined;
-  if (currency === undefined) return problem("currency_not_found");
+  if (currency === undefined) return problemAnswer("currency_not_found");
   requestWalletReading(service, merchant, currency.network);
   const read = balanceOf(service, merchant, currency);
-  if (read === null) return problem("unavailable", {}, { "Retry-After": "5" });
+  if (read === null) return problemAnswer("unavailable", {}, { "Retry-After": "5" });
   // Written by hand, because a serializer would turn a small number into 1e-7.
   return jsonAnswer(
     `{"balance":${balanceNumber(read.availableUnits, currency.decimal)},${JSON.stringify(read.balance).slice(1)}`,

@@ -13,7 +13,7 @@ import { hotWalletAddressOn } from "../store/agent-accounts.ts";
 import { readSpendable } from "../store/balances.ts";
 import { unitsMovedAfter } from "../store/journal.ts";
 import { createCachedJsonParser } from "../store/parsed-text.ts";
-import { listReserved } from "../store/reserved.ts";
+import { listReservedSums } from "../store/reserved.ts";
 import type { AgentRow, ReservedRow } from "../store/rows.ts";
 import type { Database } from "../store/store.ts";
 
@@ -34,7 +34,7 @@ export function pairedCurrencies(agent: Pick<AgentRow, "currencies">): readonly 
 }
 
 /** The currency that pays the fees on a network; undefined if the configuration names none. */
-export function nativeOf(
+export function nativeCurrencyOf(
   config: Pick<GatewayConfig, "currencies">,
   network: string,
 ): GatewayCurrency | undefined {
@@ -103,7 +103,7 @@ export function reservedAmountsOf(
   agent: Payer,
   network: string,
 ): readonly ReservedRow[] {
-  return listReserved(database, hotWalletAddressOn(agent, network), network);
+  return listReservedSums(database, hotWalletAddressOn(agent, network), network);
 }
 
 /**

@@ -24,7 +24,7 @@ import {
   unitsAt,
 } from "../store/journal.ts";
 import type { Database } from "../store/store.ts";
-import { Sheet } from "./sheet.ts";
+import { BalanceSheet } from "./sheet.ts";
 
 /** An account whose balances are compared. */
 export interface Account {
@@ -36,7 +36,7 @@ export interface Account {
 }
 
 /** The accounts of one chain, of one merchant or of all. */
-export interface Scope {
+export interface BooksScope {
   readonly network: string;
   readonly merchant: string | null;
 }
@@ -50,7 +50,7 @@ const pageMax = 500;
  */
 export function hotWalletAccounts(
   database: Database,
-  { network, merchant }: Scope,
+  { network, merchant }: BooksScope,
 ): readonly Account[] {
   return listPairedWallets(database, network)
     .filter((agent) => merchant === null || agent.merchant === merchant)
@@ -66,7 +66,10 @@ export function hotWalletAccounts(
 const startOf = (network: string): string => addressSpaceOf(network);
 
 /** The number of deposit addresses with a balance of their own; none on a chain with tags. */
-export function countDepositAccounts(database: Database, { network, merchant }: Scope): number {
+export function countDepositAccounts(
+  database: Database,
+  { network, merchant }: BooksScope,
+): number {
   if (hasTags(network)) return 0;
   const addressSpace = addressSpaceOf(network);
   const forgotten = countForgottenBookAddresses(database, { addressSpace, merchant });
@@ -78,9 +81,9 @@ export function countDepositAccounts(database: Database, { network, merchant }: 
  * database was restored from a backup, a slice at a time. None on a chain with tags, where the hot
  * wallet holds the money.
  */
-export function* depositSlices(
+export function* listDepositAccountSlices(
   database: Database,
-  { network, merchant }: Scope,
+  { network, merchant }: BooksScope,
 ): Generator<readonly Account[]> {
   if (hasTags(network)) return;
   const start = startOf(network);
@@ -110,11 +113,11 @@ function* slicesOf(
  */
 export async function sheetsOf(
   database: Database,
-  { network }: Pick<Scope, "network">,
+  { network }: Pick<BooksScope, "network">,
   accounts: readonly Account[],
   block: number,
   rest: () => Promise<void>,
-): Promise<ReadonlyMap<string, Sheet>> {
+): Promise<ReadonlyMap<string, BalanceSheet>> {
   const addresses = accounts.map(({ address }) => address);
   // Before the sums: an entry that another process adds in between is told by its missing count.
   const adjustments = groupByAddress(listAdjustments(database, network, addresses));
@@ -125,8 +128,8 @@ export async function sheetsOf(
   const posted = found[0]?.posted ?? 0;
   const after = await movesAfter(database, network, moved, { block, posted }, rest);
   const moves = groupByAddress([...after, ...found.flatMap(sumMovesOf)]);
-  const sheetOf = (address: string): Sheet =>
-    new Sheet({
+  const sheetOf = (address: string): BalanceSheet =>
+    new BalanceSheet({
       accounts: rows.get(address) ?? [],
       moves: moves.get(address) ?? [],
       adjustments: adjustments.get(address) ?? [],

@@ -13,7 +13,7 @@ import type { Store } from "../store/store.ts";
 import { hotWalletAccounts } from "./accounts.ts";
 import { closeBooks } from "./closing.ts";
 import { type BookNodes, type ClosingOptions, Comparison } from "./compare.ts";
-import { amountWords, type ClosingResult, differenceWords, keepFailed } from "./keeping.ts";
+import { amountWords, type ClosingResult, differenceWords, keepFailedClosing } from "./keeping.ts";
 
 /*
  * Opens the books of a hot wallet at the first final block that is read after its pairing. Its
@@ -100,7 +100,7 @@ const retryMs = hourMs;
 const openingRetryMs = 60_000;
 
 /** The newest time up to `nowMs` at which a day's `hour` (UTC) began. */
-export function lastHour(nowMs: number, hour: number): number {
+export function lastStartOfDailyHour(nowMs: number, hour: number): number {
   const today = Math.floor(nowMs / dayMs) * dayMs + hour * hourMs;
   return today <= nowMs ? today : today - dayMs;
 }
@@ -142,7 +142,7 @@ export function startBooks(options: BooksOptions): Books {
   /** The database itself may take nothing now. Then the closing is due again at the next pass. */
   const keep = (network: string, code: Code): void => {
     try {
-      store.write((database) => keepFailed(database, network, code, clock()));
+      store.write((database) => keepFailedClosing(database, network, code, clock()));
     } catch (error) {
       if (!(error instanceof AgentError)) throw error;
     }
@@ -188,7 +188,7 @@ function closingOf(
 function isClosingDue({ store, config, clock }: BooksOptions, network: string): boolean {
   const nowMs = clock();
   const closing = readClosing(store.database, network);
-  const due = lastHour(nowMs, config.books.hour);
+  const due = lastStartOfDailyHour(nowMs, config.books.hour);
   if (closing === undefined) return nowMs - due < hourMs;
   if (closing.closedAt !== null && closing.closedAt >= due) return false;
   return closing.fault === "" || nowMs - closing.triedAt >= retryMs;

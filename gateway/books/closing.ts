@@ -12,7 +12,7 @@ import {
   type DifferenceRow,
   listDifferences,
   listForeignOutgoing,
-  listUnended,
+  listUnendedTransfers,
   type OwnedBookRow,
   readClosing,
   readDifference,
@@ -22,8 +22,8 @@ import type { Database } from "../store/store.ts";
 import {
   type Account,
   countDepositAccounts,
-  depositSlices,
   hotWalletAccounts,
+  listDepositAccountSlices,
 } from "./accounts.ts";
 import {
   type BookCurrency,
@@ -32,7 +32,7 @@ import {
   Comparison,
   type UncomparedBalances,
 } from "./compare.ts";
-import { type ClosingResult, keepClosed } from "./keeping.ts";
+import { type ClosingResult, keepClosing } from "./keeping.ts";
 
 /*
  * Judges a balance that was compared. It fits, or a hot wallet's books begin with it. Money that
@@ -62,7 +62,7 @@ function verdictOf(database: Database, network: string, one: ComparedBalance): V
   );
   if (isFit && took.length === 0)
     return takenUnits > 0n ? { kind: "owner", units: -takenUnits } : { kind: "fits" };
-  const unended = listUnended(database, network, account.address, unendedMax);
+  const unended = listUnendedTransfers(database, network, account.address, unendedMax);
   const rest = foundUnits - expectedUnits;
   if (foreign.length === 0) {
     if (unended.some((row) => isOnItsWay(row, account.kind, rest))) return { kind: "moving" };
@@ -87,7 +87,7 @@ function verdictOf(database: Database, network: string, one: ComparedBalance): V
  * does not count a stuck sweep's money as from outside.
  */
 function isOnItsWay(
-  { stage, operation, isFinal }: ReturnType<typeof listUnended>[number],
+  { stage, operation, isFinal }: ReturnType<typeof listUnendedTransfers>[number],
   kind: ComparedBalance["account"]["kind"],
   rest: bigint,
 ): boolean {
@@ -227,7 +227,7 @@ export async function closeBooks(options: ClosingOptions): Promise<ClosingResult
     isStopped: false,
   };
   const seen = before.filter((row) => progress.seen.has(nameOf(row)));
-  return keepClosed(options, closed, { seen, entryCounts: countsOf(found) });
+  return keepClosing(options, closed, { seen, entryCounts: countsOf(found) });
 }
 
 /** Hot wallets one by one, then the deposit addresses. */
@@ -236,7 +236,7 @@ function* slicesOf(
   hotWallet: readonly Account[],
 ): Generator<readonly Account[]> {
   for (const one of hotWallet) yield [one];
-  yield* depositSlices(options.store.database, options);
+  yield* listDepositAccountSlices(options.store.database, options);
 }
 
 const nameOf = ({ address, currency }: Pick<DifferenceRow, "address" | "currency">): string =>

@@ -10,9 +10,9 @@ import { valuesIn } from "../../base/result.ts";
 import type { WatcherNodes } from "../../chains/nodes.ts";
 import { readCursor } from "../store/cursors.ts";
 import type { Store } from "../store/store.ts";
-import { beginSums } from "../store/stray-sums.ts";
-import { type Account, type Scope, sheetsOf } from "./accounts.ts";
-import type { Sheet } from "./sheet.ts";
+import { beginNewStraySums } from "../store/stray-sums.ts";
+import { type Account, type BooksScope, sheetsOf } from "./accounts.ts";
+import type { BalanceSheet } from "./sheet.ts";
 
 /** Questions of the books to a chain's nodes. */
 export type BookNodes = Pick<WatcherNodes, "balances" | "finalTip" | "tellsNewestBalances">;
@@ -25,7 +25,7 @@ export interface BookCurrency {
 }
 
 /** The chain to close, and the options. */
-export interface ClosingOptions extends Scope {
+export interface ClosingOptions extends BooksScope {
   readonly store: Pick<Store, "database" | "write">;
   readonly reader: BookNodes;
   readonly currencies: readonly BookCurrency[]; // the currencies to compare
@@ -44,7 +44,7 @@ export interface ComparedBalance {
   readonly foundUnits: bigint;
   readonly expectedUnits: bigint; // by the sheet; equal to `foundUnits` if it fits
   readonly takenUnits: bigint; // the owner of the key took them out, and the sheet has them
-  readonly sheet: Sheet;
+  readonly sheet: BalanceSheet;
   readonly isFit: boolean;
   readonly isExact: boolean; // found at the end of `block`, or nothing moved around it
 }
@@ -107,7 +107,7 @@ export class Comparison {
   /** Sums of payments end at the block, so that they count for it as a whole. */
   #beginSums(): void {
     const { store, network } = this.#options;
-    store.write((database) => beginSums(database, network, this.lastBlock));
+    store.write((database) => beginNewStraySums(database, network, this.lastBlock));
   }
 
   /**
@@ -137,7 +137,7 @@ export class Comparison {
     );
     const compared = readings.flatMap(([currency, reading]) =>
       accounts.map((account, at) =>
-        judge(account, currency, sheets.get(account.address) as Sheet, {
+        judge(account, currency, sheets.get(account.address) as BalanceSheet, {
           ...reading,
           found: reading.units[at] as bigint,
         }),
@@ -199,7 +199,7 @@ export class Comparison {
 function judge(
   account: Account,
   currency: BookCurrency,
-  sheet: Sheet,
+  sheet: BalanceSheet,
   { first, last, found }: Omit<BalanceReading, "units"> & { readonly found: bigint },
 ): ComparedBalance {
   const values = sheet.between(currency.id, first, last);

@@ -42,7 +42,7 @@ interface ClosingContext {
 }
 
 /** @returns the closing with the entries that were written */
-export function keepClosed(
+export function keepClosing(
   options: ClosingOptions,
   closed: ClosingResult,
   { seen, entryCounts }: ClosingContext,
@@ -100,7 +100,12 @@ function isCurrent(
  * Keeps that a try to close the books failed.
  * @param code of the fault
  */
-export function keepFailed(database: Database, network: string, code: string, nowMs: number): void {
+export function keepFailedClosing(
+  database: Database,
+  network: string,
+  code: string,
+  nowMs: number,
+): void {
   const none = {
     closedAt: null,
     firstBlock: 0,

@@ -5,9 +5,9 @@
  * demand both ends are compared with the chain. Reads the tables and the chain, writes nothing.
  */
 import { valuesIn } from "../../base/result.ts";
-import { type Account, depositSlices, hotWalletAccounts, sheetsOf } from "./accounts.ts";
+import { type Account, hotWalletAccounts, listDepositAccountSlices, sheetsOf } from "./accounts.ts";
 import type { BookCurrency, ClosingOptions } from "./compare.ts";
-import type { ChangeKind, MovedChange, Sheet } from "./sheet.ts";
+import type { BalanceSheet, ChangeKind, MovedChange } from "./sheet.ts";
 
 /** The blocks of a period: `before` is the last one before it, -1 without one. */
 export interface PeriodBlocks {
@@ -82,7 +82,7 @@ export async function sumPeriod(
   for (const slice of slicesOf(options)) {
     const sheets = await sheetsOf(store.database, options, slice, before, () => rest(restMs));
     for (const { address, merchant } of slice) {
-      const sheet = sheets.get(address) as Sheet;
+      const sheet = sheets.get(address) as BalanceSheet;
       for (const { kind, currency, units } of sheet.changes(before, last))
         if (ofCurrency.has(currency)) lineOf(merchant, currency)[fields[kind]] += units;
       for (const { id } of currencies) {
@@ -124,7 +124,7 @@ export async function* listPeriodMoves(
   for (const slice of slicesOf(options)) {
     const sheets = await sheetsOf(store.database, options, slice, before, () => rest(restMs));
     yield slice.flatMap((account) =>
-      (sheets.get(account.address) as Sheet)
+      (sheets.get(account.address) as BalanceSheet)
         .changes(before, last)
         .filter(({ currency }) => ofCurrency.has(currency))
         .sort((a, b) => a.block - b.block || (a.move?.number ?? 0) - (b.move?.number ?? 0))
@@ -162,14 +162,14 @@ const isEmpty = ({ merchant: _merchant, currency: _currency, ...sums }: PeriodLi
 
 function* slicesOf(options: PeriodOptions): Generator<readonly Account[]> {
   for (const one of hotWalletAccounts(options.store.database, options)) yield [one];
-  yield* depositSlices(options.store.database, options);
+  yield* listDepositAccountSlices(options.store.database, options);
 }
 
 /** Adds what the nodes say at both ends. A hot wallet counts from the beginning of its books on. */
 async function compare(
   { reader }: PeriodOptions,
   accounts: readonly Account[],
-  sheets: ReadonlyMap<string, Sheet>,
+  sheets: ReadonlyMap<string, BalanceSheet>,
   { id, contract }: BookCurrency,
   { before, last }: PeriodBlocks,
   lineOf: (merchant: string, currency: string) => PeriodLine,

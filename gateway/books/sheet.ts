@@ -56,7 +56,7 @@ export interface SheetRows {
 }
 
 /** The expected balances of one account. */
-export class Sheet {
+export class BalanceSheet {
   readonly #rows: SheetRows;
   readonly #accounts: ReadonlyMap<string, AccountRow>; // by currency
 

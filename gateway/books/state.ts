@@ -1,5 +1,5 @@
 /** The state of a network's books after the newest closing. Reads only the tables. */
-import { momentOf } from "../../base/timestamp.ts";
+import { formatTimestampUtc } from "../../base/timestamp.ts";
 import { type DifferenceRow, listDifferences, readClosing } from "../store/books.ts";
 import type { Database } from "../store/store.ts";
 
@@ -32,14 +32,16 @@ export function booksState(database: Database, network: string, nowMs: number): 
     ...(isFailed ? [`newest try: ${closing.fault}`] : []),
   ];
   const when =
-    closedAt === null ? "no whole closing yet" : `newest whole closing at ${momentOf(closedAt)}`;
+    closedAt === null
+      ? "no whole closing yet"
+      : `newest whole closing at ${formatTimestampUtc(closedAt)}`;
   const detail = words.length === 0 && !isLate ? "" : [...words, when].join(", ");
   const ok = open.length === 0 && !isLate && !(closedAt === null && isFailed);
   return { ok, detail, differences: open.length, closedAt };
 }
 
 function differencesText(open: readonly DifferenceRow[]): string {
-  const since = momentOf(Math.min(...open.map(({ at }) => at)));
+  const since = formatTimestampUtc(Math.min(...open.map(({ at }) => at)));
   return open.length === 1
     ? `1 difference, found at ${since}`
     : `${open.length} differences, the first found at ${since}`;

@@ -10,30 +10,30 @@ import { openSecret } from "../auth/secret-box.ts";
 import type { GatewayConfig } from "../config/config.ts";
 import { recordAlarm } from "../store/alarm.ts";
 import {
-  type AfterTry,
   bringForward,
   type CallbackTry,
   type DueDelivery,
   dueDeliveries,
   forgetEvents,
-  giveUpTarget,
+  giveUpDeliveriesOfTarget,
   keepTry,
+  type StateAfterTry,
   type WaitingTarget,
   waitingTargets,
 } from "../store/callback-deliveries.ts";
-import { hasChanges, refreshStatus } from "../store/callback-outbox.ts";
+import { hasChanges, refreshCallbackStatus } from "../store/callback-outbox.ts";
 import { type CallbackTargetRow, findTarget, switchTargetOff } from "../store/callback-targets.ts";
-import { insertAsideRow, runGuarded, setRowAside, tellAside } from "../store/set-aside.ts";
+import { insertAsideRow, logAsideRow, runGuarded, setRowAside } from "../store/set-aside.ts";
 import type { Signals } from "../store/signals.ts";
 import type { Database, Store } from "../store/store.ts";
 import {
-  type Completion,
-  hasCompletions,
-  keepValues,
-  listCompletions,
+  hasUnvaluedCompletions,
+  keepFiatValues,
+  listUnvaluedCompletions,
   type RecordValuation,
+  type UnvaluedCompletion,
 } from "../store/transactions.ts";
-import { changesMax, makeEventsOfChanges, type OutboxOptions } from "./outbox.ts";
+import { changesPerStepMax, makeEventsOfChanges, type OutboxOptions } from "./outbox.ts";
 import { type CallbackSender, type DeliveryResult, isTaken } from "./send.ts";
 import { signedHeaders } from "./signature.ts";
 
@@ -225,7 +225,7 @@ export interface CallbacksOptions extends OutboxOptions {
   readonly sealingKey: Uint8Array;
   readonly callbackSender: CallbackSender;
   /** The fiat value of a record that completed now, as JSON; "" if there is none. */
-  readonly fiatValueOf: (row: Completion) => string;
+  readonly fiatValueOf: (row: UnvaluedCompletion) => string;
   readonly log: GatewayLog;
 }
 
@@ -274,7 +274,7 @@ export function startCallbacks(options: CallbacksOptions): Callbacks {
  * The secrets that sign for a target now, newest first.
  * @throws AgentError GATEWAY_SECRET_SEALED
  */
-export function secretsOf(
+export function signingSecretsOf(
   target: CallbackTargetRow,
   sealingKey: Uint8Array,
   nowMs: number,
@@ -334,18 +334,21 @@ class Dispatcher {
     const isForgetting = clock() >= this.#forgetAt;
     try {
       const isIdle = outcomes.length === 0 && !isForgetting;
-      if (isIdle && !hasChanges(store.database) && !hasCompletions(store.database)) return true;
+      if (isIdle && !hasChanges(store.database) && !hasUnvaluedCompletions(store.database))
+        return true;
       const after: (() => void)[] = [];
       store.write((database) => {
         for (const outcome of outcomes) this.#store(database, outcome, after);
         if (isForgetting) this.#forget(database);
         // Before the events are made, so that the event of a completion has the value.
-        keepValues(
+        keepFiatValues(
           database,
-          listCompletions(database, changesMax).flatMap((row) => this.#value(database, row, after)),
+          listUnvaluedCompletions(database, changesPerStepMax).flatMap((row) =>
+            this.#value(database, row, after),
+          ),
         );
         const told = makeEventsOfChanges(database, this.#options);
-        for (const { key, error } of told.aside) after.push(() => tellAside(log, key, error));
+        for (const { key, error } of told.aside) after.push(() => logAsideRow(log, key, error));
         for (const target of told.full) {
           const full = (): void =>
             log.warn({ event: "callback-full", target }, "too much waits for a callback target");
@@ -368,13 +371,17 @@ class Dispatcher {
   }
 
   /** Empty for a record whose value cannot be made. */
-  #value(database: Database, row: Completion, after: (() => void)[]): readonly RecordValuation[] {
+  #value(
+    database: Database,
+    row: UnvaluedCompletion,
+    after: (() => void)[],
+  ): readonly RecordValuation[] {
     const { log, clock, fiatValueOf } = this.#options;
     const value = runGuarded(() => fiatValueOf(row));
     if (value.ok) return [{ id: row.id, before: row.value, value: value.value }];
     const key = { kind: "value", id: row.id, about: row.id } as const;
     if (insertAsideRow(database, key, value.error, clock()))
-      after.push(() => tellAside(log, key, value.error));
+      after.push(() => logAsideRow(log, key, value.error));
     return [];
   }
 
@@ -410,7 +417,7 @@ class Dispatcher {
       keepTry(database, delivery.id, made, isGone ? { ...next, state: "given up" } : next);
       const about = { target: target.target, delivery: delivery.id };
       if (isGone && switchTargetOff(database, target.target, nowMs)) {
-        for (const id of giveUpTarget(database, target.target)) touched.add(id);
+        for (const id of giveUpDeliveriesOfTarget(database, target.target)) touched.add(id);
         const detail = `callback target ${target.target} of ${target.merchant} answered 410`;
         recordAlarm(
           database,
@@ -428,7 +435,7 @@ class Dispatcher {
           log.warn({ event: "callback-given-up", ...about }, "a callback was given up"),
         );
     }
-    refreshStatus(database, touched);
+    refreshCallbackStatus(database, touched);
   }
 
   /** The schedule after a failed try. An extra try, made before its time, leaves the schedule. */
@@ -436,7 +443,7 @@ class Dispatcher {
     { tries, scheduledAt }: DueDelivery,
     at: number,
     { retryAfter }: DeliveryResult,
-  ): AfterTry {
+  ): StateAfterTry {
     const { clock, config, random } = this.#options;
     const nowMs = clock();
     const retryAfterMs = retryAfterOf(retryAfter, nowMs);
@@ -487,7 +494,7 @@ class Dispatcher {
       this.#busyOf(target).add(delivery.id);
       this.#send(next, row, delivery);
     }
-    if (hasChanges(store.database) || hasCompletions(store.database)) return paceMs;
+    if (hasChanges(store.database) || hasUnvaluedCompletions(store.database)) return paceMs;
     return waiting.reduce(
       (soonest, { nextAt }) => (nextAt > nowMs ? Math.min(soonest, nextAt - nowMs) : soonest),
       lookMs,
@@ -532,7 +539,7 @@ class Dispatcher {
     { event, body, transactionId }: DueDelivery,
     nowMs: number,
   ): Promise<DeliveryResult> {
-    const secrets = secretsOf(row, this.#options.sealingKey, nowMs);
+    const secrets = signingSecretsOf(row, this.#options.sealingKey, nowMs);
     const signed = runGuarded(() =>
       signedHeaders(secrets, { id: event, timestamp: Math.floor(nowMs / 1000), body }),
     );

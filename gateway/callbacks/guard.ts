@@ -121,7 +121,7 @@ export function urlProblem(text: string, settings: GuardSettings): string {
 }
 
 /** Why a name gave no address to send to, in the operator's words. */
-export const nameFaults = {
+export const nameLookupFaults = {
   missing: "there is no such name",
   empty: "the name has no address",
   closed: "the name leads to an address that is not public",
@@ -133,7 +133,7 @@ const namelessForKey = "the name leads to no public address";
  * A try's reason as a merchant's key reads it. The three above are one, because a key could
  * otherwise ask the gateway's name servers which names the gateway's own network has.
  */
-export function reasonForKey(reason: string): string {
-  const faults: readonly string[] = Object.values(nameFaults);
+export function hideNameFaultsFromMerchant(reason: string): string {
+  const faults: readonly string[] = Object.values(nameLookupFaults);
   return faults.includes(reason) ? namelessForKey : reason;
 }

@@ -7,16 +7,16 @@
  */
 import { formatAmount, parseAmount } from "../../protocol/amount.ts";
 import type { GatewayConfig } from "../config/config.ts";
-import { countWaiting, insertDelivery } from "../store/callback-deliveries.ts";
+import { countWaitingDeliveries, insertDelivery } from "../store/callback-deliveries.ts";
 import {
   type CallbackEventRow,
   forgetChange,
   hasEvent,
   insertEvent,
-  newestSequence,
+  newestEventSequence,
   type RecordChange,
   readChanges,
-  refreshStatus,
+  refreshCallbackStatus,
 } from "../store/callback-outbox.ts";
 import { type CallbackTargetRow, liveTargets } from "../store/callback-targets.ts";
 import { keepsEvents } from "../store/merchants.ts";
@@ -37,9 +37,9 @@ export interface OutboxOptions {
  * Largest number of waiting deliveries of one target. A delivery above the limit is given up at
  * once, and stays in the log for a later redelivery.
  */
-export const waitingMax = 50_000;
+export const waitingDeliveriesMax = 50_000;
 /** Changes in one transaction: some tens of milliseconds. */
-export const changesMax = 200;
+export const changesPerStepMax = 200;
 const idBytes = 16;
 
 /** The targets that were found while changes are told, and the room that each has left. */
@@ -63,14 +63,14 @@ export function makeEventsOfChanges(database: Database, options: OutboxOptions):
   const round: Round = { targets: new Map(), room: new Map(), full: new Set() };
   const touched = new Set<string>();
   const aside: OutboxResult["aside"][number][] = [];
-  for (const change of readChanges(database, changesMax)) {
+  for (const change of readChanges(database, changesPerStepMax)) {
     const key = { kind: "change", id: String(change.id), about: change.row.id } as const;
     const told = guardedWrite(database, () => tell(database, change, round, options));
     if (told.ok) touched.add(change.row.id);
     else if (insertAsideRow(database, key, told.error, options.clock()))
       aside.push({ key, error: told.error });
   }
-  refreshStatus(database, touched);
+  refreshCallbackStatus(database, touched);
   return { full: [...round.full], aside };
 }
 
@@ -91,7 +91,9 @@ function tell(
     const event = eventOf(database, change, type, options);
     insertEvent(database, event, options.clock());
     for (const { id: target } of wanting) {
-      const left = room.get(target) ?? waitingMax - countWaiting(database, target, waitingMax);
+      const left =
+        room.get(target) ??
+        waitingDeliveriesMax - countWaitingDeliveries(database, target, waitingDeliveriesMax);
       room.set(target, left - 1);
       if (left <= 0) full.add(target);
       const state = left > 0 ? "waiting" : "given up";
@@ -133,7 +135,7 @@ function eventOf(
 ): CallbackEventRow {
   const { row, payment } = change;
   const nowMs = options.clock();
-  const sequence = Math.max(newestSequence(database, row.id) + 1, nowMs);
+  const sequence = Math.max(newestEventSequence(database, row.id) + 1, nowMs);
   const at = payment === null ? row.changedAt : nowMs;
   const record = {
     ...options.recordOf({ ...row, callbackStatus: 0 }),

@@ -9,10 +9,10 @@
 import { Resolver } from "node:dns/promises";
 import { isIP } from "node:net";
 import { isLoopback } from "../../base/loopback.ts";
-import { createOutgoingClient, type Outcome } from "../../base/outgoing/exchange.ts";
+import { createOutgoingClient, type OutgoingOutcome } from "../../base/outgoing/exchange.ts";
 import type { CallbackSettings } from "../config/callback-settings.ts";
 import { AddressOrder, type AddressResult, addressesMax } from "./address-order.ts";
-import { hostOf, mayReachAddress, nameFaults, urlProblem } from "./guard.ts";
+import { hostOf, mayReachAddress, nameLookupFaults, urlProblem } from "./guard.ts";
 
 export interface DeliveryResult {
   readonly status: number; // HTTP; 0 without an answer
@@ -123,7 +123,7 @@ async function tryAddresses(
     if (address === undefined || tried.size === addressesMax) {
       if (await lookUp.more()) continue;
       if (codes.size > 0) return unsent(`could not be reached (${[...codes].join(", ")})`);
-      return unsent(lookUp.found().length === 0 ? lookUp.whyNone() : nameFaults.closed);
+      return unsent(lookUp.found().length === 0 ? lookUp.whyNone() : nameLookupFaults.closed);
     }
     tried.add(address);
     const isLast = left.length === 1 && !lookUp.isPending();
@@ -137,7 +137,7 @@ async function tryAddresses(
     });
     order.keep(url.host, address, attemptOf(outcome), outcome.ok ? "" : outcome.code);
     if (outcome.ok || outcome.kind !== "unreachable" || !outcome.isUnsent)
-      return receivedOf(outcome);
+      return receiverAnswerOf(outcome);
     codes.add(outcome.code || "?");
   }
 }
@@ -146,7 +146,7 @@ async function tryAddresses(
 export const isTaken = ({ status }: Pick<DeliveryResult, "status">): boolean =>
   status >= 200 && status < 300;
 
-const attemptOf = (outcome: Outcome): AddressResult =>
+const attemptOf = (outcome: OutgoingOutcome): AddressResult =>
   !outcome.ok ? "failed" : isTaken(outcome) ? "took" : "answered";
 
 /** A look-up under way. */
@@ -176,7 +176,7 @@ function startLookUp(url: URL, { settings, nameServers, underWay }: SenderState)
     return {
       usable: Promise.resolve(),
       found: () => known,
-      whyNone: () => nameFaults.empty,
+      whyNone: () => nameLookupFaults.empty,
       isPending: () => false,
       more: nothing,
       end: () => {},
@@ -236,8 +236,8 @@ export function whyNoAddress(codes: readonly string[]): string {
     return `the name servers cannot say (${codes.join(", ")})`;
   if (has("ETIMEOUT", "ECANCELLED", "ECONNREFUSED")) return "the name servers do not answer";
   return codes.length > 0 && codes.every((code) => code === "ENOTFOUND")
-    ? nameFaults.missing
-    : nameFaults.empty;
+    ? nameLookupFaults.missing
+    : nameLookupFaults.empty;
 }
 
 interface Exchange extends SenderState {
@@ -253,7 +253,7 @@ function exchange(
   address: string,
   letter: DeliveryRequest,
   options: Exchange,
-): Promise<Outcome> {
+): Promise<OutgoingOutcome> {
   const { ca, timeoutMs, connectMs, underWay } = options;
   const outgoing = createOutgoingClient({
     origin: `${url.protocol}//${address.includes(":") ? `[${address}]` : address}${portOf(url)}`,
@@ -281,7 +281,7 @@ function exchange(
 }
 
 /** The status decides; the first bytes of the answer are only for the log. */
-export function receivedOf(outcome: Outcome): ReceiverAnswer {
+export function receiverAnswerOf(outcome: OutgoingOutcome): ReceiverAnswer {
   if (outcome.ok) {
     const { status, retryAfter, body } = outcome;
     return {

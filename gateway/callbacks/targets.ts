@@ -3,20 +3,20 @@
  * Each act runs inside the caller's transaction and writes a line into the audit table.
  */
 
-import { momentOf } from "../../base/timestamp.ts";
+import { formatTimestampUtc } from "../../base/timestamp.ts";
 import type { GatewayKey } from "../auth/gateway-key.ts";
 import { sealSecret } from "../auth/secret-box.ts";
 import { recordAct } from "../store/audit.ts";
 import {
-  countWaiting,
+  countWaitingDeliveries,
   type DeliveryRank,
-  giveUpTarget,
+  giveUpDeliveriesOfTarget,
   insertDelivery,
   listUndelivered,
   restartDelivery,
   waitingTestEvent,
 } from "../store/callback-deliveries.ts";
-import { insertEvent, refreshStatus } from "../store/callback-outbox.ts";
+import { insertEvent, refreshCallbackStatus } from "../store/callback-outbox.ts";
 import {
   type CallbackTargetRow,
   countTargets,
@@ -31,7 +31,7 @@ import {
 import type { Database } from "../store/store.ts";
 import { type EventType, eventTypes } from "./events.ts";
 import { type GuardSettings, urlProblem } from "./guard.ts";
-import { testEvent, waitingMax } from "./outbox.ts";
+import { testEvent, waitingDeliveriesMax } from "./outbox.ts";
 import { newSecret } from "./signature.ts";
 
 const targetIdBytes = 8;
@@ -127,9 +127,9 @@ export function resumeCallbacks(database: Database, by: Actor, id: string): void
  * @returns the number of records whose callbacks were given up
  */
 export function deleteCallbackTarget(database: Database, by: Actor, id: string): number {
-  const records = giveUpTarget(database, id);
+  const records = giveUpDeliveriesOfTarget(database, id);
   removeTarget(database, id, by.nowMs);
-  refreshStatus(database, records);
+  refreshCallbackStatus(database, records);
   audit(database, by, "callback removed", id, "");
   return records.length;
 }
@@ -198,7 +198,8 @@ export function resendNextDeliveries(
     againAtOnce,
   );
   let { left } = step;
-  let room = waitingMax - countWaiting(database, of.target, waitingMax);
+  let room =
+    waitingDeliveriesMax - countWaitingDeliveries(database, of.target, waitingDeliveriesMax);
   const touched: string[] = [];
   for (const { id, state, transactionId } of found) {
     if (state === "given up" && room <= 0) {
@@ -209,11 +210,17 @@ export function resendNextDeliveries(
     restartDelivery(database, id, by.nowMs);
     touched.push(transactionId);
   }
-  refreshStatus(database, touched);
+  refreshCallbackStatus(database, touched);
   const again = step.again + touched.length;
   const after = found.at(-1)?.id;
   if (after !== undefined) return { isDone: false, step: { rank: step.rank, after, again, left } };
   if (step.rank === 0) return { isDone: false, step: { rank: 1, after: 0, again, left } };
-  audit(database, by, "callbacks sent again", of.target, `${again} since ${momentOf(of.sinceMs)}`);
+  audit(
+    database,
+    by,
+    "callbacks sent again",
+    of.target,
+    `${again} since ${formatTimestampUtc(of.sinceMs)}`,
+  );
   return { isDone: true, step: { ...step, again, left } };
 }

@@ -9,7 +9,7 @@ import { type Reader, shapeFault, string } from "../../protocol/shape.ts";
  * Returns the URL without a slash at the end.
  * @throws AgentError JSON_SHAPE
  */
-export const bareUrl: Reader<string> = (value, path) => {
+export const readBareUrl: Reader<string> = (value, path) => {
   const text = string({ min: 1, max: 2048 })(value, path);
   let parsed: URL;
   try {

@@ -1,5 +1,5 @@
 /** The end of a certificate, as `check`, `/ready`, log and alerts tell it. Pure. */
-import { momentOf } from "../../base/timestamp.ts";
+import { formatTimestampUtc } from "../../base/timestamp.ts";
 
 /** Somebody is told from this time before the end on; most renewals come a month before it. */
 export const certificateWarningMs = 14 * 86_400_000;
@@ -14,11 +14,11 @@ export function certificateState(endsAtMs: number | null, nowMs: number): Certif
   if (endsAtMs === null || endsAtMs - nowMs >= certificateWarningMs)
     return { left: "enough", words: "" };
   if (endsAtMs <= nowMs) {
-    const words = `the certificate ended at ${momentOf(endsAtMs)}: shops and agents refuse it; renew it, then reload`;
+    const words = `the certificate ended at ${formatTimestampUtc(endsAtMs)}: shops and agents refuse it; renew it, then reload`;
     return { left: "none", words };
   }
   return {
     left: "little",
-    words: `the certificate ends at ${momentOf(endsAtMs)}: renew it, then reload`,
+    words: `the certificate ends at ${formatTimestampUtc(endsAtMs)}: renew it, then reload`,
   };
 }

@@ -21,7 +21,7 @@ import {
   type NodeLines,
   questionsPerHourMax,
   questionsPerHourMin,
-  serversOf,
+  serverLinesByAddress,
 } from "../../chains/server-lines.ts";
 import { decimalMax, formatAmount, parseAmount } from "../../protocol/amount.ts";
 import { currencyPattern } from "../../protocol/fields.ts";
@@ -37,15 +37,15 @@ import {
   string,
 } from "../../protocol/shape.ts";
 import { isAddressOrNetwork } from "./address-list.ts";
-import { bareUrl } from "./bare-url.ts";
+import { readBareUrl } from "./bare-url.ts";
 import { type CallbackSettings, callbackSettings, callbacksShape } from "./callback-settings.ts";
 import { withoutNodeKey } from "./node-keys.ts";
-import { type PriceSettings, priceSection, priceSettings } from "./price-settings.ts";
+import { type PriceSettings, priceSettings, readPriceSection } from "./price-settings.ts";
 import {
-  type GatewaySweep,
-  sweepOf,
-  sweepShape,
-  sweepsAtOnce,
+  type GatewaySweepSettings,
+  readSweepSection,
+  readSweepsAtOnce,
+  sweepSettingsOf,
   sweepsAtOnceDefault,
 } from "./sweep-settings.ts";
 
@@ -134,7 +134,7 @@ function nodesIn(
   const lines = nodes.map(({ headersFile, ...one }) =>
     headersFile === undefined ? one : { ...one, headersFile: resolve(base, headersFile) },
   );
-  return { nodes: urls, ...serversOf(lines) };
+  return { nodes: urls, ...serverLinesByAddress(lines) };
 }
 
 /*
@@ -236,7 +236,7 @@ export interface GatewayCurrency {
   readonly depositOnly: boolean; // accepted even if the merchant's agent may not pay it out
   readonly market: string; // its ticker on the markets; "" no market
   readonly listUnpriced: boolean; // also listed while it lacks a price
-  readonly sweep: GatewaySweep;
+  readonly sweep: GatewaySweepSettings;
 }
 
 export interface GatewayLimits {
@@ -324,7 +324,7 @@ const currency = object(
     depositOnly: boolean(),
     market: string({ max: 15, pattern: /^[A-Z0-9]*$/ }),
     listUnpriced: boolean(),
-    sweep: sweepShape,
+    sweep: readSweepSection,
   },
 );
 
@@ -334,7 +334,7 @@ const file = object(
       { host: string({ min: 1, max: 255 }), port: integer({ max: 65_535 }) },
       { tls: object({ certificate: string(), key: string() }) },
     ),
-    publicUrl: bareUrl,
+    publicUrl: readBareUrl,
     database: string({ min: 8, max: 4096 }),
     chains: record(chainShape, { keysMax: 64, keyPattern: namePattern }),
     currencies: record(currency, { keysMax: 512, keyPattern: currencyPattern }),
@@ -342,7 +342,7 @@ const file = object(
   {
     trustProxy: list(network, 64),
     keyFile: string({ min: 1 }),
-    prices: priceSection,
+    prices: readPriceSection,
     limits: object(
       {},
       {
@@ -366,7 +366,7 @@ const file = object(
         approvalDays: positiveReader(365),
       },
     ),
-    sweepsAtOnce,
+    sweepsAtOnce: readSweepsAtOnce,
     books: object({}, { hour: integer({ max: 23 }) }),
     callbacks: callbacksShape,
     alerts: object(
@@ -493,7 +493,7 @@ function currenciesOf(
       depositOnly: entry.depositOnly ?? false,
       market: entry.market ?? (/^[A-Z0-9]{1,15}$/.test(symbol) ? symbol : ""),
       listUnpriced: entry.listUnpriced ?? false,
-      sweep: sweepOf(entry.sweep, { least: leastSwept(id), isCoin: contract === "" }),
+      sweep: sweepSettingsOf(entry.sweep, { least: leastSwept(id), isCoin: contract === "" }),
     };
   }
   return result;
@@ -581,7 +581,7 @@ export function parseConfig(
 }
 
 /** A configuration with the text that it was read from. */
-export interface ReadConfig {
+export interface ConfigWithText {
   readonly config: GatewayConfig;
   readonly text: Uint8Array;
   readonly changedAtMs: number; // the time of the file
@@ -594,7 +594,7 @@ export const readConfig = (path: string): GatewayConfig => readConfigText(path).
  * Reads the file.
  * @throws AgentError GATEWAY_CONFIG_MISSING, GATEWAY_CONFIG_INVALID (its cause names the key)
  */
-export function readConfigText(path: string): ReadConfig {
+export function readConfigText(path: string): ConfigWithText {
   let text: Uint8Array;
   let changedAtMs: number;
   try {

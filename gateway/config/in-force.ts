@@ -5,12 +5,12 @@
  */
 import { renameSync, rmSync, utimesSync, writeFileSync } from "node:fs";
 import { AgentError } from "../../base/fault.ts";
-import { type GatewayConfig, type ReadConfig, readConfig } from "./config.ts";
+import { type ConfigWithText, type GatewayConfig, readConfig } from "./config.ts";
 
 const copyOf = (path: string): string => `${path}.in-force`;
 
 /** Replaces the copy. Does nothing where the folder takes no file. Harmless to call twice. */
-export function keepConfigInForce(path: string, { text, changedAtMs }: ReadConfig): void {
+export function keepConfigInForce(path: string, { text, changedAtMs }: ConfigWithText): void {
   const fresh = `${copyOf(path)}.new`;
   try {
     writeFileSync(fresh, text, { mode: 0o600 });

@@ -5,7 +5,7 @@
 import { currencyPattern } from "../../protocol/fields.ts";
 
 import { integer, object, type Reader, record, shapeFault, string } from "../../protocol/shape.ts";
-import { bareUrl } from "./bare-url.ts";
+import { readBareUrl } from "./bare-url.ts";
 
 /** Prices that an operator typed: decimal strings, for one unit of the currency. */
 export interface ManualPrice {
@@ -67,7 +67,7 @@ const positive = (max: number): Reader<number> => integer({ min: 1, max });
  * Reads the section; a setting that is left out stays undefined.
  * @throws AgentError JSON_SHAPE
  */
-export const priceSection = object(
+export const readPriceSection = object(
   {},
   {
     manual: record(
@@ -78,14 +78,14 @@ export const priceSection = object(
       },
     ),
     manualHoursMax: positive(8_760),
-    sources: record(object({}, { url: bareUrl }), { keysMax: 16, keyPattern: /^[a-z]{1,16}$/ }),
+    sources: record(object({}, { url: readBareUrl }), { keysMax: 16, keyPattern: /^[a-z]{1,16}$/ }),
     everySeconds: integer({ min: 15, max: 3_600 }),
     guardPercent: positive(50),
     staleMinutes: positive(1_440),
   },
 );
 
-export type PriceSection = ReturnType<typeof priceSection>;
+export type PriceSection = ReturnType<typeof readPriceSection>;
 
 const minuteSeconds = 60;
 const defaults = { manualHoursMax: 24, everySeconds: 60, guardPercent: 5, staleMinutes: 5 };

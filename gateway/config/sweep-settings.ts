@@ -5,7 +5,7 @@
 import { boolean, integer, object, type Reader, string } from "../../protocol/shape.ts";
 
 /** The conditions for sweeping a deposit address's balance to the hot wallet. */
-export interface GatewaySweep {
+export interface GatewaySweepSettings {
   readonly isAutomatic: boolean; // false: only an operator orders sweeps
   readonly feeMultiple: number; // the amount is at least this many times the fee; of a token only if both prices are known
   readonly least: string; // smallest amount
@@ -24,7 +24,7 @@ const feeMultipleDefault = 20;
 const feeMultipleOfTokens = 10;
 
 /** The settings in the configuration of a currency. */
-export const sweepShape = object(
+export const readSweepSection = object(
   {},
   {
     automatic: boolean(),
@@ -33,13 +33,13 @@ export const sweepShape = object(
   },
 );
 
-export const sweepsAtOnce: Reader<number> = integer({ min: 1, max: sweepsAtOnceMax });
+export const readSweepsAtOnce: Reader<number> = integer({ min: 1, max: sweepsAtOnceMax });
 
 /** The settings with their defaults; `least` was read before. */
-export function sweepOf(
-  entry: ReturnType<typeof sweepShape> | undefined,
+export function sweepSettingsOf(
+  entry: ReturnType<typeof readSweepSection> | undefined,
   { least, isCoin }: { readonly least: string; readonly isCoin: boolean },
-): GatewaySweep {
+): GatewaySweepSettings {
   const usual = isCoin ? feeMultipleDefault : feeMultipleOfTokens;
   return { isAutomatic: entry?.automatic ?? true, feeMultiple: entry?.feeMultiple ?? usual, least };
 }

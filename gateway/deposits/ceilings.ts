@@ -28,30 +28,30 @@ import {
   nextDepositIndexUnder,
 } from "../store/receiving-keys.ts";
 import {
-  beginVouched,
-  endRestored,
+  endRestoreMark,
   hasMarksFile,
-  isCopy,
+  isBackupCopy,
   keepHasMarksFile,
   markRestored,
-  restoredOf,
+  readRestoreMark,
   vouchForCursors,
+  vouchForNewCursors,
 } from "../store/restored-database.ts";
 import type { AgentRow, ReceivingKeyRow } from "../store/rows.ts";
 import type { Database } from "../store/store.ts";
 import { ceilingStep, indexesJumpMin } from "./ceiling-steps.ts";
 
 /** The ceiling to ask for while `next` is the first free index: at least half a step ahead. */
-export function wantedCeiling(next: number): number {
+export function ceilingToAskFor(next: number): number {
   return (Math.floor((next + ceilingStep / 2) / ceilingStep) + 1) * ceilingStep;
 }
 
 /** The ceiling that the agent's ledger should hold; null if the present ceiling is high enough. */
-export function askedCeiling({
+export function missingCeilingOfAgent({
   nextDepositIndex,
   depositCeiling,
 }: Pick<AgentRow, "nextDepositIndex" | "depositCeiling">): number | null {
-  const wanted = wantedCeiling(nextDepositIndex);
+  const wanted = ceilingToAskFor(nextDepositIndex);
   return wanted > depositCeiling ? wanted : null;
 }
 
@@ -194,7 +194,7 @@ export function compareMarks(
 ): StartComparison {
   const reason = reasonOf(database, marks);
   keepHasMarksFile(database);
-  beginVouched(database);
+  vouchForNewCursors(database);
   if (reason === "") return { reason, skipped: 0 };
   noteRestored(database, reason, nowMs);
   let skipped = 0;
@@ -212,7 +212,7 @@ export function compareMarks(
  * The marks next to the database from now on: the earlier marks, raised to the database's own
  * counts.
  */
-export function marksOf(
+export function raisedMarksOf(
   database: Database,
   known: ReadonlyMap<string, AddressMark> | null,
 ): ReadonlyMap<string, AddressMark> {
@@ -220,7 +220,7 @@ export function marksOf(
   for (const { accounts, next } of holders(database)) {
     for (const { firstAddress } of next === 0 ? [] : accounts) {
       const mark = marks.get(firstAddress);
-      const ceiling = Math.max(mark?.ceiling ?? 0, wantedCeiling(next));
+      const ceiling = Math.max(mark?.ceiling ?? 0, ceilingToAskFor(next));
       marks.set(firstAddress, { next: Math.max(mark?.next ?? 0, next), ceiling });
     }
   }
@@ -228,7 +228,7 @@ export function marksOf(
 }
 
 function reasonOf(database: Database, marks: ReadonlyMap<string, AddressMark> | null): string {
-  if (isCopy(database)) return "it is a copy that backup made";
+  if (isBackupCopy(database)) return "it is a copy that backup made";
   if (marks === null)
     return hasMarksFile(database) ? "the file of addresses beside it is gone or damaged" : "";
   for (const holder of holders(database)) {
@@ -248,7 +248,7 @@ function noteRestored(
   nowMs: number,
   caughtUpIn?: string,
 ): void {
-  if (restoredOf(database) === null) {
+  if (readRestoreMark(database) === null) {
     recordAct(database, {
       at: nowMs,
       actor: "gateway",
@@ -275,7 +275,7 @@ function isNews({ caughtUp, awaitsCeiling }: AgentRow, run: string): boolean {
  * database has forgotten. Agents that have caught up in the gateway's run `run` are not asked
  * again. Runs in the caller's transaction. Harmless to call twice.
  */
-export function doubtDatabase(
+export function markDatabaseRestored(
   database: Database,
   agentId: string,
   { reason, run }: { readonly reason: string; readonly run: string },
@@ -288,7 +288,7 @@ export function doubtDatabase(
  * Keeps the ceiling in the agent's ledger. A ceiling that this database cannot have asked for
  * proves a restore from a backup. Runs in the caller's transaction.
  */
-export function learnCeiling(
+export function keepReportedCeiling(
   database: Database,
   agentId: string,
   ceiling: number,
@@ -296,7 +296,8 @@ export function learnCeiling(
 ): void {
   const agent = readAgent(database, agentId);
   if (agent === undefined) return;
-  const isUnasked = ceiling > Math.max(agent.depositCeiling, wantedCeiling(agent.nextDepositIndex));
+  const isUnasked =
+    ceiling > Math.max(agent.depositCeiling, ceilingToAskFor(agent.nextDepositIndex));
   if (isUnasked && isNews(agent, run))
     noteRestored(database, `agent ${agentId} holds addresses up to ${ceiling}`, nowMs, run);
   keepDepositCeiling(database, agentId, ceiling);
@@ -337,8 +338,11 @@ function knownEnd(agent: AgentRow, marks: IssuedAddressMarks): number {
  * and every agent has reported its ceiling. Harmless to call twice.
  * @returns true if it ended now
  */
-export function endIfCaughtUp(database: Database, isRead: (wait: number) => boolean): boolean {
-  const restored = restoredOf(database);
+export function endRestoreWaitIfRead(
+  database: Database,
+  isRead: (wait: number) => boolean,
+): boolean {
+  const restored = readRestoreMark(database);
   if (restored === null || !isRead(restored.wait) || countForgottenIndexes(database) > 0)
     return false;
   if (
@@ -347,7 +351,7 @@ export function endIfCaughtUp(database: Database, isRead: (wait: number) => bool
     )
   )
     return false;
-  endRestored(database);
+  endRestoreMark(database);
   return true;
 }
 
@@ -407,12 +411,12 @@ function placeOf(
     skip(database, holder, mark.ceiling, nowMs);
     return { ok: false, reason: "catching_up" };
   }
-  const restored = restoredOf(database);
+  const restored = readRestoreMark(database);
   if (agent !== null && (agent.awaitsCeiling === 1 || holder.next >= agent.depositCeiling))
     return { ok: false, reason: "server_away" };
   const isBehind =
     restored !== null && (!isRead(restored.wait) || hasForgottenIndexes(database, holder.merchant));
   if (isBehind) return { ok: false, reason: "catching_up" };
-  marks.raise(firstAddress, wantedCeiling(holder.next));
+  marks.raise(firstAddress, ceilingToAskFor(holder.next));
   return { ok: true, index: holder.next };
 }

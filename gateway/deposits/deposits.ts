@@ -10,14 +10,14 @@ import { addressSpaceOf } from "../../chains/network-names.ts";
 import { payeeOf } from "../../chains/payees.ts";
 import { parseAmount } from "../../protocol/amount.ts";
 import { transactionIdOf } from "../../protocol/identity.ts";
-import { type Answer, dataAnswer, isAnswer, problem } from "../answer/answer.ts";
+import { type Answer, dataAnswer, isAnswer, problemAnswer } from "../answer/answer.ts";
 import {
   lifetimeAndToleranceLimits,
   type Order,
   type OrderShape,
   readOrder,
 } from "../answer/body.ts";
-import { paymentOf } from "../answer/record.ts";
+import { paymentFieldsOf } from "../answer/record.ts";
 import type { GatewayCurrency } from "../config/config.ts";
 import { isAllowedOrigin } from "../config/origin.ts";
 import { currencyItemId } from "../faults/fault.ts";
@@ -33,10 +33,10 @@ import {
   wasLookedAt,
   wasUsed,
 } from "../store/address-states.ts";
-import { type AgentAccount, depositsAccountOn } from "../store/agent-accounts.ts";
+import { type AgentAccount, depositAccountOn } from "../store/agent-accounts.ts";
 import { agentOfMerchant, skipDepositIndexes } from "../store/agents.ts";
 import { giveAddress } from "../store/deposit-addresses.ts";
-import { hasStoodSince } from "../store/faults.ts";
+import { hasFaultStoodSince } from "../store/faults.ts";
 import { hasLookGap } from "../store/look-gaps.ts";
 import { readMerchant } from "../store/merchants.ts";
 import { hasReceivingKey, moveReceivingKey, receivingKeyOf } from "../store/receiving-keys.ts";
@@ -44,10 +44,10 @@ import type { AgentRow, DepositRow } from "../store/rows.ts";
 import type { AddressLook } from "../store/signals.ts";
 import type { Database } from "../store/store.ts";
 import { insertDeposit, readDeposit, recordOfOrder } from "../store/transactions.ts";
-import { canPay, checkAmount, checkCurrency, liveAgent } from "../withdrawals/checks.ts";
+import { canPay, checkAmount, checkCurrency, requirePairedAgent } from "../withdrawals/checks.ts";
 import { checkRenewal, renewalOf } from "../withdrawals/renewal.ts";
 import {
-  askedCeiling,
+  missingCeilingOfAgent,
   type NextIndexResult,
   nextDepositIndexOfAgent,
   nextDepositIndexOfKey,
@@ -99,15 +99,15 @@ export function takeAddress(
   beside: AddressSources,
 ): DepositAddress | Answer | UncheckedAddress {
   const family = familyOf(currency.network);
-  const agent = liveAgent(database, merchant, "deposits_not_ready");
+  const agent = requirePairedAgent(database, merchant, "deposits_not_ready");
   // An agent has accounts only of the families of its own chains.
-  const account = isAnswer(agent) ? undefined : depositsAccountOn(agent, currency.network);
+  const account = isAnswer(agent) ? undefined : depositAccountOn(agent, currency.network);
   if (!isAnswer(agent) && account !== undefined)
     return underAgent(database, agent, account, currency, beside);
   const key = receivingKeyOf(database, merchant, family.addressSpace.name);
   if (key === undefined) {
     const isReady = !isAnswer(agent) || hasReceivingKey(database, merchant);
-    return isReady ? problem("currency_not_payable", { field: "currency" }) : agent;
+    return isReady ? problemAnswer("currency_not_payable", { field: "currency" }) : agent;
   }
   const place = nextDepositIndexOfKey(
     database,
@@ -141,7 +141,7 @@ type PassingReason =
   | "currency_out_of_service";
 
 const unavailable = (reason: PassingReason): Answer =>
-  problem("unavailable", { reason }, { "Retry-After": retrySeconds });
+  problemAnswer("unavailable", { reason }, { "Retry-After": retrySeconds });
 
 /** While no node answers, the chain stands still for this gateway: the last look still counts. */
 const lookTimes = (
@@ -159,7 +159,7 @@ function underAgent(
   const networks = JSON.parse(agent.networks) as readonly string[];
   const canTake =
     networks.includes(currency.network) && (currency.depositOnly || canPay(agent, currency));
-  if (!canTake) return problem("currency_not_payable", { field: "currency" });
+  if (!canTake) return problemAnswer("currency_not_payable", { field: "currency" });
   const place = nextDepositIndexOfAgent(database, agent, askedOf(firstAddress, currency, beside));
   if (!place.ok) return unavailable(place.reason);
   const unused = firstUnused(database, place.index, id, currency, beside);
@@ -209,7 +209,7 @@ function firstUnused(
   const times = lookTimes(network, beside);
   const isUnread = (address: string): boolean =>
     beside.lookedIn.some((currency) =>
-      hasStoodSince(
+      hasFaultStoodSince(
         database,
         { domain: "address", network, id: currencyItemId(address, currency) },
         beside.nowMs - unreadMsMax,
@@ -282,7 +282,7 @@ function amountOf(
   if (quoted.ok) return { amount: quoted.amount, quote: JSON.stringify(quoted.quote) };
   const later: Record<string, string> =
     quoted.code === "price_stale" && quoted.comes ? { "Retry-After": "60" } : {};
-  return problem(quoted.code, { field: "fiatCurrency" }, later);
+  return problemAnswer(quoted.code, { field: "fiatCurrency" }, later);
 }
 
 const percentUnits = 100n * 10n ** BigInt(lifetimeAndToleranceLimits.percentDecimal);
@@ -405,7 +405,7 @@ function make(
     if (isAnswer(renewed)) return renewed;
     const order = { ...asked, ...keptOf(asked, renewed) };
     if (!mayReturn(database, request.merchant, order))
-      return problem("return_url_invalid", { field: "returnUrl" });
+      return problemAnswer("return_url_invalid", { field: "returnUrl" });
     const sum = amountOf(service, order);
     if (isAnswer(sum)) return sum;
     const amount = checkAmount(
@@ -415,7 +415,11 @@ function make(
     );
     if ("kind" in amount) return amount;
     if (service.outOfService(amount.currency.id) !== "") {
-      return problem("unavailable", { reason: "currency_out_of_service" }, { "Retry-After": "60" });
+      return problemAnswer(
+        "unavailable",
+        { reason: "currency_out_of_service" },
+        { "Retry-After": "60" },
+      );
     }
     const { addressMarks: marks, readAt, waitsRead, clock } = service;
     const lookedIn = [amount.currency.id, coinOf(service.config, amount.currency).id];
@@ -475,7 +479,7 @@ async function makeWhenLooked(
 /** Asks long before the agent's ceiling is used up, and again while an order waits for it. */
 function askForCeiling({ store, signals }: Service, merchant: string): void {
   const agent = agentOfMerchant(store.database, merchant);
-  if (agent !== undefined && askedCeiling(agent) !== null)
+  if (agent !== undefined && missingCeilingOfAgent(agent) !== null)
     signals.emit("ceiling", { agent: agent.id });
 }
 
@@ -506,7 +510,7 @@ export async function requestDeposit(service: Service, request: DepositRequest):
     ? addressMarks.settled()
     : addressMarks.note(depositAddress.account, depositAddress.addressIndex + 1));
   if (row.contentHash !== contentHashOf(order))
-    return problem("order_id_reused", { transactionId: row.id });
+    return problemAnswer("order_id_reused", { transactionId: row.id });
   if (depositAddress !== null) {
     const { source: account, addressIndex: index } = depositAddress;
     service.signals.emit("changed", { transactionId: row.id });
@@ -524,6 +528,6 @@ export async function requestDeposit(service: Service, request: DepositRequest):
     stage: row.stage,
     late: row.late === 1,
     ...renewalOf(service.store.database, row),
-    ...paymentOf(row, service.config),
+    ...paymentFieldsOf(row, service.config),
   });
 }

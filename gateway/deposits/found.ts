@@ -9,7 +9,7 @@ import type { BlockId } from "../../chains/nodes.ts";
 import { recordAct } from "../store/audit.ts";
 import { moveCursor, readCursor } from "../store/cursors.ts";
 import { insertForgotten } from "../store/forgotten-addresses.ts";
-import { takeFound } from "../store/found-addresses.ts";
+import { takeInFoundAddress } from "../store/found-addresses.ts";
 import type { Database, Store } from "../store/store.ts";
 import { type DepositAccount, skipAddresses } from "./ceilings.ts";
 import type { FoundAddress, ScanResult } from "./scan.ts";
@@ -75,7 +75,14 @@ export function takeInFoundAddresses(
         continue;
       }
       const blocks = blocksOf(database, chains, networks, addressSpace);
-      if (!takeFound(database, row, { currency: held.currency, network: one.network }, blocks))
+      if (
+        !takeInFoundAddress(
+          database,
+          row,
+          { currency: held.currency, network: one.network },
+          blocks,
+        )
+      )
         unswept.push(address);
     }
     const passedOver = [...ends].reduce(

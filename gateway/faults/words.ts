@@ -1,5 +1,5 @@
 /** Faults in words for operators. Pure. */
-import { momentOf } from "../../base/timestamp.ts";
+import { formatTimestampUtc } from "../../base/timestamp.ts";
 
 /** Items of one kind and one merchant; "" for nobody's. */
 export interface FaultCount {
@@ -23,5 +23,5 @@ const nouns: Readonly<Record<string, readonly [one: string, many: string]>> = {
 export function faultText({ domain, merchant, count, sinceMs }: FaultCount): string {
   const [one, many] = nouns[domain] ?? [domain, domain];
   const of = merchant === "" ? "" : ` of ${merchant}`;
-  return `${count} ${count === 1 ? one : many}${of} ${count === 1 ? "is" : "are"} not read since ${momentOf(sinceMs)}`;
+  return `${count} ${count === 1 ? one : many}${of} ${count === 1 ? "is" : "are"} not read since ${formatTimestampUtc(sinceMs)}`;
 }

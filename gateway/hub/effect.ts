@@ -8,7 +8,7 @@
 
 import type { SingleCauseCode } from "../../base/causes.ts";
 import { answerOfFirstGuard, type Guard } from "../../base/guard.ts";
-import { momentOf } from "../../base/timestamp.ts";
+import { formatTimestampUtc } from "../../base/timestamp.ts";
 import { expiryExclusionOf, findFamily, isFirstSlotOnChain } from "../../chains/families.ts";
 import type {
   DecisionEntry,
@@ -457,7 +457,7 @@ function versionWords({ attempt }: SignedEntry, { id }: RequestedRecord): string
 }
 
 function untilWords({ validUntilMs = 0 }: SignedEntry): string {
-  return validUntilMs === 0 ? "without an end" : `until ${momentOf(validUntilMs)}`;
+  return validUntilMs === 0 ? "without an end" : `until ${formatTimestampUtc(validUntilMs)}`;
 }
 
 /**

@@ -14,13 +14,13 @@ import type { Code } from "../../base/codes.ts";
 import { AgentError } from "../../base/fault.ts";
 import type { GatewayLog } from "../../base/log.ts";
 import { gatewayFrameBytesMax, isJobSignature } from "../../protocol/envelope.ts";
-import { type Head, linkPath, type Statement } from "../../protocol/messages.ts";
+import { type AgentLedgerHead, linkPath, type Statement } from "../../protocol/messages.ts";
 import type { Sightings, SightingsQuestion } from "../../protocol/sightings.ts";
 import { PendingConnections } from "../auth/pending-connections.ts";
 import { addressBlock } from "../auth/rate.ts";
 import { createClientAddressReader } from "../config/client-address.ts";
 import type { GatewayConfig } from "../config/config.ts";
-import { doubtDatabase, settleCeilingOfAgent } from "../deposits/ceilings.ts";
+import { markDatabaseRestored, settleCeilingOfAgent } from "../deposits/ceilings.ts";
 import { acceptsHandshake, keepCaughtUp, keepNotCaughtUp } from "../recovery/catch-up.ts";
 import type { IsOwnJob } from "../recovery/job-restore.ts";
 import type { IssuedAddressMarks } from "../store/address-marks.ts";
@@ -32,11 +32,11 @@ import {
 } from "../store/agent-state.ts";
 import { type LinkedAgent, readLinkedAgent } from "../store/agents.ts";
 import { recordAlarm } from "../store/alarm.ts";
-import { endedByAgent, holderOfJob } from "../store/jobs.ts";
-import { isConflict } from "../store/library-errors.ts";
+import { agentIdOfJob, groupEndedByAgent } from "../store/jobs.ts";
+import { isUniqueConflictError } from "../store/library-errors.ts";
 import type { Signals } from "../store/signals.ts";
 import type { Database, Store } from "../store/store.ts";
-import { type ClearOrders, createClearing } from "../withdrawals/clearing.ts";
+import { type ClearOrders, createOrderClearing } from "../withdrawals/clearing.ts";
 import { numberJobs, type PlacementResult } from "../withdrawals/jobs.ts";
 import { type CloseReason, type LinkLimits, linkLimits } from "./link-limits.ts";
 import { Session } from "./session.ts";
@@ -113,7 +113,7 @@ export class Intake {
   }
 
   /** Takes the ledger head of an agent's heartbeat. Writes only a change. */
-  receive(agentId: string, head: Head | null): void {
+  receive(agentId: string, head: AgentLedgerHead | null): void {
     this.#keepStanding(agentId, (agent) => standingOfHeartbeat(agent, head));
   }
 
@@ -162,7 +162,8 @@ export class Intake {
     const isNew = this.note((database) => {
       if (lock) lockAgentUnlessByHub(database, agentId, code);
       const { run } = this.#rooms;
-      if (code === "HUB_DATABASE_BEHIND") doubtDatabase(database, agentId, { reason: detail, run });
+      if (code === "HUB_DATABASE_BEHIND")
+        markDatabaseRestored(database, agentId, { reason: detail, run });
       keepNotCaughtUp(database, agentId, code === "HUB_DATABASE_BEHIND");
       const alarm = {
         at: this.#rooms.clock(),
@@ -223,7 +224,7 @@ export class Intake {
     } catch (error) {
       // A row that a constraint refused is the same contradiction as one found by a query.
       const detail = "a unique constraint refused what the agent said";
-      if (isConflict(error))
+      if (isUniqueConflictError(error))
         return { ok: false, kind: "halt", code: "HUB_CONTRADICTION", lock: true, detail };
       if (error instanceof AgentError) return { ok: false, kind: "unstored", code: error.code };
       throw error;
@@ -353,7 +354,7 @@ interface LastSeen {
  * `live` has the agents that are connected, by id. A write that the database refuses is dropped: an
  * agent that left then keeps the time that was written before.
  */
-export function createLastSeen(
+export function createLastSeenWriter(
   live: ReadonlyMap<string, unknown>,
   intake: Pick<Intake, "note">,
   { clock, everyMs }: { readonly clock: () => number; readonly everyMs: number },
@@ -444,8 +445,8 @@ export function startHub(options: HubOptions): Hub {
     isLinkBlock(options.store.database, block),
   );
   const intake = new Intake(options);
-  const seen = createLastSeen(live, intake, { clock, everyMs: limits.seenMs });
-  const clear = createClearing(options);
+  const seen = createLastSeenWriter(live, intake, { clock, everyMs: limits.seenMs });
+  const clear = createOrderClearing(options);
   const addressOf = createClientAddressReader(options.config.trustProxy);
   const sockets = new WebSocketServer(socketOptions);
   const rooms: SessionRooms<Session> = {
@@ -525,7 +526,8 @@ function listen({ signals, store }: HubOptions, live: ReadonlyMap<string, Sessio
     for (const agent of agents) live.get(agent)?.pump();
   });
   const ended = createOncePerTurn((ids) => {
-    for (const [agent, own] of endedByAgent(store.database, ids)) live.get(agent)?.tellEnded(own);
+    for (const [agent, own] of groupEndedByAgent(store.database, ids))
+      live.get(agent)?.tellEnded(own);
   });
   const stops = [
     signals.on("job", ({ agent }) => woken.add(agent)),
@@ -536,7 +538,7 @@ function listen({ signals, store }: HubOptions, live: ReadonlyMap<string, Sessio
       if (!isOpen && live.size > 0) ended.add(transactionId);
     }),
     signals.on("void", ({ transactionId }) => {
-      const agent = live.size === 0 ? undefined : holderOfJob(store.database, transactionId);
+      const agent = live.size === 0 ? undefined : agentIdOfJob(store.database, transactionId);
       if (agent !== undefined) live.get(agent)?.tellVoid();
     }),
   ];

@@ -4,7 +4,7 @@
  */
 import type { KeyObject } from "node:crypto";
 import type { GatewayLog } from "../../base/log.ts";
-import type { Head, Statement } from "../../protocol/messages.ts";
+import type { AgentLedgerHead, Statement } from "../../protocol/messages.ts";
 import type { SightingsQuestion } from "../../protocol/sightings.ts";
 import type { Store } from "../store/store.ts";
 import type { ClearOrders } from "../withdrawals/clearing.ts";
@@ -35,7 +35,7 @@ export interface SessionRooms<S> {
   /** The hello was accepted; `agentId` is set from now on. */
   readonly onLive: (session: S) => void;
   readonly onStatement: (session: S, statement: Statement) => void;
-  readonly onHeartbeat: (session: S, head: Head | null) => void;
+  readonly onHeartbeat: (session: S, head: AgentLedgerHead | null) => void;
   /** The withdrawals among these that nothing on the chain pays already. */
   readonly clear: ClearOrders;
   /** The agent asks what this gateway's nodes show; the answer is for the session to send. */

@@ -14,13 +14,13 @@ import { frameKind, gatewayFrameBytesMax, openEnvelope } from "../../protocol/en
 import { zeroHash } from "../../protocol/identity.ts";
 import {
   type Ack,
+  type AgentLedgerHead,
   type Challenge,
   type EnvelopeKind,
-  type Head,
+  frameFormNumber,
   type Heartbeat,
   type Hello,
   type Jobs,
-  kindsKnown,
   type OpenSlots,
   type Statement,
   type Welcome,
@@ -33,23 +33,23 @@ import {
   parseStatement,
   voidPerAckMax,
 } from "../../protocol/payloads.ts";
-import type { Recovery } from "../../protocol/recovery.ts";
+import type { RecoveryPart } from "../../protocol/recovery.ts";
 import {
-  clearedMax,
+  clearedPerQuestionMax,
   parseSightingsQuestion,
   type Sightings,
   type SightingsQuestion,
 } from "../../protocol/sightings.ts";
-import { askedCeiling } from "../deposits/ceilings.ts";
-import { endedIds, recoveryOffer } from "../recovery/offer.ts";
+import { missingCeilingOfAgent } from "../deposits/ceilings.ts";
+import { endedIds, makeRecoveryOffer } from "../recovery/offer.ts";
 import { awaitsRecovery, recoveryOf } from "../recovery/recovery.ts";
 import { type LinkedAgent, readAgent, readLinkedAgent } from "../store/agents.ts";
-import { listForeign } from "../store/foreign.ts";
-import { listMovedEnded } from "../store/moved-payments.ts";
+import { listForeignTransactions } from "../store/foreign.ts";
+import { listEndedMovedWithdrawals } from "../store/moved-payments.ts";
 import { listRecalled } from "../store/recalls.ts";
 import type { AgentRow } from "../store/rows.ts";
 import type { Database } from "../store/store.ts";
-import { listUnknownCoins } from "../store/unknown-coins.ts";
+import { listWithdrawalsOnUnknownCoins } from "../store/unknown-coins.ts";
 import { isAnyRecalledOrUnreachable, listUnreachable } from "../store/unreachable.ts";
 import { listEndedVoidInRange, listVoidHashes } from "../store/void-attempts.ts";
 import { type CloseReason, closeCodes, closeWords } from "./link-limits.ts";
@@ -57,7 +57,7 @@ import { answeredSequence, fillEnvelope, jobsAfter, type PendingJob } from "./ou
 import type { LiveAgent, SessionRooms } from "./session-rooms.ts";
 import { type JobSigner, jobSigner } from "./sign-job.ts";
 import { ledgerHeadOfAgent } from "./standing.ts";
-import { behindAgent, outdatedAgent } from "./statements.ts";
+import { haltForDatabaseBehindAgent, haltForOutdatedAgent } from "./statements.ts";
 
 /*
  * The news for the next acknowledgements of one connection: withdrawals that have ended, and
@@ -130,9 +130,10 @@ export function ackListsOfAgent(
 ): Pick<Ack, "unreachable" | "endable" | "recalled" | "foreign"> {
   const isAny = isAnyRecalledOrUnreachable(database);
   const unreachable = isAny ? listUnreachable(database, agent.id) : [];
-  const endable = unreachable.length === 0 ? [] : listUnknownCoins(database, agent.id, true);
+  const endable =
+    unreachable.length === 0 ? [] : listWithdrawalsOnUnknownCoins(database, agent.id, true);
   const recalled = isAny ? listRecalled(database, agent.id) : [];
-  const foreign = agent.caughtUp === run ? listForeign(database, agent) : [];
+  const foreign = agent.caughtUp === run ? listForeignTransactions(database, agent) : [];
   return {
     ...(unreachable.length === 0 ? {} : { unreachable }),
     ...(endable.length === 0 ? {} : { endable }),
@@ -212,12 +213,12 @@ function jobsOf(
 
 /** A program that names no kinds refuses a challenge with a field that it does not know. */
 function challengeOf(nonce: string, isNaming: boolean, at: number): Challenge {
-  return isNaming ? { nonce, kinds: kindsKnown, at } : { nonce, at };
+  return isNaming ? { nonce, kinds: frameFormNumber, at } : { nonce, at };
 }
 
 /** True for the hello of an agent whose program knows fewer kinds than this one. */
 function isOutdated({ kinds = 0 }: Hello): boolean {
-  return kinds < kindsKnown;
+  return kinds < frameFormNumber;
 }
 
 /*
@@ -306,12 +307,12 @@ export class Session {
     this.#send("challenge", challengeOf(this.#nonce, isNaming, this.#rooms.clock()));
   }
 
-  acknowledge(head: Head): void {
+  acknowledge(head: AgentLedgerHead): void {
     const live = this.#live;
     const agent = live === null ? null : this.#served(live);
     if (live === null || agent === null) return;
     const untold = this.#untold.take();
-    this.#askedCeiling = askedCeiling(agent) ?? 0;
+    this.#askedCeiling = missingCeilingOfAgent(agent) ?? 0;
     const ceiling = this.#askedCeiling === 0 ? {} : { ceiling: this.#askedCeiling };
     const named = ackListsOfAgent(this.#rooms.store.database, agent, this.#rooms.run);
     this.#named = JSON.stringify(named);
@@ -330,7 +331,12 @@ export class Session {
   askCeiling(): void {
     const agent = this.#live === null ? null : this.#served(this.#live);
     const head = agent === null ? null : ledgerHeadOfAgent(agent);
-    if (agent === null || head === null || (askedCeiling(agent) ?? 0) <= this.#askedCeiling) return;
+    if (
+      agent === null ||
+      head === null ||
+      (missingCeilingOfAgent(agent) ?? 0) <= this.#askedCeiling
+    )
+      return;
     this.acknowledge(head);
   }
 
@@ -422,8 +428,8 @@ export class Session {
    */
   #clear(ids: readonly string[]): void {
     const cleared = this.#rooms.clear(this.agentId ?? "", ids);
-    for (let at = 0; at < cleared.length; at += clearedMax)
-      this.sight({ coins: [], next: [], orders: cleared.slice(at, at + clearedMax) });
+    for (let at = 0; at < cleared.length; at += clearedPerQuestionMax)
+      this.sight({ coins: [], next: [], orders: cleared.slice(at, at + clearedPerQuestionMax) });
   }
 
   /** Continues from the first unanswered job, after a recovery or after jobs got positions. */
@@ -516,13 +522,13 @@ export class Session {
     if (hello.agent !== agent.id || hello.answers !== this.#nonce) return "refused";
     this.#rooms.onHello(this, agent.id, hello.software);
     if (isOutdated(hello)) {
-      this.#rooms.onHalt(agent.id, outdatedAgent(agent.id, hello.software));
+      this.#rooms.onHalt(agent.id, haltForOutdatedAgent(agent.id, hello.software));
       return "upgrade_required";
     }
     if (hello.ledgerEpoch < agent.ledgerEpoch) return this.#offer(agent, hello);
     if (hello.ledgerEpoch > agent.ledgerEpoch) {
       const detail = `it holds epoch ${agent.ledgerEpoch}, the agent was granted ${hello.ledgerEpoch}`;
-      this.#rooms.onHalt(agent.id, behindAgent(agent.id, detail));
+      this.#rooms.onHalt(agent.id, haltForDatabaseBehindAgent(agent.id, detail));
       return "behind";
     }
     if (agent.lockedCode.startsWith("HUB_")) return "locked";
@@ -541,7 +547,7 @@ export class Session {
     const { store, clock, log } = this.#rooms;
     const recovery = recoveryOf(store.database, agent);
     if (recovery === undefined || recovery.takenAt !== null) return "ledgerEpoch";
-    const parts = recoveryOffer(store.database, agent, recovery, {
+    const parts = makeRecoveryOffer(store.database, agent, recovery, {
       hello,
       sign: this.#signJob,
       nowMs: clock(),
@@ -563,7 +569,7 @@ export class Session {
    * Sends the parts one by one, as the connection takes them. All parts of a large order would
    * exceed the limit.
    */
-  #sendParts([part, ...rest]: readonly Recovery[]): void {
+  #sendParts([part, ...rest]: readonly RecoveryPart[]): void {
     if (this.#ended) return;
     clearTimeout(this.#deadline);
     this.#deadline = setTimeout(() => this.end("ledgerEpoch"), this.#rooms.limits.deadMs);
@@ -595,7 +601,9 @@ export class Session {
     this.#heartbeatCount += 1;
     if (this.#heartbeatCount % heartbeatsToRepeat !== 0) return;
     this.tellVoid();
-    this.#untold.addCommanded(listMovedEnded(this.#rooms.store.database, this.agentId ?? ""));
+    this.#untold.addCommanded(
+      listEndedMovedWithdrawals(this.#rooms.store.database, this.agentId ?? ""),
+    );
     this.#untold.repeat();
     this.#tellRestSoon();
   }

@@ -6,7 +6,7 @@
  * signer removes the mark. Runs in the caller's transaction. Sources: docs/protocol.md sections 4.2
  * and 6.2; docs/architecture.md section 2 (monotone).
  */
-import type { Head, Statement } from "../../protocol/messages.ts";
+import type { AgentLedgerHead, Statement } from "../../protocol/messages.ts";
 import { changeLock } from "../store/agent-state.ts";
 import { recordAlarm } from "../store/alarm.ts";
 import type { AgentRow } from "../store/rows.ts";
@@ -17,7 +17,9 @@ const code = "AGENT_BEHIND";
 export type LedgerStanding = "behind" | "level";
 
 /** The newest record that this database holds of an agent's ledger; null before the first. */
-export function ledgerHeadOfAgent(agent: Pick<AgentRow, "headSeq" | "headHash">): Head | null {
+export function ledgerHeadOfAgent(
+  agent: Pick<AgentRow, "headSeq" | "headHash">,
+): AgentLedgerHead | null {
   return agent.headSeq === 0 ? null : { seq: agent.headSeq, hash: agent.headHash };
 }
 
@@ -27,7 +29,7 @@ export function ledgerHeadOfAgent(agent: Pick<AgentRow, "headSeq" | "headHash">)
  */
 export function standingOfHeartbeat(
   agent: Pick<AgentRow, "headSeq" | "headHash">,
-  head: Head | null,
+  head: AgentLedgerHead | null,
 ): LedgerStanding | null {
   if (head === null || head.seq > agent.headSeq) return null;
   return head.seq === agent.headSeq && head.hash === agent.headHash ? null : "behind";

@@ -9,22 +9,22 @@ import { invariant } from "../../base/fault.ts";
 import { expiryExclusionOf } from "../../chains/families.ts";
 import { zeroHash } from "../../protocol/identity.ts";
 import type {
+  AgentLedgerHead,
   AskedEntry,
   Entry,
-  Head,
   RecoveredEntry,
   SignedEntry,
   Statement,
 } from "../../protocol/messages.ts";
-import { doubtDatabase, learnCeiling } from "../deposits/ceilings.ts";
+import { keepReportedCeiling, markDatabaseRestored } from "../deposits/ceilings.ts";
 import { type IsOwnJob, restoreLostJob } from "../recovery/job-restore.ts";
 import {
+  acceptRecoveredLedger,
   awaitsRecovery,
   isOrderOfPendingRecovery,
   notOfRecoveryReason,
-  takeRecovery,
 } from "../recovery/recovery.ts";
-import { keepPause, keepPolicyDigest, lockAgent, moveHead } from "../store/agent-state.ts";
+import { keepPause, keepPolicyDigest, lockAgent, moveLedgerHead } from "../store/agent-state.ts";
 import { readAgent } from "../store/agents.ts";
 import { recordAlarm } from "../store/alarm.ts";
 import {
@@ -44,11 +44,11 @@ import {
 import { type JobRecordRow, listJobRecords, markAnswered, readJobRecord } from "../store/jobs.ts";
 import type { AgentRow, SignatureRow } from "../store/rows.ts";
 import { insertSignature, isSigned, listSignatures } from "../store/signatures.ts";
-import { insertSlot, readAssignments } from "../store/slots.ts";
+import { insertSlot, readSlotAssignments } from "../store/slots.ts";
 import type { Database } from "../store/store.ts";
 import { readTransaction } from "../store/transactions.ts";
 import { isCoinGone } from "../store/unknown-coins.ts";
-import { isAllVoid, keepExpiry } from "../store/void-attempts.ts";
+import { isAllVoid, keepExpiryStatement } from "../store/void-attempts.ts";
 import { completeAssigned, updateWithdrawal } from "../store/withdrawals.ts";
 import { type EntryContext, entryEffectOf, type WithdrawalRowChange } from "./effect.ts";
 
@@ -166,7 +166,7 @@ export interface StatementsHalt {
 export interface AppliedStatements {
   readonly ok: true;
   readonly was: AgentRow; // before the statements
-  readonly head: Head;
+  readonly head: AgentLedgerHead;
   readonly decided: readonly string[]; // transaction ids answered for the first time
   readonly changed: readonly ChangedTransaction[];
   readonly alarms: readonly RaisedAlarm[]; // each code only once
@@ -237,7 +237,8 @@ export function applyStatements(
     changed: new Map(),
     alarms: new Map(),
   };
-  let head: Head | null = agent.headSeq === 0 ? null : { seq: agent.headSeq, hash: agent.headHash };
+  let head: AgentLedgerHead | null =
+    agent.headSeq === 0 ? null : { seq: agent.headSeq, hash: agent.headHash };
   for (const statement of statements) {
     const verdict = applyStatement(progress, statement, head);
     if ("ok" in verdict) return verdict;
@@ -245,7 +246,10 @@ export function applyStatements(
   }
   progress.rows.flush();
   invariant(head !== null, "a statement always carries a head");
-  moveHead(database, agent.id, { ...head, ledgerAt: statements.at(-1)?.at ?? agent.ledgerAt });
+  moveLedgerHead(database, agent.id, {
+    ...head,
+    ledgerAt: statements.at(-1)?.at ?? agent.ledgerAt,
+  });
   for (const { policy = "" } of statements) if (policy !== "") keepPolicy(progress, policy);
   const { decided, changed, alarms } = progress;
   const isRecovered = awaits && !progress.awaits;
@@ -278,8 +282,8 @@ function keepPolicy({ database, agent, nowMs }: Progress, policy: string): void 
 function applyStatement(
   progress: Progress,
   statement: Statement,
-  stored: Head | null,
-): Head | RefusedStatements {
+  stored: AgentLedgerHead | null,
+): AgentLedgerHead | RefusedStatements {
   const storedSeq = stored?.seq ?? 0;
   // Also checked before a recovered ledger's first entry, because acknowledged bytes may be
   // released.
@@ -322,10 +326,14 @@ function applyStatement(
 /**
  * Begins a recovered ledger. Earlier entries resend state to the gateway; later entries are new.
  */
-function open(progress: Progress, entry: RecoveredEntry, head: Head): RefusedStatements | null {
+function open(
+  progress: Progress,
+  entry: RecoveredEntry,
+  head: AgentLedgerHead,
+): RefusedStatements | null {
   const { database, agent, nowMs } = progress;
   progress.rows.flush();
-  const problem = takeRecovery(database, agent, entry, head, nowMs);
+  const problem = acceptRecoveredLedger(database, agent, entry, head, nowMs);
   if (problem !== "") return behind(progress, problem);
   // A ledger from before a stop has to hear of its transactions again; it knows the others.
   forgetNetworkStops(database, agent.id);
@@ -339,7 +347,7 @@ function open(progress: Progress, entry: RecoveredEntry, head: Head): RefusedSta
 function applyEntry(
   progress: Progress,
   entry: Entry,
-  head: Head,
+  head: AgentLedgerHead,
   isHandshakeDone: boolean,
 ): RefusedStatements | null {
   const { database, agent, nowMs, rows } = progress;
@@ -368,13 +376,13 @@ function applyEntry(
       keepForeignTold(database, agent.id, effect.network, effect.txHashes, nowMs);
       return null;
     case "ceiling":
-      learnCeiling(database, agent.id, effect.ceiling, { run: progress.run, nowMs });
+      keepReportedCeiling(database, agent.id, effect.ceiling, { run: progress.run, nowMs });
       return null;
     case "learn": {
       rows.flush();
       const isLost = readTransaction(database, transactionOf(entry)) === undefined;
       const reason = `agent ${agent.id} tells of ${transactionOf(entry)} again`;
-      if (isLost) doubtDatabase(database, agent.id, { reason, run: progress.run });
+      if (isLost) markDatabaseRestored(database, agent.id, { reason, run: progress.run });
       const problem = restoreLostJob(database, agent, entry as AskedEntry, progress.isOwn, nowMs);
       if (problem !== "") return halt("HUB_CONTRADICTION", problem);
       noteChanged(progress, transactionOf(entry), false);
@@ -390,7 +398,7 @@ function applyEntry(
     }
     case "expire":
       rows.flush();
-      keepExpiry(database, transactionOf(entry), effect.code, nowMs);
+      keepExpiryStatement(database, transactionOf(entry), effect.code, nowMs);
       return null;
     case "answer":
     case "sign":
@@ -492,7 +500,7 @@ function readAround(
       isCoinGone: isCoinMissing,
     };
   }
-  const { attemptCount, slot, slotOwner, hashOwner } = readAssignments(database, entry);
+  const { attemptCount, slot, slotOwner, hashOwner } = readSlotAssignments(database, entry);
   const attempts = attemptCount === 0 ? [] : listSignatures(database, id);
   return {
     ...base,
@@ -576,17 +584,17 @@ const halt = (code: SingleCauseCode, detail: string): RefusedStatements => ({
 const behind = ({ agent }: Progress, detail: string): RefusedStatements => ({
   ok: false,
   kind: "halt",
-  ...behindAgent(agent.id, detail),
+  ...haltForDatabaseBehindAgent(agent.id, detail),
 });
 
 /** The word on an agent whose program is of an earlier version; it is not locked. */
-export function outdatedAgent(agentId: string, software: string): StatementsHalt {
+export function haltForOutdatedAgent(agentId: string, software: string): StatementsHalt {
   const detail = `agent ${agentId} runs ${software}, which does not speak with this gateway: on its server, unpack this version and type: node autowithdraw.js upgrade`;
   return { code: "AGENT_UPGRADE_REQUIRED", lock: false, detail };
 }
 
 /** The halt for a database that lacks an entry which an agent has. */
-export function behindAgent(agentId: string, detail: string): StatementsHalt {
+export function haltForDatabaseBehindAgent(agentId: string, detail: string): StatementsHalt {
   return {
     code: "HUB_DATABASE_BEHIND",
     lock: false,

@@ -6,7 +6,7 @@
 import { invariant } from "../../base/fault.ts";
 import { currencyPattern, orderIdPattern, transactionIdPattern } from "../../protocol/fields.ts";
 import { type AnswerCode, answerCodes } from "../answer/messages.ts";
-import { listOf, schemas } from "./records.ts";
+import { listSchema, schemas } from "./records.ts";
 import { type Json, schemaReference, textSchema } from "./schema.ts";
 import { webhookParameters, webhookSchemas, webhooks } from "./webhooks.ts";
 
@@ -263,7 +263,7 @@ const described: Readonly<Record<string, OperationDescription>> = {
       "Newest first, then by id; with `changedFrom` the earliest change first. Without parameters every record there is, sent while it is " +
       "read.",
     parameters: listParameters,
-    answer: listOf("Transaction"),
+    answer: listSchema("Transaction"),
     others: {
       "text/csv":
         "With `Accept: text/csv`: one record a line, the columns named in the first. `text/csv;for=people` is a table for spreadsheets: with " +
@@ -275,7 +275,7 @@ const described: Readonly<Record<string, OperationDescription>> = {
   supportedCurrency: {
     summary: "Supported currencies",
     description: "The currencies that are switched on, with prices for display.",
-    answer: listOf("Currency"),
+    answer: listSchema("Currency"),
     codes: ["query_invalid"],
   },
   events: {

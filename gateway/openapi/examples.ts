@@ -3,7 +3,7 @@
  * its signature, a maker of tokens and a verifier of callbacks. Tests run them against the gateway
  * and compare the answers with their schemas. Source: docs/api.md.
  */
-import { tableForPrograms } from "../answer/csv-cell.ts";
+import { csvTableForPrograms } from "../answer/csv-cell.ts";
 import { csvHead, csvLine } from "../api/csv.ts";
 import { signedHeaders } from "../callbacks/signature.ts";
 
@@ -186,7 +186,10 @@ export const errorExample: object = {
 };
 
 export const csvExample =
-  `${csvHead(tableForPrograms)}${csvLine(tableForPrograms, withdrawn)}`.replaceAll("\r\n", "\n");
+  `${csvHead(csvTableForPrograms)}${csvLine(csvTableForPrograms, withdrawn)}`.replaceAll(
+    "\r\n",
+    "\n",
+  );
 
 /** A callback whose signature is right, so that a reader can try a verifier with it. */
 export const callbackExample = (() => {

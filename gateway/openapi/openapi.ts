@@ -8,7 +8,7 @@ import type { FastifyInstance } from "fastify";
 import { version } from "../../base/version.ts";
 import { languageOf } from "../answer/language.ts";
 import { operations } from "../api/routes.ts";
-import { pageTokens } from "../pages/tokens.ts";
+import { pageStyleVariables } from "../pages/tokens.ts";
 import { createDocument } from "./document.ts";
 import { createPage } from "./page.ts";
 
@@ -17,7 +17,7 @@ import { createPage } from "./page.ts";
  * screen gets one column, whose links are those of the chapters alone.
  */
 
-const pageStyle = `${pageTokens}* { box-sizing: border-box; }
+const pageStyle = `${pageStyleVariables}* { box-sizing: border-box; }
 body { margin: 0; padding: var(--s4); background: var(--ground); color: var(--ink); font: 1rem/1.5 var(--sans);
   overflow-wrap: anywhere; }
 a { color: var(--link); text-underline-offset: .2em; }
@@ -81,7 +81,7 @@ const policy =
   "default-src 'none'; style-src 'self'; img-src data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
 
 /** Adds the description to the server. */
-export function addDescription(
+export function addApiDescription(
   server: FastifyInstance,
   { publicUrl }: { readonly publicUrl: string },
 ): void {

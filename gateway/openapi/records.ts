@@ -13,12 +13,12 @@ import { eventTypes } from "../callbacks/events.ts";
 import { targetsMax } from "../callbacks/targets.ts";
 import { fiats } from "../config/fiat.ts";
 import {
-  decimalOrEmpty,
+  decimalOrEmptySchema,
   decimalSchema,
   flagSchema,
   type Json,
   objectSchema,
-  oneOfNumbers,
+  oneOfNumbersSchema,
   schemaReference,
   textSchema,
   timeSchema,
@@ -185,7 +185,7 @@ const orderId = textSchema(
 const network = textSchema("The network by CAIP-2.", { examples: ["eip155:1"] });
 const tag = textSchema("Tag of the address, where its network has tags; may be empty.");
 const amount = decimalSchema("The amount, in whole units of the currency.", "0.5");
-const status = oneOfNumbers(
+const status = oneOfNumbersSchema(
   "0 Pending, 1 Completed, 2 Failed. 1 and 2 never change again, but for an expired deposit that the operator credits: it goes from 2 to 1.",
   [0, 1, 2],
 );
@@ -315,7 +315,7 @@ const orders: Readonly<Record<string, Json>> = {
   ),
 };
 
-const paymentTolerance = decimalOrEmpty(
+const paymentTolerance = decimalOrEmptySchema(
   "Deposits: so much may be missing from `amount`. Empty once the currency is no longer configured.",
   "0",
 );
@@ -367,13 +367,13 @@ const transaction = objectSchema(
     tag,
     currency: currencyId,
     amount,
-    callbackStatus: oneOfNumbers(
+    callbackStatus: oneOfNumbersSchema(
       "State of the newest event: 0 on its way, 1 delivered, 2 given up, 3 no target is configured.",
       [0, 1, 2, 3],
     ),
     createdAt: timeSchema("When it was created."),
     status,
-    transactionType: oneOfNumbers("1 deposit, 2 withdrawal.", [1, 2]),
+    transactionType: oneOfNumbersSchema("1 deposit, 2 withdrawal.", [1, 2]),
     network,
     stage,
     code: textSchema("Why it failed or is held; empty without a reason."),
@@ -388,7 +388,7 @@ const transaction = objectSchema(
     },
     changedAt: timeSchema("When it changed last."),
     expiresAt: timeSchema("Until when it can be paid, or signed."),
-    amountReceived: decimalOrEmpty(
+    amountReceived: decimalOrEmptySchema(
       "Deposits: everything final on the address. Empty once the currency is no longer configured.",
       "0.5",
     ),
@@ -408,11 +408,11 @@ const transaction = objectSchema(
     paymentUrl,
     paymentTolerance,
     quote,
-    fee: decimalOrEmpty(
+    fee: decimalOrEmptySchema(
       "Withdrawals: what it cost in the network's native coin; empty until known.",
       "0.00042",
     ),
-    received: decimalOrEmpty(
+    received: decimalOrEmptySchema(
       "Withdrawals that failed as `chain_moved`: what the receiver got. Empty once the currency is no longer configured.",
       "0.99",
     ),
@@ -441,9 +441,9 @@ const currency = objectSchema("A supported currency.", {
   name: textSchema("Name of the currency.", { examples: ["Ether"] }),
   symbol: textSchema("Symbol of the currency.", { examples: ["ETH"] }),
   decimal: { type: "integer", description: "Number of decimal places.", minimum: 0, maximum: 36 },
-  usdPrice: decimalOrEmpty("Price in USD, for display; empty when none is known.", "3000"),
-  eurPrice: decimalOrEmpty("Price in EUR, likewise.", "2800.5"),
-  tryPrice: decimalOrEmpty("Price in TRY, likewise.", "126000"),
+  usdPrice: decimalOrEmptySchema("Price in USD, for display; empty when none is known.", "3000"),
+  eurPrice: decimalOrEmptySchema("Price in EUR, likewise.", "2800.5"),
+  tryPrice: decimalOrEmptySchema("Price in TRY, likewise.", "126000"),
   minPaymentAmount: decimalSchema("Smallest deposit.", "0.001"),
   minWithdrawAmount: decimalSchema("Smallest withdrawal.", "0.001"),
   network,
@@ -468,7 +468,7 @@ const balance = objectSchema("Balances of one currency's wallet.", {
   reserved: decimalSchema("Promised to open withdrawals.", "1.01"),
   total: decimalSchema("Everything together.", "12"),
   feeAsset: textSchema("The currency that network fees are paid in.", { examples: ["eth"] }),
-  feeReserve: decimalOrEmpty("The amount of it that a next withdrawal reserves.", "0.01"),
+  feeReserve: decimalOrEmptySchema("The amount of it that a next withdrawal reserves.", "0.01"),
   feeSufficient: flagSchema("Whether that much is there."),
 });
 
@@ -488,7 +488,7 @@ const balances = objectSchema("The balances of all currencies.", {
 const estimate = objectSchema("The probable fee of a withdrawal.", {
   currency: currencyId,
   feeAsset: textSchema("The currency that network fees are paid in.", { examples: ["eth"] }),
-  feeUsual: decimalOrEmpty(
+  feeUsual: decimalOrEmptySchema(
     "The middle fee of the newest paid withdrawals of this currency; empty before the first.",
     "0.00042",
   ),
@@ -678,4 +678,4 @@ export const schemas: Readonly<Record<string, Json>> = {
 };
 
 /** A list of records with this schema. */
-export const listOf = (name: string): Json => ({ type: "array", items: schemaReference(name) });
+export const listSchema = (name: string): Json => ({ type: "array", items: schemaReference(name) });

@@ -23,7 +23,7 @@ export function decimalSchema(description: string, example: string): Json {
 }
 
 /** A decimal number, or "" if it may be unknown. */
-export function decimalOrEmpty(description: string, example: string): Json {
+export function decimalOrEmptySchema(description: string, example: string): Json {
   return textSchema(description, {
     pattern: "^(?:(?:0|[1-9][0-9]*)(?:\\.[0-9]+)?)?$",
     examples: [example],
@@ -43,7 +43,7 @@ export function flagSchema(description: string): Json {
 }
 
 /** An integer out of `values`. */
-export function oneOfNumbers(description: string, values: readonly number[]): Json {
+export function oneOfNumbersSchema(description: string, values: readonly number[]): Json {
   return { type: "integer", description, enum: values };
 }
 

@@ -6,7 +6,7 @@
 import { type EventType, eventTypes, testType } from "../callbacks/events.ts";
 import { schemas } from "./records.ts";
 import {
-  decimalOrEmpty,
+  decimalOrEmptySchema,
   type Json,
   objectSchema,
   schemaReference,
@@ -80,7 +80,10 @@ export const webhookSchemas: Readonly<Record<string, Json>> = {
       ...depositFields,
       unattributed: objectSchema("What came.", {
         currency: textSchema("The `id` of the currency that came.", { examples: ["usdt"] }),
-        amount: decimalOrEmpty("How much of it; empty once it is no longer configured.", "7.5"),
+        amount: decimalOrEmptySchema(
+          "How much of it; empty once it is no longer configured.",
+          "7.5",
+        ),
         txHash: textSchema("The transaction that brought it."),
       }),
     },

@@ -4,7 +4,7 @@
  * its next request.
  */
 import { type Refusal, refuse } from "../../base/fault.ts";
-import { momentOf } from "../../base/timestamp.ts";
+import { formatTimestampUtc } from "../../base/timestamp.ts";
 import type { GatewayKey } from "../auth/gateway-key.ts";
 import { createKey, type NewKey, pairingScopes, revokeKey, shopScopes } from "../auth/keys.ts";
 import { catchUpStates, notCaughtUpReason } from "../recovery/catch-up.ts";
@@ -17,8 +17,8 @@ import {
 import { listAgentRows, markUnpaired, networksOf, readPairedAgent } from "../store/agents.ts";
 import { recordAct } from "../store/audit.ts";
 import { countPendingOf } from "../store/jobs.ts";
-import { giveBackPairing, setKeyAddresses } from "../store/keys.ts";
-import { isWalletLevel } from "../store/levels.ts";
+import { restorePairingRights, setKeyAddresses } from "../store/keys.ts";
+import { isWalletChainRead } from "../store/levels.ts";
 import { insertMerchant, readMerchant } from "../store/merchants.ts";
 import { addReceivingKey, isAccountOfOthers } from "../store/receiving-keys.ts";
 import type { AgentRow } from "../store/rows.ts";
@@ -62,7 +62,7 @@ export function createMerchant(by: OperatorContext, merchant: NewMerchant): Made
  * Makes a merchant that receives on these accounts, at most one account in a family, without an
  * agent; also makes the two keys. Refuses GATEWAY_ACCOUNT_TAKEN.
  */
-export function createReceiver(
+export function createReceivingMerchant(
   by: OperatorContext,
   merchant: NewMerchant,
   ...accounts: readonly ReceivingAccount[]
@@ -185,7 +185,7 @@ export interface AgentLine {
 
 /** ISO 8601, UTC; "" for never. */
 export const formatTimestamp = (atMs: number | null): string =>
-  atMs === null ? "" : momentOf(atMs);
+  atMs === null ? "" : formatTimestampUtc(atMs);
 
 /** All agents; paired agents come first. */
 export function listAgents({
@@ -240,7 +240,7 @@ export function unpairAgent(
       return refuse("GATEWAY_AGENT_OPEN", openWords(openWithdrawals));
     const caughtUp = isCatchUpSkipped ? catchUpStates.given : agent.caughtUp;
     markUnpaired(database, agentId, { caughtUp, nowMs: by.nowMs });
-    giveBackPairing(database, agent.merchant);
+    restorePairingRights(database, agent.merchant);
     const act = isCatchUpSkipped ? "agent unpaired before catching up" : "agent unpaired";
     const left = openWithdrawals === 0 ? "" : `, open: ${openWithdrawals}`;
     recordAct(database, {
@@ -294,6 +294,6 @@ function isReadOn(
 ): boolean {
   return (
     run !== null &&
-    isWalletLevel(database, { network, account: hotWalletAddressOn(agent, network) }, run)
+    isWalletChainRead(database, { network, account: hotWalletAddressOn(agent, network) }, run)
   );
 }

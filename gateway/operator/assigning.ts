@@ -23,7 +23,10 @@ import { keepRecall } from "../store/recalls.ts";
 import type { OutgoingRow } from "../store/rows.ts";
 import { isSigned, withdrawalOfAttempt } from "../store/signatures.ts";
 import type { Database } from "../store/store.ts";
-import { namedTransaction, type WithdrawalWithMerchant } from "../store/transaction-lists.ts";
+import {
+  readTransactionWithMerchant,
+  type WithdrawalWithMerchant,
+} from "../store/transaction-lists.ts";
 import { isAllVoid } from "../store/void-attempts.ts";
 import { completeAssigned } from "../store/withdrawals.ts";
 import { nodeLog } from "../watcher/node-log.ts";
@@ -84,7 +87,7 @@ export async function assignPayment(
       subject: id,
       detail: `${still.outgoing.txHash}: ${reason}`,
     });
-    return { ok: true, row: namedTransaction(database, "withdraw", id) ?? still.row };
+    return { ok: true, row: readTransactionWithMerchant(database, "withdraw", id) ?? still.row };
   });
 }
 
@@ -122,7 +125,7 @@ function candidateOf(
   id: string,
   asTyped: string,
 ): Candidate | AssignmentResult {
-  const row = namedTransaction(database, "withdraw", id);
+  const row = readTransactionWithMerchant(database, "withdraw", id);
   if (row === undefined) return refuse("GATEWAY_UNKNOWN_RECORD");
   const outgoing =
     outgoingOf(database, row.network, asTyped) ??

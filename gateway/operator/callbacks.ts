@@ -5,7 +5,7 @@
  */
 import { type Refusal, refuse } from "../../base/fault.ts";
 import { sealSecret } from "../auth/secret-box.ts";
-import { bringForwardLimits, secretsOf } from "../callbacks/callbacks.ts";
+import { bringForwardLimits, signingSecretsOf } from "../callbacks/callbacks.ts";
 import type { GuardSettings } from "../callbacks/guard.ts";
 import { testEvent } from "../callbacks/outbox.ts";
 import { type CallbackSender, type DeliveryResult, isTaken } from "../callbacks/send.ts";
@@ -30,7 +30,7 @@ import {
   restartDelivery,
   triesOf,
 } from "../store/callback-deliveries.ts";
-import { insertEvent, refreshStatus } from "../store/callback-outbox.ts";
+import { insertEvent, refreshCallbackStatus } from "../store/callback-outbox.ts";
 import {
   findTarget,
   listTargets,
@@ -137,7 +137,7 @@ export async function testCallback(
   const target = findTarget(by.store.database, id);
   if (target === undefined) return refuse("GATEWAY_UNKNOWN_CALLBACK");
   const event = testEvent(target, { random: by.random, clock: () => by.nowMs });
-  const secrets = secretsOf(target, by.gatewayKey.sealingKey, by.nowMs);
+  const secrets = signingSecretsOf(target, by.gatewayKey.sealingKey, by.nowMs);
   const headers = signedHeaders(secrets, {
     id: event.id,
     timestamp: Math.floor(by.nowMs / 1000),
@@ -238,7 +238,7 @@ export function redeliverCallback(
     if (known === undefined || target === undefined || target.offAt !== null)
       return refuse("GATEWAY_UNKNOWN_CALLBACK");
     restartDelivery(database, delivery, by.nowMs);
-    refreshStatus(database, known.transactionId === null ? [] : [known.transactionId]);
+    refreshCallbackStatus(database, known.transactionId === null ? [] : [known.transactionId]);
     audit(by, "callback sent again", known.target, String(delivery));
     return { ok: true };
   });

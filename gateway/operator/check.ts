@@ -19,9 +19,9 @@ import { listenFault } from "../config/listen-fault.ts";
 import { readSecretFile } from "../config/secret-file.ts";
 import {
   freeBytesOf,
+  freeDiskBytesMin,
   hasNoRoom,
   isOnReadOnlyDisk,
-  roomBytesMin,
   roomWarningFactor,
 } from "../store/disk.ts";
 import { type DatabaseSummary, inspectStore } from "../store/inspect.ts";
@@ -107,7 +107,7 @@ function roomFindings({ database }: GatewayConfig): readonly Finding[] {
   if (hasNoRoom(database))
     return [newFinding("GATEWAY_DISK_FULL", "error", `the disk of ${database} is full`)];
   const free = freeBytesOf(database);
-  if (free === null || free >= roomBytesMin * roomWarningFactor) return [];
+  if (free === null || free >= freeDiskBytesMin * roomWarningFactor) return [];
   const words = `${Math.floor(free / 1024 / 1024)} MiB are free on the disk of ${database}`;
   return [newFinding("GATEWAY_DISK_FULL", "warning", words)];
 }

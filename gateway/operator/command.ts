@@ -13,21 +13,21 @@ import { gatewayEvents } from "../../base/events-gateway.ts";
 import { AgentError, type Refusal } from "../../base/fault.ts";
 import { findingLine, verdictOfFindings } from "../../base/finding.ts";
 import {
+  formatLogLine,
   type GatewayLog,
   isJournalStream,
-  lineOptions,
-  logLine,
+  pinoLineOptions,
   priorityOf,
   withPriority,
 } from "../../base/log.ts";
-import { jsonText, visibleLines, visibleText } from "../../base/visible.ts";
+import { formatTerminalSafeJson, visibleLines, visibleText } from "../../base/visible.ts";
 import { expiryExclusionOf, pinExclusionOf } from "../../chains/families.ts";
 import { type CsvTable, csvHeadOf, csvLineOf } from "../answer/csv-cell.ts";
 import { readGatewayKey } from "../auth/gateway-key.ts";
 import { type GatewayConfig, readConfig } from "../config/config.ts";
 import { readConfigInForce } from "../config/in-force.ts";
 import { checkCopy, copyStore, type StoreCopy } from "../store/copy.ts";
-import { checkKey, owningRun } from "../store/owner.ts";
+import { checkStoreKey, owningRun } from "../store/owner.ts";
 import { openStore, type Store } from "../store/store.ts";
 import { listAgents, type OperatorContext, recoverAgent, unpairAgent } from "./accounts.ts";
 import { checkGateway } from "./check.ts";
@@ -149,7 +149,7 @@ export function printProblem(message: string, hint: string): void {
       event: "command-fault",
       message,
     } as const;
-    process.stderr.write(`${priorityOf("error")}${visibleText(logLine(form, { hint }))}\n`);
+    process.stderr.write(`${priorityOf("error")}${visibleText(formatLogLine(form, { hint }))}\n`);
     return;
   }
   process.stderr.write(
@@ -160,7 +160,7 @@ export function printProblem(message: string, hint: string): void {
 let isJson = false; // the command line asks for the answer as JSON
 
 /** Says of the command line whether a program reads the answer. */
-export function answerAsJson(is: boolean): void {
+export function setJsonAnswers(is: boolean): void {
   isJson = is;
 }
 
@@ -180,7 +180,7 @@ export function answerSignal(
 ): void {
   flushLog();
   const level = gatewayEvents[event].level;
-  const line = logLine({ at: readClock(), level, process: "gateway", event, message });
+  const line = formatLogLine({ at: readClock(), level, process: "gateway", event, message });
   process.stderr.write(`${isJournal ? priorityOf(level) : ""}${visibleText(line)}\n`);
 }
 
@@ -196,7 +196,8 @@ export function printList(records: readonly string[], none: string): void {
 }
 
 /** Prints a value for a program; no character of it is replaced. */
-export const printJson = (value: object): void => void process.stdout.write(`${jsonText(value)}\n`);
+export const printJson = (value: object): void =>
+  void process.stdout.write(`${formatTerminalSafeJson(value)}\n`);
 
 /**
  * Prints rows as CSV. Only the cells are made safe to print, because the line ends
@@ -246,7 +247,7 @@ export function makeLog(level: GatewayConfig["logLevel"]): GatewayLog & Pick<Log
       if (line.startsWith('{"level":"error"')) out.flush();
     },
   };
-  return pino({ level, ...lineOptions("gateway", readClock) }, stream);
+  return pino({ level, ...pinoLineOptions("gateway", readClock) }, stream);
 }
 
 export interface ConfigOption {
@@ -306,7 +307,7 @@ export function runInOperatorContext<T>(
   const store = openStore(config.database, makeLog("error"));
   let waits = false;
   try {
-    checkKey(store.database, gatewayKey.fingerprint, config);
+    checkStoreKey(store.database, gatewayKey.fingerprint, config);
     const done = work(
       {
         store,
@@ -401,7 +402,7 @@ export function runBackup(
   });
 }
 
-export function agentsList(options: JsonOption): void {
+export function runAgentsList(options: JsonOption): void {
   runInOperatorContext(options, (by) => {
     const agents = listAgents(by);
     if (options.json === true) {
@@ -432,7 +433,7 @@ function pairedState({ lockedCode, pausedAt }: ListedAgent): string {
   return pausedAt === "" ? "paired" : `paused by its operator since ${pausedAt}`;
 }
 
-export function agentsUnpair(
+export function runAgentsUnpair(
   agentId: string,
   options: JsonOption & { readonly skipCatchUp?: boolean; readonly open?: boolean },
 ): void {
@@ -476,7 +477,7 @@ function isStoppedByChain(network: string): boolean {
   return expiryExclusionOf(network) === null && pinExclusionOf(network) === null;
 }
 
-export function agentsRecover(
+export function runAgentsRecover(
   agentId: string,
   options: JsonOption & { readonly aboveEpoch?: number },
 ): void {

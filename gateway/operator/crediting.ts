@@ -9,14 +9,17 @@ import { recordAct } from "../store/audit.ts";
 import {
   creditRemainder,
   findUnattributed,
-  listCreditedWith,
+  listRequestsCreditedWith,
   type UncreditedPayment,
 } from "../store/credits.ts";
 import { completeExpiredDeposit, updateDeposit } from "../store/deposits.ts";
 import { listFinalOf } from "../store/payments.ts";
 import type { DepositRow, PaymentRow } from "../store/rows.ts";
 import type { Database } from "../store/store.ts";
-import { type DepositWithMerchant, namedTransaction } from "../store/transaction-lists.ts";
+import {
+  type DepositWithMerchant,
+  readTransactionWithMerchant,
+} from "../store/transaction-lists.ts";
 import { readDeposit, refundedUnits } from "../store/transactions.ts";
 import { isPaidBy, judgementOf } from "../watcher/payments.ts";
 import type { OperatorContext } from "./accounts.ts";
@@ -49,7 +52,7 @@ export function creditPayments(
   { payments, reason, isShortFine }: CreditOrder,
 ): { readonly ok: true; readonly row: DepositWithMerchant } | Refusal {
   return by.store.writeIfOk((database) => {
-    const row = namedTransaction(database, "deposit", id);
+    const row = readTransactionWithMerchant(database, "deposit", id);
     if (row === undefined) return refuse("GATEWAY_UNKNOWN_RECORD");
     const fresh: UncreditedPayment[] = [];
     for (const name of new Set(payments)) {
@@ -84,7 +87,7 @@ export function creditPayments(
         detail: `${names} to ${id}: ${reason}`,
       });
     }
-    return { ok: true, row: namedTransaction(database, "deposit", id) ?? row };
+    return { ok: true, row: readTransactionWithMerchant(database, "deposit", id) ?? row };
   });
 }
 
@@ -92,12 +95,12 @@ export function creditPayments(
  * As `creditPayments`, also for payments to the deposit's own address: they count already while it
  * is open, and make an expired one Completed as `creditDeposit` does.
  */
-export function creditNamed(
+export function creditPaymentsByName(
   by: OperatorContext,
   id: string,
   { payments, reason, isShortFine }: CreditOrder,
 ): { readonly ok: true; readonly row: DepositWithMerchant } | Refusal {
-  const row = namedTransaction(by.store.database, "deposit", id);
+  const row = readTransactionWithMerchant(by.store.database, "deposit", id);
   if (row === undefined) return refuse("GATEWAY_UNKNOWN_RECORD");
   const isOwn = (name: string): boolean => {
     const [hash = "", index] = name.split(":");
@@ -127,7 +130,7 @@ export function creditDeposit(
   how: { readonly reason: string; readonly isShortFine: boolean },
 ): { readonly ok: true; readonly row: DepositWithMerchant } | Refusal {
   return by.store.write((database) => {
-    const row = namedTransaction(database, "deposit", id);
+    const row = readTransactionWithMerchant(database, "deposit", id);
     if (row === undefined) return refuse("GATEWAY_UNKNOWN_RECORD");
     const problem = creditProblem(database, row, how.isShortFine);
     if (problem !== null) return refuse("GATEWAY_NOT_CREDITED", problem);
@@ -139,7 +142,7 @@ export function creditDeposit(
       subject: id,
       detail: how.reason,
     });
-    return { ok: true, row: namedTransaction(database, "deposit", id) ?? row };
+    return { ok: true, row: readTransactionWithMerchant(database, "deposit", id) ?? row };
   });
 }
 
@@ -151,7 +154,7 @@ function creditProblem(
   if (row.status === 1) return "the deposit is Completed already";
   if (row.status === 0)
     return "the deposit is open: it completes by itself once its payments are final";
-  return shortProblem(database, row, BigInt(row.receivedUnits), isShortFine);
+  return explainShortPayment(database, row, BigInt(row.receivedUnits), isShortFine);
 }
 
 function paymentFor(
@@ -178,9 +181,9 @@ function paymentFor(
   if (payment.merchant !== row.merchant) return no(`${name} came to another merchant`);
   if (payment.currency !== row.currency)
     return no(`${name} came in ${payment.currency}, and the deposit is in ${row.currency}`);
-  if (payment.leftUnits > 0n || listCreditedWith(database, payment).includes(row.id))
+  if (payment.leftUnits > 0n || listRequestsCreditedWith(database, payment).includes(row.id))
     return { ok: true, payment };
-  return no(`${name} was credited to ${listCreditedWith(database, payment).join(", ")}`);
+  return no(`${name} was credited to ${listRequestsCreditedWith(database, payment).join(", ")}`);
 }
 
 /**
@@ -198,7 +201,7 @@ function count(
     updateDeposit(database, row.id, { ...next, changedAt: nowMs });
     return null;
   }
-  const problem = shortProblem(database, row, BigInt(next.receivedUnits), isShortFine);
+  const problem = explainShortPayment(database, row, BigInt(next.receivedUnits), isShortFine);
   if (problem !== null) return refuse("GATEWAY_NOT_CREDITED", problem);
   updateDeposit(database, row.id, {
     ...next,
@@ -215,7 +218,7 @@ function count(
  * The reason why a request that received so much is not Completed by hand; null for none. Money
  * that refunds pay back counts for nothing.
  */
-export function shortProblem(
+export function explainShortPayment(
   database: Database,
   row: Pick<DepositRow, "id" | "units" | "toleranceUnits">,
   receivedUnits: bigint,

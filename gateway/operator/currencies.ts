@@ -8,7 +8,7 @@ import type { Command } from "commander";
 import { type Refusal, refuse } from "../../base/fault.ts";
 import type { GatewayConfig, GatewayCurrency } from "../config/config.ts";
 import { type Fiat, fiats } from "../config/fiat.ts";
-import { boardOf } from "../prices/prices.ts";
+import { openPriceBoard } from "../prices/prices.ts";
 import type { Prices } from "../service.ts";
 import { recordAct } from "../store/audit.ts";
 import { type CurrencyHold, listCurrencyHolds, resumeCurrency } from "../store/currency-holds.ts";
@@ -42,18 +42,18 @@ export interface CurrencyLine {
   readonly outReason: string; // "" unless it is out
   readonly minPaymentAmount: string;
   readonly minWithdrawAmount: string;
-  readonly holds: readonly HoldLine[]; // while nothing is paid in it
+  readonly holds: readonly CurrencyHoldLine[]; // while nothing is paid in it
 }
 
 /** A hold, of one merchant or, with "", of all. */
-export interface HoldLine {
+export interface CurrencyHoldLine {
   readonly merchant: string; // its id
   readonly since: string;
   readonly transactionId: string; // the payout that moved something else
   readonly txHash: string;
 }
 
-const holdLine = ({ merchant, at, transactionId, txHash }: CurrencyHold): HoldLine => {
+const holdLine = ({ merchant, at, transactionId, txHash }: CurrencyHold): CurrencyHoldLine => {
   return { merchant, since: formatTimestamp(at), transactionId, txHash };
 };
 
@@ -75,7 +75,7 @@ function outReasons(health: Health): ReadonlyMap<string, string> | null {
 }
 
 /** The currencies in the order of the configuration. `health` is the running gateway's answer. */
-export function describeService(
+export function listCurrencyLines(
   config: GatewayConfig,
   health: Health,
   prices: Pick<Prices, "of">,
@@ -131,10 +131,10 @@ function priceWords({ enabled, listed, unpriced }: CurrencyLine): string {
 async function list(options: JsonOption): Promise<void> {
   const health = await askHealth(configInForce(options.config));
   runInOperatorContext(options, ({ store, nowMs }, config) => {
-    const lines = describeService(
+    const lines = listCurrencyLines(
       config,
       health,
-      boardOf({ config, store, clock: () => nowMs }),
+      openPriceBoard({ config, store, clock: () => nowMs }),
       listCurrencyHolds(store.database),
     );
     if (options.json === true) printJson(lines);
@@ -146,7 +146,7 @@ async function list(options: JsonOption): Promise<void> {
  * Ends every hold of a currency: its waiting orders go on. Harmless to call twice. Refuses
  * GATEWAY_UNKNOWN_CURRENCY for one that is neither configured nor held.
  */
-export function endHolds(
+export function endCurrencyHolds(
   by: OperatorContext,
   { currencies }: Pick<GatewayConfig, "currencies">,
   id: string,
@@ -176,7 +176,7 @@ function resume(
   { reason, ...options }: JsonOption & ActorOption & { readonly reason: string },
 ): void {
   runInOperatorContext(options, (by, config) => {
-    const done = endHolds(by, config, id, reason);
+    const done = endCurrencyHolds(by, config, id, reason);
     if (!isOkOrPrintsRefusal(done)) return;
     const holds = done.ended.map(holdLine);
     if (options.json === true) printJson({ currency: id, ended: holds });

@@ -16,13 +16,13 @@ import { FaultBook } from "../faults/book.ts";
 import { rightClock } from "../own-clock.ts";
 import { type AuditAct, listActsOn, recordAct } from "../store/audit.ts";
 import {
-  listCreditedWith,
   listCreditsTo,
+  listRequestsCreditedWith,
   listUnattributed,
   type UncreditedPayment,
 } from "../store/credits.ts";
-import { endHoldsOf, isHeldByGap } from "../store/gap-holds.ts";
-import { type GonePayment, listGoneOf } from "../store/gone-payments.ts";
+import { endGapHoldsOf, isHeldByGap } from "../store/gap-holds.ts";
+import { type GonePayment, listGonePaymentsOf } from "../store/gone-payments.ts";
 import { listFinalOf } from "../store/payments.ts";
 import type { DepositRow, PaymentRow } from "../store/rows.ts";
 import { createSignals } from "../store/signals.ts";
@@ -31,15 +31,15 @@ import { listStrayTotals, type StrayTotal } from "../store/stray-sums.ts";
 import { listSweepNotes } from "../store/sweeps.ts";
 import {
   type DepositWithMerchant,
-  listedTransactions,
   listPaymentsTo,
-  namedTransaction,
+  listTransactionsWithMerchant,
+  readTransactionWithMerchant,
   type TransactionQuery,
 } from "../store/transaction-lists.ts";
 import { askReread, type UnreadRow } from "../store/unread-transactions.ts";
 import { currenciesOf, type WatchedChain } from "../watcher/chain.ts";
 import { nodeLog } from "../watcher/node-log.ts";
-import { proveByHash } from "../watcher/proven.ts";
+import { provePaymentsByHash } from "../watcher/proven.ts";
 import { formatTimestamp, type OperatorContext } from "./accounts.ts";
 import {
   isOkOrPrintsRefusal,
@@ -51,23 +51,23 @@ import {
   readClock,
   runInOperatorContext,
 } from "./command.ts";
-import { creditDeposit, creditNamed, paymentName } from "./crediting.ts";
+import { creditDeposit, creditPaymentsByName, paymentName } from "./crediting.ts";
 import { checkRecordFilter } from "./named.ts";
 import {
+  addRecordFilters,
   amountText,
   describeActs,
   describeRecord,
+  jsonOfActs,
   jsonOfRecord,
   type ListOptions,
-  listedActs,
   printRecords,
   queryOf,
   receivedText,
-  withFilters,
   writeLineOrSetAside,
 } from "./records.ts";
 import { addDepositDecisionCommands, describeGonePayments, jsonOfGonePayment } from "./revoking.ts";
-import { gatewayEnds } from "./state-ends.ts";
+import { gatewayStateEnds } from "./state-ends.ts";
 import {
   addActorOptions,
   addConfigAndJsonOptions,
@@ -105,7 +105,7 @@ export async function addPaymentsByHash(
   { payments, reason }: { readonly payments: readonly string[]; readonly reason: string },
 ): Promise<{ readonly ok: true } | Refusal> {
   const { database } = by.store;
-  const row = namedTransaction(database, "deposit", id);
+  const row = readTransactionWithMerchant(database, "deposit", id);
   if (row === undefined) return refuse("GATEWAY_UNKNOWN_RECORD");
   if (!hasTags(row.network)) return { ok: true };
   const hashes = [...new Set(payments.map((name) => name.replace(/:-?\d+$/, "").toUpperCase()))];
@@ -121,14 +121,17 @@ export async function addPaymentsByHash(
   try {
     const chain = chainOf(by, config.currencies, named, reader as WatcherNodes);
     for (const txHash of unknown) {
-      const proven = await proveByHash(chain, { txHash, depositAddress: row.address }, (inside) =>
-        recordAct(inside, {
-          at: by.nowMs,
-          actor: by.actor,
-          act: "payment proven",
-          subject: id,
-          detail: `${txHash}: ${reason}`,
-        }),
+      const proven = await provePaymentsByHash(
+        chain,
+        { txHash, depositAddress: row.address },
+        (inside) =>
+          recordAct(inside, {
+            at: by.nowMs,
+            actor: by.actor,
+            act: "payment proven",
+            subject: id,
+            detail: `${txHash}: ${reason}`,
+          }),
       );
       if ("problem" in proven) return refuse("GATEWAY_PAYMENT_UNPROVEN", proven.problem);
     }
@@ -189,9 +192,9 @@ export function releaseDeposit(
   reason: string,
 ): { readonly ok: true } | Refusal {
   return by.store.writeIfOk((database): { readonly ok: true } | Refusal => {
-    if (namedTransaction(database, "deposit", id) === undefined)
+    if (readTransactionWithMerchant(database, "deposit", id) === undefined)
       return refuse("GATEWAY_UNKNOWN_RECORD");
-    if (!endHoldsOf(database, id)) return refuse("GATEWAY_DEPOSIT_NOT_HELD");
+    if (!endGapHoldsOf(database, id)) return refuse("GATEWAY_DEPOSIT_NOT_HELD");
     recordAct(database, {
       at: by.nowMs,
       actor: by.actor,
@@ -214,8 +217,8 @@ function heldLines(
   return [
     held,
     `  do: look for payments with its tag in a block explorer`,
-    `      for each that there is: ${commandOfEnd(gatewayEnds.deposits.late, { ID: `${id} --payment HASH` })}`,
-    `      if there is none:       ${commandOfEnd(gatewayEnds.gaps.held, { ID: id })}`,
+    `      for each that there is: ${commandOfEnd(gatewayStateEnds.deposits.late, { ID: `${id} --payment HASH` })}`,
+    `      if there is none:       ${commandOfEnd(gatewayStateEnds.gaps.held, { ID: id })}`,
   ];
 }
 
@@ -247,7 +250,7 @@ export function listDeposits(
   { store }: OperatorContext,
   query: TransactionQuery<"deposit">,
 ): readonly DepositWithMerchant[] {
-  return listedTransactions(store.database, query);
+  return listTransactionsWithMerchant(store.database, query);
 }
 
 export interface ShownDeposit {
@@ -269,14 +272,19 @@ export function showDeposit(
   { store: { database } }: OperatorContext,
   id: string,
 ): ShownDeposit | Refusal {
-  const row = namedTransaction(database, "deposit", id) ?? onlyDepositOfOrder(database, id);
+  const row =
+    readTransactionWithMerchant(database, "deposit", id) ?? onlyDepositOfOrder(database, id);
   if (row === undefined) return refuse("GATEWAY_UNKNOWN_RECORD");
   return shownDeposit(database, row);
 }
 
 /** The deposit of a shop's order; undefined if several merchants have an order of that name. */
 function onlyDepositOfOrder(database: Database, orderId: string): DepositWithMerchant | undefined {
-  const [row, other] = listedTransactions(database, { operations: ["deposit"], orderId, most: 2 });
+  const [row, other] = listTransactionsWithMerchant(database, {
+    operations: ["deposit"],
+    orderId,
+    most: 2,
+  });
   return other === undefined ? row : undefined;
 }
 
@@ -284,11 +292,11 @@ function shownDeposit(database: Database, row: DepositWithMerchant): ShownDeposi
   const { id } = row;
   const payments = listPaymentsTo(database, id);
   const creditedTo = new Map(
-    payments.map((payment) => [paymentName(payment), listCreditedWith(database, payment)]),
+    payments.map((payment) => [paymentName(payment), listRequestsCreditedWith(database, payment)]),
   );
   // On a chain with tags they came to the account of all tags.
   const strays = listStrayTotals(database, { account: row.address });
-  const gone = listGoneOf(database, id);
+  const gone = listGonePaymentsOf(database, id);
   return {
     ok: true,
     row,
@@ -337,7 +345,7 @@ export function addDepositNote(
   text: string,
 ): { readonly ok: true } | Refusal {
   return by.store.write((database) => {
-    if (namedTransaction(database, "deposit", id) === undefined)
+    if (readTransactionWithMerchant(database, "deposit", id) === undefined)
       return refuse("GATEWAY_UNKNOWN_RECORD");
     recordAct(database, { at: by.nowMs, actor: by.actor, act: "note", subject: id, detail: text });
     return { ok: true };
@@ -403,7 +411,7 @@ function show(id: string, options: JsonOption): void {
         ...jsonOfRecord(by, row, config),
         ...beside,
         ...unswept,
-        acts: listedActs(acts),
+        acts: jsonOfActs(acts),
       });
       return;
     }
@@ -478,7 +486,7 @@ function credit(
     if (payments === undefined) return tell(creditDeposit(by, id, how));
     const named = { ...how, payments };
     return addPaymentsByHash(by, { config, open: openNodes }, id, named).then((proven) => {
-      if (isOkOrPrintsRefusal(proven)) tell(creditNamed(by, id, named));
+      if (isOkOrPrintsRefusal(proven)) tell(creditPaymentsByName(by, id, named));
     });
   });
 }
@@ -616,7 +624,7 @@ export function addDepositCommands(program: Command): void {
     .command("deposits")
     .alias("deposit")
     .description("deposit requests and their payments");
-  withFilters(deposits.command("list", { isDefault: true }).description("the newest ones"))
+  addRecordFilters(deposits.command("list", { isDefault: true }).description("the newest ones"))
     .option("--late", "those alone that were paid after their end")
     .option(
       "--reorged",

@@ -9,7 +9,7 @@ import { endWords } from "../../base/state-end.ts";
 import { hasTags } from "../../chains/payees.ts";
 import { type FaultDomain, faultDomains } from "../faults/domains.ts";
 import { recordAct } from "../store/audit.ts";
-import { askRetry, type FaultRow, listFaults } from "../store/faults.ts";
+import { type FaultRow, listFaults, requestFaultRetry } from "../store/faults.ts";
 import { countDepositsHeldByGap, markGapGivenUp } from "../store/gap-holds.ts";
 import { type GapKey, readGap, retryGapSoon } from "../store/gaps.ts";
 import { askRereadIn } from "../store/unread-transactions.ts";
@@ -24,7 +24,7 @@ import {
   runInOperatorContext,
 } from "./command.ts";
 import { checkRecordFilter } from "./named.ts";
-import { gatewayEnds } from "./state-ends.ts";
+import { gatewayStateEnds } from "./state-ends.ts";
 import { addActorOptions, describeNextPass, readRemark } from "./words.ts";
 
 /** The name of a fault as the list shows it: one word. */
@@ -48,7 +48,7 @@ export function retryFault(by: OperatorContext, name: string): { readonly ok: tr
     const row = listFaults(database).find((one) => nameOfFault(one) === name);
     if (row === undefined) return refuse("GATEWAY_UNKNOWN_FAULT");
     if (isGivenUp(by, row)) return refuse("GATEWAY_GAP_GIVEN_UP");
-    askRetry(database, row);
+    requestFaultRetry(database, row);
     if (row.domain === "history") retryGapSoon(database, gapIn(row));
     if (row.domain === "transaction")
       askRereadIn(database, row.network, Number(row.id.split(" ")[0]));
@@ -141,15 +141,15 @@ function endsOf(by: OperatorContext, row: FaultRow): string {
   const { domain, network, id } = row;
   const isTagged = hasTags(network);
   if (isGivenUp(by, row))
-    return endWords(isTagged ? gatewayEnds.gaps.held : gatewayEnds.gaps.given_up);
-  if (!Object.hasOwn(gatewayEnds.faults, domain)) return "";
+    return endWords(isTagged ? gatewayStateEnds.gaps.held : gatewayStateEnds.gaps.given_up);
+  if (!Object.hasOwn(gatewayStateEnds.faults, domain)) return "";
   const name = nameOfFault(row);
   // Where several blocks share a row, no hash is known: the fault's own name does the same.
   const [, hash = ""] = id.split(" ");
   const end =
     domain === "transaction" && hash === "?"
-      ? gatewayEnds.faults.withdrawal
-      : gatewayEnds.faults[domain as FaultDomain];
+      ? gatewayStateEnds.faults.withdrawal
+      : gatewayStateEnds.faults[domain as FaultDomain];
   return endWords(end, {
     NAME: domain === "history" && isTagged ? `${name} --by-hand` : name,
     HASH: hash,

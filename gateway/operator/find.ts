@@ -16,10 +16,10 @@ import {
   agentsOfAddress,
   depositsOfPayee,
   depositsOfTag,
-  type FoundOther,
+  type FoundNonRecord,
   type FoundRecord,
+  findNamedNonRecords,
   foreignOfTxHash,
-  othersOf,
   recordsOfAddress,
   recordsOfAmount,
   recordsOfBeginning,
@@ -28,7 +28,10 @@ import {
   recordsOfTxHash,
 } from "../store/search.ts";
 import type { Database } from "../store/store.ts";
-import { namedTransactions, type TransactionWithMerchant } from "../store/transaction-lists.ts";
+import {
+  readTransactionsWithMerchant,
+  type TransactionWithMerchant,
+} from "../store/transaction-lists.ts";
 import type { OperatorContext } from "./accounts.ts";
 import {
   exitStatuses,
@@ -49,7 +52,7 @@ export interface RecordHit {
 
 export interface SearchHits {
   readonly records: readonly RecordHit[];
-  readonly others: readonly FoundOther[];
+  readonly others: readonly FoundNonRecord[];
   readonly foreign: readonly OutgoingRow[]; // transactions of a hot wallet that nobody ordered here
 }
 
@@ -127,9 +130,9 @@ export function searchRecords(
   ];
   const firstBy = new Map<string, FoundRecord["by"]>();
   for (const { id, by } of found) if (!firstBy.has(id)) firstBy.set(id, by);
-  const rows = namedTransactions(database, [...firstBy.keys()]);
+  const rows = readTransactionsWithMerchant(database, [...firstBy.keys()]);
   const others = [
-    ...othersOf(database, text, most),
+    ...findNamedNonRecords(database, text, most),
     ...addresses.flatMap((address) => agentsOfAddress(database, address)),
   ];
   return {
@@ -155,14 +158,14 @@ const kinds = {
   topup: "top-up",
 } as const;
 
-const otherShow: Readonly<Record<FoundOther["kind"], string>> = {
+const otherShow: Readonly<Record<FoundNonRecord["kind"], string>> = {
   merchant: "merchant show",
   agent: "agents",
   key: "key list",
   callback: "callbacks list",
 };
 
-const showOf = ({ kind, id }: FoundOther): string =>
+const showOf = ({ kind, id }: FoundNonRecord): string =>
   kind === "merchant" ? `${otherShow[kind]} ${id}` : otherShow[kind];
 
 /** The amount of an outgoing transaction, in the currency of its contract if one is configured. */

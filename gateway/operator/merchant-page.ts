@@ -27,25 +27,29 @@ export interface MerchantPageLine {
   readonly origins: readonly string[];
 }
 
-export const pageLineOf = ({ shownName, contact, origins }: MerchantPage): MerchantPageLine => ({
+export const merchantPageLineOf = ({
+  shownName,
+  contact,
+  origins,
+}: MerchantPage): MerchantPageLine => ({
   shownName,
   contact,
   origins: origins === "" ? [] : origins.split(" "),
 });
 
 /** A change: a field that is left out stays. */
-export type PageChange = Partial<MerchantPageLine>;
+export type MerchantPageChange = Partial<MerchantPageLine>;
 
 /** Changes the settings. Harmless to call twice. Refuses GATEWAY_UNKNOWN_MERCHANT. */
-export function changePage(
+export function changeMerchantPage(
   by: OperatorContext,
   id: string,
-  change: PageChange,
+  change: MerchantPageChange,
 ): { readonly ok: true; readonly page: MerchantPageLine } | Refusal {
   return by.store.write((database) => {
     const row = readMerchant(database, id);
     if (row === undefined) return refuse("GATEWAY_UNKNOWN_MERCHANT");
-    const page = { ...pageLineOf(row), ...change };
+    const page = { ...merchantPageLineOf(row), ...change };
     const kept = { ...page, origins: [...new Set(page.origins)].slice(0, originsMax).join(" ") };
     if (Object.keys(change).length > 0) {
       setMerchantPage(database, id, kept);
@@ -57,12 +61,12 @@ export function changePage(
         detail: JSON.stringify(change),
       });
     }
-    return { ok: true, page: pageLineOf(kept) };
+    return { ok: true, page: merchantPageLineOf(kept) };
   });
 }
 
 /** One line; "" if nothing is set. */
-export function describePage({ shownName, contact, origins }: MerchantPageLine): string {
+export function describeMerchantPage({ shownName, contact, origins }: MerchantPageLine): string {
   const parts = [
     shownName === "" ? "" : `shown as ${shownName}`,
     contact === "" ? "" : `senders write to ${contact}`,
@@ -102,18 +106,18 @@ interface PageOptions extends JsonOption {
 
 function page(id: string, options: PageOptions): void {
   const { shownName, contact, origin = options.origins ? undefined : [] } = options;
-  const change: PageChange = {
+  const change: MerchantPageChange = {
     ...(shownName === undefined ? {} : { shownName }),
     ...(contact === undefined ? {} : { contact }),
     ...(origin === undefined ? {} : { origins: origin }),
   };
   runInOperatorContext(options, (by) => {
-    const changed = changePage(by, id, change);
+    const changed = changeMerchantPage(by, id, change);
     if (!isOkOrPrintsRefusal(changed)) return;
     if (options.json === true) printJson({ merchantId: id, ...changed.page });
     else
       printText(
-        describePage(changed.page) ||
+        describeMerchantPage(changed.page) ||
           `${id} shows its name on the payment page, and nothing else is set.`,
       );
   });

@@ -17,7 +17,7 @@ import {
 } from "../store/merchants.ts";
 import {
   createMerchant,
-  createReceiver,
+  createReceivingMerchant,
   formatTimestamp,
   type NewMerchant,
   type OperatorContext,
@@ -36,9 +36,9 @@ import { writeOwnFile } from "./folder.ts";
 import { describeKey, type KeyLine, listKeys } from "./key-list.ts";
 import {
   addMerchantPageCommand,
-  describePage,
+  describeMerchantPage,
   type MerchantPageLine,
-  pageLineOf,
+  merchantPageLineOf,
 } from "./merchant-page.ts";
 import { addActorOptions, addConfigAndJsonOptions } from "./words.ts";
 import { type ReceivingAccount, readReceivingAccount } from "./xpub.ts";
@@ -75,7 +75,7 @@ const linesOf = (row: MerchantSummary, receives: MerchantLine["receives"]): Merc
   transactions: row.transactions,
   openTransactions: row.open,
   newestAt: formatTimestamp(row.newestAt),
-  page: pageLineOf(row),
+  page: merchantPageLineOf(row),
 });
 
 /** Every merchant, by name. */
@@ -97,7 +97,7 @@ export function showMerchant(
 }
 
 /** Disables or enables a merchant. Harmless to call twice. Refuses GATEWAY_UNKNOWN_MERCHANT. */
-export function switchMerchant(
+export function setMerchantEnabled(
   by: OperatorContext,
   id: string,
   isOn: boolean,
@@ -124,7 +124,7 @@ export function describeMerchant(line: MerchantLine): string {
     `  ${agent}, keys ${line.goodKeys}, language ${line.language}, made ${line.createdAt}`,
     `  orders ${line.transactions}, open ${line.openTransactions}, newest ${line.newestAt || "never"}`,
   ];
-  const page = describePage(line.page);
+  const page = describeMerchantPage(line.page);
   if (page !== "") lines.push(`  ${page}`);
   const receives = Object.entries(line.receives).map(
     ([family, xpub]) => `  receives under ${xpub} (${family})`,
@@ -152,7 +152,7 @@ function create(name: string, options: CreateOptions): void {
     const made = removingOnFailure(configOut, () =>
       accounts.length === 0
         ? { ok: true as const, ...createMerchant(by, wanted) }
-        : createReceiver(by, wanted, ...accounts),
+        : createReceivingMerchant(by, wanted, ...accounts),
     );
     if (!isOkOrPrintsRefusal(made)) return;
     const { ok: _, ...shown } = made;
@@ -256,7 +256,7 @@ function list(options: JsonOption): void {
 
 function turn(id: string, isOn: boolean, options: JsonOption): void {
   runInOperatorContext(options, (by) => {
-    const switched = switchMerchant(by, id, isOn);
+    const switched = setMerchantEnabled(by, id, isOn);
     if (!isOkOrPrintsRefusal(switched)) return;
     if (options.json === true)
       printJson({ merchantId: id, enabled: isOn, openTransactions: switched.open });

@@ -6,7 +6,7 @@ import { type Command, CommanderError, InvalidArgumentError } from "commander";
 import { AgentError } from "../../base/fault.ts";
 import { commandOfEnd } from "../../base/state-end.ts";
 import { openWatcher } from "../../chains/connect.ts";
-import { nativeOf } from "../balance/funds.ts";
+import { nativeCurrencyOf } from "../balance/funds.ts";
 import type { GatewayConfig } from "../config/config.ts";
 import { readSecretFile } from "../config/secret-file.ts";
 import { currencyHoldOf } from "../store/currency-holds.ts";
@@ -24,16 +24,16 @@ import {
   runInOperatorContext,
 } from "./command.ts";
 import {
-  type AccountSeen,
+  type AccountBalances,
   type EvidencedWithdrawal,
-  endMoved,
-  evidenceOf,
+  endWithdrawalByMoved,
   type MovedEvidenceReader,
   type MovedOperation,
+  movedEvidenceOf,
   readMovedEvidence,
 } from "./moving.ts";
 import { amountText } from "./records.ts";
-import { gatewayEnds } from "./state-ends.ts";
+import { gatewayStateEnds } from "./state-ends.ts";
 import { addActorOptions, readRemark } from "./words.ts";
 
 interface MovedOptions extends JsonOption, ActorOption {
@@ -83,13 +83,13 @@ function moved(
   return runInOperatorContext(options, async (by, config) => {
     const about = { operation, id };
     if (received === undefined || sent === undefined || reason === undefined) {
-      const told = await evidenceOf(by, config, about, askChain(config));
+      const told = await movedEvidenceOf(by, config, about, askChain(config));
       if (isOkOrPrintsRefusal(told))
         show(by, config, told, { name, isJson: options.json === true });
       return;
     }
     const moving = { receivedUnits: received, sentUnits: sent, reason };
-    const ended = await endMoved(by, config, about, moving, askChain(config));
+    const ended = await endWithdrawalByMoved(by, config, about, moving, askChain(config));
     if (!isOkOrPrintsRefusal(ended)) return;
     const { row } = ended;
     if (options.json === true) printJson(endedFields(by, row));
@@ -116,7 +116,7 @@ const endedFields = (
 
 /** The currency that a row moves: of a top-up the native coin. */
 const assetOf = (config: GatewayConfig, { operation, network, currency }: TransferRow): string =>
-  operation === "topup" ? (nativeOf(config, network)?.id ?? currency) : currency;
+  operation === "topup" ? (nativeCurrencyOf(config, network)?.id ?? currency) : currency;
 
 function endWords(config: GatewayConfig, row: TransferRow): string {
   const { id, status, code, receivedUnits } = row;
@@ -127,7 +127,7 @@ function endWords(config: GatewayConfig, row: TransferRow): string {
 function holdWords({ store }: OperatorContext, { currency, merchant }: TransferRow): string {
   if (currencyHoldOf(store.database, currency, merchant) === undefined)
     return `${currency} is not held here.`;
-  return `${currency} stays held: ${commandOfEnd(gatewayEnds.agents.currencyHeld, { ID: currency })}, once it is clear why.`;
+  return `${currency} stays held: ${commandOfEnd(gatewayStateEnds.agents.currencyHeld, { ID: currency })}, once it is clear why.`;
 }
 
 interface OutputForm {
@@ -180,11 +180,14 @@ function show(
 
 const unitsText = (units: bigint | null): string | null => (units === null ? null : `${units}`);
 
-function accountFields({ address, before, after }: AccountSeen): object {
+function accountFields({ address, before, after }: AccountBalances): object {
   return { address, before: unitsText(before), after: unitsText(after) };
 }
 
-function accountLines(what: string, { address, before, after }: AccountSeen): readonly string[] {
+function accountLines(
+  what: string,
+  { address, before, after }: AccountBalances,
+): readonly string[] {
   if (before === null || after === null)
     return [`  ${what} ${address}: its balances around the block are not told`];
   const change = after - before;

@@ -10,7 +10,7 @@ import type { Payment } from "../../chains/family.ts";
 import type { EndingTransaction, Judgement, WatcherNodes } from "../../chains/nodes.ts";
 import type { GatewayConfig } from "../config/config.ts";
 import { recordAct } from "../store/audit.ts";
-import { type MovedPayment, movedCode, movedOf } from "../store/moved-payments.ts";
+import { type MovedPayment, movedCode, readMovedPayment } from "../store/moved-payments.ts";
 import type { SignatureRow, TransferRow } from "../store/rows.ts";
 import { listSignatures } from "../store/signatures.ts";
 import type { Database } from "../store/store.ts";
@@ -28,7 +28,7 @@ export interface MovedAmounts {
 }
 
 /** An account in the block of the attempt, as nodes tell; null where they do not. */
-export interface AccountSeen {
+export interface AccountBalances {
   readonly address: string;
   readonly before: bigint | null; // balance at the end of the block before
   readonly after: bigint | null; // and at the end of the block
@@ -37,8 +37,8 @@ export interface AccountSeen {
 /** The nodes' judgement now, and what they tell of both accounts. */
 export interface MovedEvidence {
   readonly judged: Judgement;
-  readonly receiver: AccountSeen;
-  readonly payer: AccountSeen;
+  readonly receiver: AccountBalances;
+  readonly payer: AccountBalances;
   /** Payments to the receiver in the block, by transaction; null if the block is not told. */
   readonly payments: readonly { readonly txHash: string; readonly units: bigint }[] | null;
 }
@@ -79,7 +79,7 @@ interface Candidate {
  * The evidence about one that waits for an operator. Reads only. Refuses as `endMoved`.
  * @throws AgentError NODE_* if the nodes do not answer, or do not agree
  */
-export async function evidenceOf(
+export async function movedEvidenceOf(
   by: Pick<OperatorContext, "store">,
   config: GatewayConfig,
   { operation, id }: { readonly operation: MovedOperation; readonly id: string },
@@ -99,7 +99,7 @@ export async function evidenceOf(
  * say otherwise now. After a refusal nothing is written.
  * @throws AgentError NODE_* if the nodes do not answer, or do not agree
  */
-export async function endMoved(
+export async function endWithdrawalByMoved(
   by: OperatorContext,
   config: GatewayConfig,
   about: { readonly operation: MovedOperation; readonly id: string },
@@ -108,7 +108,7 @@ export async function endMoved(
 ): Promise<MovedResult> {
   const before = endedBefore(by.store.database, about.operation, about.id, moving);
   if (before !== null) return before;
-  const told = await evidenceOf(by, config, about, look);
+  const told = await movedEvidenceOf(by, config, about, look);
   if (!told.ok) return told;
   return by.store.writeIfOk((database): MovedResult => {
     const since = endedBefore(database, about.operation, about.id, moving);
@@ -159,7 +159,7 @@ function endedBefore(
   moving: MovedAmounts,
 ): MovedResult | null {
   const row = readTransfer(database, id);
-  const moved = movedOf(database, id);
+  const moved = readMovedPayment(database, id);
   if (row === undefined || !isOf(row, operation) || row.status === 0 || !isSaid(moved)) return null;
   const isSame =
     moved.receivedUnits === `${moving.receivedUnits}` && moved.sentUnits === `${moving.sentUnits}`;
@@ -183,7 +183,7 @@ function candidateOf(
   const row = readTransfer(database, id);
   if (row === undefined || !isOf(row, operation)) return refuse("GATEWAY_UNKNOWN_RECORD");
   if (row.status !== 0) return no(`it has ended already (${row.stage})`);
-  if (row.stage !== "stuck" || movedOf(database, id) === undefined)
+  if (row.stage !== "stuck" || readMovedPayment(database, id) === undefined)
     return no(`its stage is ${row.stage}, and no final attempt of it moved something else`);
   const currency = config.currencies[row.currency];
   if (currency === undefined || currency.network !== row.network)
@@ -282,7 +282,7 @@ async function seenOf(
   address: string,
   contract: string,
   block: number | null,
-): Promise<AccountSeen> {
+): Promise<AccountBalances> {
   // Nodes that tell balances of their newest block alone say nothing about this one.
   if (block === null || reader.tellsNewestBalances === true)
     return { address, before: null, after: null };

@@ -9,7 +9,7 @@ import { type Fiat, fiats } from "../config/fiat.ts";
 import { priceText } from "../prices/decimal.ts";
 import { markets } from "../prices/markets.ts";
 import type { SourceRejection } from "../prices/price-median.ts";
-import { boardOf } from "../prices/prices.ts";
+import { openPriceBoard } from "../prices/prices.ts";
 import { type PriceReadingRow, readPriceReadings } from "../store/prices.ts";
 import type { Store } from "../store/store.ts";
 import { formatTimestamp } from "./accounts.ts";
@@ -76,7 +76,7 @@ export function listPrices(
   config: GatewayConfig,
   nowMs: number,
 ): readonly PriceLine[] {
-  const board = boardOf({ config, store, clock: () => nowMs });
+  const board = openPriceBoard({ config, store, clock: () => nowMs });
   const rows = readPriceReadings(store.database);
   const currencies = Object.values(config.currencies).filter(({ enabled }) => enabled);
   return currencies.flatMap((currency) =>

@@ -43,7 +43,7 @@ export interface ListOptions extends JsonOption, CsvOptions {
 const rowsDefault = 50;
 
 /** Adds the filters to a list's command, and CSV. */
-export function withFilters(command: Command): Command {
+export function addRecordFilters(command: Command): Command {
   return addCsvOptions(addConfigAndJsonOptions(command))
     .option("--merchant <id>", "whose")
     .option("--status <number>", "0 Pending, 1 Completed, 2 Failed", statusOf)
@@ -160,5 +160,5 @@ export function describeActs(acts: readonly AuditAct[]): string {
     .join("\n");
 }
 
-export const listedActs = (acts: readonly AuditAct[]): readonly object[] =>
+export const jsonOfActs = (acts: readonly AuditAct[]): readonly object[] =>
   acts.map(({ at, actor, act, detail }) => ({ at: formatTimestamp(at), actor, act, detail }));

@@ -8,14 +8,17 @@ import { type Refusal, refuse } from "../../base/fault.ts";
 import { recordAct } from "../store/audit.ts";
 import { agentOfJob, isUnplaced } from "../store/jobs.ts";
 import {
-  isReleased,
-  keepRelease,
-  type UnexplainedRow,
-  unexplainedOf,
+  isOrderReleased,
+  keepOrderRelease,
+  readUnexplainedOutgoing,
+  type UnexplainedOutgoingRow,
 } from "../store/outgoing-holds.ts";
 import { isSigned } from "../store/signatures.ts";
 import type { Database } from "../store/store.ts";
-import { namedTransaction, type WithdrawalWithMerchant } from "../store/transaction-lists.ts";
+import {
+  readTransactionWithMerchant,
+  type WithdrawalWithMerchant,
+} from "../store/transaction-lists.ts";
 import { heldStage, listHoldingTransactions } from "../withdrawals/holds.ts";
 import type { OperatorContext } from "./accounts.ts";
 
@@ -29,7 +32,7 @@ type ReleaseResult =
   | {
       readonly ok: true;
       readonly row: WithdrawalWithMerchant;
-      readonly holders: readonly UnexplainedRow[];
+      readonly holders: readonly UnexplainedOutgoingRow[];
     }
   | Refusal;
 
@@ -41,7 +44,7 @@ const mayBeHeld = (database: Database, { id, status, stage }: WithdrawalWithMerc
 export function holdersOfOrder(
   database: Database,
   row: WithdrawalWithMerchant,
-): readonly UnexplainedRow[] {
+): readonly UnexplainedOutgoingRow[] {
   const agent = agentOfJob(database, row.id);
   return agent === undefined || !mayBeHeld(database, row)
     ? []
@@ -60,7 +63,7 @@ export function releaseOrder(
   { txHash, reason, isNoOrders }: PaymentRelease,
 ): ReleaseResult {
   return by.store.writeIfOk((database): ReleaseResult => {
-    const row = namedTransaction(database, "withdraw", id);
+    const row = readTransactionWithMerchant(database, "withdraw", id);
     if (row === undefined) return refuse("GATEWAY_UNKNOWN_RECORD");
     if (!mayBeHeld(database, row))
       return refuse(
@@ -68,12 +71,12 @@ export function releaseOrder(
         "nothing holds the withdrawal: it has ended, or its agent has it",
       );
     const found =
-      unexplainedOf(database, row.network, txHash) ??
-      unexplainedOf(database, row.network, txHash.toLowerCase());
+      readUnexplainedOutgoing(database, row.network, txHash) ??
+      readUnexplainedOutgoing(database, row.network, txHash.toLowerCase());
     const holders = holdersOfOrder(database, row);
     if (
       found === undefined ||
-      !(holders.some((one) => one.txHash === found.txHash) || isReleased(database, found, id))
+      !(holders.some((one) => one.txHash === found.txHash) || isOrderReleased(database, found, id))
     ) {
       const hashes = holders.map((one) => one.txHash).join(", ");
       return refuse(
@@ -81,7 +84,7 @@ export function releaseOrder(
         hashes === "" ? "nothing holds it" : `it is held by ${hashes}`,
       );
     }
-    keepRelease(database, found, isNoOrders ? "" : id, by.nowMs);
+    keepOrderRelease(database, found, isNoOrders ? "" : id, by.nowMs);
     const detail = `${found.txHash} paid ${isNoOrders ? "no order" : "another"}: ${reason}`;
     recordAct(database, {
       at: by.nowMs,

@@ -6,7 +6,7 @@
  */
 import type { Logger } from "pino";
 import { AgentError } from "../../base/fault.ts";
-import { momentOf } from "../../base/timestamp.ts";
+import { formatTimestampUtc } from "../../base/timestamp.ts";
 import type { GatewayConfig } from "../config/config.ts";
 
 export interface ReloadOptions {
@@ -105,7 +105,7 @@ export class ConfigReload {
       if (endsAtMs === null) return "no";
       say(
         "config-reload",
-        `the renewed certificate is served from now on; it ends at ${momentOf(endsAtMs)}`,
+        `the renewed certificate is served from now on; it ends at ${formatTimestampUtc(endsAtMs)}`,
       );
       return "renewed";
     } catch (error) {

@@ -8,7 +8,7 @@
 import { type Command, CommanderError, InvalidArgumentError } from "commander";
 import { AgentError } from "../../base/fault.ts";
 import { openWatcher } from "../../chains/connect.ts";
-import { type CsvTable, tableForPrograms } from "../answer/csv-cell.ts";
+import { type CsvTable, csvTableForPrograms } from "../answer/csv-cell.ts";
 import {
   lastBlockBefore,
   type PeriodBlocks,
@@ -336,7 +336,7 @@ async function printMoves(question: ReportQuestion, table: CsvTable | null): Pro
 
 /** Amounts are the gateway's own, so a program's table keeps a negative one as a number. */
 function withNegatives(table: CsvTable): CsvTable {
-  if (table !== tableForPrograms) return table;
+  if (table !== csvTableForPrograms) return table;
   return {
     ...table,
     cell: (value) => (/^-\d+(?:\.\d+)?$/.test(String(value)) ? String(value) : table.cell(value)),

@@ -9,10 +9,17 @@ import { commandOfEnd } from "../../base/state-end.ts";
 import type { GatewayConfig } from "../config/config.ts";
 import { recordAct } from "../store/audit.ts";
 import { revokeDeposit, updateDeposit } from "../store/deposits.ts";
-import { decideGone, type GonePayment, listGoneOf } from "../store/gone-payments.ts";
+import {
+  decideGonePayments,
+  type GonePayment,
+  listGonePaymentsOf,
+} from "../store/gone-payments.ts";
 import type { DepositRow } from "../store/rows.ts";
 import type { Database } from "../store/store.ts";
-import { type DepositWithMerchant, namedTransaction } from "../store/transaction-lists.ts";
+import {
+  type DepositWithMerchant,
+  readTransactionWithMerchant,
+} from "../store/transaction-lists.ts";
 import { refundedUnits } from "../store/transactions.ts";
 import { isPaidBy, judgementOf } from "../watcher/payments.ts";
 import type { OperatorContext } from "./accounts.ts";
@@ -24,7 +31,7 @@ import {
   runInOperatorContext,
 } from "./command.ts";
 import { amountText, jsonOfRecord, receivedText, statusNames } from "./records.ts";
-import { gatewayEnds } from "./state-ends.ts";
+import { gatewayStateEnds } from "./state-ends.ts";
 import { addActorOptions, readRemark } from "./words.ts";
 
 /** A deposit after a decision. */
@@ -41,7 +48,7 @@ export interface RevocationResult {
  * less received. Harmless to call twice. Refuses GATEWAY_UNKNOWN_RECORD, and GATEWAY_NOT_REORGED
  * for a deposit none of whose payments left the chain.
  */
-export function revokeReorged(
+export function revokeReorgedCredit(
   by: OperatorContext,
   id: string,
   reason: string,
@@ -53,7 +60,7 @@ export function revokeReorged(
  * Leaves a deposit as it is, although its payment left the chain: the merchant bears the loss.
  * Harmless to call twice. Refuses as `revokeReorged` does, and a deposit that was revoked.
  */
-export function keepReorged(
+export function keepReorgedDeposit(
   by: OperatorContext,
   id: string,
   reason: string,
@@ -68,9 +75,9 @@ function decide(
   to: "kept" | "revoked",
 ): RevocationResult | Refusal {
   return by.store.writeIfOk((database): RevocationResult | Refusal => {
-    const row = namedTransaction(database, "deposit", id);
+    const row = readTransactionWithMerchant(database, "deposit", id);
     if (row === undefined) return refuse("GATEWAY_UNKNOWN_RECORD");
-    const gone = listGoneOf(database, id);
+    const gone = listGonePaymentsOf(database, id);
     if (gone.length === 0)
       return refuse("GATEWAY_NOT_REORGED", "no block with a payment of it has left the chain");
     // A kept deposit may be revoked later; a shop that was told of a loss is not told otherwise.
@@ -84,7 +91,7 @@ function decide(
         "GATEWAY_NOT_REORGED",
         "its payment was revoked: it counts again once a final block holds it",
       );
-    decideGone(database, due, to);
+    decideGonePayments(database, due, to);
     if (due.length > 0) {
       const hashes = due.map(({ txHash }) => txHash).join(" ");
       const done = to === "kept" ? "deposit kept" : "deposit revoked";
@@ -97,7 +104,7 @@ function decide(
       });
       if (to === "revoked") countWithout(database, row, by.nowMs);
     }
-    const after = namedTransaction(database, "deposit", id) ?? row;
+    const after = readTransactionWithMerchant(database, "deposit", id) ?? row;
     return { ok: true, row: after, payments: due, refundedUnits: refundedUnits(database, id) };
   });
 }
@@ -136,7 +143,7 @@ export function describeGonePayments(
   return [
     ...lines,
     `  do: stop the delivery, and look the transaction up in a block explorer; a block that has it again ends this by itself`,
-    `      if it does not come again: ${commandOfEnd(gatewayEnds.deposits.reorged, { ID: id })}`,
+    `      if it does not come again: ${commandOfEnd(gatewayStateEnds.deposits.reorged, { ID: id })}`,
     `      if the loss is accepted:   autowithdraw-gateway deposits keep ${id} --reason TEXT`,
   ];
 }
@@ -147,7 +154,7 @@ function act(
   how: "revoke" | "keep",
 ): void {
   runInOperatorContext(options, (by, config) => {
-    const decided = (how === "revoke" ? revokeReorged : keepReorged)(by, id, reason);
+    const decided = (how === "revoke" ? revokeReorgedCredit : keepReorgedDeposit)(by, id, reason);
     if (!isOkOrPrintsRefusal(decided)) return;
     const { row, refundedUnits: refunded } = decided;
     const paidBack = amountText(config, row.currency, `${refunded}`);

@@ -6,7 +6,7 @@ import type { Command } from "commander";
 import { type Refusal, refuse } from "../../base/fault.ts";
 import { commandOfEnd } from "../../base/state-end.ts";
 import { recordAct } from "../store/audit.ts";
-import { keepUnjudged } from "../store/meta.ts";
+import { keepUnjudgedCurrency } from "../store/meta.ts";
 import { type AsideRow, forgetAside, listAside } from "../store/set-aside.ts";
 import { readTransaction } from "../store/transactions.ts";
 import { formatTimestamp, type OperatorContext } from "./accounts.ts";
@@ -18,7 +18,7 @@ import {
   printText,
   runInOperatorContext,
 } from "./command.ts";
-import { gatewayEnds } from "./state-ends.ts";
+import { gatewayStateEnds } from "./state-ends.ts";
 import { addActorOptions, addConfigAndJsonOptions } from "./words.ts";
 
 /**
@@ -42,7 +42,7 @@ export function retryRows(
       });
       const deposit = kind === "judgement" ? readTransaction(database, id) : undefined;
       // No payment need come for the watcher to judge it again.
-      if (deposit !== undefined) keepUnjudged(database, deposit.network, deposit.currency);
+      if (deposit !== undefined) keepUnjudgedCurrency(database, deposit.network, deposit.currency);
     }
     return { ok: true, rows };
   });
@@ -67,7 +67,7 @@ function list(options: JsonOption): void {
       [
         `${row}  ${code}  set aside ${at}`,
         `  ${stack.split("\n", 1)[0] ?? ""}`,
-        `  look: autowithdraw-gateway find ${about}; once it is corrected: ${commandOfEnd(gatewayEnds.aside.record, { NAME: row })}`,
+        `  look: autowithdraw-gateway find ${about}; once it is corrected: ${commandOfEnd(gatewayStateEnds.aside.record, { NAME: row })}`,
       ].join("\n"),
     );
     printList(lines, "No row is set aside.");

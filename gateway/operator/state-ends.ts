@@ -144,7 +144,7 @@ const sweeps: Rows<SweepReason> = {
   no_coin: ["clock", "the hot wallet cannot pay the top-up", "`sweeps list`", "", "swept once the hot wallet has funds"],
 };
 
-export const gatewayEnds = {
+export const gatewayStateEnds = {
   deposits,
   withdrawals,
   stuck,
@@ -159,8 +159,8 @@ export const gatewayEnds = {
 } as const;
 
 type StateName = {
-  [Group in keyof typeof gatewayEnds]: `${Group} ${keyof (typeof gatewayEnds)[Group] & string}`;
-}[keyof typeof gatewayEnds];
+  [Group in keyof typeof gatewayStateEnds]: `${Group} ${keyof (typeof gatewayStateEnds)[Group] & string}`;
+}[keyof typeof gatewayStateEnds];
 
 /** The figures of `status`, each with the states that it counts; none: it counts no state. */
 export const countedStates: Readonly<Record<keyof Counts, readonly StateName[]>> = {

@@ -3,9 +3,9 @@
  * state, by its row, and which list shows it. Pure.
  */
 import { commandOfEnd, effectOfEnd, endWords } from "../../base/state-end.ts";
-import { gatewayEnds } from "./state-ends.ts";
+import { gatewayStateEnds } from "./state-ends.ts";
 
-const { agents, books, clock, deposits, faults, withdrawals } = gatewayEnds;
+const { agents, books, clock, deposits, faults, withdrawals } = gatewayStateEnds;
 const command = "autowithdraw-gateway";
 
 /** Items of one domain and one merchant that cannot be read; "" for nobody's. */

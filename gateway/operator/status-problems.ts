@@ -5,7 +5,7 @@
 import { adviceOf, lockedAdvice } from "../../base/causes.ts";
 import { type Code, codes } from "../../base/codes.ts";
 import type { AgentError } from "../../base/fault.ts";
-import { momentOf } from "../../base/timestamp.ts";
+import { formatTimestampUtc } from "../../base/timestamp.ts";
 import { faultText } from "../faults/words.ts";
 import type { Counts } from "../store/counts.ts";
 import { type Check, type ReadyAnswer, untrustedText } from "./health.ts";
@@ -138,7 +138,7 @@ function theftProblems({ counts }: GatewayState): readonly Problem[] {
 /** Networks on which an agent signs no first payment; only its own operator ends that. */
 function stopProblems({ counts }: GatewayState): readonly Problem[] {
   return (counts?.networkStops ?? []).map(({ agent, merchant, network, at }): Problem => {
-    const what = `agent ${agent} of ${merchant} signs no first payment on ${network} since ${momentOf(at)}: orders there wait`;
+    const what = `agent ${agent} of ${merchant} signs no first payment on ${network} since ${formatTimestampUtc(at)}: orders there wait`;
     return { what, hint: stopHint, isWarning: true };
   });
 }
@@ -148,13 +148,13 @@ function currencyProblems({ counts }: GatewayState): readonly Problem[] {
   const held = (counts?.currencyHolds ?? []).map(
     ({ currency, merchant, at, transactionId, txHash }): Problem => {
       const whose = merchant === "" ? "every merchant" : merchant;
-      const what = `${currency} is held for ${whose} since ${momentOf(at)}: ${txHash} moved something else than ${transactionId} asks for`;
+      const what = `${currency} is held for ${whose} since ${formatTimestampUtc(at)}: ${txHash} moved something else than ${transactionId} asks for`;
       const hint = heldCurrencyHint(currency);
       return { what, hint, isWarning: false };
     },
   );
   const stops = (counts?.currencyStops ?? []).map(({ agent, merchant, currency, at }): Problem => {
-    const what = `agent ${agent} of ${merchant} signs no first payment in ${currency} since ${momentOf(at)}: orders in it wait`;
+    const what = `agent ${agent} of ${merchant} signs no first payment in ${currency} since ${formatTimestampUtc(at)}: orders in it wait`;
     const hint = stoppedCurrencyHint(currency);
     return { what, hint, isWarning: true };
   });
@@ -172,7 +172,7 @@ function coinProblems({ counts }: GatewayState): readonly Problem[] {
 /** Deposits that were credited by a payment which left the chain. */
 function reorgProblems({ counts }: GatewayState): readonly Problem[] {
   return (counts?.reorgedDeposits ?? []).map(({ id, merchant, since }): Problem => {
-    const what = `deposit ${id} of ${merchant} was credited in a block that left the chain, and is in no final block since ${momentOf(since)}`;
+    const what = `deposit ${id} of ${merchant} was credited in a block that left the chain, and is in no final block since ${formatTimestampUtc(since)}`;
     return { what, hint: reorgHint(id), isWarning: false };
   });
 }

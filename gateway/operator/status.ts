@@ -11,7 +11,7 @@ import type { GatewayConfig } from "../config/config.ts";
 import type { GatewayFigures } from "../service.ts";
 import { type Counts, countsOf, type StageCount } from "../store/counts.ts";
 import { fileBytesOf, freeBytesOf } from "../store/disk.ts";
-import { restoredOf } from "../store/restored-database.ts";
+import { readRestoreMark } from "../store/restored-database.ts";
 import { formatTimestamp } from "./accounts.ts";
 import {
   configInForce,
@@ -43,7 +43,7 @@ function readDatabase(
 ): StatusReading {
   try {
     return runInOperatorContext(options, ({ store: { database }, run }) => {
-      const restored = restoredOf(database)?.reason ?? "";
+      const restored = readRestoreMark(database)?.reason ?? "";
       const books = Object.entries(chains).map(([chain, { network }]): ChainBooks => {
         return { chain, ...booksState(database, network, nowMs) };
       });

@@ -7,14 +7,14 @@ import type { Command } from "commander";
 import { type Refusal, refuse } from "../../base/fault.ts";
 import { familyOf } from "../../chains/families.ts";
 import { formatAmount } from "../../protocol/amount.ts";
-import { nativeOf } from "../balance/funds.ts";
+import { nativeCurrencyOf } from "../balance/funds.ts";
 import type { GatewayConfig } from "../config/config.ts";
 import { type AuditAct, listActsOn } from "../store/audit.ts";
 import { jobOf } from "../store/jobs.ts";
 import type { SweepRow, TopUpRow } from "../store/rows.ts";
 import { listSignatures } from "../store/signatures.ts";
 import { listSweepNotes, type SweepNoteRow, topUpOf } from "../store/sweeps.ts";
-import { listedTransactions } from "../store/transaction-lists.ts";
+import { listTransactionsWithMerchant } from "../store/transaction-lists.ts";
 import { readTransfer } from "../store/transactions.ts";
 import { orderSweeps } from "../sweeps/sweep-requests.ts";
 import { formatTimestamp, type OperatorContext } from "./accounts.ts";
@@ -30,12 +30,12 @@ import {
 import { addMovedCommand } from "./moved-commands.ts";
 import { checkRecordFilter } from "./named.ts";
 import {
+  addRecordFilters,
   amountText,
   describeActs,
+  jsonOfActs,
   type ListOptions,
-  listedActs,
   queryOf,
-  withFilters,
 } from "./records.ts";
 import { addActorOptions, addConfigAndJsonOptions, csvTable } from "./words.ts";
 
@@ -62,7 +62,7 @@ type SweepLine = Readonly<Record<(typeof columns)[number], string | number>>;
 
 /** The amount of a row and its fee. A top-up moves the native coin. */
 function listed(row: SweepRow | TopUpRow, config: GatewayConfig): SweepLine {
-  const coin = nativeOf(config, row.network)?.id ?? "";
+  const coin = nativeCurrencyOf(config, row.network)?.id ?? "";
   const isTopUp = row.operation === "topup";
   return {
     transactionId: row.id,
@@ -105,8 +105,8 @@ function list(options: ListOptions): void {
   runInOperatorContext(options, (by, config) => {
     if (!isOkOrPrintsRefusal(checkRecordFilter(by, options))) return;
     const { database } = by.store;
-    const rows = listedTransactions(database, queryOf(["sweep", "topup"], options)).map((row) =>
-      listed(row, config),
+    const rows = listTransactionsWithMerchant(database, queryOf(["sweep", "topup"], options)).map(
+      (row) => listed(row, config),
     );
     const waiting = listSweepNotes(database, null);
     if (table !== null) {
@@ -175,7 +175,7 @@ function show(id: string, options: JsonOption): void {
         agentId,
         topUp: topUp === undefined ? null : listed(topUp, config),
         attempts,
-        acts: listedActs(acts),
+        acts: jsonOfActs(acts),
       };
       printJson({ ...listed(row, config), ...more });
       return;
@@ -234,7 +234,7 @@ export function addSweepCommands(program: Command): void {
     .command("sweeps")
     .alias("sweep")
     .description("what went from deposit addresses to the hot wallet");
-  withFilters(
+  addRecordFilters(
     sweeps
       .command("list", { isDefault: true })
       .description("sweeps and top-ups with their fees, and what waits and why (not in CSV)"),

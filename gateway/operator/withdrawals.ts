@@ -16,15 +16,15 @@ import {
 import { type AuditAct, listActsOn } from "../store/audit.ts";
 import { type CurrencyHold, currencyHoldOf } from "../store/currency-holds.ts";
 import { agentOfJob, isUnplaced, jobOf } from "../store/jobs.ts";
-import { isWalletLevel, readCatchUpTrouble } from "../store/levels.ts";
-import { type MovedPayment, movedOf } from "../store/moved-payments.ts";
-import type { UnexplainedRow } from "../store/outgoing-holds.ts";
+import { isWalletChainRead, readCatchUpTrouble } from "../store/levels.ts";
+import { type MovedPayment, readMovedPayment } from "../store/moved-payments.ts";
+import type { UnexplainedOutgoingRow } from "../store/outgoing-holds.ts";
 import { recalledAtOf } from "../store/recalls.ts";
 import type { JobRow, SignatureRow } from "../store/rows.ts";
 import { listSignatures } from "../store/signatures.ts";
 import {
-  listedTransactions,
-  namedTransaction,
+  listTransactionsWithMerchant,
+  readTransactionWithMerchant,
   type WithdrawalWithMerchant,
 } from "../store/transaction-lists.ts";
 import { formatTimestamp, type OperatorContext } from "./accounts.ts";
@@ -40,18 +40,18 @@ import {
 import { addMovedCommand } from "./moved-commands.ts";
 import { checkRecordFilter } from "./named.ts";
 import {
+  addRecordFilters,
   describeActs,
   describeRecord,
+  jsonOfActs,
   jsonOfRecord,
   type ListOptions,
-  listedActs,
   printRecords,
   queryOf,
-  withFilters,
   writeLineOrSetAside,
 } from "./records.ts";
 import { holdersOfOrder, releaseOrder } from "./releasing.ts";
-import { gatewayEnds } from "./state-ends.ts";
+import { gatewayStateEnds } from "./state-ends.ts";
 import { addActorOptions, addConfigAndJsonOptions, csvTable, readRemark } from "./words.ts";
 
 export interface ShownWithdrawal {
@@ -61,7 +61,7 @@ export interface ShownWithdrawal {
   readonly signatures: readonly SignatureRow[];
   readonly recalledAt: number | null; // when its shop asked for its end; null if it did not, or it has ended or is signed
   readonly assigned: PaymentAssignedToWithdrawal | undefined; // what paid it, as an operator says
-  readonly holders: readonly UnexplainedRow[]; // that may have paid it, so that it waits
+  readonly holders: readonly UnexplainedOutgoingRow[]; // that may have paid it, so that it waits
   readonly unread: string; // why it waits for the reader of its chain; "" if it does not
   readonly hold: CurrencyHold | undefined; // the hold of its currency, while it waits for that
   readonly moved: MovedPayment | undefined; // its final attempt, if that moved something else
@@ -74,14 +74,14 @@ export function showWithdrawal(
   id: string,
 ): ShownWithdrawal | Refusal {
   const { database } = by.store;
-  const row = namedTransaction(database, "withdraw", id);
+  const row = readTransactionWithMerchant(database, "withdraw", id);
   if (row === undefined) return refuse("GATEWAY_UNKNOWN_RECORD");
   const [signatures, acts] = [listSignatures(database, id), listActsOn(database, id)];
   const [recalledAt, assigned] = [recalledAtOf(database, id), readAssignedPayment(database, id)];
   const waits = { holders: holdersOfOrder(database, row), unread: unreadWords(by, row) };
   const isUnsigned = row.status === 0 && signatures.length === 0;
   const hold = isUnsigned ? currencyHoldOf(database, row.currency, row.merchant) : undefined;
-  const moved = movedOf(database, id);
+  const moved = readMovedPayment(database, id);
   return {
     ok: true,
     row,
@@ -107,7 +107,7 @@ function unreadWords(
     run === null ||
     agent?.caughtUp !== run ||
     !isUnplaced(database, id) ||
-    isWalletLevel(database, wallet, run)
+    isWalletChainRead(database, wallet, run)
   )
     return "";
   return (
@@ -123,7 +123,7 @@ function list(options: ListOptions): void {
   runInOperatorContext(options, (by, config) => {
     if (!isOkOrPrintsRefusal(checkRecordFilter(by, options))) return;
     const { store } = by;
-    const rows = listedTransactions(store.database, queryOf(["withdraw"], options));
+    const rows = listTransactionsWithMerchant(store.database, queryOf(["withdraw"], options));
     if (table !== null) printRecords(by, table, rows, config);
     else if (options.json === true) printJson(rows.map((row) => jsonOfRecord(by, row, config)));
     else
@@ -192,7 +192,7 @@ function show(id: string, options: JsonOption): void {
         ...place,
         ...end,
         attempts,
-        acts: listedActs(acts),
+        acts: jsonOfActs(acts),
       });
       return;
     }
@@ -231,7 +231,7 @@ function waitingLines({
       ? []
       : [
           `  waits: ${currency} is held since ${formatTimestamp(hold.at)}, because ${hold.transactionId} moved something else`,
-          `  do: once it is clear why: ${commandOfEnd(gatewayEnds.agents.currencyHeld, { ID: currency })}`,
+          `  do: once it is clear why: ${commandOfEnd(gatewayStateEnds.agents.currencyHeld, { ID: currency })}`,
         ];
   const reader =
     unread === ""
@@ -246,8 +246,8 @@ function waitingLines({
     const paid = final === 1 ? "" : "  (once it is final)";
     return [
       `  held: ${txHash}, ${place}, paid exactly this, and no order here explains it`,
-      `  do: if it paid this order: ${commandOfEnd(gatewayEnds.agents.foreignPayment, { ORDER: id, HASH: txHash })}${paid}`,
-      `      if it did not:         ${commandOfEnd(gatewayEnds.withdrawals.awaiting_operator, { ORDER: id, HASH: txHash })}`,
+      `  do: if it paid this order: ${commandOfEnd(gatewayStateEnds.agents.foreignPayment, { ORDER: id, HASH: txHash })}${paid}`,
+      `      if it did not:         ${commandOfEnd(gatewayStateEnds.withdrawals.awaiting_operator, { ORDER: id, HASH: txHash })}`,
     ];
   });
   return [...reader, ...waits, ...held];
@@ -264,7 +264,7 @@ function movedLines({ row, moved }: ShownWithdrawal): readonly string[] {
   if (row.status !== 0) return [found];
   return [
     found,
-    `  do: ${commandOfEnd(gatewayEnds.stuck.WATCHER_CONTENT_DIFFERS, { ID: row.id })} shows what nodes tell of it, and ends it`,
+    `  do: ${commandOfEnd(gatewayStateEnds.stuck.WATCHER_CONTENT_DIFFERS, { ID: row.id })} shows what nodes tell of it, and ends it`,
   ];
 }
 
@@ -349,7 +349,7 @@ export function addWithdrawalCommands(program: Command): void {
     .command("withdrawals")
     .alias("withdrawal")
     .description("withdrawal orders and their payments");
-  withFilters(
+  addRecordFilters(
     withdrawals.command("list", { isDefault: true }).description("the newest ones"),
   ).action(list);
   addConfigAndJsonOptions(

@@ -3,13 +3,13 @@
  * typed values.
  */
 import { type Command, CommanderError, InvalidArgumentError, Option } from "commander";
-import { readMoment } from "../../base/timestamp.ts";
+import { parseTimestampUtc } from "../../base/timestamp.ts";
 import {
   type CsvTable,
+  csvTableForPeople,
+  csvTableForPrograms,
   type SeparatorName,
   separatorByName,
-  tableForPeople,
-  tableForPrograms,
 } from "../answer/csv-cell.ts";
 import { exitStatuses } from "./command.ts";
 
@@ -41,7 +41,7 @@ export const jsonOption = (): Option => new Option("--json", "one line of JSON")
 
 /** A time as an operator types it, ISO 8601 in UTC, as milliseconds since 1970. */
 export function readMomentOption(text: string): number {
-  const at = readMoment(text);
+  const at = parseTimestampUtc(text);
   if (at === null)
     throw new InvalidArgumentError("a time in UTC: 2026-12-31 or 2026-12-31T18:00:00Z");
   return at;
@@ -96,5 +96,5 @@ export function csvTable({ csv, separator }: CsvOptions): CsvTable | null {
   if (separator !== undefined && csv !== "people")
     throw new CommanderError(exitStatuses.usage, "separator", "--separator needs --csv people");
   if (csv === undefined) return null;
-  return csv === "people" ? tableForPeople(separator ?? "semicolon") : tableForPrograms;
+  return csv === "people" ? csvTableForPeople(separator ?? "semicolon") : csvTableForPrograms;
 }

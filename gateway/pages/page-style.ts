@@ -3,9 +3,9 @@
  * 360 px and widened from there.
  */
 
-import { pageTokens } from "./tokens.ts";
+import { pageStyleVariables } from "./tokens.ts";
 
-export const pageStyle = `${pageTokens}* { box-sizing: border-box; }
+export const pageStyle = `${pageStyleVariables}* { box-sizing: border-box; }
 body { margin: 0 auto; padding: var(--s4); max-width: 34rem; background: var(--ground); color: var(--ink);
   font: 1rem/1.5 var(--sans); overflow-wrap: anywhere; }
 h1, h2, h3, p, dl, dd, fieldset { margin: 0; padding: 0; border: 0; min-width: 0; }

@@ -13,13 +13,13 @@ import {
   asksForMoney,
   dueUnits,
   isRequestOver,
-  lookSeconds,
-  markOf,
   type PayerState,
+  pageContentMark,
+  pageReloadSeconds,
   stateOf,
   sumUnits,
 } from "./state.ts";
-import { type Figures, type Words, wordsByLanguage } from "./words.ts";
+import { type PayerPageWords, type SentenceFigures, wordsByLanguage } from "./words.ts";
 
 /*
  * A QR code as inline SVG: one path of strokes, always dark on white, with the quiet zone of four
@@ -77,7 +77,7 @@ function QrCode({ text, label }: { readonly text: string; readonly label: string
 const prefixForm = /^0[g-z]/;
 
 /** Prefix and groups of four, which a person can compare. Nothing stands between them in a copy. */
-export function groupsOf(address: string): readonly string[] {
+export function splitAddressIntoGroups(address: string): readonly string[] {
   const [prefix = ""] = prefixForm.exec(address) ?? [];
   return [
     ...(prefix === "" ? [] : [prefix]),
@@ -94,7 +94,7 @@ function isMarked(groups: readonly string[], at: number): boolean {
 }
 
 function AddressGroups({ address, id }: { readonly address: string; readonly id: string }): VNode {
-  const groups = groupsOf(address);
+  const groups = splitAddressIntoGroups(address);
   return (
     <code class="groups" id={id}>
       {groups.map((group, at) => (
@@ -115,7 +115,7 @@ function CopyButton({
 }: {
   readonly of: string;
   readonly label: string;
-  readonly words: Words;
+  readonly words: PayerPageWords;
 }): VNode {
   return (
     <button type="button" class="copy" data-copy={of} data-copied={words.copied} hidden>
@@ -216,8 +216,8 @@ export interface PageFrame {
 interface View {
   readonly shown: PayerView;
   readonly state: PayerState;
-  readonly figures: Figures;
-  readonly words: Words;
+  readonly figures: SentenceFigures;
+  readonly words: PayerPageWords;
   readonly language: Language;
 }
 
@@ -246,7 +246,7 @@ const needsShop: ReadonlySet<PayerState> = new Set([
 
 const minuteMs = 60_000;
 
-function figuresOf(shown: PayerView, language: Language): Figures {
+function figuresOf(shown: PayerView, language: Language): SentenceFigures {
   const { symbol, decimal, network, amountUnits } = shown;
   const say = (units: bigint): string => `${formatAmount(units, decimal)} ${symbol}`;
   const over = shown.finalUnits - amountUnits;
@@ -310,7 +310,7 @@ export function drawPage(shown: PayerView, { language, version }: PageFrame): st
   const state = stateOf(shown);
   const words = wordsByLanguage[language];
   const view: View = { shown, state, figures: figuresOf(shown, language), words, language };
-  const seconds = lookSeconds(shown);
+  const seconds = pageReloadSeconds(shown);
   return documentOf(
     {
       language,
@@ -322,7 +322,7 @@ export function drawPage(shown: PayerView, { language, version }: PageFrame): st
       <main
         id="live"
         data-state={state}
-        data-mark={markOf(shown)}
+        data-mark={pageContentMark(shown)}
         data-look={String(seconds)}
         data-now={String(shown.nowMs)}
       >

@@ -72,13 +72,13 @@ export function dueUnits(view: PayerView): bigint {
 }
 
 /** Seconds until the page looks for a change; 0 if nothing can change it any more. */
-export function lookSeconds({ status, seenUnits }: PayerView): number {
+export function pageReloadSeconds({ status, seenUnits }: PayerView): number {
   if (status === 0 || seenUnits > 0n) return 4;
   return status === 2 ? 60 : 0; // late money may still come
 }
 
 /** Changes with all that the page shows, but not with time alone. */
-export function markOf(view: PayerView): string {
+export function pageContentMark(view: PayerView): string {
   const { shop, contact, returnUrl, status, confirmations, others, isLate, isOut, isSlow, txHash } =
     view;
   const units = [view.finalUnits, view.seenUnits, view.amountUnits].map(String);

@@ -3,7 +3,7 @@
  * fonts, light or dark as the reader's system is.
  */
 
-export const pageTokens = `:root {
+export const pageStyleVariables = `:root {
   color-scheme: light dark;
   --ground: #f3f5f8; --card: #fff; --ink: #151a21; --soft: #57606e; --line: #dbe0e7;
   --link: #1b57c9; --on-link: #fff; --wait: #1b57c9; --wait-ground: #eaf1ff; --good: #0b6e44; --good-ground: #e5f6ed;

@@ -6,7 +6,7 @@ import type { Language } from "../answer/language.ts";
 import type { PayerState } from "./state.ts";
 
 /** The words and numbers that the sentences name; amounts carry their symbol. */
-export interface Figures {
+export interface SentenceFigures {
   readonly shop: string;
   readonly symbol: string;
   readonly network: string;
@@ -26,7 +26,7 @@ export interface Figures {
   readonly isOpen: boolean;
 }
 
-type Sentence = (figures: Figures) => string;
+type Sentence = (figures: SentenceFigures) => string;
 
 interface StateWords {
   readonly title: Sentence;
@@ -34,7 +34,7 @@ interface StateWords {
   readonly now: Sentence;
 }
 
-export interface Words {
+export interface PayerPageWords {
   readonly pageTitle: Sentence;
   readonly pay: Sentence;
   readonly otherLanguage: string;
@@ -81,7 +81,7 @@ export interface Words {
   readonly states: Readonly<Record<PayerState, StateWords>>;
 }
 
-const en: Words = {
+const en: PayerPageWords = {
   pageTitle: ({ shop, amount, network }) => `Pay ${shop}: ${amount} on ${network}`,
   pay: ({ shop }) => `Pay ${shop}`,
   otherLanguage: "Türkçe",
@@ -217,7 +217,12 @@ const en: Words = {
   },
 };
 
-function seenEn({ confirmations, confirmationsNeeded, finalMinutes, isSlow }: Figures): string {
+function seenEn({
+  confirmations,
+  confirmationsNeeded,
+  finalMinutes,
+  isSlow,
+}: SentenceFigures): string {
   if (isSlow)
     return "The network confirms it. Confirmation takes longer than usual now; nothing is lost.";
   if (confirmationsNeeded !== null)
@@ -226,7 +231,7 @@ function seenEn({ confirmations, confirmationsNeeded, finalMinutes, isSlow }: Fi
   return `The network confirms it, usually within ${finalMinutes} min.`;
 }
 
-const tr: Words = {
+const tr: PayerPageWords = {
   pageTitle: ({ shop, amount, network }) => `${shop} ödemesi: ${network} üzerinde ${amount}`,
   pay: ({ shop }) => `${shop} ödemesi`,
   otherLanguage: "English",
@@ -361,7 +366,12 @@ const tr: Words = {
   },
 };
 
-function seenTr({ confirmations, confirmationsNeeded, finalMinutes, isSlow }: Figures): string {
+function seenTr({
+  confirmations,
+  confirmationsNeeded,
+  finalMinutes,
+  isSlow,
+}: SentenceFigures): string {
   if (isSlow) return "Ağ onaylıyor. Onay şu anda her zamankinden uzun sürüyor; ödemeniz kaybolmaz.";
   if (confirmationsNeeded !== null)
     return `${confirmationsNeeded} onaydan ${Math.min(confirmations ?? 0, confirmationsNeeded)} tanesi tamam.`;
@@ -369,4 +379,4 @@ function seenTr({ confirmations, confirmationsNeeded, finalMinutes, isSlow }: Fi
   return `Ağ onaylıyor; genellikle ${finalMinutes} dk içinde biter.`;
 }
 
-export const wordsByLanguage: Readonly<Record<Language, Words>> = { en, tr };
+export const wordsByLanguage: Readonly<Record<Language, PayerPageWords>> = { en, tr };

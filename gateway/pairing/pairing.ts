@@ -23,16 +23,16 @@ import {
   transcriptMacFits,
   transcriptSignatureFits,
 } from "../../protocol/pairing.ts";
-import { type Answer, dataAnswer, isAnswer, problem } from "../answer/answer.ts";
+import { type Answer, dataAnswer, isAnswer, problemAnswer } from "../answer/answer.ts";
 import { findKey, keyHasScope, keyProblem } from "../auth/keys.ts";
 import { openSecret } from "../auth/secret-box.ts";
 import type { ClientAddress } from "../config/client-address.ts";
 import type { GatewayConfig } from "../config/config.ts";
-import { wasGivenUp } from "../recovery/catch-up.ts";
+import { hasAgentUnpairedBeforeCatchUp } from "../recovery/catch-up.ts";
 import { awaitsRecovery, beginRecovery, grantedEpoch, recoveryOf } from "../recovery/recovery.ts";
 import type { Service } from "../service.ts";
 import type { AgentAccount } from "../store/agent-accounts.ts";
-import { restoreHead } from "../store/agent-state.ts";
+import { restoreLedgerHead } from "../store/agent-state.ts";
 import {
   agentOfMerchant,
   insertAgent,
@@ -41,7 +41,7 @@ import {
   readAgent,
 } from "../store/agents.ts";
 import { recordAct } from "../store/audit.ts";
-import { readKey, useUpPairing } from "../store/keys.ts";
+import { readKey, useUpPairingRight } from "../store/keys.ts";
 import { readMerchant } from "../store/merchants.ts";
 import { isAccountOfOthers, nextDepositIndexUnder } from "../store/receiving-keys.ts";
 import type { AgentRow, KeyRow } from "../store/rows.ts";
@@ -64,7 +64,8 @@ function read(body: Uint8Array): Request | Answer {
     if (isAnswer(accounts)) return accounts;
     return { sealed, transcript, hash: transcriptHashOf(sealed.transcript), accounts };
   } catch (error) {
-    if (error instanceof AgentError) return problem("pairing_invalid", { reason: error.code });
+    if (error instanceof AgentError)
+      return problemAnswer("pairing_invalid", { reason: error.code });
     throw error;
   }
 }
@@ -76,7 +77,8 @@ function readAccounts({ accounts, networks }: PairingTranscript): readonly Agent
   const read: AgentAccount[] = [];
   for (const { family: name, purpose, id } of accounts) {
     const family = findFamilyOfAddressSpace(name);
-    if (family === undefined) return problem("pairing_invalid", { reason: "PAIRING_TRANSCRIPT" });
+    if (family === undefined)
+      return problemAnswer("pairing_invalid", { reason: "PAIRING_TRANSCRIPT" });
     if (purpose === "deposits") {
       read.push({ family: name, purpose, id, firstAddress: family.depositAddress(id, 0) });
       continue;
@@ -86,7 +88,7 @@ function readAccounts({ accounts, networks }: PairingTranscript): readonly Agent
       mainNetworkByAddressSpace[family.addressSpace.name];
     const address = family.parseAddress(id, network);
     if (!address.ok || address.address !== id)
-      return problem("pairing_invalid", { reason: "ADDRESS_CHECKSUM" });
+      return problemAnswer("pairing_invalid", { reason: "ADDRESS_CHECKSUM" });
     read.push({ family: name, purpose, id, firstAddress: id });
   }
   const isServed = (network: string): boolean => {
@@ -95,7 +97,7 @@ function readAccounts({ accounts, networks }: PairingTranscript): readonly Agent
   };
   return networks.every(isServed)
     ? read
-    : problem("pairing_invalid", { reason: "PAIRING_TRANSCRIPT" });
+    : problemAnswer("pairing_invalid", { reason: "PAIRING_TRANSCRIPT" });
 }
 
 /**
@@ -105,11 +107,11 @@ function readAccounts({ accounts, networks }: PairingTranscript): readonly Agent
 function proven(service: Service, request: Request, client: ClientAddress): KeyRow | Answer {
   const { store, key: gatewayKey, clock } = service;
   const key = findKey(store, request.transcript.keyId);
-  if (key === undefined || key.secretBox === null) return problem("pairing_key_invalid");
+  if (key === undefined || key.secretBox === null) return problemAnswer("pairing_key_invalid");
   const secret = openSecret(key.secretBox, key.id, gatewayKey.sealingKey);
   try {
     if (!transcriptMacFits(secret, request.sealed.transcript, request.sealed.mac))
-      return problem("pairing_key_invalid");
+      return problemAnswer("pairing_key_invalid");
   } finally {
     secret.fill(0);
   }
@@ -118,8 +120,10 @@ function proven(service: Service, request: Request, client: ClientAddress): KeyR
   const merchant = readMerchant(store.database, key.merchant);
   invariant(merchant !== undefined, "a key's merchant is in the table");
   const barred = keyProblem(key, merchant, client, clock());
-  if (barred !== null) return problem(barred);
-  return keyHasScope(key, "agent:pair") ? key : problem("scope_missing", { scope: "agent:pair" });
+  if (barred !== null) return problemAnswer(barred);
+  return keyHasScope(key, "agent:pair")
+    ? key
+    : problemAnswer("scope_missing", { scope: "agent:pair" });
 }
 
 /**
@@ -129,9 +133,9 @@ function proven(service: Service, request: Request, client: ClientAddress): KeyR
 function unsignedProblem({ sealed, transcript }: Request): Answer | null {
   const { linkKey, signerKey, accounts } = transcript;
   if (!transcriptSignatureFits(linkKey, sealed.transcript, sealed.linkSignature))
-    return problem("pairing_unsigned", { key: "link" });
+    return problemAnswer("pairing_unsigned", { key: "link" });
   if (!transcriptSignatureFits(signerKey, sealed.transcript, sealed.signerSignature)) {
-    return problem("pairing_unsigned", { key: "signer" });
+    return problemAnswer("pairing_unsigned", { key: "signer" });
   }
   const digest = accountDigestOf(sealed.transcript);
   const proofs = sealed.proofs.length === accounts.length ? sealed.proofs : [];
@@ -143,7 +147,9 @@ function unsignedProblem({ sealed, transcript }: Request): Answer | null {
         proofs[index] ?? "",
       ) !== true,
   );
-  return unproven === undefined ? null : problem("pairing_unproven", { account: unproven.id });
+  return unproven === undefined
+    ? null
+    : problemAnswer("pairing_unproven", { account: unproven.id });
 }
 
 /**
@@ -153,16 +159,16 @@ function unsignedProblem({ sealed, transcript }: Request): Answer | null {
 function tablesProblem(config: GatewayConfig, transcript: PairingTranscript): Answer | null {
   const networks = new Set(Object.values(config.chains).map((chain) => chain.network));
   const foreign = transcript.networks.find((network) => !networks.has(network));
-  if (foreign !== undefined) return problem("pairing_network_differs", { network: foreign });
+  if (foreign !== undefined) return problemAnswer("pairing_network_differs", { network: foreign });
   for (const theirs of transcript.currencies) {
     const ours = Object.hasOwn(config.currencies, theirs.id)
       ? config.currencies[theirs.id]
       : undefined;
     if (ours === undefined)
-      return problem("pairing_currency_differs", { currency: theirs.id, field: "id" });
+      return problemAnswer("pairing_currency_differs", { currency: theirs.id, field: "id" });
     for (const field of ["network", "contract", "decimal"] as const) {
       if (theirs[field] === ours[field]) continue;
-      return problem("pairing_currency_differs", {
+      return problemAnswer("pairing_currency_differs", {
         currency: theirs.id,
         field,
         gateway: ours[field],
@@ -211,7 +217,7 @@ function again(database: Database, agent: AgentRow, request: Request, nowMs: num
   // A recovery that was begun but replaced by pairing leaves the head unchanged.
   const recovery = recoveryOf(database, agent);
   if (recovery?.takenAt === null)
-    restoreHead(database, agent.id, { seq: recovery.heldSeq, hash: recovery.heldHash });
+    restoreLedgerHead(database, agent.id, { seq: recovery.heldSeq, hash: recovery.heldHash });
   pairAgentAgain(database, agent.id, pairedBy(database, agent.merchant, request, nowMs));
   return {
     agent: agent.id,
@@ -252,7 +258,7 @@ function register(
 ): Registration | Answer {
   const { transcript } = request;
   const key = readKey(database, keyId);
-  if (key === undefined || key.revokedAt !== null) return problem("key_revoked");
+  if (key === undefined || key.revokedAt !== null) return problemAnswer("key_revoked");
   const { merchant } = key;
   const id = agentIdOf({
     merchant,
@@ -261,14 +267,15 @@ function register(
     linkKey: transcript.linkKey,
   });
   const live = agentOfMerchant(database, merchant);
-  if (live !== undefined && live.id !== id) return problem("pairing_taken", { agent: live.id });
+  if (live !== undefined && live.id !== id)
+    return problemAnswer("pairing_taken", { agent: live.id });
   const known = readAgent(database, id);
   if (known !== undefined && transcript.at <= known.transcriptAt) {
     const isSame = live !== undefined && known.transcriptHash === request.hash;
     const ledgerEpoch = grantedEpoch(database, known);
     return isSame
       ? { agent: id, merchant, ledgerEpoch, at: known.pairedAt, isRepeat: true }
-      : problem("pairing_replayed");
+      : problemAnswer("pairing_replayed");
   }
   if (live !== undefined) {
     const wasAwaited = awaitsRecovery(database, live);
@@ -276,12 +283,12 @@ function register(
     if (wasAwaited) recoverFirst(database, registered, nowMs);
     return registered;
   }
-  if (key.pairingUsed === 1) return problem("pairing_used");
+  if (key.pairingUsed === 1) return problemAnswer("pairing_used");
   // Coins at these addresses belong to the first merchant that paired them, even after the release
   // of its agent.
   if (isAccountOfOthers(database, merchant, request.accounts))
-    return problem("pairing_wallet_taken");
-  useUpPairing(database, key.id, nowMs);
+    return problemAnswer("pairing_wallet_taken");
+  useUpPairingRight(database, key.id, nowMs);
   const registered =
     known === undefined
       ? first(database, id, key, request, nowMs)
@@ -296,7 +303,7 @@ function register(
  * after any recovery. The grant of the new agent is for the epoch before.
  */
 function recoverFirst(database: Database, { agent, merchant }: Registration, nowMs: number): void {
-  if (!wasGivenUp(database, merchant)) return;
+  if (!hasAgentUnpairedBeforeCatchUp(database, merchant)) return;
   const row = readAgent(database, agent);
   invariant(row !== undefined, "it was registered in this transaction");
   beginRecovery(database, row, 0, nowMs, "pairing");
@@ -348,12 +355,12 @@ export function pairAgent(service: Service, body: Uint8Array, client: ClientAddr
   if (isAnswer(request)) return request;
   const { transcript } = request;
   if (transcript.gatewayFingerprint !== service.key.fingerprint)
-    return problem("pairing_other_gateway");
+    return problemAnswer("pairing_other_gateway");
   const key = proven(service, request, client);
   if (isAnswer(key)) return key;
   const nowMs = service.clock();
   if (Math.abs(nowMs - transcript.at) > clockDifferenceMaxMs)
-    return problem("pairing_clock", { gatewayAt: nowMs, agentAt: transcript.at });
+    return problemAnswer("pairing_clock", { gatewayAt: nowMs, agentAt: transcript.at });
   const reason = tablesProblem(service.config, transcript);
   return reason ?? grant(service, key.id, request, nowMs);
 }

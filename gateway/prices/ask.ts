@@ -2,7 +2,7 @@
  * One request to one exchange: a GET with limits on time and size, without redirects, and with no
  * data of ours except the program's name. Only this file of the module uses the network.
  */
-import { createOutgoingClient, type Outcome } from "../../base/outgoing/exchange.ts";
+import { createOutgoingClient, type OutgoingOutcome } from "../../base/outgoing/exchange.ts";
 import { answerBytesMax } from "./exact-json.ts";
 
 /** `waitMs` is how long the exchange asks us to wait, or 0. */
@@ -10,7 +10,7 @@ export type PriceAnswer =
   | { readonly ok: true; readonly text: string }
   | { readonly ok: false; readonly status: number; readonly why: string; readonly waitMs: number };
 
-export type PriceRequest = (url: string, signal: AbortSignal) => Promise<PriceAnswer>;
+export type PriceRequester = (url: string, signal: AbortSignal) => Promise<PriceAnswer>;
 
 const timeoutMsDefault = 8_000;
 const waitMsMax = 3_600_000;
@@ -34,7 +34,7 @@ function waitOf(header: string | undefined): number {
  * Makes the function that asks. Every answer is a value, because exchanges are often unreachable,
  * slow or send nonsense.
  */
-export function createAsk(timeoutMs = timeoutMsDefault): PriceRequest {
+export function createPriceRequester(timeoutMs = timeoutMsDefault): PriceRequester {
   return (url, signal) =>
     new Promise((resolve) => {
       const { origin, pathname, search } = new URL(url);
@@ -56,7 +56,7 @@ export function createAsk(timeoutMs = timeoutMsDefault): PriceRequest {
     });
 }
 
-function askedOf(outcome: Outcome, timeoutMs: number): PriceAnswer {
+function askedOf(outcome: OutgoingOutcome, timeoutMs: number): PriceAnswer {
   if (outcome.ok) {
     const { status, retryAfter, body } = outcome;
     return status === 200

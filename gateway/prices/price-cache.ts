@@ -34,7 +34,7 @@ const sourcesMin = 2;
 const nameOf = ({ asset, fiat }: Pair): string => `${asset} ${fiat}`;
 
 /** A board that starts with the prices of an earlier run. */
-export function createBoard(
+export function createPriceBoard(
   { prices: settings }: Pick<GatewayConfig, "prices">,
   clock: () => number,
   earlier: readonly MarketPrice[] = [],

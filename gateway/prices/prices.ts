@@ -12,11 +12,11 @@ import type { PriceSource, SourceName } from "../config/price-settings.ts";
 import type { Prices } from "../service.ts";
 import { type PriceReadingRow, readPrices, savePrices } from "../store/prices.ts";
 import type { Store } from "../store/store.ts";
-import { createAsk, type PriceAnswer, type PriceRequest } from "./ask.ts";
+import { createPriceRequester, type PriceAnswer, type PriceRequester } from "./ask.ts";
 import { priceText, readPrice } from "./decimal.ts";
 import { parseExact, textAt } from "./exact-json.ts";
 import { type MarketQuestion, markets, type Pair, type StatedPrice } from "./markets.ts";
-import { createBoard, type MarketPrice, type PriceBoard, pairsOf } from "./price-cache.ts";
+import { createPriceBoard, type MarketPrice, type PriceBoard, pairsOf } from "./price-cache.ts";
 import {
   isOlder,
   type JudgeRules,
@@ -55,7 +55,7 @@ interface MarketClientOptions {
   readonly source: PriceSource;
   readonly pairs: readonly Pair[]; // pairs that the source does not have are skipped
   readonly everyMs: number; // the feed's interval
-  readonly ask: PriceRequest;
+  readonly ask: PriceRequester;
   readonly signal: AbortSignal; // ends requests in progress, and prevents new ones
   readonly log: GatewayLog;
   readonly clock: () => number; // Unix milliseconds
@@ -229,7 +229,7 @@ interface FeedOptions {
   readonly config: Pick<GatewayConfig, "currencies" | "prices">;
   readonly board: PriceBoard;
   readonly store: Store;
-  readonly ask: PriceRequest;
+  readonly ask: PriceRequester;
   readonly log: GatewayLog;
   readonly clock: () => number; // Unix milliseconds
 }
@@ -370,16 +370,16 @@ function savedPrices(store: Store): readonly MarketPrice[] {
 }
 
 /** The board with the database's prices; no market is asked. */
-export function boardOf({ config, store, clock }: Omit<PricesOptions, "log">): PriceBoard {
-  return createBoard(config, clock, savedPrices(store));
+export function openPriceBoard({ config, store, clock }: Omit<PricesOptions, "log">): PriceBoard {
+  return createPriceBoard(config, clock, savedPrices(store));
 }
 
 /**
  * Starts the prices and asks the markets at once. `close` ends them and is harmless to call twice.
  */
 export function startPrices(options: PricesOptions): Prices & { close(): void } {
-  const board = boardOf(options);
+  const board = openPriceBoard(options);
   const isAsked = options.config.prices.sources.length > 0;
-  const feed = isAsked ? startFeed({ ...options, board, ask: createAsk() }) : null;
+  const feed = isAsked ? startFeed({ ...options, board, ask: createPriceRequester() }) : null;
   return { of: board.of, canHave: board.canHave, close: () => feed?.close() };
 }

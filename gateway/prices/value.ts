@@ -6,7 +6,7 @@ import { formatAmount } from "../../protocol/amount.ts";
 import type { GatewayCurrency } from "../config/config.ts";
 import { fiatDecimal, fiats } from "../config/fiat.ts";
 import type { Prices } from "../service.ts";
-import type { Completion } from "../store/transactions.ts";
+import type { UnvaluedCompletion } from "../store/transactions.ts";
 import { priceDecimal } from "./decimal.ts";
 
 /**
@@ -14,7 +14,7 @@ import { priceDecimal } from "./decimal.ts";
  * currency that is no longer configured.
  */
 export function fiatValueOf(
-  row: Pick<Completion, "currency" | "movedUnits">,
+  row: Pick<UnvaluedCompletion, "currency" | "movedUnits">,
   {
     currencies,
     prices,

@@ -6,7 +6,7 @@
  * from another connection. Runs in the caller's transaction. Sources: docs/protocol.md sections 4.1
  * and 6.2; docs/recovering.md section 5.
  */
-import type { Head, Statement } from "../../protocol/messages.ts";
+import type { AgentLedgerHead, Statement } from "../../protocol/messages.ts";
 import { hasAgentCaughtUp, keepCaughtUpUnless, markCaughtUpIn } from "../store/agent-state.ts";
 import type { AgentRow } from "../store/rows.ts";
 import type { Database } from "../store/store.ts";
@@ -27,7 +27,7 @@ export const catchUpStates = {
 export function acceptsHandshake(
   { handshake, head }: Statement,
   nonce: string,
-  stored: Head,
+  stored: AgentLedgerHead,
 ): boolean {
   return handshake === nonce && head.seq >= stored.seq;
 }
@@ -71,6 +71,6 @@ export function notCaughtUpReason(
 /**
  * True if an agent of this merchant was released before it caught up and has not caught up since.
  */
-export function wasGivenUp(database: Database, merchant: string): boolean {
+export function hasAgentUnpairedBeforeCatchUp(database: Database, merchant: string): boolean {
   return hasAgentCaughtUp(database, merchant, catchUpStates.given);
 }

@@ -6,7 +6,7 @@
 import { familyOf } from "../../chains/families.ts";
 import { parseAmount } from "../../protocol/amount.ts";
 import { jobHashOf, zeroHash } from "../../protocol/identity.ts";
-import { isInternal } from "../../protocol/job-mode.ts";
+import { isInternalMode } from "../../protocol/job-mode.ts";
 import type { AskedEntry, Job } from "../../protocol/messages.ts";
 import { parseJob } from "../../protocol/payloads.ts";
 import { pairedCurrencies } from "../balance/funds.ts";
@@ -18,13 +18,13 @@ import {
   jobHashAtSeq,
   jobOf,
   markAnswered,
-  replaceJob,
-  waitingJobSeq,
+  nextWaitingJobNumber,
+  restoreJobPosition,
 } from "../store/jobs.ts";
 import type { AgentRow, TransferRow } from "../store/rows.ts";
 import type { Database } from "../store/store.ts";
-import { ordinalOf, readTransfer } from "../store/transactions.ts";
-import { insertPendingTransfer, replaceWithdrawal } from "../store/withdrawals.ts";
+import { readTransfer, sweepOrdinalOf } from "../store/transactions.ts";
+import { insertPendingTransfer, replaceOrderContent } from "../store/withdrawals.ts";
 import { contentHashOfJob } from "../withdrawals/withdrawals.ts";
 
 /** True if this gateway signed the text of a job. */
@@ -101,7 +101,7 @@ function takeBack(
   }
   const held = jobOf(database, id);
   if (held === undefined) {
-    const place = sequence === 0 ? waitingJobSeq(database, agent.id) : sequence;
+    const place = sequence === 0 ? nextWaitingJobNumber(database, agent.id) : sequence;
     const answeredAt = sequence === 0 ? nowMs : null;
     insertJob(database, {
       agent: agent.id,
@@ -114,7 +114,7 @@ function takeBack(
   } else if (held.sequence < 0 && (sequence > 0 || held.text === "")) {
     // The shop asked again before its agent had caught up; the job that was signed earlier is
     // valid.
-    replaceJob(database, {
+    restoreJobPosition(database, {
       sequence: sequence || held.sequence,
       hash: jobHash,
       text,
@@ -177,12 +177,12 @@ function restoreJob(database: Database, agent: AgentRow, job: Job, nowMs: number
     changedAt: nowMs,
     expiresAt,
   };
-  if (isInternal(mode)) {
+  if (isInternalMode(mode)) {
     const { depositIndex: addressIndex, depositNext: nextSlot = "" } = job;
     if (addressIndex === undefined) return `${id} names no index of its deposit address`;
     const internal = { ...transfer, receiver, addressIndex };
     if (mode === "topup") insertPendingTransfer(database, { ...internal, operation: mode });
-    else if (ordinalOf(transfer) === null) return `${orderId} is not the order of a sweep`;
+    else if (sweepOrdinalOf(transfer) === null) return `${orderId} is not the order of a sweep`;
     else insertPendingTransfer(database, { ...internal, operation: mode, nextSlot });
   } else
     insertPendingTransfer(database, {
@@ -209,8 +209,8 @@ function replaceContent(
   nowMs: number,
 ): void {
   const { mode, currency, network, amount, tag, expiresAt } = job;
-  replaceWithdrawal(database, row.id, {
-    mode: isInternal(mode) ? null : mode,
+  replaceOrderContent(database, row.id, {
+    mode: isInternalMode(mode) ? null : mode,
     contentHash: contentHashOfJob(job),
     currency,
     network,

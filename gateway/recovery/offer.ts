@@ -10,10 +10,10 @@ import { zeroHash } from "../../protocol/identity.ts";
 import { limitGroupOf } from "../../protocol/job-mode.ts";
 import type { Hello, OpenSlots } from "../../protocol/messages.ts";
 import {
-  type Recovery,
   type RecoveryAccount,
   type RecoveryAttempt,
-  type RecoverySpent,
+  type RecoveryPart,
+  type RecoverySpentSums,
   type RecoveryWithdrawal,
   recoveryNameOf,
   recoveryOutgoingMax,
@@ -26,11 +26,11 @@ import { listUnexplainedOutgoing } from "../store/outgoing-transactions.ts";
 import type { AgentRow, RecoveryRow, SignatureRow } from "../store/rows.ts";
 import { type EndedAttempt, listEndedAttempts, listSignatures } from "../store/signatures.ts";
 import {
-  type AskedWithdrawal,
   listEndedIdsInRange,
   listEndedInRange,
   listHighestSlots,
   listPendingWithSlot,
+  type WithdrawalWithJobText,
 } from "../store/slots.ts";
 import type { Database } from "../store/store.ts";
 
@@ -55,13 +55,14 @@ interface OfferTarget {
  * the same order with the same name.
  * @throws AgentError RECOVERY_OFFER if more withdrawals are signed and open than an order can hold
  */
-export function recoveryOffer(
+export function makeRecoveryOffer(
   database: Database,
   agent: AgentRow,
   recovery: RecoveryRow,
   { hello, sign, nowMs }: OfferTarget,
-): readonly Recovery[] {
-  const told = (row: AskedWithdrawal): RecoveryWithdrawal => withdrawalOf(database, row, sign);
+): readonly RecoveryPart[] {
+  const told = (row: WithdrawalWithJobText): RecoveryWithdrawal =>
+    withdrawalOf(database, row, sign);
   const withdrawals = openWithdrawals(database, agent).map(told);
   const ended = endedAmong(
     database,
@@ -103,7 +104,7 @@ export function recoveryOffer(
  * Every signed withdrawal that is not final. Unsigned withdrawals come as new jobs after the
  * recovery.
  */
-function openWithdrawals(database: Database, agent: AgentRow): readonly AskedWithdrawal[] {
+function openWithdrawals(database: Database, agent: AgentRow): readonly WithdrawalWithJobText[] {
   const rows = listPendingWithSlot(database, agent.id);
   if (rows.length <= recoveryWithdrawalsMax) return rows;
   throw new AgentError("RECOVERY_OFFER", "none", "more is open than one order holds", {
@@ -121,8 +122,8 @@ function endedAmong(
   agent: AgentRow,
   open: readonly OpenSlots[],
   room: number,
-): readonly AskedWithdrawal[] {
-  const ended: AskedWithdrawal[] = [];
+): readonly WithdrawalWithJobText[] {
+  const ended: WithdrawalWithJobText[] = [];
   for (const range of open)
     ended.push(...[...listEndedInRange(database, agent.id, range, room - ended.length)].reverse());
   return ended;
@@ -139,7 +140,7 @@ export function endedIds(
 
 function withdrawalOf(
   database: Database,
-  row: AskedWithdrawal,
+  row: WithdrawalWithJobText,
   sign: OfferTarget["sign"],
 ): RecoveryWithdrawal {
   const signed = listSignatures(database, row.id);
@@ -226,7 +227,7 @@ function accountsOf(
  * Totals of the withdrawals that ended within the last day: each amount counts only once, with the
  * highest fee of its attempts.
  */
-function spentOf(database: Database, agent: AgentRow, nowMs: number): readonly RecoverySpent[] {
+function spentOf(database: Database, agent: AgentRow, nowMs: number): readonly RecoverySpentSums[] {
   const dearest = new Map<string, EndedAttempt>();
   const rows = hotWalletAddresses(agent).flatMap((account) =>
     listEndedAttempts(database, account, nowMs - dayMs),
@@ -261,7 +262,7 @@ function limitGroupNameOf({ operation, currency }: EndedAttempt): string {
 function partsOf(
   withdrawals: readonly RecoveryWithdrawal[],
   ended: readonly RecoveryWithdrawal[],
-): readonly Pick<Recovery, "withdrawals" | "ended">[] {
+): readonly Pick<RecoveryPart, "withdrawals" | "ended">[] {
   const first: { withdrawals: RecoveryWithdrawal[]; ended: RecoveryWithdrawal[] } = {
     withdrawals: [],
     ended: [],

@@ -5,9 +5,9 @@
  * transaction. Sources: docs/protocol.md section 8; docs/architecture.md section 4.
  */
 import { randomBytes } from "node:crypto";
-import type { Head, RecoveredEntry } from "../../protocol/messages.ts";
+import type { AgentLedgerHead, RecoveredEntry } from "../../protocol/messages.ts";
 import { recoveryMarkBytes } from "../../protocol/recovery.ts";
-import { beginEpoch, changeLock } from "../store/agent-state.ts";
+import { beginLedgerEpoch, changeLock } from "../store/agent-state.ts";
 import { recordAct } from "../store/audit.ts";
 import { insertRecovery, markRecoveryTaken, readRecovery } from "../store/recoveries.ts";
 import type { AgentRow, RecoveryRow } from "../store/rows.ts";
@@ -87,7 +87,7 @@ export function beginRecovery(
   insertRecovery(database, { agent: agent.id, ledgerEpoch, at: nowMs, heldSeq, heldHash, mark });
   // No job gets a position until the recovered ledger reports.
   const caughtUp = agent.caughtUp === catchUpStates.given ? catchUpStates.given : "";
-  beginEpoch(database, agent.id, { ledgerEpoch, lockedCode: code, caughtUp });
+  beginLedgerEpoch(database, agent.id, { ledgerEpoch, lockedCode: code, caughtUp });
   const detail = `epoch ${ledgerEpoch} after ${agent.ledgerEpoch}; head ${heldSeq} ${heldHash}; was ${agent.lockedCode || "not locked"}`;
   recordAct(database, { at: nowMs, actor, act: "agent recovery begun", subject: agent.id, detail });
   return { ledgerEpoch };
@@ -99,11 +99,11 @@ export function beginRecovery(
  * of this database counts, because a database restored since then lacks the order's content.
  * @returns the reason why it is refused, "" if it was accepted
  */
-export function takeRecovery(
+export function acceptRecoveredLedger(
   database: Database,
   agent: AgentRow,
   entry: RecoveredEntry,
-  head: Head,
+  head: AgentLedgerHead,
   nowMs: number,
 ): string {
   const row = recoveryOf(database, agent);

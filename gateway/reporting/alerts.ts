@@ -7,30 +7,30 @@
 
 import type { AlertDelivery, AlertQueueCounts } from "../../base/alerts/queue/alert-queue.ts";
 import {
+  type AlertCondition,
   type AlertStandings,
-  type Condition,
   observeConditions,
 } from "../../base/alerts/queue/due-alerts.ts";
 import { createLoggedAlertQueue } from "../../base/alerts/queue/logged-queue.ts";
 import { type AlertName, alertTable } from "../../base/alerts/queue/table.ts";
 import { adviceOf, dangerOf, lockedAdvice } from "../../base/causes.ts";
 import type { GatewayLog } from "../../base/log.ts";
-import { momentOf } from "../../base/timestamp.ts";
+import { formatTimestampUtc } from "../../base/timestamp.ts";
 import type { GatewayAlerts, GatewayConfig } from "../config/config.ts";
 import type { Hub } from "../hub/hub.ts";
 import { readerHint, targetHint } from "../operator/state-words.ts";
 import { unpricedOf } from "../prices/unpriced.ts";
 import type { Prices, Probe } from "../service.ts";
-import { listHaltedAgents, PairedIds } from "../store/agents.ts";
-import { type AlarmRow, alarmOf, listAlarmsAfter, newestActBefore } from "../store/audit.ts";
+import { listHaltedAgents, PairedAgentIds } from "../store/agents.ts";
+import { type AlarmRow, alarmOf, listAlarmsAfter, newestActIdBefore } from "../store/audit.ts";
 import { listFailingTargets } from "../store/counts.ts";
-import { roomBytesMin, roomWarningFactor } from "../store/disk.ts";
+import { freeDiskBytesMin, roomWarningFactor } from "../store/disk.ts";
 import { listWaitingForReader } from "../store/levels.ts";
 import type { Database } from "../store/store.ts";
-import { listOpenSweepsByStage } from "../store/sweeps.ts";
+import { countOpenSweepsByStage } from "../store/sweeps.ts";
 import { listWaitingMerchants } from "../store/withdrawals.ts";
 import type { Watcher } from "../watcher/watcher.ts";
-import { faultConditions, groupsTold } from "./fault-alerts.ts";
+import { faultConditions, listToldFaultGroups } from "./fault-alerts.ts";
 
 export interface AlertsOptions {
   readonly alerts: Pick<GatewayAlerts, "agentAwayMinutes">;
@@ -81,9 +81,9 @@ const alarmsMax = 100; // in one check; the others come with the next
 export function startAlerts(options: AlertsOptions): Alerts {
   const { database, clock, monotonic, log, deliver, retryMs } = options;
   let standings: AlertStandings = new Map();
-  const toldBefore = groupsTold(database, clock());
-  let lastAlarm = newestActBefore(database, clock() - missedMs);
-  const paired = new PairedIds();
+  const toldBefore = listToldFaultGroups(database, clock());
+  let lastAlarm = newestActIdBefore(database, clock() - missedMs);
+  const paired = new PairedAgentIds();
   const alertQueue = createLoggedAlertQueue(deliver, log, retryMs);
   const look = (): void => {
     const times = { at: clock(), nowMs: monotonic() };
@@ -132,11 +132,11 @@ export function startAlerts(options: AlertsOptions): Alerts {
 function agentConditions(
   { database, hub, alerts }: AlertsOptions,
   paired: readonly string[],
-): readonly Condition[] {
+): readonly AlertCondition[] {
   const away = paired
     .filter((id) => !hub.online(id))
     .map((id) => awayFor(id, alerts.agentAwayMinutes));
-  const locked = listHaltedAgents(database).flatMap(({ id, lockedCode }): Condition[] => {
+  const locked = listHaltedAgents(database).flatMap(({ id, lockedCode }): AlertCondition[] => {
     if (lockedCode === "") return [];
     const message = `agent ${id} is locked: ${lockedCode}`;
     const context = { code: lockedCode, danger: dangerOf(lockedCode) };
@@ -155,15 +155,15 @@ function agentConditions(
 }
 
 /** A chain has no status before its first pass. */
-function chainConditions({ watcher, alerts }: AlertsOptions): readonly Condition[] {
+function chainConditions({ watcher, alerts }: AlertsOptions): readonly AlertCondition[] {
   const afterMs = alerts.agentAwayMinutes * minuteMs;
   return (watcher()?.chainStatus() ?? []).flatMap(
-    ({ chain, ok, detail, nodes, delays }): Condition[] => {
+    ({ chain, ok, detail, nodes, delays }): AlertCondition[] => {
       if (!ok) {
         const message = `the chain ${chain} is not read: ${detail}`;
         return [{ event: "nodes-away", subject: chain, message, context: { detail }, afterMs }];
       }
-      const late = delays.map(({ code, words }): Condition => {
+      const late = delays.map(({ code, words }): AlertCondition => {
         return { event: "chain-late", subject: chain, message: words, context: { code }, afterMs };
       });
       const poor = nodes
@@ -183,11 +183,11 @@ function chainConditions({ watcher, alerts }: AlertsOptions): readonly Condition
   );
 }
 
-function roomConditions({ freeBytes }: AlertsOptions): readonly Condition[] {
+function roomConditions({ freeBytes }: AlertsOptions): readonly AlertCondition[] {
   const free = freeBytes();
-  if (free === null || free >= roomBytesMin * roomWarningFactor) return [];
-  const message = `the disk of the gateway's database is ${free < roomBytesMin ? "full" : "nearly full"}`;
-  const context = { freeBytes: free, freeBytesMin: roomBytesMin };
+  if (free === null || free >= freeDiskBytesMin * roomWarningFactor) return [];
+  const message = `the disk of the gateway's database is ${free < freeDiskBytesMin ? "full" : "nearly full"}`;
+  const context = { freeBytes: free, freeBytesMin: freeDiskBytesMin };
   return [{ event: "disk-room-low", subject: "database", message, context, afterMs: 0 }];
 }
 
@@ -199,8 +199,8 @@ const probeEvents: readonly (readonly [name: RegExp, event: AlertName])[] = [
   [/^currency /, "currency-out"],
 ];
 
-function probeConditions({ probes }: AlertsOptions): readonly Condition[] {
-  return probes.flatMap((probe): readonly Condition[] => {
+function probeConditions({ probes }: AlertsOptions): readonly AlertCondition[] {
+  return probes.flatMap((probe): readonly AlertCondition[] => {
     const { name, detail, full } = probe();
     const event = probeEvents.find(([pattern]) => pattern.test(name))?.[1];
     if (event === undefined || detail === "") return [];
@@ -217,8 +217,8 @@ function probeConditions({ probes }: AlertsOptions): readonly Condition[] {
   });
 }
 
-function priceConditions({ prices, currencies }: AlertsOptions): readonly Condition[] {
-  return unpricedOf(prices, currencies).map(({ currency: { id }, fiat }): Condition => {
+function priceConditions({ prices, currencies }: AlertsOptions): readonly AlertCondition[] {
+  return unpricedOf(prices, currencies).map(({ currency: { id }, fiat }): AlertCondition => {
     const message = `no price of ${id} in ${fiat} holds: quotes are refused`;
     return {
       event: "price-stale",
@@ -231,10 +231,10 @@ function priceConditions({ prices, currencies }: AlertsOptions): readonly Condit
 }
 
 /** Orders that wait for the reader of their chain in this run. */
-function placeConditions({ database, run, watcher }: AlertsOptions): readonly Condition[] {
+function placeConditions({ database, run, watcher }: AlertsOptions): readonly AlertCondition[] {
   const isRead = (network: string): boolean =>
     (watcher()?.chainStatus() ?? []).some((chain) => chain.network === network && chain.ok);
-  return listWaitingForReader(database, run).map(({ network, count, trouble }): Condition => {
+  return listWaitingForReader(database, run).map(({ network, count, trouble }): AlertCondition => {
     const orders = count === 1 ? "1 order waits" : `${count} orders wait`;
     const why = trouble === "" ? "it is not read up to its newest block since the start" : trouble;
     const message = `${orders} for the reader of ${network}: ${why}`;
@@ -251,9 +251,9 @@ function placeConditions({ database, run, watcher }: AlertsOptions): readonly Co
 }
 
 /** Events that merchants' servers do not take, and money that does not go on. */
-function moneyConditions({ database }: AlertsOptions, nowMs: number): readonly Condition[] {
+function moneyConditions({ database }: AlertsOptions, nowMs: number): readonly AlertCondition[] {
   const targets = listFailingTargets(database, listedMax).map(
-    ({ id, merchant, reason }): Condition => {
+    ({ id, merchant, reason }): AlertCondition => {
       const message = `callback target ${id} of ${merchant} takes no event: ${reason}`;
       const hint = targetHint(id);
       return {
@@ -267,10 +267,10 @@ function moneyConditions({ database }: AlertsOptions, nowMs: number): readonly C
     },
   );
   const waiting = listWaitingMerchants(database, nowMs - withdrawalsWaitMs, listedMax).map(
-    (row): Condition => {
+    (row): AlertCondition => {
       const { merchant, name, count, oldestAt, stage } = row;
       const are = count === 1 ? "1 withdrawal waits" : `${count} withdrawals wait`;
-      const message = `${are} at ${name} (${merchant}), the oldest since ${momentOf(oldestAt)} as ${stage || "asked"}`;
+      const message = `${are} at ${name} (${merchant}), the oldest since ${formatTimestampUtc(oldestAt)} as ${stage || "asked"}`;
       const hint = `autowithdraw-gateway withdrawals list --merchant ${merchant} --status 0`;
       return {
         event: "withdrawals-waiting",
@@ -282,7 +282,7 @@ function moneyConditions({ database }: AlertsOptions, nowMs: number): readonly C
       };
     },
   );
-  const stuck = listOpenSweepsByStage(database).filter(({ stage }) => stage === "stuck");
+  const stuck = countOpenSweepsByStage(database).filter(({ stage }) => stage === "stuck");
   const count = stuck.reduce((sum, one) => sum + one.count, 0);
   if (count === 0) return [...targets, ...waiting];
   const message = `${count} sweeps or top-ups contradict the chain and wait for an operator`;
@@ -293,7 +293,7 @@ function moneyConditions({ database }: AlertsOptions, nowMs: number): readonly C
   ];
 }
 
-function awayFor(id: string, minutes: number): Condition {
+function awayFor(id: string, minutes: number): AlertCondition {
   const message = `agent ${id} has no link to this gateway`;
   return {
     event: "agent-away",
@@ -304,7 +304,7 @@ function awayFor(id: string, minutes: number): Condition {
   };
 }
 
-function alarmCondition({ id, act, subject, detail }: AlarmRow): Condition {
+function alarmCondition({ id, act, subject, detail }: AlarmRow): AlertCondition {
   const { code, cause } = alarmOf(act);
   const hint = adviceOf(code, cause) || alertTable.alarm.advice;
   const context = { code, danger: dangerOf(code, cause), about: subject };

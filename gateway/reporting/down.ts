@@ -5,8 +5,8 @@
  */
 import type { AlertDelivery } from "../../base/alerts/queue/alert-queue.ts";
 import {
+  type AlertCondition,
   type AlertStandings,
-  type Condition,
   observeConditions,
 } from "../../base/alerts/queue/due-alerts.ts";
 import { createLoggedAlertQueue } from "../../base/alerts/queue/logged-queue.ts";
@@ -59,7 +59,7 @@ export async function tellWhileDown(options: DownOptions): Promise<void> {
   queue.close();
 }
 
-function conditionOf({ code, words }: DownReason): Condition {
+function conditionOf({ code, words }: DownReason): AlertCondition {
   const message = `the gateway does not run: ${words}`;
   const hint = code === "" ? {} : { hint: codes[code].advice };
   return {

@@ -3,7 +3,7 @@
  * has stood for the time of its domain. An alert that an earlier run sent is not sent again. Reads
  * only the database.
  */
-import type { Condition } from "../../base/alerts/queue/due-alerts.ts";
+import type { AlertCondition } from "../../base/alerts/queue/due-alerts.ts";
 import { faultDomains } from "../faults/domains.ts";
 import type { Fault } from "../faults/fault.ts";
 import { faultText } from "../faults/words.ts";
@@ -17,7 +17,7 @@ const surelyToldMs = 60_000;
 /** Faults that one alert tells of. */
 export type FaultGroup = Pick<Fault, "domain" | "network" | "merchant" | "code">;
 
-export function groupName({
+export function faultGroupName({
   domain,
   network,
   merchant,
@@ -30,11 +30,11 @@ export function groupName({
 }
 
 /** The groups whose alert an earlier run sent. */
-export function groupsTold(database: Database, nowMs: number): ReadonlySet<string> {
+export function listToldFaultGroups(database: Database, nowMs: number): ReadonlySet<string> {
   const told = listFaults(database).filter(
     ({ toldAt }) => toldAt !== null && toldAt <= nowMs - surelyToldMs,
   );
-  return new Set(told.map(groupName));
+  return new Set(told.map(faultGroupName));
 }
 
 /** `faults`: those that stand; a chain's own are told by the chain's state. */
@@ -42,7 +42,7 @@ export function faultConditions(
   faults: readonly Fault[],
   nowMs: number,
   told: ReadonlySet<string>,
-): readonly Condition[] {
+): readonly AlertCondition[] {
   const groups = new Map<string, Fault[]>();
   for (const fault of faults) {
     const { domain, sinceMs } = fault;
@@ -52,9 +52,9 @@ export function faultConditions(
       nowMs - sinceMs < faultDomains[domain].toldAfterMs
     )
       continue;
-    groups.set(groupName(fault), [...(groups.get(groupName(fault)) ?? []), fault]);
+    groups.set(faultGroupName(fault), [...(groups.get(faultGroupName(fault)) ?? []), fault]);
   }
-  return [...groups].map(([subject, all]): Condition => {
+  return [...groups].map(([subject, all]): AlertCondition => {
     const [first] = all as [Fault, ...Fault[]];
     const { domain, merchant, code, words, sinceMs } = first;
     const count = all.reduce((sum, one) => sum + one.count, 0);

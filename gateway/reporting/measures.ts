@@ -4,22 +4,26 @@
  */
 import type { FastifyInstance } from "fastify";
 import { Counter, Registry } from "prom-client";
-import { givenCounter, givenGauge, type Rows } from "../../base/alerts/metrics/given.ts";
-import { givenHistogram } from "../../base/alerts/metrics/histogram.ts";
+import {
+  type MetricRows,
+  registerCounter,
+  registerGauge,
+} from "../../base/alerts/metrics/given.ts";
+import { registerHistogram } from "../../base/alerts/metrics/histogram.ts";
 import { type AlertQueueCounts, alertOutcomesOf } from "../../base/alerts/queue/alert-queue.ts";
 import { version } from "../../base/version.ts";
 import { booksState } from "../books/state.ts";
 import type { FaultDomain } from "../faults/domains.ts";
 import type { Hub } from "../hub/hub.ts";
-import { listHaltedAgents, PairedIds } from "../store/agents.ts";
+import { listHaltedAgents, PairedAgentIds } from "../store/agents.ts";
 import { readCursor } from "../store/cursors.ts";
-import { listPendingDepositsByStage } from "../store/deposits.ts";
-import { roomBytesMin } from "../store/disk.ts";
-import { countUnanswered } from "../store/jobs.ts";
+import { countPendingDepositsByStage } from "../store/deposits.ts";
+import { freeDiskBytesMin } from "../store/disk.ts";
+import { countUnansweredJobs } from "../store/jobs.ts";
 import type { Database } from "../store/store.ts";
-import { listOpenSweepsByStage } from "../store/sweeps.ts";
-import { databaseBounds, type TimedStore } from "../store/timed.ts";
-import { listPendingByStage } from "../store/withdrawals.ts";
+import { countOpenSweepsByStage } from "../store/sweeps.ts";
+import { databaseTimeBoundsS, type TimedStore } from "../store/timed.ts";
+import { countPendingWithdrawalsByStage } from "../store/withdrawals.ts";
 import type { ChainNode } from "../watcher/chain-status.ts";
 import type { Watcher } from "../watcher/watcher.ts";
 
@@ -66,7 +70,7 @@ export function createMeasures(options: MeasuresOptions): {
     requests.inc({ method, route, status: `${response.statusCode}` });
   });
   const gauge: AddGauge = (name, help, labelNames, read) =>
-    givenGauge(registry, { name, help, labelNames }, read);
+    registerGauge(registry, { name, help, labelNames }, read);
   gauge("autowithdraw_gateway_build_info", "1, with the version", ["version"], () => [
     [version, 1],
   ]);
@@ -78,7 +82,7 @@ export function createMeasures(options: MeasuresOptions): {
     return free === null ? [] : [[free]];
   });
   const minHelp = "Room below which the gateway says that its disk has too little";
-  gauge("autowithdraw_gateway_free_bytes_min", minHelp, [], () => [[roomBytesMin]]);
+  gauge("autowithdraw_gateway_free_bytes_min", minHelp, [], () => [[freeDiskBytesMin]]);
   gauge("autowithdraw_gateway_wal_bytes", "Size of the database's write-ahead file", [], () => [
     [options.walBytes()],
   ]);
@@ -111,7 +115,7 @@ export function createMeasures(options: MeasuresOptions): {
     help: "Alerts by outcome: told, failed tries, dropped",
     labelNames: ["outcome"],
   };
-  givenCounter(registry, alertsTotal, () => {
+  registerCounter(registry, alertsTotal, () => {
     const counts = options.alerts();
     return counts === null ? [] : alertOutcomesOf(counts);
   });
@@ -122,7 +126,7 @@ type AddGauge = (
   name: string,
   help: string,
   labelNames: readonly string[],
-  read: () => Rows,
+  read: () => MetricRows,
 ) => void;
 
 function addWithdrawalGauges(gauge: AddGauge, { database, clock }: MeasuresOptions): void {
@@ -131,7 +135,7 @@ function addWithdrawalGauges(gauge: AddGauge, { database, clock }: MeasuresOptio
     "Withdrawals that are not at their end, by stage",
     ["stage"],
     () => {
-      return listPendingByStage(database).map(({ stage, count }) => [stage, count]);
+      return countPendingWithdrawalsByStage(database).map(({ stage, count }) => [stage, count]);
     },
   );
   gauge(
@@ -139,7 +143,7 @@ function addWithdrawalGauges(gauge: AddGauge, { database, clock }: MeasuresOptio
     "Age of the oldest of them, by stage",
     ["stage"],
     () => {
-      return listPendingByStage(database).map(({ stage, oldestAt }) => [
+      return countPendingWithdrawalsByStage(database).map(({ stage, oldestAt }) => [
         stage,
         Math.max(0, clock() - oldestAt) / 1000,
       ]);
@@ -150,14 +154,14 @@ function addWithdrawalGauges(gauge: AddGauge, { database, clock }: MeasuresOptio
     "Sweeps and top-ups that are not at their end, by stage",
     ["kind", "stage"],
     () =>
-      listOpenSweepsByStage(database).map(({ operation, stage, count }) => [
+      countOpenSweepsByStage(database).map(({ operation, stage, count }) => [
         operation,
         stage,
         count,
       ]),
   );
   gauge("autowithdraw_gateway_jobs_waiting", "Jobs that no agent has answered", [], () => [
-    [countUnanswered(database)],
+    [countUnansweredJobs(database)],
   ]);
 }
 
@@ -166,14 +170,14 @@ function addDepositGauges(gauge: AddGauge, { database, clock }: MeasuresOptions)
     "autowithdraw_gateway_deposits",
     "Deposit requests that are not at their end, by stage",
     ["stage"],
-    () => listPendingDepositsByStage(database).map(({ stage, count }) => [stage, count]),
+    () => countPendingDepositsByStage(database).map(({ stage, count }) => [stage, count]),
   );
   gauge(
     "autowithdraw_gateway_deposit_oldest_seconds",
     "Age of the oldest deposit request, by stage",
     ["stage"],
     () =>
-      listPendingDepositsByStage(database).map(({ stage, oldestAt }) => [
+      countPendingDepositsByStage(database).map(({ stage, oldestAt }) => [
         stage,
         Math.max(0, clock() - oldestAt) / 1000,
       ]),
@@ -210,17 +214,17 @@ function addDatabaseHistogram(
   const histogram = {
     name: "autowithdraw_gateway_database_seconds",
     help: "Time of one reading statement, or of one transaction with its sync",
-    bounds: databaseBounds,
+    bounds: databaseTimeBoundsS,
     labelNames: ["kind"] as const,
   };
-  givenHistogram(registry, histogram, () => [
+  registerHistogram(registry, histogram, () => [
     { labels: { kind: "read" }, buckets: read },
     { labels: { kind: "write" }, buckets: write },
   ]);
 }
 
 function addAgentGauges(gauge: AddGauge, { database, hub }: MeasuresOptions): void {
-  const paired = new PairedIds();
+  const paired = new PairedAgentIds();
   gauge(
     "autowithdraw_gateway_agents",
     "Paired agents: connected, away, and those of both that are locked or paused",
@@ -256,7 +260,7 @@ function addChainGauges(gauge: AddGauge, { database, watcher, clock }: MeasuresO
       finalAgeMs === null ? [] : [[chain, Math.max(0, finalAgeMs) / 1000]],
     ),
   );
-  const nodes = (read: (node: ChainNode) => number): Rows =>
+  const nodes = (read: (node: ChainNode) => number): MetricRows =>
     statuses().flatMap(({ chain, nodes: all }) =>
       all.map((node, at) => [chain, `${at}`, read(node)] as const),
     );

@@ -7,9 +7,9 @@ import { type ClockState, clockWords } from "../own-clock.ts";
 import { unpricedOf } from "../prices/unpriced.ts";
 import type { Prices, Probe } from "../service.ts";
 import { currencyHoldOf, heldText } from "../store/currency-holds.ts";
-import { fileBytesOf, freeBytesOf, roomBytesMin, walBytesMax } from "../store/disk.ts";
+import { fileBytesOf, freeBytesOf, freeDiskBytesMin, walBytesMax } from "../store/disk.ts";
 import { probeDatabase } from "../store/meta.ts";
-import { neighboursOf, otherProgramsText } from "../store/neighbours.ts";
+import { findOtherDatabaseProcesses, otherProgramsText } from "../store/neighbours.ts";
 import type { Store } from "../store/store.ts";
 import type { ChainStatus } from "../watcher/chain-status.ts";
 import type { Watcher } from "../watcher/watcher.ts";
@@ -36,7 +36,7 @@ function storeProbe(store: Store): Probe {
 function roomProbe(database: string): Probe {
   return () => {
     const free = freeBytesOf(database);
-    const ok = free === null || free >= roomBytesMin;
+    const ok = free === null || free >= freeDiskBytesMin;
     const detail = ok
       ? ""
       : `${Math.floor(free / 1024 / 1024)} MiB are free on the database's disk, too few: make room`;
@@ -53,7 +53,7 @@ function walProbe(database: string): Probe {
     const bytes = fileBytesOf(`${database}-wal`);
     if (bytes <= walBytesMax) return { name: "wal", ok: true, detail: "" };
     const detail = `the write-ahead file of the database has ${Math.floor(bytes / 1024 / 1024)} MiB`;
-    const others = otherProgramsText(neighboursOf(database));
+    const others = otherProgramsText(findOtherDatabaseProcesses(database));
     const full = `${detail}: ${others === "" ? "another program reads an old state" : `end ${others}, which reads an old state`}`;
     return { name: "wal", ok: false, detail, full, aloneOut: true };
   };

@@ -10,7 +10,7 @@ import type { GatewayLog } from "../../base/log.ts";
 import type { GatewayAlerts, GatewayConfig } from "../config/config.ts";
 import type { Hub } from "../hub/hub.ts";
 import type { Prices, Probe } from "../service.ts";
-import { countAllWaiting } from "../store/callback-deliveries.ts";
+import { countAllWaitingDeliveries } from "../store/callback-deliveries.ts";
 import { fileBytesOf, freeBytesOf } from "../store/disk.ts";
 import { listFaults, markFaultTold } from "../store/faults.ts";
 import type { Store } from "../store/store.ts";
@@ -18,7 +18,7 @@ import type { TimedStore } from "../store/timed.ts";
 import type { Watcher } from "../watcher/watcher.ts";
 import { startAlerts } from "./alerts.ts";
 import { type DownOptions, tellWhileDown } from "./down.ts";
-import { groupName } from "./fault-alerts.ts";
+import { faultGroupName } from "./fault-alerts.ts";
 import { createMeasures } from "./measures.ts";
 
 export interface ReportingOptions {
@@ -49,7 +49,7 @@ function keepTold(store: Store, subjects: ReadonlySet<string>, nowMs: number): v
   try {
     store.write((database) => {
       for (const row of listFaults(database))
-        if (subjects.has(groupName(row))) markFaultTold(database, row, nowMs);
+        if (subjects.has(faultGroupName(row))) markFaultTold(database, row, nowMs);
     });
   } catch (error) {
     if (!(error instanceof AgentError)) throw error;
@@ -95,7 +95,7 @@ export function startOperatorReports(options: ReportingOptions): { close(): void
             clock,
             alerts: () => alerts?.counts() ?? null,
             databaseTimes: options.databaseTimes,
-            callbacksWaiting: () => countAllWaiting(database),
+            callbacksWaiting: () => countAllWaitingDeliveries(database),
             residentBytes: () => process.memoryUsage.rss(),
           }),
           onListen: (where) => log.info({ event: "metrics-listen", where }, "metrics are served"),

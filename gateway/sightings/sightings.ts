@@ -26,7 +26,7 @@ const accountMs = 2_000;
 const atOnce = 8;
 
 /** The parts of the gateway that it works with. */
-export interface SightingRooms {
+export interface SightingsOptions {
   readonly store: Store;
   readonly log: GatewayLog;
   readonly clock: () => number;
@@ -42,12 +42,12 @@ export type SightingsContent = Pick<Sightings, "coins" | "next">;
 type AskedSubjects = Pick<SightingsQuestion, "coins" | "accounts">;
 
 /** Answers a question of an agent; null for silence. Never rejects but for a bug. */
-export type AnswerQuestion = (
+export type AnswerSightingsQuestion = (
   agentId: string,
   asked: AskedSubjects,
 ) => Promise<SightingsContent | null>;
 
-export function createSightings(rooms: SightingRooms): AnswerQuestion {
+export function createSightingsAnswerer(rooms: SightingsOptions): AnswerSightingsQuestion {
   const budgets = new Map<string, Budget>();
   const busy = new Map<string, number>(); // by network
   return async (agentId, asked) => {
@@ -74,7 +74,7 @@ interface Budget {
 }
 
 async function answerOf(
-  rooms: SightingRooms,
+  rooms: SightingsOptions,
   agentId: string,
   { coins, accounts }: AskedSubjects,
   budget: Budget,

@@ -11,7 +11,7 @@ import {
   unitsAt,
 } from "./journal.ts";
 import type { Statements as Database } from "./statements.ts";
-import { reachingUnits } from "./stray-sums.ts";
+import { straySumUnitsAcrossBlock } from "./stray-sums.ts";
 
 /** An address with its deposit request. */
 export interface IssuedAddress {
@@ -163,7 +163,7 @@ export function keepBaseline(database: Database, place: AccountPlace, units: big
 }
 
 /** Adds an amount that the owner of the key took out. Must not be called twice. */
-export function keepTaken(
+export function keepTakenByOwner(
   database: Database,
   place: AccountPlace,
   units: bigint,
@@ -185,7 +185,7 @@ export function issuedAddress(database: Database, address: string): IssuedAddres
 }
 
 /** Rows of a window of addresses: those after row `after`, and at most so many of each merchant. */
-export interface Window {
+export interface AddressWindow {
   readonly after: number;
   readonly window: number; // rows
   readonly mostEach: number;
@@ -198,7 +198,7 @@ export interface Window {
 export function listNeverCompared(
   database: Database,
   { network, start }: { readonly network: string; readonly start: string },
-  { after, window, mostEach }: Window,
+  { after, window, mostEach }: AddressWindow,
 ): readonly IssuedAddress[] {
   return database.all<IssuedAddress>(
     `SELECT place, address, transactionId, agent, merchant FROM (
@@ -211,7 +211,7 @@ export function listNeverCompared(
   );
 }
 
-export function newestPlace(database: Database): number {
+export function newestAddressPlace(database: Database): number {
   return (
     database.get<{ place: number | null }>(
       "SELECT max(number) AS place FROM addresses WHERE number > 0",
@@ -223,7 +223,7 @@ export function newestPlace(database: Database): number {
  * Addresses with coins that receipts up to a block name and no balance has confirmed, at most so
  * many of each merchant.
  */
-export function listClaimed(
+export function listClaimedAddresses(
   database: Database,
   network: string,
   block: number,
@@ -259,7 +259,7 @@ export function listComparedBeforeIn(
   database: Database,
   network: string,
   before: number,
-  { after, window, mostEach }: Window,
+  { after, window, mostEach }: AddressWindow,
 ): readonly IssuedAddress[] {
   return database.all<IssuedAddress>(
     `SELECT place, address, transactionId, agent, merchant FROM (
@@ -280,7 +280,7 @@ export function listComparedBeforeIn(
 export function listDueByAge(
   database: Database,
   network: string,
-  { after, window, mostEach }: Window,
+  { after, window, mostEach }: AddressWindow,
   time: { readonly nowMs: number; readonly leastMs: number },
 ): readonly IssuedAddress[] {
   return database.all<IssuedAddress>(
@@ -310,7 +310,7 @@ export function explainedUnits(
   const units = unitsAt(database, place, block);
   const noted = listAdjustmentsOf(database, place, "note").filter((note) => note.block <= block);
   const taken = listAdjustmentsOf(database, place, "owner").filter((one) => one.block > block);
-  const beyond = sumsBeyond === "counted" ? reachingUnits(database, place, block) : 0n;
+  const beyond = sumsBeyond === "counted" ? straySumUnitsAcrossBlock(database, place, block) : 0n;
   return units + beyond - sumOf(noted) + sumOf(taken);
 }
 

@@ -35,12 +35,12 @@ export function hotWalletAddressOn(agent: WithAccounts, network: string): string
 }
 
 /** The text that deposit addresses on a network are derived from; "" if the agent has none. */
-export function depositsIdOn(agent: WithAccounts, network: string): string {
+export function depositAccountIdOn(agent: WithAccounts, network: string): string {
   return accountOn(agent, network, "deposits")?.id ?? "";
 }
 
 /** The account that deposit addresses on a network are derived from. */
-export function depositsAccountOn(agent: WithAccounts, network: string): AgentAccount | undefined {
+export function depositAccountOn(agent: WithAccounts, network: string): AgentAccount | undefined {
   return accountOn(agent, network, "deposits");
 }
 

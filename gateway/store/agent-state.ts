@@ -6,7 +6,7 @@ import type { AgentRow } from "./rows.ts";
 import type { Database } from "./store.ts";
 
 /** Moves the newest ledger head, with the ledger's time as the agent states it. */
-export function moveHead(
+export function moveLedgerHead(
   database: Database,
   id: string,
   {
@@ -25,7 +25,7 @@ export function moveHead(
 }
 
 /** Restores the head that a recovery took away, and ends the lock. */
-export function restoreHead(
+export function restoreLedgerHead(
   database: Database,
   id: string,
   head: { readonly seq: number; readonly hash: string },
@@ -39,7 +39,7 @@ export function restoreHead(
 }
 
 /** Begins an epoch, without any statement in it yet. */
-export function beginEpoch(
+export function beginLedgerEpoch(
   database: Database,
   id: string,
   { ledgerEpoch, lockedCode, caughtUp }: Pick<AgentRow, "ledgerEpoch" | "lockedCode" | "caughtUp">,

@@ -231,7 +231,7 @@ export function listPairedAgents(
 }
 
 /** The ids of the paired agents, read again only after one was paired or unpaired. */
-export class PairedIds {
+export class PairedAgentIds {
   #version = -1;
   #ids: readonly string[] = [];
 

@@ -5,7 +5,7 @@
 import type { DepositRow } from "./rows.ts";
 import type { Statements as Database } from "./statements.ts";
 
-export interface ArrivingRow {
+export interface ArrivingPaymentRow {
   readonly transactionId: string;
   readonly txHash: string;
   readonly units: string;
@@ -34,13 +34,16 @@ export function listOpenRequests(
 }
 
 /** The payments without a block of a request, first seen first. */
-export function listArriving(database: Database, transactionId: string): readonly ArrivingRow[] {
+export function listArrivingPayments(
+  database: Database,
+  transactionId: string,
+): readonly ArrivingPaymentRow[] {
   const sql = "SELECT * FROM arriving WHERE transactionId = ? ORDER BY firstAt, txHash";
-  return database.all<ArrivingRow>(sql, transactionId);
+  return database.all<ArrivingPaymentRow>(sql, transactionId);
 }
 
 /** Keeps a payment as it is now. Harmless to call twice. */
-export function keepArriving(database: Database, row: ArrivingRow): void {
+export function keepArrivingPayment(database: Database, row: ArrivingPaymentRow): void {
   const { transactionId, txHash, units, firstAt, seenAt, isReplaceable, isHeld } = row;
   database.run(
     `INSERT INTO arriving (transactionId, txHash, units, firstAt, seenAt, isReplaceable, isHeld) VALUES (?, ?, ?, ?, ?, ?, ?)
@@ -50,9 +53,9 @@ export function keepArriving(database: Database, row: ArrivingRow): void {
   );
 }
 
-export function dropArriving(
+export function dropArrivingPayment(
   database: Database,
-  { transactionId, txHash }: Pick<ArrivingRow, "transactionId" | "txHash">,
+  { transactionId, txHash }: Pick<ArrivingPaymentRow, "transactionId" | "txHash">,
 ): void {
   database.run(
     "DELETE FROM arriving WHERE transactionId = ? AND txHash = ?",
@@ -62,7 +65,7 @@ export function dropArriving(
 }
 
 /** Forgets all of a request that has ended. */
-export function forgetArriving(database: Database, transactionId: string): void {
+export function forgetArrivingPayments(database: Database, transactionId: string): void {
   database.run("DELETE FROM arriving WHERE transactionId = ?", transactionId);
 }
 

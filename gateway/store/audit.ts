@@ -79,7 +79,7 @@ export interface AlarmRow {
 }
 
 /** The id of the newest row made before a time; 0 without such a row. */
-export function newestActBefore(database: Database, atMs: number): number {
+export function newestActIdBefore(database: Database, atMs: number): number {
   return (
     database.get<{ id: number | null }>("SELECT MAX(id) AS id FROM audit WHERE at < ?", atMs)?.id ??
     0

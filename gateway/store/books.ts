@@ -13,7 +13,7 @@ import {
   openAccount,
 } from "./journal.ts";
 import { explainingSignatureSql } from "./outgoing-transactions.ts";
-import { settleReceived } from "./posting.ts";
+import { postPayoutsToHotWallet } from "./posting.ts";
 import type { OutgoingRow, TransferRow } from "./rows.ts";
 import type { Database } from "./store.ts";
 
@@ -137,7 +137,7 @@ export function addBookEntry(database: Database, entry: OwnedBookRow): void {
   const why = { at, actor: operator, reason };
   if (kind === "opening") {
     openAccount(database, place, owner, { units: BigInt(units), block }, why);
-    settleReceived(database, network, address);
+    postPayoutsToHotWallet(database, network, address);
   } else adjustAccount(database, { ...place, kind, block }, owner, BigInt(units), why);
 }
 
@@ -164,7 +164,7 @@ export function listAdjustments(
 }
 
 /** The blocks at which operators accepted differences of an account, by texts that name it. */
-export const notesSql = (account: string, network: string): string =>
+export const acceptedDifferenceBlocksSql = (account: string, network: string): string =>
   `SELECT block FROM moves WHERE toSide = ${account} AND network = ${network} AND kind = 'note' AND ${adjustingSql}
    UNION ALL SELECT block FROM moves WHERE fromSide = ${account} AND network = ${network} AND kind = 'note' AND ${adjustingSql}`;
 
@@ -199,7 +199,7 @@ export function listNewestEntries(
  * Withdrawals, sweeps and top-ups from or to an account that have a signature and have not ended,
  * oldest first, at most `most`. `isFinal`: a final block that was read holds one of the attempts.
  */
-export function listUnended(
+export function listUnendedTransfers(
   database: Database,
   network: string,
   account: string,

@@ -31,14 +31,14 @@ export function insertDelivery(
 }
 
 /** Counts the deliveries that wait for a target, up to `most`. */
-export function countWaiting(database: Database, target: string, most: number): number {
+export function countWaitingDeliveries(database: Database, target: string, most: number): number {
   const sql =
     "SELECT count(*) AS n FROM (SELECT 1 FROM callbackDeliveries WHERE target = ? AND state = 'waiting' LIMIT ?)";
   return database.get<{ n: number }>(sql, target, most)?.n ?? 0;
 }
 
 /** Counts the waiting deliveries of all targets. */
-export function countAllWaiting(database: Database): number {
+export function countAllWaitingDeliveries(database: Database): number {
   return (
     database.get<{ n: number }>(
       "SELECT count(*) AS n FROM callbackDeliveries WHERE state = 'waiting'",
@@ -126,7 +126,7 @@ export interface CallbackTry {
 }
 
 /** The state of a delivery after a try. */
-export interface AfterTry {
+export interface StateAfterTry {
   readonly state: DeliveryState;
   readonly nextAt: number;
   readonly restUntil: number; // no extra try before this time; 0 for none
@@ -141,7 +141,7 @@ export function keepTry(
   database: Database,
   delivery: number,
   made: CallbackTry,
-  next: AfterTry,
+  next: StateAfterTry,
 ): void {
   database.run(
     "INSERT INTO callbackTries (delivery, at, status, durationMs, answer) VALUES (?, ?, ?, ?, ?)",
@@ -166,7 +166,7 @@ export function keepTry(
  * Gives up all waiting deliveries of a target.
  * @returns the records of these deliveries
  */
-export function giveUpTarget(database: Database, target: string): readonly string[] {
+export function giveUpDeliveriesOfTarget(database: Database, target: string): readonly string[] {
   const rows = database.all<{ transactionId: string }>(
     `SELECT DISTINCT e.transactionId FROM callbackDeliveries d JOIN callbackEvents e ON e.id = d.event
      WHERE d.target = ? AND d.state = 'waiting' AND e.transactionId IS NOT NULL`,

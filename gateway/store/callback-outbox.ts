@@ -116,13 +116,13 @@ export function listEventsAfter(
 }
 
 /** The number of a merchant's newest event; 0 without one. */
-export function newestNumber(database: Database, merchant: string): number {
+export function newestEventNumber(database: Database, merchant: string): number {
   const sql = "SELECT max(number) AS newest FROM callbackEvents WHERE merchant = ?";
   return database.get<{ newest: number | null }>(sql, merchant)?.newest ?? 0;
 }
 
 /** The sequence of a record's newest event; 0 without an event. */
-export function newestSequence(database: Database, transactionId: string): number {
+export function newestEventSequence(database: Database, transactionId: string): number {
   const sql = "SELECT max(sequence) AS newest FROM callbackEvents WHERE transactionId = ?";
   return database.get<{ newest: number | null }>(sql, transactionId)?.newest ?? 0;
 }
@@ -136,7 +136,7 @@ export function hasEvent(database: Database, transactionId: string, type: string
  * Sets callbackStatus of these records from the deliveries of their newest event. Without any
  * event, callbackStatus is 0 while the record is open and the merchant has a live target, else 3.
  */
-export function refreshStatus(database: Database, transactionIds: Iterable<string>): void {
+export function refreshCallbackStatus(database: Database, transactionIds: Iterable<string>): void {
   for (const id of new Set(transactionIds)) for (const sql of refreshings) database.run(sql, id);
 }
 

@@ -17,7 +17,7 @@ import { dirname } from "node:path";
 import { DatabaseSync } from "@photostructure/sqlite";
 import { AgentError, reasonOf } from "../../base/fault.ts";
 import type { Migration } from "./migrations.ts";
-import { knownVersion } from "./schema-check.ts";
+import { readKnownSchemaVersion } from "./schema-check.ts";
 import type { Database } from "./store.ts";
 import { refuseOthersWal } from "./stray-wal.ts";
 
@@ -151,7 +151,7 @@ function contents(
     )?.value ?? "";
   const count = (table: string): number =>
     (raw.prepare(`SELECT count(*) AS n FROM ${table}`).get() as { n: number }).n;
-  const schema = knownVersion(path, value, steps);
+  const schema = readKnownSchemaVersion(path, value, steps);
   return {
     copiedAt: Number(value("copiedAt") || "0"),
     schema,

@@ -6,10 +6,10 @@
 import { listSendersFrom } from "./agents.ts";
 import { actOfAlarm } from "./audit.ts";
 import {
+  acceptedDifferenceBlocksSql,
   type DifferenceRow,
   endedTransferOfOutgoingSql,
   listDifferences,
-  notesSql,
 } from "./books.ts";
 import {
   type CurrencyHold,
@@ -17,17 +17,17 @@ import {
   listCurrencyHolds,
   listCurrencyStops,
 } from "./currency-holds.ts";
-import { listPendingDepositsByStage } from "./deposits.ts";
+import { countPendingDepositsByStage } from "./deposits.ts";
 import { countFaults } from "./faults.ts";
 import { listNetworkStops, type NetworkStop } from "./foreign.ts";
-import { listUndecided, type UndecidedDeposit } from "./gone-payments.ts";
-import { countUnanswered } from "./jobs.ts";
+import { listUndecidedDeposits, type UndecidedDeposit } from "./gone-payments.ts";
+import { countUnansweredJobs } from "./jobs.ts";
 import { listWaitingForReader, type WaitingForReader } from "./levels.ts";
 import { explainingSignatureSql } from "./outgoing-transactions.ts";
 import type { Database } from "./store.ts";
-import { listOpenSweepsByStage } from "./sweeps.ts";
+import { countOpenSweepsByStage } from "./sweeps.ts";
 import { listUnusable, type UnusableRow } from "./unusable-coins.ts";
-import { listPendingByStage } from "./withdrawals.ts";
+import { countPendingWithdrawalsByStage } from "./withdrawals.ts";
 
 const namedFaultsMax = 20;
 
@@ -123,7 +123,7 @@ function listForeignPayments(database: Database, sinceMs: number): readonly Fore
     `SELECT DISTINCT outgoing.network, outgoing.account, outgoing.txHash, outgoing.block
      FROM audit JOIN outgoing ON outgoing.txHash = audit.subject
      WHERE audit.act = ? AND NOT EXISTS (${explainingSignatureSql}) AND NOT EXISTS (${endedTransferOfOutgoingSql})
-       AND NOT EXISTS (SELECT 1 FROM (${notesSql("outgoing.account", "outgoing.network")}) e WHERE e.block >= outgoing.block)
+       AND NOT EXISTS (SELECT 1 FROM (${acceptedDifferenceBlocksSql("outgoing.account", "outgoing.network")}) e WHERE e.block >= outgoing.block)
        AND NOT EXISTS (SELECT 1 FROM accounts c WHERE c.address = outgoing.account AND c.network = outgoing.network
          AND c.openedBlock >= outgoing.block AND audit.at < ?)
      ORDER BY outgoing.block, outgoing.txHash`,
@@ -180,12 +180,12 @@ export function countsOf(database: Database, alarmsSinceMs: number, run: string 
   const alarms =
     "SELECT count(*) AS count, max(at) AS newestAt FROM audit WHERE at >= ? AND act LIKE 'alarm %'";
   return {
-    withdrawals: listPendingByStage(database),
-    deposits: listPendingDepositsByStage(database),
-    sweeps: listOpenSweepsByStage(database).map(({ operation, stage, count }) => {
+    withdrawals: countPendingWithdrawalsByStage(database),
+    deposits: countPendingDepositsByStage(database),
+    sweeps: countOpenSweepsByStage(database).map(({ operation, stage, count }) => {
       return { stage: operation === "topup" ? `top-up ${stage}` : stage, count, oldestAt: null };
     }),
-    jobsUnanswered: countUnanswered(database),
+    jobsUnanswered: countUnansweredJobs(database),
     agents: paired ?? { paired: 0, locked: 0, paused: 0 },
     lockedAgents: database.all<LockedAgent>(
       `SELECT a.id, m.name AS merchant, a.lockedCode AS code FROM agents a JOIN merchants m ON m.id = a.merchant
@@ -205,7 +205,7 @@ export function countsOf(database: Database, alarmsSinceMs: number, run: string 
     heldOrders: listHeldOrders(database),
     networkStops: listNetworkStops(database, namedMax),
     unusableCoins: listUnusable(database, namedMax),
-    reorgedDeposits: listUndecided(database, namedMax),
+    reorgedDeposits: listUndecidedDeposits(database, namedMax),
     currencyHolds: listCurrencyHolds(database)
       .slice(0, namedMax)
       .map((hold) => ({

@@ -4,11 +4,11 @@
  * credited request, and no longer for the request of its address. A payment is credited only once:
  * a row holds all that was left of a payment.
  */
-import { listArriving } from "./arriving.ts";
+import { listArrivingPayments } from "./arriving.ts";
 import { countedGonePaymentsSql } from "./gone-payments.ts";
 import type { DepositRow, PaymentRow } from "./rows.ts";
 import type { Statements as Database } from "./statements.ts";
-import { listSumsOf } from "./stray-sums.ts";
+import { listStraySumsOf } from "./stray-sums.ts";
 import { ownTopUpSql } from "./top-ups.ts";
 
 /** Names a payment on its network. */
@@ -52,7 +52,7 @@ const counting = `(SELECT * FROM payments UNION ALL ${countedGonePaymentsSql})`;
  * sums (stray-sums.ts). Counts the payments to the request's address, without parts credited
  * elsewhere, and the payments credited to the request.
  */
-export function listCounted(
+export function listCountedPayments(
   database: Database,
   { id, currency, network }: Pick<DepositRow, "id" | "currency" | "network">,
 ): readonly CountedPayment[] {
@@ -62,7 +62,9 @@ export function listCounted(
     ...[id, currency, network],
   );
   const held = new Set(
-    listArriving(database, id).flatMap(({ txHash, isHeld }) => (isHeld === 1 ? [txHash] : [])),
+    listArrivingPayments(database, id).flatMap(({ txHash, isHeld }) =>
+      isHeld === 1 ? [txHash] : [],
+    ),
   );
   const left = own.map((row) => ({ row, units: leftOf(row), isCredited: false }));
   const credited = listCreditsTo(database, id).map((row) => ({
@@ -71,7 +73,7 @@ export function listCounted(
     isCredited: true,
   }));
   // Payments beyond the rows of a request are sums, each as of its newest block.
-  const sums = listSumsOf(database, id, currency).map(({ units, toBlock: block, txHash }) => ({
+  const sums = listStraySumsOf(database, id, currency).map(({ units, toBlock: block, txHash }) => ({
     units: BigInt(units),
     final: true,
     block,
@@ -101,7 +103,7 @@ export function listCreditsTo(
 }
 
 /** Requests to which a payment was credited. */
-export function listCreditedWith(
+export function listRequestsCreditedWith(
   database: Database,
   { network, txHash, logIndex }: PaymentPlace,
 ): readonly string[] {
@@ -141,7 +143,7 @@ export function listUnattributed(
 }
 
 /** The rest of the payments to a request's address in other currencies than its own. */
-export function listOthersTo(
+export function listOtherCurrencyPaymentsTo(
   database: Database,
   transactionId: string,
 ): readonly UncreditedPayment[] {

@@ -4,7 +4,7 @@ import type { GivenAddress } from "./rows.ts";
 import type { Statements as Database } from "./statements.ts";
 
 /** The number of the next address that gets a request. */
-export const nextNumberSql =
+export const nextAddressNumberSql =
   "(SELECT coalesce(max(number), 0) + 1 FROM addresses WHERE number > 0)";
 
 /**
@@ -16,7 +16,7 @@ export function giveAddress(database: Database, row: GivenAddress): void {
   const { address, addressSpace, merchant, agent, addressIndex, request, at } = row;
   const { changes } = database.run(
     `INSERT INTO addresses (number, address, addressSpace, merchant, agent, addressIndex, origin, request, at)
-     VALUES (${nextNumberSql}, ?, ?, ?, ?, ?, 'given', ?, ?)
+     VALUES (${nextAddressNumberSql}, ?, ?, ?, ?, ?, 'given', ?, ?)
      ON CONFLICT (address) DO UPDATE SET number = excluded.number, merchant = excluded.merchant,
        agent = excluded.agent, addressIndex = excluded.addressIndex, origin = 'given', request = excluded.request, at = excluded.at
        WHERE request IS NULL`,

@@ -1,10 +1,10 @@
 /** Deposit requests. */
-import { forgetArriving } from "./arriving.ts";
+import { forgetArrivingPayments } from "./arriving.ts";
 import { revokedStage } from "./gone-payments.ts";
 import type { DepositRow, TransactionRow } from "./rows.ts";
 import type { Database } from "./store.ts";
 import { depositsSql, narrowFoundRow } from "./transaction-rows.ts";
-import { keepValue } from "./transactions.ts";
+import { keepFiatValue } from "./transactions.ts";
 
 /** The request that a payment page shows. A request without a page has no token. */
 export function depositOfPayToken(database: Database, token: string): DepositRow | undefined {
@@ -41,7 +41,7 @@ export function keepDepositEnd(
 }
 
 /** Open requests on a network with an end above its final block. */
-export function listProvisionalEnds(
+export function listDepositsWithProvisionalEnd(
   database: Database,
   network: string,
   finalBlock: number,
@@ -56,7 +56,7 @@ export function dropDepositEnd(database: Database, transactionId: string): void 
 }
 
 /** Null while the request's end is not in a block. */
-export function depositEnd(database: Database, transactionId: string): number | null {
+export function depositEndBlock(database: Database, transactionId: string): number | null {
   const sql = "SELECT endBlock FROM deposits WHERE id = ?";
   return database.get<{ endBlock: number | null }>(sql, transactionId)?.endBlock ?? null;
 }
@@ -86,7 +86,7 @@ export type DepositCredit = Pick<
 
 export function updateDeposit(database: Database, id: string, credit: DepositCredit): void {
   const { status, stage, code, receivedUnits, late, txHash, finalBlock, changedAt } = credit;
-  if (status !== 0) forgetArriving(database, id);
+  if (status !== 0) forgetArrivingPayments(database, id);
   database.run(
     `UPDATE deposits SET status = ?1, stage = ?, code = nullif(?, ''), receivedUnits = ?, late = ?, txHash = nullif(?, ''),
        finalBlock = ?, changedAt = ?, endBlock = CASE WHEN ?1 = 0 THEN endBlock END WHERE id = ?`,
@@ -115,11 +115,11 @@ export function revokeDeposit(database: Database, id: string, credit: DepositCre
     stage: revokedStage,
     code: "deposit_reorged",
   });
-  keepValue(database, id, "");
+  keepFiatValue(database, id, "");
 }
 
 /** The number of pending requests in each stage, and when the oldest was made. */
-export function listPendingDepositsByStage(
+export function countPendingDepositsByStage(
   database: Database,
 ): readonly { readonly stage: string; readonly count: number; readonly oldestAt: number }[] {
   return database.all(

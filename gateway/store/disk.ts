@@ -10,7 +10,7 @@ import { AgentError, reasonOf } from "../../base/fault.ts";
 /**
  * Below this value a gateway reports too little free space. The agent's ledger has the same limit.
  */
-export const roomBytesMin = 64 * 1024 * 1024;
+export const freeDiskBytesMin = 64 * 1024 * 1024;
 /**
  * A start writes the marks again, the lock, the shared memory of 32 KiB and the pages of its first
  * transaction. With less room than this it may not end well.
@@ -62,7 +62,7 @@ export function isDiskFull(error: unknown): boolean {
  * GATEWAY_DISK_FULL, GATEWAY_STORE_ACCESS, GATEWAY_STORE_INVALID (damaged: only here a backup
  * helps), else GATEWAY_DISK_FAILED.
  */
-export function unusableStore(path: string, cause: unknown): AgentError {
+export function unusableStoreFault(path: string, cause: unknown): AgentError {
   const reason = cause instanceof Error ? cause.message : "";
   return new AgentError(
     codeOf(path, cause),

@@ -42,7 +42,7 @@ export function dropFault(
 }
 
 /** True if a thing has had its fault since this time or longer, in Unix milliseconds. */
-export function hasStoodSince(
+export function hasFaultStoodSince(
   database: Database,
   { domain, network, id }: Pick<FaultRow, "domain" | "network" | "id">,
   sinceMs: number,
@@ -74,7 +74,7 @@ export function countFaults(database: Database): readonly {
 }
 
 /** Has a fault's item tried again by the running gateway. False if there is no such fault. */
-export function askRetry(
+export function requestFaultRetry(
   database: Database,
   { domain, network, id }: Pick<FaultRow, "domain" | "network" | "id">,
 ): boolean {
@@ -82,7 +82,7 @@ export function askRetry(
   return database.run(sql, domain, network, id).changes > 0;
 }
 
-export function hasRetries(database: Database, network: string): boolean {
+export function hasFaultRetries(database: Database, network: string): boolean {
   return (
     database.get("SELECT 1 FROM faults WHERE network = ? AND isRetried = 1 LIMIT 1", network) !==
     undefined
@@ -90,7 +90,7 @@ export function hasRetries(database: Database, network: string): boolean {
 }
 
 /** The items that operators want tried, once. */
-export function takeRetries(database: Database, network: string): readonly FaultRow[] {
+export function takeFaultRetries(database: Database, network: string): readonly FaultRow[] {
   const rows = database.all<FaultRow>(
     "SELECT * FROM faults WHERE network = ? AND isRetried = 1",
     network,

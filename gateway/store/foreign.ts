@@ -7,7 +7,7 @@ import { familyOf } from "../../chains/families.ts";
 import type { ForeignTransaction } from "../../protocol/messages.ts";
 import { foreignPerAckMax } from "../../protocol/payloads.ts";
 import { hotWalletAddressOn } from "./agent-accounts.ts";
-import { notesSql } from "./books.ts";
+import { acceptedDifferenceBlocksSql } from "./books.ts";
 import type { AgentRow } from "./rows.ts";
 import type { Database } from "./store.ts";
 
@@ -17,7 +17,7 @@ import type { Database } from "./store.ts";
  * those that an operator assigned to an order or released from all orders, and those before a note
  * in the books. On a chain that counts the ledger itself finds a foreign one, by the count.
  */
-export function listForeign(
+export function listForeignTransactions(
   database: Database,
   agent: Pick<AgentRow, "id" | "accounts" | "networks">,
 ): readonly ForeignTransaction[] {
@@ -32,7 +32,7 @@ export function listForeign(
            AND NOT EXISTS (SELECT 1 FROM assignedPayments a WHERE a.txHash = u.txHash AND a.account = u.account)
            AND NOT EXISTS (SELECT 1 FROM releasedOrders r
              WHERE r.account = u.account AND r.txHash = u.txHash AND r.transactionId = '')
-           AND NOT EXISTS (SELECT 1 FROM (${notesSql("u.account", "u.network")}) e WHERE e.block >= u.block)
+           AND NOT EXISTS (SELECT 1 FROM (${acceptedDifferenceBlocksSql("u.account", "u.network")}) e WHERE e.block >= u.block)
          ORDER BY u.block DESC, u.txHash LIMIT ${foreignPerAckMax}`,
         ...[hotWalletAddressOn(agent, network), network, agent.id],
       ),

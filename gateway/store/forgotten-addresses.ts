@@ -7,7 +7,7 @@
 import { addressSpaceOf } from "../../chains/network-names.ts";
 import { payeeOf } from "../../chains/payees.ts";
 import { transactionIdOf } from "../../protocol/identity.ts";
-import { nextNumberSql } from "./deposit-addresses.ts";
+import { nextAddressNumberSql } from "./deposit-addresses.ts";
 import type { ForgottenAddressRow, PaymentRow } from "./rows.ts";
 import type { Statements as Database } from "./statements.ts";
 import { insertDeposit } from "./transactions.ts";
@@ -35,7 +35,7 @@ export function insertForgotten(database: Database, row: ForgottenAddressRow): v
 }
 
 /** The owner of an account that got deposits with tags; undefined for any other account. */
-export function accountOwner(
+export function ownerOfTaggedAccount(
   database: Database,
   network: string,
   account: string,
@@ -57,7 +57,7 @@ export function insertStrayAddress(
   { network, address }: Pick<PaymentRow, "network" | "address">,
   at: number,
 ): void {
-  const owner = accountOwner(database, network, payeeOf(network, address).address);
+  const owner = ownerOfTaggedAccount(database, network, payeeOf(network, address).address);
   if (owner === undefined) return;
   insertForgotten(database, {
     ...owner,
@@ -147,7 +147,7 @@ function makeRequest(
   // At most one address has left at an index, however many families there are.
   if (addressIndex === null || !isPlaceFree(database, row)) return;
   database.run(
-    `UPDATE addresses SET request = ?, number = ${nextNumberSql}
+    `UPDATE addresses SET request = ?, number = ${nextAddressNumberSql}
      WHERE address = ? AND request IS NULL`,
     id,
     address,

@@ -30,7 +30,7 @@ export function isRequestedAddress(
  * @returns false if another address here has the same index, so that the new address cannot be
  * swept and is only watched
  */
-export function takeFound(
+export function takeInFoundAddress(
   database: Database,
   row: ForgottenAddressRow,
   { currency, network }: { readonly currency: string; readonly network: string },

@@ -37,7 +37,7 @@ export function isHeldByGap(database: Database, transactionId: string): boolean 
 }
 
 /** True if a gap that was given up still holds requests of one of the accounts' time. */
-export function isGivenUpOver(
+export function hasGivenUpGapSince(
   database: Database,
   network: string,
   accounts: readonly string[],
@@ -61,7 +61,7 @@ export function countDepositsHeldByGap(database: Database, key: GapKey): number 
 /**
  * Addresses of requests that are held on a network, oldest first, at most so many of each merchant.
  */
-export function listHeldAddresses(
+export function listAddressesHeldByGaps(
   database: Database,
   network: string,
   mostEach: number,
@@ -80,7 +80,7 @@ export function listHeldAddresses(
  * Ends the holds of a request whose balance in these currencies was compared as of a block, its own
  * among them: all that came in the gap counts now.
  */
-export function endHoldsCompared(
+export function endGapHoldsOfCompared(
   database: Database,
   network: string,
   transactionId: string,
@@ -96,12 +96,12 @@ export function endHoldsCompared(
 }
 
 /** Ends the holds of a request by an operator's word. @returns false if it has none */
-export function endHoldsOf(database: Database, transactionId: string): boolean {
+export function endGapHoldsOf(database: Database, transactionId: string): boolean {
   return database.run("DELETE FROM gapHolds WHERE transactionId = ?", transactionId).changes > 0;
 }
 
 /** True if a network has gaps that were given up. */
-export function hasGivenUp(database: Database, network: string): boolean {
+export function hasGivenUpGaps(database: Database, network: string): boolean {
   return (
     database.get(
       "SELECT 1 FROM gaps WHERE network = ? AND givenUpAt IS NOT NULL LIMIT 1",
@@ -111,7 +111,7 @@ export function hasGivenUp(database: Database, network: string): boolean {
 }
 
 /** Ends the holds of requests that have ended, and the gaps that hold nothing any more. */
-export function endGivenUp(database: Database, network: string): void {
+export function endFinishedGapHolds(database: Database, network: string): void {
   database.run(
     `DELETE FROM gapHolds WHERE network = ? AND NOT EXISTS
        (SELECT 1 FROM deposits d WHERE d.id = gapHolds.transactionId AND d.status = 0)`,

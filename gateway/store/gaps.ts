@@ -101,7 +101,7 @@ export function readGap(database: Database, key: GapKey): GapRow | undefined {
 }
 
 /** True if an open gap of all accounts ends at a block. */
-export function endsGap(database: Database, network: string, block: number): boolean {
+export function isLastBlockOfGap(database: Database, network: string, block: number): boolean {
   const sql =
     "SELECT 1 FROM gaps WHERE network = ? AND account = '' AND toBlock = ? AND givenUpAt IS NULL";
   return database.get(sql, network, block) !== undefined;
@@ -111,7 +111,7 @@ export function endsGap(database: Database, network: string, block: number): boo
  * The newest open gap of one of the accounts, or of all, to which something may belong; `since`: in
  * milliseconds.
  */
-export function gapOver(
+export function findOpenGapSince(
   database: Database,
   network: string,
   accounts: readonly string[],

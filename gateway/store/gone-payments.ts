@@ -6,17 +6,17 @@
  * that a final block holds again is a row of `payments` again, and its row here goes.
  */
 import { type AccountRow, hasUnsweptSql, unsweptUnitsOf } from "./journal.ts";
-import { finalInOtherBlock, removeFinalPayment } from "./payments.ts";
+import { listFinalInOtherBlock, removeFinalPayment } from "./payments.ts";
 import type { DepositRow, PaymentRow } from "./rows.ts";
 import type { Database } from "./store.ts";
 
-export type GoneState = "open" | "kept" | "revoked";
+export type GonePaymentState = "open" | "kept" | "revoked";
 
 /** The stage of a Failed deposit that was Completed, until an operator revoked it. */
 export const revokedStage = "reorged";
 
 export interface GonePayment extends Omit<PaymentRow, "final"> {
-  readonly state: GoneState;
+  readonly state: GonePaymentState;
   readonly at: number; // when its block was found to have left, Unix milliseconds
   readonly toldAt: number | null; // when its alarm was raised
 }
@@ -41,7 +41,7 @@ function countedBy(
  * requests counted. Must not be called twice.
  * @returns the deposits to judge again
  */
-export function loseFinalPayment(
+export function moveToGonePayments(
   database: Database,
   payment: PaymentRow,
   at: number,
@@ -77,7 +77,7 @@ export function loseFinalPayment(
  * The final payments in these blocks of the chain whose own block is another one. A payment whose
  * block has no known hash is left out.
  */
-export function listLostIn(
+export function listLostPaymentsIn(
   database: Database,
   network: string,
   blocks: readonly { readonly number: number; readonly hash: string }[],
@@ -104,7 +104,9 @@ export function newestPaidBlock(
 
 /** True if a payment of the same transaction was final in another block, or left the chain. */
 export function wasPaidInOtherBlock(database: Database, payment: PaymentRow): boolean {
-  return finalInOtherBlock(database, payment).length > 0 || goneOf(database, payment).length > 0;
+  return (
+    listFinalInOtherBlock(database, payment).length > 0 || goneOf(database, payment).length > 0
+  );
 }
 
 function goneOf(
@@ -137,7 +139,7 @@ export function takeBackGonePayment(
  * Payments to an address without a transaction of their own whose block left, and that a balance of
  * `units` more than is explained shows again, oldest first. Their rows here go.
  */
-export function takeBackUnnamed(
+export function takeBackUnnamedPayments(
   database: Database,
   { network, address, currency }: Pick<PaymentRow, "network" | "address" | "currency">,
   units: bigint,
@@ -173,7 +175,7 @@ function forgetGone(
 }
 
 /** Payments whose block left and of which nobody was told, oldest first, at most `most`. */
-export function listUntoldGone(
+export function listUntoldGonePayments(
   database: Database,
   network: string,
   most: number,
@@ -183,7 +185,7 @@ export function listUntoldGone(
   return database.all<GonePayment>(sql, network, most);
 }
 
-export function keepGoneTold(
+export function markGonePaymentTold(
   database: Database,
   { network, txHash, logIndex, blockHash }: GonePayment,
   at: number,
@@ -197,7 +199,10 @@ const ofDeposit = `(transactionId = ? OR EXISTS (SELECT 1 FROM depositCredits c
   WHERE c.network = g.network AND c.txHash = g.txHash AND c.logIndex = g.logIndex AND c.transactionId = ?))`;
 
 /** The payments of a deposit whose block left: to its address, or credited to it. */
-export function listGoneOf(database: Database, transactionId: string): readonly GonePayment[] {
+export function listGonePaymentsOf(
+  database: Database,
+  transactionId: string,
+): readonly GonePayment[] {
   const sql = `SELECT * FROM gonePayments g WHERE ${ofDeposit} ORDER BY block, txHash, logIndex`;
   return database.all<GonePayment>(sql, transactionId, transactionId);
 }
@@ -216,13 +221,13 @@ const placesOf = ({ id, network, currency }: CountedDeposit) =>
   [network, currency, id, id, id] as const;
 
 /** True if a payment that a deposit counted was revoked and no final block holds it again. */
-export function hasRevoked(database: Database, deposit: CountedDeposit): boolean {
+export function hasRevokedPayment(database: Database, deposit: CountedDeposit): boolean {
   const sql = `SELECT 1 FROM gonePayments g WHERE state = 'revoked' AND ${countedFor} LIMIT 1`;
   return database.get(sql, ...placesOf(deposit)) !== undefined;
 }
 
 /** Keeps an operator's decision on payments. */
-export function decideGone(
+export function decideGonePayments(
   database: Database,
   payments: readonly GonePayment[],
   state: "kept" | "revoked",
@@ -245,7 +250,10 @@ export interface UndecidedDeposit {
 }
 
 /** The deposits on which an operator must decide, the oldest first, at most `most`. */
-export function listUndecided(database: Database, most: number): readonly UndecidedDeposit[] {
+export function listUndecidedDeposits(
+  database: Database,
+  most: number,
+): readonly UndecidedDeposit[] {
   return database.all<UndecidedDeposit>(
     `SELECT t.id, m.name AS merchant, min(u.at) AS since
      FROM (SELECT coalesce(c.transactionId, g.transactionId) AS id, g.at FROM gonePayments g

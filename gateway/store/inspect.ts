@@ -4,11 +4,11 @@
  */
 import { existsSync, statSync } from "node:fs";
 import { AgentError } from "../../base/fault.ts";
-import { unusableStore } from "./disk.ts";
-import { isBusy } from "./library-errors.ts";
+import { unusableStoreFault } from "./disk.ts";
+import { isDatabaseBusyError } from "./library-errors.ts";
 import { type Migration, migrations } from "./migrations.ts";
 import { readMeta } from "./read-meta.ts";
-import { knownVersion } from "./schema-check.ts";
+import { readKnownSchemaVersion } from "./schema-check.ts";
 
 export interface DatabaseSummary {
   readonly gatewayKey: string; // fingerprint of the key that the database was made with
@@ -31,13 +31,13 @@ export function inspectStore(
     throw fault("GATEWAY_STORE_INVALID", path, `${path} is empty and was not made by init`);
   try {
     const meta = readMeta(path);
-    const version = knownVersion(path, (name) => meta.get(name) ?? "", steps);
+    const version = readKnownSchemaVersion(path, (name) => meta.get(name) ?? "", steps);
     return { gatewayKey: meta.get("gatewayKey") ?? "", version, isOlder: version < steps.length };
   } catch (cause) {
     if (cause instanceof AgentError) throw cause;
-    if (isBusy(cause))
+    if (isDatabaseBusyError(cause))
       throw fault("GATEWAY_STORE_BUSY", path, `${path} is held by another process`, cause);
-    throw unusableStore(path, cause);
+    throw unusableStoreFault(path, cause);
   }
 }
 

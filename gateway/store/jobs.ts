@@ -18,7 +18,7 @@ export function deleteJob(database: Database, transactionId: string): void {
 }
 
 /** The next number outside an agent's list. */
-export function waitingJobSeq(database: Database, agentId: string): number {
+export function nextWaitingJobNumber(database: Database, agentId: string): number {
   const sql = "SELECT min(0, coalesce(min(sequence), 0)) - 1 AS place FROM jobs WHERE agent = ?";
   return database.get<{ place: number }>(sql, agentId)?.place ?? -1;
 }
@@ -28,7 +28,7 @@ export function jobOf(database: Database, transactionId: string): JobRow | undef
 }
 
 /** The id of the agent that holds a withdrawal's job. */
-export function holderOfJob(database: Database, transactionId: string): string | undefined {
+export function agentIdOfJob(database: Database, transactionId: string): string | undefined {
   return database.get<{ agent: string }>(
     "SELECT agent FROM jobs WHERE transactionId = ?",
     transactionId,
@@ -74,7 +74,7 @@ export function agentOfJob(database: Database, transactionId: string): AgentRow 
 }
 
 /** Those of these withdrawals that have ended with a slot, by the agent that holds their job. */
-export function endedByAgent(
+export function groupEndedByAgent(
   database: Database,
   transactionIds: readonly string[],
 ): ReadonlyMap<string, readonly string[]> {
@@ -148,7 +148,7 @@ export function listUnnumberedWithdrawals(
 }
 
 /** Agents that have caught up in this run and whose jobs wait for a position. */
-export function listCaughtUpWaiting(database: Database, run: string): readonly AgentRow[] {
+export function listAgentsWithWaitingJobs(database: Database, run: string): readonly AgentRow[] {
   return database.all<AgentRow>(
     `SELECT * FROM agents WHERE caughtUp = ? AND unpairedAt IS NULL AND id IN (
        SELECT agent FROM jobs INDEXED BY jobsWaiting WHERE sequence < 0 AND answeredAt IS NULL) ORDER BY id`,
@@ -163,7 +163,7 @@ export function isUnplaced(database: Database, transactionId: string): boolean {
 }
 
 /** Ids of pending withdrawals without a signature, in the order of their jobs. */
-export function listUnsigned(database: Database, agentId: string): readonly string[] {
+export function listUnsignedWithdrawalIds(database: Database, agentId: string): readonly string[] {
   const rows = database.all<Pick<JobRow, "transactionId">>(
     `SELECT jobs.transactionId FROM jobs JOIN transfers t ON t.id = jobs.transactionId
      WHERE jobs.agent = ? AND t.status = 0
@@ -177,11 +177,11 @@ export function listUnsigned(database: Database, agentId: string): readonly stri
 export function unnumberJob(database: Database, agentId: string, transactionId: string): void {
   const sql =
     "UPDATE jobs SET sequence = ?, hash = '', text = '', answeredAt = NULL WHERE transactionId = ?";
-  database.run(sql, waitingJobSeq(database, agentId), transactionId);
+  database.run(sql, nextWaitingJobNumber(database, agentId), transactionId);
 }
 
 /** Gives a job its earlier position and text again. */
-export function replaceJob(
+export function restoreJobPosition(
   database: Database,
   {
     sequence,
@@ -202,7 +202,7 @@ export function countPendingOf(database: Database, agentId: string): number {
 }
 
 /** The number of jobs without an answer, of all agents. */
-export function countUnanswered(database: Database): number {
+export function countUnansweredJobs(database: Database): number {
   return (
     database.get<{ count: number }>("SELECT COUNT(*) AS count FROM jobs WHERE answeredAt IS NULL")
       ?.count ?? 0

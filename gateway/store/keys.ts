@@ -77,12 +77,12 @@ export function markKeyUsed(database: Database, id: string, nowMs: number): void
 }
 
 /** Uses up a key's right to pair. */
-export function useUpPairing(database: Database, id: string, nowMs: number): void {
+export function useUpPairingRight(database: Database, id: string, nowMs: number): void {
   database.run("UPDATE keys SET pairingUsed = 1, lastUsedAt = ? WHERE id = ?", nowMs, id);
 }
 
 /** Restores the right to pair of all of a merchant's keys. */
-export function giveBackPairing(database: Database, merchant: string): void {
+export function restorePairingRights(database: Database, merchant: string): void {
   database.run("UPDATE keys SET pairingUsed = 0 WHERE merchant = ?", merchant);
 }
 

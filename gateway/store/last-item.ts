@@ -15,10 +15,10 @@ const windowMs = 10 * 60_000;
 const stackCharactersMax = 4_000;
 const linesMax = 100;
 
-export const lastItemPathOf = (database: string): string => `${database}.last-item`;
+export const crashedRowsPathOf = (database: string): string => `${database}.last-item`;
 
 /** Adds the row of a bug that ends the process. A disk that takes no line is no second bug. */
-export function noteLastItem(
+export function noteCrashedRow(
   database: string,
   { kind, id, about }: RowKey,
   error: Error,
@@ -32,7 +32,7 @@ export function noteLastItem(
     stack: (error.stack ?? error.message).slice(0, stackCharactersMax),
   };
   try {
-    appendFileSync(lastItemPathOf(database), `${JSON.stringify(item)}\n`, { mode: 0o600 });
+    appendFileSync(crashedRowsPathOf(database), `${JSON.stringify(item)}\n`, { mode: 0o600 });
   } catch {
     // Without the line the next start tries the row once more.
   }
@@ -63,8 +63,8 @@ function readItem(line: string): readonly CrashedRow[] {
  * The rows that ended a process twice within ten minutes, each by its newest end. Keeps what is
  * younger than that and came once, and forgets the rest.
  */
-export function takeRepeated(database: string, nowMs: number): readonly CrashedRow[] {
-  const path = lastItemPathOf(database);
+export function takeRepeatedlyCrashedRows(database: string, nowMs: number): readonly CrashedRow[] {
+  const path = crashedRowsPathOf(database);
   if (!existsSync(path)) return [];
   const lines = readFileSync(path, "utf8").split("\n").slice(-linesMax);
   const young = lines.flatMap(readItem).filter(({ at }) => Math.abs(nowMs - at) <= windowMs);

@@ -8,24 +8,24 @@ import type { AgentRow, TransferRow } from "./rows.ts";
 import type { Database } from "./store.ts";
 
 /** A hot wallet on one network. */
-export interface Wallet {
+export interface WalletOnNetwork {
   readonly network: string;
   readonly account: string;
 }
 
 /** Keeps that the chain was read far enough for a wallet in this run. Harmless to call twice. */
-export function markWalletLevel(
+export function markWalletChainRead(
   database: Database,
-  { network, account }: Wallet,
+  { network, account }: WalletOnNetwork,
   run: string,
 ): void {
   keep(database, { network, account }, run, "");
 }
 
 /** Keeps the reason why a wallet's chain is not read far enough: words for operators. */
-export function keepLevelTrouble(
+export function keepCatchUpTrouble(
   database: Database,
-  { network, account }: Wallet,
+  { network, account }: WalletOnNetwork,
   trouble: string,
 ): void {
   keep(database, { network, account }, "", trouble);
@@ -33,7 +33,7 @@ export function keepLevelTrouble(
 
 function keep(
   database: Database,
-  { network, account }: Wallet,
+  { network, account }: WalletOnNetwork,
   run: string,
   trouble: string,
 ): void {
@@ -44,9 +44,9 @@ function keep(
   );
 }
 
-export function isWalletLevel(
+export function isWalletChainRead(
   database: Database,
-  { network, account }: Wallet,
+  { network, account }: WalletOnNetwork,
   run: string,
 ): boolean {
   const sql = "SELECT 1 FROM levels WHERE network = ? AND account = ? AND run = ?";
@@ -63,7 +63,7 @@ interface PlacingState {
 /** Reads all of it in one statement. */
 export function readPlacing(
   database: Database,
-  { network, account }: Wallet,
+  { network, account }: WalletOnNetwork,
   { currency, merchant }: Pick<TransferRow, "currency" | "merchant">,
   run: string,
 ): PlacingState {
@@ -77,7 +77,10 @@ export function readPlacing(
 }
 
 /** Why a wallet's chain is not read far enough; "" without a reason of its own. */
-export function readCatchUpTrouble(database: Database, { network, account }: Wallet): string {
+export function readCatchUpTrouble(
+  database: Database,
+  { network, account }: WalletOnNetwork,
+): string {
   const sql = "SELECT trouble FROM levels WHERE network = ? AND account = ?";
   return database.get<{ trouble: string }>(sql, network, account)?.trouble ?? "";
 }
@@ -112,7 +115,7 @@ export function listWaitingForReader(database: Database, run: string): readonly 
   const found = new Map<string, WaitingForReader>();
   for (const { network, count, oldestAt, ...agent } of rows) {
     const wallet = { network, account: hotWalletAddressOn(agent, network) };
-    if (isWalletLevel(database, wallet, run)) continue;
+    if (isWalletChainRead(database, wallet, run)) continue;
     const before = found.get(network);
     found.set(network, {
       network,

@@ -18,13 +18,13 @@ function errorCode(error: unknown): number | null {
 }
 
 /** True if a unique constraint or primary key refused a row, because an equal row came first. */
-export function isConflict(error: unknown): boolean {
+export function isUniqueConflictError(error: unknown): boolean {
   const code = errorCode(error);
   return code === constraintUnique || code === constraintPrimaryKey;
 }
 
 /** True if another process held the file for longer than the busy time-out. */
-export function isBusy(error: unknown): boolean {
+export function isDatabaseBusyError(error: unknown): boolean {
   const code = errorCode(error);
   return (
     (code !== null && (code & primaryCodeMask) === busyCode) ||
@@ -37,7 +37,7 @@ export function isBusy(error: unknown): boolean {
  * room for all pages, so the mark that makes them count is not in it. Without room for the shared
  * memory (4874) that mark may be on disk already, and after a failed sync nobody knows.
  */
-export function isUncommitted(error: unknown): boolean {
+export function isUncommittedError(error: unknown): boolean {
   const code = errorCode(error);
   return code === fullCode || (code !== null && harmlessCodes.has(code & primaryCodeMask));
 }

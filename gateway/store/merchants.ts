@@ -51,7 +51,7 @@ export function insertMerchant(
  * Keeps the merchant's events from now on, so that the shop can ask for them. Harmless to call
  * twice.
  */
-export function keepEvents(database: Database, id: string): void {
+export function startKeepingEvents(database: Database, id: string): void {
   database.run("UPDATE merchants SET keepsEvents = 1 WHERE id = ? AND keepsEvents = 0", id);
 }
 

@@ -16,7 +16,7 @@ export function readGatewayKeyFingerprint(database: Database): string {
  * Records that payments in this currency wait to be judged, now or in a later run. Harmless to call
  * twice.
  */
-export function keepUnjudged(database: Database, network: string, currency: string): void {
+export function keepUnjudgedCurrency(database: Database, network: string, currency: string): void {
   database.run(
     "INSERT OR IGNORE INTO meta (name, value) VALUES (?, '')",
     `${unjudged(network)}${currency}`,
@@ -24,7 +24,7 @@ export function keepUnjudged(database: Database, network: string, currency: stri
 }
 
 /** Currencies of a network whose payments wait to be judged. */
-export function listUnjudged(database: Database, network: string): readonly string[] {
+export function listUnjudgedCurrencies(database: Database, network: string): readonly string[] {
   const start = unjudged(network);
   const rows = database.all<{ name: string }>(
     "SELECT name FROM meta WHERE substr(name, 1, ?) = ?",
@@ -35,7 +35,11 @@ export function listUnjudged(database: Database, network: string): readonly stri
 }
 
 /** Ends the wait of a currency, inside the transaction that judges its payments. */
-export function forgetUnjudged(database: Database, network: string, currency: string): void {
+export function forgetUnjudgedCurrency(
+  database: Database,
+  network: string,
+  currency: string,
+): void {
   database.run("DELETE FROM meta WHERE name = ?", `${unjudged(network)}${currency}`);
 }
 
@@ -47,7 +51,11 @@ function unjudged(network: string): string {
  * Records that an open request is to be judged, because a refund of it failed. Harmless to call
  * twice.
  */
-export function keepUnrefunded(database: Database, network: string, transactionId: string): void {
+export function keepFailedRefundRequest(
+  database: Database,
+  network: string,
+  transactionId: string,
+): void {
   database.run(
     "INSERT OR IGNORE INTO meta (name, value) VALUES (?, '')",
     `${unrefunded(network)}${transactionId}`,
@@ -55,14 +63,14 @@ export function keepUnrefunded(database: Database, network: string, transactionI
 }
 
 /** Takes the requests of a network that wait so, inside the transaction that judges them. */
-export function takeUnrefunded(database: Database, network: string): readonly string[] {
+export function takeFailedRefundRequests(database: Database, network: string): readonly string[] {
   const start = unrefunded(network);
-  const ids = listUnrefunded(database, network);
+  const ids = listFailedRefundRequests(database, network);
   database.run("DELETE FROM meta WHERE substr(name, 1, ?) = ?", start.length, start);
   return ids;
 }
 
-export function listUnrefunded(database: Database, network: string): readonly string[] {
+export function listFailedRefundRequests(database: Database, network: string): readonly string[] {
   const start = unrefunded(network);
   const rows = database.all<{ name: string }>(
     "SELECT name FROM meta WHERE substr(name, 1, ?) = ?",

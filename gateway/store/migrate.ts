@@ -9,20 +9,20 @@ import type { DatabaseSync } from "@photostructure/sqlite";
 import { AgentError, reasonOf } from "../../base/fault.ts";
 import type { GatewayLog } from "../../base/log.ts";
 import { copyStore } from "./copy.ts";
-import { fileBytesOf, freeBytesOf, isDiskFull, unusableStore } from "./disk.ts";
+import { fileBytesOf, freeBytesOf, isDiskFull, unusableStoreFault } from "./disk.ts";
 import { inspectStore } from "./inspect.ts";
-import { isBusy } from "./library-errors.ts";
+import { isDatabaseBusyError } from "./library-errors.ts";
 import {
+  addUnitsSumAggregate,
   checksOf,
   digestOfVersion,
   type Migration,
   migrations,
   statementsOf,
-  sumUnits,
 } from "./migrations.ts";
 import { ownStore } from "./owner.ts";
 import type { SqlScalar } from "./statements.ts";
-import { leaveWalMode, openRaw } from "./store.ts";
+import { leaveWalMode, openSqliteFile } from "./store.ts";
 
 export interface MigrateOptions {
   readonly log: GatewayLog;
@@ -91,11 +91,11 @@ function migrateOwned(
   if (from === steps.length) return { from, to: from, copy: "" };
   const missing = missingRoomBytes(path, options.freeBytes);
   if (missing > 0) throw noRoom(path, missing);
-  const raw = openRaw(path, "withoutKeys");
+  const raw = openSqliteFile(path, "withoutKeys");
   try {
     // A rebuilt table takes the old one's name while triggers and keys of others name it.
     raw.exec("PRAGMA legacy_alter_table = ON");
-    sumUnits(raw);
+    addUnitsSumAggregate(raw);
     const copy = pathOfCopyBeforeVersion(path, from + 1);
     const whole = {
       run: (sql: string, ...values: readonly SqlScalar[]) => ({
@@ -194,9 +194,9 @@ function faultOf(path: string, error: unknown): unknown {
   const isFull =
     isDiskFull(error) || isDiskFull((error as { readonly cause?: unknown } | null)?.cause);
   if (isFull && !(error instanceof AgentError && error.code === "GATEWAY_DISK_FULL"))
-    return unusableStore(path, causeOf(error));
+    return unusableStoreFault(path, causeOf(error));
   if (error instanceof AgentError || !(error instanceof Error && "errcode" in error)) return error;
-  if (!isBusy(error)) return unusableStore(path, error);
+  if (!isDatabaseBusyError(error)) return unusableStoreFault(path, error);
   return new AgentError(
     "GATEWAY_STORE_BUSY",
     "none",

@@ -19,7 +19,7 @@ export interface Migration {
  * Gives the statements of a step the aggregate `units_sum`, which adds base units of any size as
  * texts, because SQLite adds 64 bits.
  */
-export function sumUnits(raw: {
+export function addUnitsSumAggregate(raw: {
   readonly aggregate: (name: string, options: UnitsAggregate) => void;
 }): void {
   raw.aggregate("units_sum", {

@@ -25,7 +25,10 @@ export interface MovedAttempt {
 /** Both are null until an operator has said what it moved. */
 export type MovedPayment = MovedAttempt & { readonly [Field in keyof MovedUnits]: string | null };
 
-export function movedOf(database: Database, transactionId: string): MovedPayment | undefined {
+export function readMovedPayment(
+  database: Database,
+  transactionId: string,
+): MovedPayment | undefined {
   return database.get<MovedPayment>(
     "SELECT * FROM movedPayments WHERE transactionId = ?",
     transactionId,
@@ -36,7 +39,7 @@ export function movedOf(database: Database, transactionId: string): MovedPayment
 const toldMax = 256;
 
 /** Those that an operator has ended, of an agent's withdrawals, newest first, at most 256. */
-export function listMovedEnded(database: Database, agent: string): readonly string[] {
+export function listEndedMovedWithdrawals(database: Database, agent: string): readonly string[] {
   return database
     .all<{ id: string }>(
       `SELECT m.transactionId AS id FROM movedPayments m JOIN jobs j ON j.transactionId = m.transactionId
@@ -50,8 +53,8 @@ export function listMovedEnded(database: Database, agent: string): readonly stri
  * Keeps the final attempt of a withdrawal. A repeat takes the newer attempt, until an operator has
  * said what it moved. @returns true if none was kept before
  */
-export function keepMoved(database: Database, attempt: MovedAttempt): boolean {
-  const isNew = movedOf(database, attempt.transactionId) === undefined;
+export function keepMovedAttempt(database: Database, attempt: MovedAttempt): boolean {
+  const isNew = readMovedPayment(database, attempt.transactionId) === undefined;
   const { transactionId, txHash, block, feeUnits, at } = attempt;
   database.run(
     `INSERT INTO movedPayments (transactionId, txHash, block, feeUnits, at) VALUES (?, ?, ?, ?, ?)

@@ -5,7 +5,7 @@
  */
 import { readFileSync, statSync } from "node:fs";
 
-export interface Neighbour {
+export interface OtherDatabaseProcess {
   readonly pid: number;
   readonly name: string; // of the program; "" if it has ended
 }
@@ -22,7 +22,10 @@ export function parseProcLock(
 }
 
 /** Other processes than this one that have the database at `path` open; at most eight. */
-export function neighboursOf(path: string, ownPid = process.pid): readonly Neighbour[] {
+export function findOtherDatabaseProcesses(
+  path: string,
+  ownPid = process.pid,
+): readonly OtherDatabaseProcess[] {
   try {
     const inodes = new Set(
       [path, `${path}-shm`].map((file) =>
@@ -49,5 +52,5 @@ function nameOf(pid: number): string {
 }
 
 /** "sqlite3 (process 1234)", for an operator; "" without one. */
-export const otherProgramsText = (neighbours: readonly Neighbour[]): string =>
+export const otherProgramsText = (neighbours: readonly OtherDatabaseProcess[]): string =>
   neighbours.map(({ pid, name }) => `${name || "a program"} (process ${pid})`).join(", ");

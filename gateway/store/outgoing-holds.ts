@@ -8,7 +8,7 @@ import type { OutgoingRow } from "./rows.ts";
 import type { Database } from "./store.ts";
 
 /** A payment out of a hot wallet. `block` is null before a block has it. */
-export type UnexplainedRow = Pick<
+export type UnexplainedOutgoingRow = Pick<
   OutgoingRow,
   "network" | "account" | "txHash" | "receiver" | "tag" | "contract" | "units"
 > & {
@@ -21,7 +21,11 @@ export type UnexplainedRow = Pick<
  * stays final. One that was seen once is not forgotten because nodes show it no more: its bytes can
  * come again. `nowMs` is kept as the time at which it was first seen.
  */
-export function keepUnexplained(database: Database, row: UnexplainedRow, nowMs: number): void {
+export function keepUnexplainedOutgoing(
+  database: Database,
+  row: UnexplainedOutgoingRow,
+  nowMs: number,
+): void {
   const { network, account, txHash, block, final, receiver, tag, contract, units } = row;
   database.run(
     `INSERT INTO unexplained (network, account, txHash, block, final, receiver, tag, contract, units, firstAt)
@@ -34,7 +38,7 @@ export function keepUnexplained(database: Database, row: UnexplainedRow, nowMs: 
 }
 
 /** Forgets a transaction that a final block has, and that paid nothing. */
-export function forgetUnexplained(
+export function forgetUnexplainedOutgoing(
   database: Database,
   { network, account, txHash }: Omit<OutgoingKey, "slot">,
 ): void {
@@ -49,7 +53,7 @@ export function forgetUnexplained(
 type OutgoingKey = Pick<OutgoingRow, "network" | "account" | "slot" | "txHash">;
 
 /** The number of transactions of an account that are not final, and that nothing explains. */
-export function countUnexplainedSeen(
+export function countSeenUnexplainedOutgoing(
   database: Database,
   { network, account }: Pick<OutgoingKey, "network" | "account">,
 ): number {
@@ -58,7 +62,7 @@ export function countUnexplainedSeen(
   return database.get<{ n: number }>(sql, account, network)?.n ?? 0;
 }
 
-export function isKeptUnexplained(
+export function isUnexplainedOutgoingKept(
   database: Database,
   { network, account, txHash }: Omit<OutgoingKey, "slot">,
 ): boolean {
@@ -80,7 +84,11 @@ export function forgetSeenOutgoingBefore(
 }
 
 /** True if there is one that `forgetSeenOutgoingBefore` would forget. */
-export function hasSeenBefore(database: Database, network: string, beforeMs: number): boolean {
+export function hasSeenOutgoingBefore(
+  database: Database,
+  network: string,
+  beforeMs: number,
+): boolean {
   const sql = "SELECT 1 FROM unexplained WHERE final = 0 AND network = ? AND firstAt < ? LIMIT 1";
   return database.get(sql, network, beforeMs) !== undefined;
 }
@@ -102,9 +110,12 @@ const suspectsMost = 16;
  * The unexplained transactions that made exactly the payment that an order asks for, but for those
  * that paid another order and those that an operator named when the order was released.
  */
-export function suspectsOf(database: Database, asked: OrderedPayment): readonly UnexplainedRow[] {
+export function listSuspectTransactions(
+  database: Database,
+  asked: OrderedPayment,
+): readonly UnexplainedOutgoingRow[] {
   const { transactionId, network, account, receiver, tag, contract, units } = asked;
-  return database.all<UnexplainedRow>(
+  return database.all<UnexplainedOutgoingRow>(
     `SELECT * FROM unexplained u WHERE account = ? AND network = ? AND units = ?
        AND (? IS NULL OR contract = ?) AND (? = '' OR (receiver = ? AND tag = ?))
        AND NOT EXISTS (SELECT 1 FROM assignedPayments a WHERE a.txHash = u.txHash AND a.account = u.account)
@@ -116,12 +127,12 @@ export function suspectsOf(database: Database, asked: OrderedPayment): readonly 
 }
 
 /** The unexplained transaction of this hash on a network. */
-export function unexplainedOf(
+export function readUnexplainedOutgoing(
   database: Database,
   network: string,
   txHash: string,
-): UnexplainedRow | undefined {
-  return database.get<UnexplainedRow>(
+): UnexplainedOutgoingRow | undefined {
+  return database.get<UnexplainedOutgoingRow>(
     "SELECT * FROM unexplained WHERE network = ? AND txHash = ?",
     network,
     txHash,
@@ -132,7 +143,7 @@ export function unexplainedOf(
  * Keeps that a transaction did not pay an order, as an operator says; "" for no order at all.
  * Harmless to call twice.
  */
-export function keepRelease(
+export function keepOrderRelease(
   database: Database,
   { account, txHash }: Pick<OutgoingRow, "account" | "txHash">,
   transactionId: string,
@@ -143,7 +154,7 @@ export function keepRelease(
   database.run(sql, account, txHash, transactionId, nowMs);
 }
 
-export function isReleased(
+export function isOrderReleased(
   database: Database,
   { account, txHash }: Pick<OutgoingRow, "account" | "txHash">,
   transactionId: string,

@@ -10,8 +10,8 @@ import { randomBytes } from "node:crypto";
 import { closeSync, existsSync, openSync, realpathSync } from "node:fs";
 import { DatabaseSync } from "@photostructure/sqlite";
 import { AgentError } from "../../base/fault.ts";
-import { unusableStore } from "./disk.ts";
-import { isBusy } from "./library-errors.ts";
+import { unusableStoreFault } from "./disk.ts";
+import { isDatabaseBusyError } from "./library-errors.ts";
 import { readGatewayKeyFingerprint } from "./meta.ts";
 import type { Database } from "./store.ts";
 
@@ -52,7 +52,7 @@ export function ownStore(path: string): Ownership {
   } catch (cause) {
     if (raw !== null) end(raw);
     if (cause instanceof AgentError) throw cause;
-    throw isBusy(cause) ? owned(path, lock, cause) : unusableStore(lock, cause);
+    throw isDatabaseBusyError(cause) ? owned(path, lock, cause) : unusableStoreFault(lock, cause);
   }
   const held = raw;
   return { run, release: () => end(held) };
@@ -102,7 +102,7 @@ export function owningRun(path: string): string | null {
     if (named.n === 0) return null;
     return namedRun(raw);
   } catch (cause) {
-    throw unusableStore(lock, cause);
+    throw unusableStoreFault(lock, cause);
   } finally {
     raw?.close();
   }
@@ -113,7 +113,7 @@ function isFree(raw: SqliteDatabase): boolean {
     raw.exec("BEGIN IMMEDIATE; ROLLBACK");
     return true;
   } catch (error) {
-    if (!isBusy(error)) throw error;
+    if (!isDatabaseBusyError(error)) throw error;
     return false;
   }
 }
@@ -133,16 +133,16 @@ function owned(path: string, lock: string, cause?: unknown): AgentError {
  * secret in it opens, and no agent would recognize the gateway.
  * @throws AgentError GATEWAY_KEY_OTHER
  */
-export function checkKey(
+export function checkStoreKey(
   database: Database,
   fingerprint: string,
   paths: { readonly keyFile: string; readonly database: string },
 ): void {
-  checkFingerprint(readGatewayKeyFingerprint(database), fingerprint, paths);
+  checkStoreKeyFingerprint(readGatewayKeyFingerprint(database), fingerprint, paths);
 }
 
 /** The same for a database that names the key `made`. @throws AgentError GATEWAY_KEY_OTHER */
-export function checkFingerprint(
+export function checkStoreKeyFingerprint(
   made: string,
   fingerprint: string,
   paths: { readonly keyFile: string; readonly database: string },

@@ -1,6 +1,6 @@
 /** Payments to deposit addresses, each by network, transaction hash and log index. */
 import { insertForgottenDeposit } from "./forgotten-addresses.ts";
-import { settlePayment, unsettlePayment } from "./posting.ts";
+import { postPaymentMove, takeBackPaymentMove } from "./posting.ts";
 import type { PaymentRow } from "./rows.ts";
 import type { Database } from "./store.ts";
 
@@ -12,7 +12,7 @@ export function keepDetectedPayment(database: Database, payment: PaymentRow): vo
 /** Keeps a payment in a final block, and replaces any earlier row of the payment. */
 export function keepFinalPayment(database: Database, payment: PaymentRow): void {
   upsert(database, payment, "");
-  settlePayment(database, payment, merchantOf(database, payment));
+  postPaymentMove(database, payment, merchantOf(database, payment));
 }
 
 function merchantOf(database: Database, { transactionId }: PaymentRow): string {
@@ -56,7 +56,7 @@ function upsert(database: Database, payment: PaymentRow, condition: "" | "WHERE 
 }
 
 /** The final payments by the same transaction in another block. */
-export function finalInOtherBlock(
+export function listFinalInOtherBlock(
   database: Database,
   { network, txHash, blockHash }: Pick<PaymentRow, "network" | "txHash" | "blockHash">,
 ): readonly PaymentRow[] {
@@ -85,7 +85,7 @@ export function removeFinalPayment(database: Database, payment: PaymentRow): voi
     txHash,
     logIndex,
   );
-  unsettlePayment(database, payment);
+  takeBackPaymentMove(database, payment);
 }
 
 /** Payments that are not final, in blocks `from` to `to`. */
@@ -142,7 +142,7 @@ export function forgetDetectedPayments(
  * Native-coin payments that a contract's receipt names, in final blocks up to `block`, until a
  * final balance confirms them; in the order of the chain.
  */
-export function listClaims(
+export function listClaimedPayments(
   database: Database,
   network: string,
   block: number,
@@ -171,7 +171,7 @@ export function readPayment(
 }
 
 /** Ids of the requests with a payment in a currency. */
-export function listPaidIn(
+export function listRequestsPaidIn(
   database: Database,
   network: string,
   currency: string,

@@ -38,7 +38,11 @@ export function keepNativeCoins(database: Database, coins: ReadonlyMap<string, s
  * Posts payouts that ended above the block of a hot wallet's opening and came to that wallet before
  * it had books. Harmless to call twice.
  */
-export function settleReceived(database: Database, network: string, hotWallet: string): void {
+export function postPayoutsToHotWallet(
+  database: Database,
+  network: string,
+  hotWallet: string,
+): void {
   const sql = "t.network = ? AND t.receiver = ? AND t.operation = 'withdraw'";
   settleEnded(database, sql, network, hotWallet);
 }
@@ -98,7 +102,7 @@ export function readMoveFact(database: Database, network: string, cause: string)
  * Posts a final payment to its address; on a chain with tags to the account of all tags. Harmless
  * to call twice; other content takes the place of the earlier.
  */
-export function settlePayment(database: Database, payment: PaymentRow, merchant: string): void {
+export function postPaymentMove(database: Database, payment: PaymentRow, merchant: string): void {
   const { network, address, currency, units, block } = payment;
   const to: AccountSide = {
     address: payeeOf(network, address).address,
@@ -114,7 +118,7 @@ export function settlePayment(database: Database, payment: PaymentRow, merchant:
 }
 
 /** Takes a payment back that no block has any more. Harmless to call twice. */
-export function unsettlePayment(
+export function takeBackPaymentMove(
   database: Database,
   payment: Pick<PaymentRow, "network" | "txHash" | "logIndex">,
 ): void {
@@ -241,5 +245,5 @@ export function postTransfer(
   if (after.operation === "withdraw" && !hadMoves) postMoves(database, cause, moves, later);
   else settleMoves(database, cause, moves, later);
   if (after.operation === "topup")
-    for (const own of listOwnTopUps(database, after.id)) unsettlePayment(database, own);
+    for (const own of listOwnTopUps(database, after.id)) takeBackPaymentMove(database, own);
 }

@@ -14,7 +14,7 @@ type PendingAmount = Pick<TransferRow, "operation" | "currency" | "network" | "u
 /**
  * The name under which a sum is kept. A top-up promises the native coin, for one currency's sweep.
  */
-export function promiseName({
+export function reservedSumName({
   operation,
   currency,
 }: Pick<PendingAmount, "operation" | "currency">): string {
@@ -24,7 +24,7 @@ export function promiseName({
 /**
  * The sums of an account on a network, one for each currency with a pending amount now or earlier.
  */
-export function listReserved(
+export function listReservedSums(
   database: Database,
   account: string,
   network: string,
@@ -37,7 +37,7 @@ export function listReserved(
 }
 
 /** The accounts with a pending amount on a network. */
-export function listPromising(database: Database, network: string): readonly string[] {
+export function listAccountsWithReserves(database: Database, network: string): readonly string[] {
   const sql = "SELECT DISTINCT account FROM reserved WHERE network = ? AND withdrawals > 0";
   return database.all<{ account: string }>(sql, network).map(({ account }) => account);
 }
@@ -115,7 +115,7 @@ function changeBy(pending: PendingAmount, sign: 1 | -1): Change | null {
   return {
     account,
     network,
-    currency: promiseName(pending),
+    currency: reservedSumName(pending),
     withdrawals: sign,
     units: BigInt(sign) * BigInt(units),
   };
@@ -158,7 +158,7 @@ function countedFromRows(database: Database): ReadonlyMap<string, ReservedRow> {
       `SELECT t.operation, t.payer, t.network, ${currencyOfTransferSql} AS currency, t.units
        FROM transfers t LEFT JOIN topUps u ON u.id = t.id WHERE t.operation IN ('withdraw', 'topup') AND t.status = 0`,
     )
-    .map((row) => ({ ...row, account: row.payer, currency: promiseName(row) }));
+    .map((row) => ({ ...row, account: row.payer, currency: reservedSumName(row) }));
   const sums = new Map<
     string,
     { account: string; network: string; currency: string; withdrawals: number; units: bigint }
@@ -177,7 +177,7 @@ function countedFromRows(database: Database): ReadonlyMap<string, ReservedRow> {
  * Corrects the sums from the rows. Harmless to call again.
  * @returns the number of wrong sums
  */
-export function mendReserved(database: Database): number {
+export function correctReservedSums(database: Database): number {
   const counted = countedFromRows(database);
   const kept = new Map(
     database.all<ReservedRow>("SELECT * FROM reserved").map((row) => [nameOf(row), row]),

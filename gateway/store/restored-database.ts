@@ -16,7 +16,7 @@ export interface RestoreMark {
 const noRun = "none";
 
 /** Null unless the database was restored from a backup and has not caught up since. */
-export function restoredOf(database: Database): RestoreMark | null {
+export function readRestoreMark(database: Database): RestoreMark | null {
   const row = database.get<{ value: string }>("SELECT value FROM meta WHERE name = 'restored'");
   if (row === undefined) return null;
   const { reason } = JSON.parse(row.value) as Pick<RestoreMark, "reason">;
@@ -58,15 +58,15 @@ export function markRestored(database: Database, reason: string, caughtUpIn = no
  * the database was not restored.
  */
 export function requireChainReread(database: Database): void {
-  if (restoredOf(database) !== null) beginChainWait(database);
+  if (readRestoreMark(database) !== null) beginChainWait(database);
 }
 
-export function endRestored(database: Database): void {
+export function endRestoreMark(database: Database): void {
   database.run("DELETE FROM meta WHERE name = 'restored'");
 }
 
 /** True if the database is a copy that `backup` made and no gateway has run on. */
-export function isCopy(database: Database): boolean {
+export function isBackupCopy(database: Database): boolean {
   return database.get("SELECT 1 FROM meta WHERE name = 'copiedAt'") !== undefined;
 }
 
@@ -90,7 +90,7 @@ export function vouchForCursors(database: Database): void {
 }
 
 /** Vouches for chains that have no vouched block yet. */
-export function beginVouched(database: Database): void {
+export function vouchForNewCursors(database: Database): void {
   database.run(
     "INSERT OR IGNORE INTO vouched (network, block, hash) SELECT network, block, hash FROM cursors",
   );

@@ -13,7 +13,7 @@ export type MetaReader = (name: "schema" | "schemaDigest") => string;
  * The version of the tables of the database at `path`, this program's or an earlier one.
  * @throws AgentError GATEWAY_STORE_VERSION if this program does not know the tables
  */
-export function knownVersion(
+export function readKnownSchemaVersion(
   path: string,
   meta: MetaReader,
   steps: readonly Migration[] = migrations,
@@ -44,8 +44,8 @@ function words(path: string, version: number, newest: number): string {
  * @throws AgentError GATEWAY_STORE_VERSION, GATEWAY_STORE_OLDER (a start of the gateway upgrades
  * it)
  */
-export function requireNewest(path: string, meta: MetaReader): void {
-  const version = knownVersion(path, meta);
+export function requireNewestSchema(path: string, meta: MetaReader): void {
+  const version = readKnownSchemaVersion(path, meta);
   if (version === migrations.length) return;
   const message = `${path} has tables of version ${version}, and this gateway has version ${migrations.length}: start the gateway once`;
   throw new AgentError("GATEWAY_STORE_OLDER", "none", message, {

@@ -24,7 +24,7 @@ export interface FoundRecord {
 }
 
 /** Somebody or something that is no record. */
-export interface FoundOther {
+export interface FoundNonRecord {
   readonly kind: "merchant" | "agent" | "key" | "callback";
   readonly id: string;
   readonly name: string; // the merchant's
@@ -179,8 +179,12 @@ const ofMerchant = "JOIN merchants m ON m.id = merchant";
 /**
  * Merchants, agents, keys and callback targets that a text names; a merchant by part of its name.
  */
-export function othersOf(database: Database, text: string, most: number): readonly FoundOther[] {
-  const all = (kind: FoundOther["kind"], by: string, sql: string): readonly FoundOther[] =>
+export function findNamedNonRecords(
+  database: Database,
+  text: string,
+  most: number,
+): readonly FoundNonRecord[] {
+  const all = (kind: FoundNonRecord["kind"], by: string, sql: string): readonly FoundNonRecord[] =>
     database
       .all<{ id: string; name: string }>(`${sql} LIMIT ?`, text, most)
       .map((row) => ({ kind, by, ...row }));
@@ -199,7 +203,7 @@ export function othersOf(database: Database, text: string, most: number): readon
 }
 
 /** Agents whose hot wallet, or first deposit address, an address is; in its canonical form. */
-export function agentsOfAddress(database: Database, address: string): readonly FoundOther[] {
+export function agentsOfAddress(database: Database, address: string): readonly FoundNonRecord[] {
   const sql = `SELECT a.id, m.name FROM agents a ${ofMerchant} WHERE instr(a.accounts, ?) > 0`;
   const rows = database.all<{ id: string; name: string }>(sql, `"${address}"`);
   return rows.map((row) => ({ kind: "agent" as const, by: "address", ...row }));

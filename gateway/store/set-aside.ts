@@ -102,7 +102,7 @@ export function insertAsideRow(
   return true;
 }
 
-export function isAside(database: Database, kind: RowKind, id: string): boolean {
+export function isRowAside(database: Database, kind: RowKind, id: string): boolean {
   return database.get("SELECT 1 FROM setAside WHERE kind = ? AND id = ?", kind, id) !== undefined;
 }
 
@@ -114,7 +114,7 @@ export interface AsideKeeper {
 }
 
 /** Logs that a row was set aside, with the stack of the error. */
-export function tellAside(
+export function logAsideRow(
   log: Pick<GatewayLog, "error">,
   { kind, id, about }: RowKey,
   error: unknown,
@@ -130,10 +130,10 @@ export function tellAside(
  * reader of the next rows: the row is met again.
  */
 export function setRowAside({ store, log, clock }: AsideKeeper, key: RowKey, error: unknown): void {
-  if (isAside(store.database, key.kind, key.id)) return;
+  if (isRowAside(store.database, key.kind, key.id)) return;
   try {
     const isNew = store.write((database) => insertAsideRow(database, key, error, clock()));
-    if (isNew && log !== undefined) tellAside(log, key, error);
+    if (isNew && log !== undefined) logAsideRow(log, key, error);
   } catch (cause) {
     if (isOfRow(cause)) throw cause;
   }

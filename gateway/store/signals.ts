@@ -10,7 +10,7 @@ export interface AddressLook {
   readonly account: string; // the text that addresses are derived from
 }
 
-export interface Signal {
+export interface SignalContents {
   /** A job was appended for this agent. */
   readonly job: { readonly agent: string };
   /** The agent's first answer to this withdrawal is stored. */
@@ -41,11 +41,16 @@ export interface Signal {
  * `on` returns a function that stops listening, harmless to call twice. Listeners must not throw.
  */
 export interface Signals {
-  on<Name extends keyof Signal>(name: Name, listener: (signal: Signal[Name]) => void): () => void;
-  emit<Name extends keyof Signal>(name: Name, signal: Signal[Name]): void;
+  on<Name extends keyof SignalContents>(
+    name: Name,
+    listener: (signal: SignalContents[Name]) => void,
+  ): () => void;
+  emit<Name extends keyof SignalContents>(name: Name, signal: SignalContents[Name]): void;
 }
 
-type Listeners = { readonly [Name in keyof Signal]: Set<(signal: Signal[Name]) => void> };
+type Listeners = {
+  readonly [Name in keyof SignalContents]: Set<(signal: SignalContents[Name]) => void>;
+};
 
 export function createSignals(): Signals {
   const listeners: Listeners = {

@@ -54,7 +54,7 @@ export function withdrawalOfAttempt(
 }
 
 /** `withdrawalOfAttempt` for these transactions, all read in one statement. */
-export function withdrawalsOfAttempts(
+export function createAttemptWithdrawalLookup(
   database: Database,
   transactions: readonly Pick<SignatureRow, "account" | "txHash">[],
 ): (one: Pick<SignatureRow, "account" | "txHash">) => string | undefined {

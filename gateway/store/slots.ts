@@ -27,7 +27,7 @@ export interface SlotRange {
 }
 
 /** A withdrawal with its job's text. */
-export type AskedWithdrawal = Pick<JobRow, "text"> & Pick<TransferRow, "id" | "receiver">;
+export type WithdrawalWithJobText = Pick<JobRow, "text"> & Pick<TransferRow, "id" | "receiver">;
 
 /**
  * The table's constraints also stand behind the caller's checks: a slot or withdrawal that is taken
@@ -51,7 +51,7 @@ interface Assignments {
 }
 
 /** Reads all of it in one statement. */
-export function readAssignments(
+export function readSlotAssignments(
   database: Database,
   {
     transactionId,
@@ -144,7 +144,7 @@ export function listSlotsAfter(
  * The highest slot of an account that a transaction used, or may use; undefined if there is none.
  * Ignores a slot that an ended sweep never reached. Slots are texts; a longer text is higher.
  */
-export function highestUsed(
+export function highestUsedSlot(
   database: Database,
   network: string,
   account: string,
@@ -165,7 +165,7 @@ export function listHighestSlots(
     account,
   );
   return networks.flatMap(({ network }) => {
-    const slot = highestUsed(database, network, account);
+    const slot = highestUsedSlot(database, network, account);
     return slot === undefined ? [] : [{ network, slot }];
   });
 }
@@ -174,8 +174,8 @@ export function listHighestSlots(
 export function listPendingWithSlot(
   database: Database,
   agentId: string,
-): readonly AskedWithdrawal[] {
-  return database.all<AskedWithdrawal>(
+): readonly WithdrawalWithJobText[] {
+  return database.all<WithdrawalWithJobText>(
     `SELECT t.id, t.receiver, jobs.text
      FROM jobs JOIN transfers t ON t.id = jobs.transactionId JOIN slots ON slots.transactionId = t.id
      WHERE jobs.agent = ? AND t.status = 0 ORDER BY jobs.sequence`,
@@ -189,8 +189,8 @@ export function listEndedInRange(
   agentId: string,
   { network, account, first, last }: SlotRange,
   most: number,
-): readonly AskedWithdrawal[] {
-  return database.all<AskedWithdrawal>(
+): readonly WithdrawalWithJobText[] {
+  return database.all<WithdrawalWithJobText>(
     `SELECT t.id, t.receiver, jobs.text
      FROM slots JOIN transfers t ON t.id = slots.transactionId JOIN jobs ON jobs.transactionId = t.id
      WHERE slots.network = ? AND slots.account = ? AND jobs.agent = ? AND t.status <> 0

@@ -10,13 +10,13 @@ import { closeSync, existsSync, openSync, statSync } from "node:fs";
 import { DatabaseSync } from "@photostructure/sqlite";
 import { AgentError, Bug, invariant } from "../../base/fault.ts";
 import type { GatewayLog } from "../../base/log.ts";
-import { isDiskFull, unusableStore, walBytesMax } from "./disk.ts";
+import { isDiskFull, unusableStoreFault, walBytesMax } from "./disk.ts";
 import { createGroupCommit } from "./group-commit.ts";
-import { isBusy, isUncommitted } from "./library-errors.ts";
+import { isDatabaseBusyError, isUncommittedError } from "./library-errors.ts";
 import { schemaDigest, schemaVersion } from "./migrations.ts";
 import { readMeta } from "./read-meta.ts";
 import { schema } from "./schema.ts";
-import { requireNewest } from "./schema-check.ts";
+import { requireNewestSchema } from "./schema-check.ts";
 import type { SqlScalar, Statements } from "./statements.ts";
 
 /*
@@ -167,7 +167,7 @@ class Writer {
     try {
       this.#options.raw.exec("BEGIN IMMEDIATE");
     } catch (error) {
-      if (!isBusy(error)) throw this.#refused(error);
+      if (!isDatabaseBusyError(error)) throw this.#refused(error);
       this.trouble.begin("held");
       throw this.#held(error);
     }
@@ -178,7 +178,7 @@ class Writer {
     try {
       this.#options.raw.exec("COMMIT");
     } catch (error) {
-      throw isUncommitted(error) ? error : this.#poison(error);
+      throw isUncommittedError(error) ? error : this.#poison(error);
     }
     this.trouble.end();
   }
@@ -424,7 +424,7 @@ function readPragma(raw: InstanceType<typeof DatabaseSync>, name: string): strin
  * Opens a file with the settings that this store needs; a migration alone goes without foreign
  * keys. @throws AgentError GATEWAY_STORE_UNSAFE, and errors of SQLite
  */
-export function openRaw(
+export function openSqliteFile(
   path: string,
   keys: "withKeys" | "withoutKeys" = "withKeys",
 ): InstanceType<typeof DatabaseSync> {
@@ -535,11 +535,11 @@ export function openStore(path: string, log: GatewayLog): Store {
     // Before it is opened for work, because that changes the file, and another version's file must
     // stay as it is.
     const meta = readMeta(path);
-    requireNewest(path, (name) => meta.get(name) ?? "");
-    return storeOver(openRaw(path), path, log);
+    requireNewestSchema(path, (name) => meta.get(name) ?? "");
+    return storeOver(openSqliteFile(path), path, log);
   } catch (cause) {
     if (cause instanceof AgentError) throw cause;
-    if (isBusy(cause))
+    if (isDatabaseBusyError(cause))
       throw new AgentError(
         "GATEWAY_STORE_BUSY",
         "none",
@@ -547,7 +547,7 @@ export function openStore(path: string, log: GatewayLog): Store {
         { path },
         { cause },
       );
-    throw unusableStore(path, cause);
+    throw unusableStoreFault(path, cause);
   }
 }
 
@@ -572,7 +572,7 @@ export function createStore(path: string, fingerprint: string, log: GatewayLog):
       { cause },
     );
   }
-  const raw = openRaw(path);
+  const raw = openSqliteFile(path);
   raw.exec(`BEGIN IMMEDIATE; ${schema}`);
   const meta = raw.prepare("INSERT INTO meta (name, value) VALUES (?, ?)");
   meta.run("schema", String(schemaVersion));

@@ -58,18 +58,18 @@ function keepMark(database: Database, network: string, { summedTo, fineTo }: Mar
 }
 
 /** The newest block whose payments were added to sums; -1 before the first. */
-export function summedTo(database: Database, network: string): number {
+export function readSummedToBlock(database: Database, network: string): number {
   return readMark(database, network).summedTo;
 }
 
 /** Keeps that every payment up to a block was added. An earlier block changes nothing. */
-export function keepSummedTo(database: Database, network: string, block: number): void {
+export function keepSummedToBlock(database: Database, network: string, block: number): void {
   const mark = readMark(database, network);
   if (block > mark.summedTo) keepMark(database, network, { ...mark, summedTo: block });
 }
 
 /** Begins new sums after a block at which balances are compared. Harmless to call twice. */
-export function beginSums(database: Database, network: string, block: number): void {
+export function beginNewStraySums(database: Database, network: string, block: number): void {
   const mark = readMark(database, network);
   if (block + fineBlocks > mark.fineTo)
     keepMark(database, network, { ...mark, fineTo: block + fineBlocks });
@@ -139,7 +139,7 @@ function isHeld({ network, kind }: Pick<StraySumRow, "network" | "kind">): boole
 }
 
 /** The sums that count for a request. */
-export function listSumsOf(
+export function listStraySumsOf(
   database: Database,
   transactionId: string,
   currency: string,
@@ -150,7 +150,7 @@ export function listSumsOf(
 }
 
 /** The units of sums of an account that began up to a block and reach beyond it. */
-export function reachingUnits(
+export function straySumUnitsAcrossBlock(
   database: Database,
   { network, address, currency }: AccountPlace,
   block: number,
@@ -233,7 +233,7 @@ export function listStrayTotals(
 }
 
 /** True if a request has as many payments as rows as it may. */
-export function hasAllRows(database: Database, transactionId: string): boolean {
+export function isPaymentRowLimitReached(database: Database, transactionId: string): boolean {
   const sql = "SELECT 1 FROM payments WHERE transactionId = ? AND final = 1 LIMIT 1 OFFSET ?";
   return database.get(sql, transactionId, paymentRowsMax - 1) !== undefined;
 }

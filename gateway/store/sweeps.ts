@@ -48,7 +48,7 @@ const sweepable = `SELECT h.network, h.address, h.currency, h.units, h.heldUnits
  * Balances come in the order of their last change: a balance that changes gets a new place at the
  * end.
  */
-export interface SweepPlaces {
+export interface SweepListPositions {
   readonly changedAfter: number; // number of an account; later ones changed since
   readonly turnAfter: number; // number of an account; later ones have their turn
 }
@@ -66,7 +66,7 @@ export const turnBalancesMax = 64;
 export function listSweepable(
   database: Database,
   network: string,
-  { changedAfter, turnAfter }: SweepPlaces = { changedAfter: 0, turnAfter: 0 },
+  { changedAfter, turnAfter }: SweepListPositions = { changedAfter: 0, turnAfter: 0 },
 ): readonly SweepableRow[] {
   const sql = `${sweepable} WHERE h.number IN (
       SELECT b.number FROM sweepWishes x CROSS JOIN accounts b
@@ -169,7 +169,7 @@ export function hasOpenSweepOf(
 }
 
 /** Open sweeps and top-ups by stage. */
-export function listOpenSweepsByStage(
+export function countOpenSweepsByStage(
   database: Database,
 ): readonly { readonly operation: string; readonly stage: string; readonly count: number }[] {
   return database.all(
@@ -179,7 +179,7 @@ export function listOpenSweepsByStage(
 }
 
 /** A sweep that waits for its top-up, with the top-up's state. */
-export type ToppingUp = SweepRow & TopUpState;
+export type SweepAwaitingTopUp = SweepRow & TopUpState;
 
 interface TopUpState {
   readonly topUpStatus: 0 | 1 | 2;
@@ -187,7 +187,10 @@ interface TopUpState {
 }
 
 /** Open sweeps on a network without a job, because their top-up comes first. */
-export function listToppingUp(database: Database, network: string): readonly ToppingUp[] {
+export function listSweepsAwaitingTopUp(
+  database: Database,
+  network: string,
+): readonly SweepAwaitingTopUp[] {
   const rows = database.all<TransactionRow & TopUpState>(
     `SELECT ${transferFieldsSql}, paid.status AS topUpStatus, coalesce(paid.code, '') AS topUpCode
      FROM transfers t INDEXED BY transfersOpen CROSS JOIN topUps p ON p.sweep = t.id CROSS JOIN transfers paid ON paid.id = p.id

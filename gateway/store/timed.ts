@@ -7,7 +7,7 @@ import { createGroupCommit } from "./group-commit.ts";
 import type { Database, Store } from "./store.ts";
 
 /** Upper bounds of the buckets, in seconds. */
-export const databaseBounds = [
+export const databaseTimeBoundsS = [
   0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 1,
 ] as const;
 
@@ -26,7 +26,7 @@ export interface TimedStore {
 }
 
 const none = (): DatabaseTimes => ({
-  counts: new Array<number>(databaseBounds.length + 1).fill(0),
+  counts: new Array<number>(databaseTimeBoundsS.length + 1).fill(0),
   sum: 0,
 });
 
@@ -42,9 +42,9 @@ export function timeStore(store: Store, monotonic: () => number): TimedStore {
       return job();
     } finally {
       const seconds = (monotonic() - began) / 1000;
-      const at = databaseBounds.findIndex((bound) => seconds <= bound);
+      const at = databaseTimeBoundsS.findIndex((bound) => seconds <= bound);
       const { counts } = times[kind];
-      const place = at < 0 ? databaseBounds.length : at;
+      const place = at < 0 ? databaseTimeBoundsS.length : at;
       counts[place] = (counts[place] ?? 0) + 1;
       times[kind].sum += seconds;
     }

@@ -107,7 +107,7 @@ function conditionsOf(
  * The newest records of these operations, of one merchant by the time that they state, of all
  * merchants as their rows were made; in the order of their times, newest first.
  */
-export function listedTransactions<T extends Operation>(
+export function listTransactionsWithMerchant<T extends Operation>(
   database: Database,
   query: TransactionQuery<T>,
 ): readonly TransactionWithMerchant<T>[] {
@@ -126,7 +126,7 @@ export function listedTransactions<T extends Operation>(
   return merged.slice(0, query.most);
 }
 
-export function namedTransaction<T extends "deposit" | "withdraw">(
+export function readTransactionWithMerchant<T extends "deposit" | "withdraw">(
   database: Database,
   operation: T,
   id: string,
@@ -139,7 +139,7 @@ export function namedTransaction<T extends "deposit" | "withdraw">(
 }
 
 /** The records of these ids, of any operation, newest first. */
-export function namedTransactions(
+export function readTransactionsWithMerchant(
   database: Database,
   ids: readonly string[],
 ): readonly TransactionWithMerchant[] {

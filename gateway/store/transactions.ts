@@ -152,7 +152,7 @@ export function insertTransfer(database: Database, row: NewTransfer): void {
       );
       break;
     case "sweep": {
-      const ordinal = ordinalOf(row);
+      const ordinal = sweepOrdinalOf(row);
       invariant(ordinal !== null, `a sweep's order names its address, not ${row.orderId}`);
       database.run(
         "INSERT INTO sweeps (id, address, ordinal, addressIndex, nextSlot) VALUES (?, ?, ?, ?, nullif(?, ''))",
@@ -174,7 +174,10 @@ export function sweepOrderOf(address: string, ordinal: number): string {
 }
 
 /** The number in a sweep's order; null for an order that is no sweep's from its address. */
-export function ordinalOf({ payer, orderId }: Pick<SweepRow, "payer" | "orderId">): number | null {
+export function sweepOrdinalOf({
+  payer,
+  orderId,
+}: Pick<SweepRow, "payer" | "orderId">): number | null {
   const ordinal = Number(orderId.slice(payer.length + 1));
   return ordinal >= 1 && orderId === sweepOrderOf(payer, ordinal) ? ordinal : null;
 }
@@ -434,7 +437,7 @@ export function refundedUnits(
 }
 
 /** The base units that a deposit received and that no refund pays back. */
-export function keptUnits(database: Database, { id, receivedUnits }: DepositRow): bigint {
+export function unrefundedUnits(database: Database, { id, receivedUnits }: DepositRow): bigint {
   const units = BigInt(receivedUnits) - refundedUnits(database, id);
   return units > 0n ? units : 0n;
 }
@@ -444,7 +447,7 @@ const isNotAside =
   "NOT EXISTS (SELECT 1 FROM setAside WHERE kind = 'value' AND setAside.id = c.transactionId)";
 
 /** A completed record, with the columns that decide its fiat value. */
-export interface Completion {
+export interface UnvaluedCompletion {
   readonly id: string;
   readonly currency: string;
   readonly movedUnits: string; // that came, or left
@@ -452,8 +455,11 @@ export interface Completion {
 }
 
 /** Records that completed and have no fiat value yet, oldest first. */
-export function listCompletions(database: Database, most: number): readonly Completion[] {
-  return database.all<Completion>(
+export function listUnvaluedCompletions(
+  database: Database,
+  most: number,
+): readonly UnvaluedCompletion[] {
+  return database.all<UnvaluedCompletion>(
     `SELECT c.transactionId AS id, coalesce(d.currency, t.currency) AS currency, coalesce(d.receivedUnits, t.units) AS movedUnits,
        coalesce(d.value, w.value, '') AS value FROM completions c LEFT JOIN deposits d ON d.id = c.transactionId
        LEFT JOIN transfers t ON t.id = c.transactionId LEFT JOIN withdrawals w ON w.id = t.id
@@ -462,13 +468,13 @@ export function listCompletions(database: Database, most: number): readonly Comp
   );
 }
 
-export function hasCompletions(database: Database): boolean {
+export function hasUnvaluedCompletions(database: Database): boolean {
   return database.get(`SELECT 1 FROM completions c WHERE ${isNotAside} LIMIT 1`) !== undefined;
 }
 
 /** Keeps the value of a completed record; "" if there is none. */
-export function keepValue(database: Database, id: string, value: string): void {
-  keepValues(database, [{ id, before: null, value }]);
+export function keepFiatValue(database: Database, id: string, value: string): void {
+  keepFiatValues(database, [{ id, before: null, value }]);
 }
 
 /** A record's value, and the one that it has; null if that is not known. */
@@ -479,7 +485,7 @@ export interface RecordValuation {
 }
 
 /** Like `keepValue`, for several records. */
-export function keepValues(database: Database, values: readonly RecordValuation[]): void {
+export function keepFiatValues(database: Database, values: readonly RecordValuation[]): void {
   if (values.length === 0) return;
   for (const { id, before, value } of values)
     if (value !== before)

@@ -29,7 +29,10 @@ export interface PinnedWithdrawal extends Pick<TransferRow, "id" | "stage" | "co
 }
 
 /** Open withdrawals, sweeps and top-ups of a network with a pin, earliest change first. */
-export function listPinned(database: Database, network: string): readonly PinnedWithdrawal[] {
+export function listPinnedWithdrawals(
+  database: Database,
+  network: string,
+): readonly PinnedWithdrawal[] {
   return database.all<PinnedWithdrawal>(
     `SELECT t.id, t.stage, coalesce(t.code, '') AS code, t.changedAt, s.account, s.pin, u.since, u.chainSince, coalesce(l.watchedMs, 0) AS watchedMs
      FROM transfers t INDEXED BY transfersOpen CROSS JOIN signatures s ON s.transactionId = t.id AND s.attempt = 1
@@ -68,11 +71,14 @@ export function isCoinGone(database: Database, transactionId: string): boolean {
 }
 
 /** A withdrawal that its agent's operator ended because no node showed its coin. */
-export type EndedOnCoin = Pick<PinnedWithdrawal, "id" | "account" | "pin">;
+export type WithdrawalEndedOnCoin = Pick<PinnedWithdrawal, "id" | "account" | "pin">;
 
 /** These of a network, the earliest change first. */
-export function listEndedOnCoin(database: Database, network: string): readonly EndedOnCoin[] {
-  return database.all<EndedOnCoin>(
+export function listWithdrawalsEndedOnCoin(
+  database: Database,
+  network: string,
+): readonly WithdrawalEndedOnCoin[] {
+  return database.all<WithdrawalEndedOnCoin>(
     `SELECT t.id, s.account, s.pin FROM transfers t INDEXED BY coinsEnded
      CROSS JOIN signatures s ON s.transactionId = t.id AND s.attempt = 1
      WHERE t.network = ? AND t.status = 2 AND t.code = '${coinEndedCode}' ORDER BY t.changedAt, t.id`,
@@ -101,7 +107,7 @@ export function forgetEndedCoins(store: Store): void {
  * An agent's withdrawals that are stuck for it, or below their account's first slot, the earliest
  * first; `isGone`: those whose coin is gone for a day.
  */
-export function listUnknownCoins(
+export function listWithdrawalsOnUnknownCoins(
   database: Database,
   agentId: string,
   isGone = false,

@@ -7,7 +7,7 @@ import { unreachablePerAckMax } from "../../protocol/payloads.ts";
 import type { SweepRow } from "./rows.ts";
 import { type Slot, sweepUnreachableCode } from "./slots.ts";
 import type { Database } from "./store.ts";
-import { listUnknownCoins } from "./unknown-coins.ts";
+import { listWithdrawalsOnUnknownCoins } from "./unknown-coins.ts";
 
 /** A sweep with its slot. */
 export type AssignedSweep = Pick<
@@ -68,6 +68,6 @@ export function listUnreachable(database: Database, agentId: string): readonly s
      ORDER BY t.changedAt, t.id LIMIT ${unreachablePerAckMax}`,
     ...[sweepUnreachableCode, agentId],
   );
-  const ids = [...rows.map(({ id }) => id), ...listUnknownCoins(database, agentId)];
+  const ids = [...rows.map(({ id }) => id), ...listWithdrawalsOnUnknownCoins(database, agentId)];
   return ids.slice(0, unreachablePerAckMax);
 }

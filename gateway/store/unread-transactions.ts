@@ -109,7 +109,11 @@ export function restUnread(database: Database, place: UnreadPlace, retryAt: numb
 }
 
 /** True if a transaction that names the address waits to be read. */
-export function isUnread(database: Database, network: string, address: string): boolean {
+export function hasUnreadTransaction(
+  database: Database,
+  network: string,
+  address: string,
+): boolean {
   const sql =
     "SELECT 1 FROM unreadTransactions WHERE network = ? AND address = ? AND settledAt IS NULL LIMIT 1";
   return database.get(sql, network, address) !== undefined;
@@ -149,7 +153,7 @@ export function listUnread(database: Database, network: string): readonly Unread
 }
 
 /** The blocks of a row after its first; null if there are none. */
-export function remainderOfUnreadRow(row: UnreadRow): UnreadRow | null {
+export function unreadRowAfterFirstBlock(row: UnreadRow): UnreadRow | null {
   return row.blockTo > row.block ? { ...row, block: row.block + 1, tries: 1, retryAt: 0 } : null;
 }
 
@@ -158,7 +162,7 @@ export function remainderOfUnreadRow(row: UnreadRow): UnreadRow | null {
  * what was settled long ago. Harmless to call twice.
  */
 export function settleUnread(database: Database, row: UnreadRow, nowMs: number): void {
-  const rest = remainderOfUnreadRow(row);
+  const rest = unreadRowAfterFirstBlock(row);
   if (rest === null)
     database.run(
       `UPDATE unreadTransactions SET settledAt = ? WHERE ${atPlace}`,

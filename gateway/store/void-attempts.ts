@@ -102,7 +102,7 @@ export function listEndedVoidInRange(
  * Keeps an agent's statement that a signed withdrawal is over. The agent has resent the statement,
  * but this database does not hold that all attempts are void. Harmless to call twice.
  */
-export function keepExpiry(
+export function keepExpiryStatement(
   database: Database,
   transactionId: string,
   code: string,
@@ -117,7 +117,7 @@ export function keepExpiry(
 }
 
 /** True if `keepExpiry` has kept a statement of any withdrawal. */
-export function hasExpiries(database: Database): boolean {
+export function hasExpiryStatements(database: Database): boolean {
   return database.get("SELECT 1 FROM voidAttempts LIMIT 1") !== undefined;
 }
 
@@ -125,7 +125,7 @@ export function hasExpiries(database: Database): boolean {
  * Takes out the statement that `keepExpiry` kept.
  * @returns its code; undefined without a statement
  */
-export function takeExpiry(database: Database, transactionId: string): string | undefined {
+export function takeExpiryStatement(database: Database, transactionId: string): string | undefined {
   const row = database.get<{ code: string }>(
     "SELECT code FROM voidAttempts WHERE transactionId = ?",
     transactionId,

@@ -6,7 +6,7 @@
 
 import type { PaymentAssignedToWithdrawal } from "./assigned-payments.ts";
 import { AccountChanges } from "./journal.ts";
-import { keepUnrefunded } from "./meta.ts";
+import { keepFailedRefundRequest } from "./meta.ts";
 import type { MovedUnits } from "./moved-payments.ts";
 import { type PostedTransfer, postTransfer, readPostedTransfer } from "./posting.ts";
 import { ReservedChanges, reserveAmount, unreserveAmount } from "./reserved.ts";
@@ -103,7 +103,7 @@ function giveBack(database: Database, id: string): void {
   const sql = `SELECT d.id, d.network FROM withdrawals w JOIN deposits d ON d.id = w.refundOf
     WHERE w.id = ? AND d.status = 0`;
   const deposit = database.get<Pick<DepositRow, "id" | "network">>(sql, id);
-  if (deposit !== undefined) keepUnrefunded(database, deposit.network, deposit.id);
+  if (deposit !== undefined) keepFailedRefundRequest(database, deposit.network, deposit.id);
 }
 
 /** Columns that an agent's statement changes. */
@@ -117,7 +117,7 @@ export type OrderContent = Pick<
 > & { readonly mode: WithdrawalRow["mode"] | null }; // null for a sweep and a top-up
 
 /** Replaces the content of the order under an id with another order's content. */
-export function replaceWithdrawal(database: Database, id: string, order: OrderContent): void {
+export function replaceOrderContent(database: Database, id: string, order: OrderContent): void {
   const before = readPostedTransfer(database, id);
   const { mode, contentHash, currency, network, amount, units, receiver, tag, refundOf } = order;
   database.run(
@@ -140,7 +140,7 @@ export function replaceWithdrawal(database: Database, id: string, order: OrderCo
  * Moves a pending withdrawal to a stage.
  * @returns true if the row changed
  */
-export function moveWithdrawal(
+export function moveWithdrawalToStage(
   database: Database,
   id: string,
   { stage, txHash, changedAt }: Pick<TransferRow, "stage" | "txHash" | "changedAt">,
@@ -256,7 +256,7 @@ export function listWaitingMerchants(
 }
 
 /** The number of pending withdrawals in each stage, and when the oldest was made. */
-export function listPendingByStage(
+export function countPendingWithdrawalsByStage(
   database: Database,
 ): readonly { readonly stage: string; readonly count: number; readonly oldestAt: number }[] {
   return database.all(

@@ -19,7 +19,7 @@ import {
   dropSweepNote,
   dropSweepRequest,
   listSweepableAt,
-  listToppingUp,
+  listSweepsAwaitingTopUp,
   newestSweepNumber,
   type SweepableRow,
   topUpOf,
@@ -157,7 +157,7 @@ export function resumeToppedUpSweeps(
 ): { readonly changed: readonly string[]; readonly agents: readonly string[] } {
   const changed: string[] = [];
   const agents: string[] = [];
-  for (const sweep of listToppingUp(database, network)) {
+  for (const sweep of listSweepsAwaitingTopUp(database, network)) {
     if (sweep.topUpStatus === 0) continue;
     changed.push(sweep.id);
     if (sweep.topUpStatus === 2) {

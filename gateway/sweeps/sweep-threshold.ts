@@ -162,11 +162,15 @@ export function measureSweep(
   }
   const isWorth = row.wishedAt !== null || there >= feeUnits * BigInt(currency.sweep.feeMultiple);
   const restUnits = there - feeUnits;
-  if (!isWorth || restUnits <= 0n) return belowFee(there, feeUnits, currency);
+  if (!isWorth || restUnits <= 0n) return belowFeeRefusal(there, feeUnits, currency);
   return { ok: true, amountUnits: chain.isFeeInside === true ? there : restUnits, topUpUnits: 0n };
 }
 
-export function belowFee(there: bigint, feeUnits: bigint, currency: GatewayCurrency): SweepRefusal {
+export function belowFeeRefusal(
+  there: bigint,
+  feeUnits: bigint,
+  currency: GatewayCurrency,
+): SweepRefusal {
   return no(
     "below_fee",
     `${currencyAmountWords(there, currency)} there, the fee up to ${currencyAmountWords(feeUnits, currency)}`,

@@ -8,10 +8,10 @@
 import { AgentError } from "../../base/fault.ts";
 import type { GatewayLog } from "../../base/log.ts";
 import { resultOf } from "../../base/result.ts";
-import { momentOf } from "../../base/timestamp.ts";
+import { formatTimestampUtc } from "../../base/timestamp.ts";
 import { familyOf, isFeeInside } from "../../chains/families.ts";
 import type { SlotCounts, UnusableCoin } from "../../chains/nodes.ts";
-import { fundsOf, maxFeeUnits, nativeOf, pairedCurrencies } from "../balance/funds.ts";
+import { fundsOf, maxFeeUnits, nativeCurrencyOf, pairedCurrencies } from "../balance/funds.ts";
 import type { GatewayConfig, GatewayCurrency } from "../config/config.ts";
 import { fiats } from "../config/fiat.ts";
 import { stuckSweepsMax } from "../config/sweep-settings.ts";
@@ -24,7 +24,7 @@ import { readBalanceRow } from "../store/balances.ts";
 import { currencyHoldOf } from "../store/currency-holds.ts";
 import type { AgentRow } from "../store/rows.ts";
 import type { Signals } from "../store/signals.ts";
-import { highestUsed, pendingSlotOwner, sweepUnreachableCode } from "../store/slots.ts";
+import { highestUsedSlot, pendingSlotOwner, sweepUnreachableCode } from "../store/slots.ts";
 import type { Database, Store } from "../store/store.ts";
 import {
   changedBalancesMax,
@@ -35,7 +35,7 @@ import {
   listSweepNotesAfter,
   newestSweepFrom,
   type SweepableRow,
-  type SweepPlaces,
+  type SweepListPositions,
   sweepNotesMax,
   sweepPlacesFrom,
   turnBalancesMax,
@@ -45,14 +45,14 @@ import {
   listAssignedSweeps,
   listEndedUnreached,
 } from "../store/unreachable.ts";
-import { takeExpiry } from "../store/void-attempts.ts";
+import { takeExpiryStatement } from "../store/void-attempts.ts";
 import { updateWithdrawal } from "../store/withdrawals.ts";
 import { raiseAlarm, type Tip, type WatchedChain } from "../watcher/chain.ts";
 import { faultKeyOn } from "../watcher/items.ts";
 import { canPay } from "../withdrawals/checks.ts";
 import { orderSweep, resumeToppedUpSweeps } from "./orders.ts";
 import {
-  belowFee,
+  belowFeeRefusal,
   currencyAmountWords,
   type FiatWorth,
   judgeCandidate,
@@ -93,7 +93,7 @@ async function nextSlotOf(
   const { final, latest, pending } = slotCounts;
   if (!isQuiet(slotCounts))
     return no("slot_moving", `final ${final}, newest ${latest}, with the pool ${pending}`);
-  const used = highestUsed(database, network, address);
+  const used = highestUsedSlot(database, network, address);
   const known = used === undefined ? slots.least : slots.next(used);
   const next = `${final}`;
   if (slots.compare(next, known) < 0)
@@ -207,7 +207,7 @@ function strand(
   const now = listAssignedSweeps(database, network).find((one) => one.id === id);
   if (now === undefined || now.stage === "confirming") return false;
   // The agent has already reported the end.
-  if (takeExpiry(database, id) !== undefined)
+  if (takeExpiryStatement(database, id) !== undefined)
     return updateWithdrawal(
       database,
       id,
@@ -321,7 +321,7 @@ interface LookMemory {
   readonly at: Map<string, number>; // by address: the pass that last looked at it
   readonly turns: MerchantTurns; // of merchants
   passes: number;
-  places: SweepPlaces; // balances up to which have had their look
+  places: SweepListPositions; // balances up to which have had their look
   readonly had: Set<string>; // candidates beyond these places that had theirs
   notes: number; // the place of the reason that was checked last
 }
@@ -581,7 +581,7 @@ async function ask(
   const { feeUnits, mostUnits = units, unusable = [] } = cost;
   const [large] = unusable;
   if (mostUnits <= 0n && large !== undefined) return tooLarge(unusable, large, currency);
-  if (mostUnits <= 0n) return belowFee(amountUnits, feeUnits, currency);
+  if (mostUnits <= 0n) return belowFeeRefusal(amountUnits, feeUnits, currency);
   return measureSweep(row, currency, {
     units: smallerOf(units, mostUnits),
     coinUnits,
@@ -607,7 +607,7 @@ function tooLarge(
 
 /** Uses the first fiat currency in which both prices are known and fresh. */
 function worthOf({ prices, config }: SweepsOptions, currency: GatewayCurrency): FiatWorth | null {
-  const coin = nativeOf(config, currency.network);
+  const coin = nativeCurrencyOf(config, currency.network);
   if (prices === undefined || coin === undefined || currency.contract === "") return null;
   for (const fiat of fiats) {
     const [own, its] = [prices.of(currency, fiat), prices.of(coin, fiat)];
@@ -626,7 +626,7 @@ function affordable(
 ): SweepRefusal | null {
   const { store, config, clock } = options;
   const agent = readAgent(store.database, row.agent);
-  const native = nativeOf(config, row.network);
+  const native = nativeCurrencyOf(config, row.network);
   // Without a native coin in the configuration its balance is unknown here, and the agent waits for
   // the coin.
   if (agent === undefined || native === undefined) return null;
@@ -639,7 +639,7 @@ function affordable(
     return {
       ok: false,
       reason: "faulty",
-      detail: `the balance of the hot wallet was last read at ${momentOf(read.at)}`,
+      detail: `the balance of the hot wallet was last read at ${formatTimestampUtc(read.at)}`,
     };
   const needed = topUpUnits + maxFeeUnits(pairedCurrencies(agent), row.currency);
   if (funds !== null && funds.availableUnits >= needed) return null;

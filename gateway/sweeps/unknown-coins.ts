@@ -7,23 +7,23 @@
  * limited number of questions, each withdrawal by itself.
  */
 import { AgentError } from "../../base/fault.ts";
-import { momentOf } from "../../base/timestamp.ts";
+import { formatTimestampUtc } from "../../base/timestamp.ts";
 import { familyOf } from "../../chains/families.ts";
 import type { Database } from "../store/store.ts";
 import {
   coinEndedCode,
   coinGoneMs,
   coinUnknownCode,
-  type EndedOnCoin,
   forgetEndedCoins,
   forgetUnknownCoin,
   isCoinGone,
   keepUnknownCoin,
-  listEndedOnCoin,
-  listPinned,
+  listPinnedWithdrawals,
+  listWithdrawalsEndedOnCoin,
   type PinnedWithdrawal,
+  type WithdrawalEndedOnCoin,
 } from "../store/unknown-coins.ts";
-import { keepExpiry, takeExpiry } from "../store/void-attempts.ts";
+import { keepExpiryStatement, takeExpiryStatement } from "../store/void-attempts.ts";
 import { updateWithdrawal } from "../store/withdrawals.ts";
 import { raiseAlarm, type Tip, type WatchedChain } from "../watcher/chain.ts";
 
@@ -52,9 +52,10 @@ export async function checkUnknownCoins(
   if (reader.isCoinShown === undefined) return [];
   const nowMs = chain.clock();
   // Only what is a coin of the chain becomes a question to nodes.
-  const isCoin = ({ pin }: EndedOnCoin): boolean => familyOf(network).readPin(pin) !== null;
-  const open = listPinned(store.database, network).filter(isCoin);
-  const ended = listEndedOnCoin(store.database, network).filter(isCoin);
+  const isCoin = ({ pin }: WithdrawalEndedOnCoin): boolean =>
+    familyOf(network).readPin(pin) !== null;
+  const open = listPinnedWithdrawals(store.database, network).filter(isCoin);
+  const ended = listWithdrawalsEndedOnCoin(store.database, network).filter(isCoin);
   const known = new Set([...open, ...ended].map(({ id }) => id));
   for (const id of memory.keys()) if (!known.has(id)) memory.delete(id);
   // A clock that was ahead for a while keeps nothing from being asked for.
@@ -80,12 +81,12 @@ export async function checkUnknownCoins(
 /** Opens ended ones again whose coin a node shows. Returns their ids. */
 async function lookAtEnded(
   chain: WatchedChain,
-  ended: readonly EndedOnCoin[],
+  ended: readonly WithdrawalEndedOnCoin[],
   memory: CoinMemory,
 ): Promise<string[]> {
   const { reader, store } = chain;
   const nowMs = chain.clock();
-  const isDue = ({ id }: EndedOnCoin): boolean =>
+  const isDue = ({ id }: WithdrawalEndedOnCoin): boolean =>
     Math.abs(nowMs - (memory.get(id) ?? Number.NEGATIVE_INFINITY)) >= endedAgainMs;
   const opened: string[] = [];
   for (const one of ended.filter(isDue).slice(0, comparedPerPassMax)) {
@@ -97,11 +98,17 @@ async function lookAtEnded(
 }
 
 /** The agent has said its end once, so that it ends again if the coin goes for another day. */
-function open(chain: WatchedChain, database: Database, one: EndedOnCoin, nowMs: number): boolean {
-  if (!listEndedOnCoin(database, chain.network).some(({ id }) => id === one.id)) return false;
+function open(
+  chain: WatchedChain,
+  database: Database,
+  one: WithdrawalEndedOnCoin,
+  nowMs: number,
+): boolean {
+  if (!listWithdrawalsEndedOnCoin(database, chain.network).some(({ id }) => id === one.id))
+    return false;
   const detail = `a node shows the coin ${coinOf(one)} of ${one.account}: the ended payment may be paid after all`;
   raiseAlarm(chain, database, { code: "COIN_RETURNED", subject: one.id, detail });
-  keepExpiry(database, one.id, coinEndedCode, nowMs);
+  keepExpiryStatement(database, one.id, coinEndedCode, nowMs);
   return updateWithdrawal(database, one.id, { status: 0, stage: "broadcast", code: "" }, nowMs);
 }
 
@@ -139,7 +146,7 @@ function judge(
   { id }: PinnedWithdrawal,
   { isShown, nowMs, chainMs }: UnknownCoinLook,
 ): boolean {
-  const one = listPinned(database, chain.network).find((row) => row.id === id);
+  const one = listPinnedWithdrawals(database, chain.network).find((row) => row.id === id);
   if (one === undefined) return false;
   if (isShown || one.stage === "confirming") {
     forgetUnknownCoin(database, id);
@@ -154,14 +161,14 @@ function judge(
     return endTold(database, id, nowMs) || watchedMs < coinGoneMs;
   if (since === null || chainSince === null || code === coinUnknownCode) return false;
   if (nowMs - since < stuckAfterMs || chainMs - chainSince < stuckAfterMs) return false;
-  const detail = `no node shows the coin ${coinOf(one)} of ${one.account} since ${momentOf(since)}, in no block and no mempool`;
+  const detail = `no node shows the coin ${coinOf(one)} of ${one.account} since ${formatTimestampUtc(since)}, in no block and no mempool`;
   raiseAlarm(chain, database, { code: coinUnknownCode, subject: id, detail });
   return updateWithdrawal(database, id, { stage: "stuck", code: coinUnknownCode }, nowMs);
 }
 
 /** Ends one whose agent has said so already. */
 function endTold(database: Database, id: string, nowMs: number): boolean {
-  if (takeExpiry(database, id) === undefined) return false;
+  if (takeExpiryStatement(database, id) === undefined) return false;
   return updateWithdrawal(
     database,
     id,

@@ -18,7 +18,7 @@ import {
   readAddressState,
   wasLookedAt,
 } from "../store/address-states.ts";
-import { depositsIdOn } from "../store/agent-accounts.ts";
+import { depositAccountIdOn } from "../store/agent-accounts.ts";
 import { agentsVersion, listPairedOn, nextDepositIndexOf } from "../store/agents.ts";
 import { readCursor } from "../store/cursors.ts";
 import { dropLookGap, keepLookGap, listLookGaps } from "../store/look-gaps.ts";
@@ -31,10 +31,10 @@ import type { Database } from "../store/store.ts";
 import { raiseAlarm, type WatchedChain } from "./chain.ts";
 import {
   askBalances,
-  itemsOf,
   readableCurrencies,
   settleBalances,
   type WatchedBalance,
+  watchedBalancesOf,
 } from "./items.ts";
 
 /*
@@ -85,7 +85,7 @@ export class DepositAccounts {
     this.#version = version;
     const ofAgents = listPairedOn(database, this.#network).map(
       (agent): DepositAccount => ({
-        id: depositsIdOn(agent, this.#network),
+        id: depositAccountIdOn(agent, this.#network),
         merchant: agent.merchant,
         readNext: (inside) => nextDepositIndexOf(inside, agent.id),
       }),
@@ -173,7 +173,7 @@ export class DepositAccounts {
  * Indexes of an account that are read ahead at least, while an order waited there within a day;
  * more while its addresses leave faster.
  */
-export const placesAhead = 32;
+export const addressesAheadMin = 32;
 /**
  * The same of an account that rests, and of each account for which no order waits where blocks take
  * minutes: there each look costs questions of an hour.
@@ -195,7 +195,7 @@ const addressesMaxEach = 8;
 const waitedMsMax = 1_000;
 
 /** A cache of derived addresses, the accounts in turn, and those for which orders wait. */
-export interface AheadMemory {
+export interface AddressLookMemory {
   readonly derived: Map<string, string>; // address by account and index
   derivations: number; // since the start
   readonly unused: Set<string>; // addresses that the nodes called unused in this run
@@ -207,7 +207,7 @@ export interface AheadMemory {
   readonly unread: Map<string, { readonly id: string; readonly place: number }>;
 }
 
-export function newAheadMemory(network: string): AheadMemory {
+export function newAddressLookMemory(network: string): AddressLookMemory {
   return {
     derived: new Map(),
     derivations: 0,
@@ -221,19 +221,23 @@ export function newAheadMemory(network: string): AheadMemory {
 }
 
 /** Lets the next pass begin with an account, because an order waits for its next addresses. */
-export function askAhead({ asked }: AheadMemory, account: string): void {
+export function requestAddressLook({ asked }: AddressLookMemory, account: string): void {
   asked.set(account, (asked.get(account) ?? 0) + 1);
 }
 
 /** True if few looked-at addresses are left behind an index of an account, which has left. */
-export function isShortAhead({ accounts }: AheadMemory, account: string, index: number): boolean {
+export function hasFewLookedAtAddresses(
+  { accounts }: AddressLookMemory,
+  account: string,
+  index: number,
+): boolean {
   return accounts.isShort(account, index, addressesMaxEach);
 }
 
 /** Runs one pass and signals the orders that waited for it. @throws AgentError NODE_CLOSED */
-export async function lookAhead(
+export async function lookAtNextAddresses(
   chain: WatchedChain,
-  memory: AheadMemory,
+  memory: AddressLookMemory,
   final: BlockId,
 ): Promise<void> {
   const { store, network, signals } = chain;
@@ -278,7 +282,7 @@ interface AccountWindow extends Account {
 /** Wakes the accounts for which orders wait, and takes those of the pass. */
 function beginPass(
   chain: WatchedChain,
-  memory: AheadMemory,
+  memory: AddressLookMemory,
   waited: ReadonlyMap<string, number>,
   final: BlockId,
 ): Pass {
@@ -296,14 +300,14 @@ function beginPass(
     return { ...one, places: accounts.placesAhead(one, waiting, leastOf(account.id)) };
   };
   for (const id of waited.keys()) accounts.wake(id, nowMs);
-  const least = chain.hasLongBlocks ? addressesMaxEach : placesAhead;
+  const least = chain.hasLongBlocks ? addressesMaxEach : addressesAheadMin;
   const asked = [...waited.keys()]
     .flatMap((id) => accounts.find(id) ?? [])
     .map((one) => placed(one, () => least));
   const awake = accounts
     .nextAwake(accountsMax, nowMs)
     .filter(({ id }) => !waited.has(id))
-    .map((one) => placed(one, chain.hasLongBlocks ? resting : () => placesAhead));
+    .map((one) => placed(one, chain.hasLongBlocks ? resting : () => addressesAheadMin));
   const visited = accounts.next(accountsMax).map(
     (account): AccountWindow => ({
       ...account,
@@ -311,7 +315,7 @@ function beginPass(
       places: resting(account.id),
     }),
   );
-  const isPressed = asked.length > 0 || awake.some(({ places }) => places > placesAhead);
+  const isPressed = asked.length > 0 || awake.some(({ places }) => places > addressesAheadMin);
   return { final, waited, asked, awake, visited, isPressed, seen: new Set() };
 }
 
@@ -321,13 +325,13 @@ function beginPass(
  */
 async function lookAt(
   chain: WatchedChain,
-  memory: AheadMemory,
+  memory: AddressLookMemory,
   wanted: readonly AddressToRead[],
   final: BlockId,
 ): Promise<void> {
   const { store, network } = chain;
   const currencies = readableCurrencies(chain);
-  const items = wanted.map((one) => itemsOf(chain, "address", one, currencies));
+  const items = wanted.map((one) => watchedBalancesOf(chain, "address", one, currencies));
   const units = settleBalances(
     chain,
     items.flat(),
@@ -410,7 +414,10 @@ async function askCoinsFirst(
  * Forgets the faults of addresses that orders passed over: nobody has them, and nobody asks for
  * them again.
  */
-function forgetPassed({ faults, store }: WatchedChain, { unread, accounts }: AheadMemory): void {
+function forgetPassed(
+  { faults, store }: WatchedChain,
+  { unread, accounts }: AddressLookMemory,
+): void {
   if (unread.size === 0) return;
   const nextOf = new Map<string, number | undefined>();
   for (const { id } of unread.values())
@@ -456,7 +463,7 @@ function tellUsed(chain: WatchedChain, database: Database, address: string, what
  */
 async function nextAddresses(
   chain: WatchedChain,
-  memory: AheadMemory,
+  memory: AddressLookMemory,
   pass: Pass,
   isFirst: boolean,
 ): Promise<readonly AddressToRead[]> {
@@ -484,7 +491,7 @@ async function nextAddresses(
 }
 
 /** The looks at resting accounts that this pass may spend. */
-function looksLeft({ resting }: AheadMemory, nowMs: number): number {
+function looksLeft({ resting }: AddressLookMemory, nowMs: number): number {
   const passedMs = resting.atMs === null ? 0 : Math.abs(nowMs - resting.atMs);
   const more = Math.floor((passedMs * restingLooks) / (lookMs / 2));
   if (resting.atMs === null || more > 0) resting.atMs = nowMs;
@@ -496,7 +503,7 @@ function looksLeft({ resting }: AheadMemory, nowMs: number): number {
  * An address that cannot be read is none to give out: one more is kept for it. The looks at resting
  * accounts bound their number.
  */
-function restingPlaces({ unread }: AheadMemory, places: number): (id: string) => number {
+function restingPlaces({ unread }: AddressLookMemory, places: number): (id: string) => number {
   const unreadOf = new Map<string, number>();
   for (const { id } of unread.values()) unreadOf.set(id, (unreadOf.get(id) ?? 0) + 1);
   return (id) => places + (unreadOf.get(id) ?? 0);
@@ -512,7 +519,7 @@ interface Place {
 /** Adds the address of an account's place if it must be looked at. False if no more fit. */
 async function addNext(
   chain: WatchedChain,
-  memory: AheadMemory,
+  memory: AddressLookMemory,
   found: Map<string, AddressToRead>,
   { account: { id, next, merchant }, at, pass: { final, waited, seen } }: Place,
 ): Promise<boolean> {
@@ -547,7 +554,7 @@ interface AddressToRead {
 
 /** True if its coin, or any currency of a chain without one, does not rest. */
 function isDueAt(chain: WatchedChain, wanted: AddressToRead): boolean {
-  const items = itemsOf(chain, "address", wanted, chain.currencies);
+  const items = watchedBalancesOf(chain, "address", wanted, chain.currencies);
   const coins = items.filter(({ currency }) => isCoin(currency));
   return (coins.length > 0 ? coins : items).some(({ key }) => chain.faults.isDue(key));
 }
@@ -557,7 +564,9 @@ function hasDueGap(chain: WatchedChain, wanted: AddressToRead): boolean {
   const gaps = new Set(listLookGaps(chain.store.database, chain.network, wanted.account));
   if (gaps.size === 0) return false;
   const some = readableCurrencies(chain).filter(({ id }) => gaps.has(id));
-  return itemsOf(chain, "address", wanted, some).some(({ key }) => chain.faults.isDue(key));
+  return watchedBalancesOf(chain, "address", wanted, some).some(({ key }) =>
+    chain.faults.isDue(key),
+  );
 }
 
 /** An account with the first index that has not left. */
@@ -570,7 +579,7 @@ const unreadMax = 4_096;
 
 async function derive(
   { network }: WatchedChain,
-  memory: AheadMemory,
+  memory: AddressLookMemory,
   id: string,
   place: number,
 ): Promise<string> {

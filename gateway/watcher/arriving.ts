@@ -9,14 +9,14 @@ import { resultOf } from "../../base/result.ts";
 import type { ArrivingPayments } from "../../chains/nodes.ts";
 import { MerchantTurns } from "../faults/turns.ts";
 import {
-  type ArrivingRow,
-  dropArriving,
-  keepArriving,
-  listArriving,
+  type ArrivingPaymentRow,
+  dropArrivingPayment,
+  keepArrivingPayment,
+  listArrivingPayments,
   listOpenRequests,
   type OpenRequest,
 } from "../store/arriving.ts";
-import { listCounted } from "../store/credits.ts";
+import { listCountedPayments } from "../store/credits.ts";
 import type { Database } from "../store/store.ts";
 import type { Tip, WatchedChain } from "./chain.ts";
 import { isPaidBy, judgeRequests } from "./payments.ts";
@@ -171,7 +171,7 @@ function noteLook(
 
 /** True if nothing arrives and nothing did, as for most requests. */
 function isIdle(database: Database, { id }: OpenRequest, { payments }: ArrivingPayments): boolean {
-  return payments.length === 0 && listArriving(database, id).length === 0;
+  return payments.length === 0 && listArrivingPayments(database, id).length === 0;
 }
 
 interface Times {
@@ -188,8 +188,10 @@ function keep(
 ): void {
   const { nowMs, holdMs, missedMs } = times;
   const { id: transactionId, expiresAt } = request;
-  const known = new Map(listArriving(database, transactionId).map((row) => [row.txHash, row]));
-  const inBlocks = listCounted(database, request);
+  const known = new Map(
+    listArrivingPayments(database, transactionId).map((row) => [row.txHash, row]),
+  );
+  const inBlocks = listCountedPayments(database, request);
   const hashes = new Set(inBlocks.map(({ txHash }) => txHash));
   const isOpen = holdMs > 0 && nowMs < expiresAt + holdMs;
   const isHeld = isOpen && [...known.values()].some((row) => row.isHeld === 1);
@@ -207,7 +209,7 @@ function keep(
     // A payer who raises the fee of a held payment makes another transaction of the same sum.
     const holds =
       (isHeld && (isStillWhole || known.get(txHash)?.isHeld === 1)) || (begins && isSure);
-    keepArriving(database, {
+    keepArrivingPayment(database, {
       transactionId,
       txHash,
       units: `${units}`,
@@ -222,25 +224,25 @@ function keep(
     if (hashes.has(row.txHash)) continue;
     const missed = missedMs.get(row.txHash) ?? 0;
     if (row.isHeld === 1) missedMs.set(row.txHash, missed);
-    if (isWhole && isGone(row, nowMs)) dropArriving(database, row);
+    if (isWhole && isGone(row, nowMs)) dropArrivingPayment(database, row);
     else if (row.isHeld === 1 && (!isOpen || missed >= goneMs))
-      keepArriving(database, { ...row, isHeld: 0 });
+      keepArrivingPayment(database, { ...row, isHeld: 0 });
   }
   dropBeyond(database, transactionId);
 }
 
 /** Keeps the rows that were shown last, and of those the largest. */
 function dropBeyond(database: Database, transactionId: string): void {
-  const rows = listArriving(database, transactionId);
+  const rows = listArrivingPayments(database, transactionId);
   if (rows.length <= rowsMax) return;
-  const bySize = (a: ArrivingRow, b: ArrivingRow): number =>
+  const bySize = (a: ArrivingPaymentRow, b: ArrivingPaymentRow): number =>
     Number(BigInt(b.units) - BigInt(a.units));
   const inOrder = [...rows].sort((a, b) => b.seenAt - a.seenAt || bySize(a, b));
   for (const isHeld of [0, 1] as const)
     for (const row of inOrder.filter((one) => one.isHeld === isHeld).slice(rowsMax))
-      dropArriving(database, row);
+      dropArrivingPayment(database, row);
 }
 
-function isGone({ seenAt, isHeld }: ArrivingRow, nowMs: number): boolean {
+function isGone({ seenAt, isHeld }: ArrivingPaymentRow, nowMs: number): boolean {
   return nowMs - seenAt >= (isHeld === 1 ? goneMs : unheldGoneMs);
 }

@@ -12,17 +12,17 @@ import type { GatewayCurrency } from "../config/config.ts";
 import { currencyItemId, keyText } from "../faults/fault.ts";
 import { MerchantTurns } from "../faults/turns.ts";
 import { keepBalance, readBalanceRow } from "../store/balances.ts";
-import { listPromising } from "../store/reserved.ts";
+import { listAccountsWithReserves } from "../store/reserved.ts";
 import { listSweepReceivers } from "../store/sweeps.ts";
 import { keepUnusable } from "../store/unusable-coins.ts";
 import type { WatchedChain } from "./chain.ts";
 import {
   askBalances,
   faultKeyOn,
-  itemsOf,
   readableCurrencies,
   settleBalances,
   type WatchedBalance,
+  watchedBalancesOf,
 } from "./items.ts";
 import type { HotWallets } from "./wallets.ts";
 
@@ -79,7 +79,7 @@ export async function readBalances(
   const due = wallets
     .due()
     .flatMap((account) =>
-      itemsOf(
+      watchedBalancesOf(
         chain,
         "account",
         { account, merchant: wallets.merchantOf(account) ?? "", isWaited: true },
@@ -126,7 +126,7 @@ function markWallets(
     wallets.markAll([...readable].filter((id) => memory.currencies.has(id)));
   memory.currencies = readable;
   const promising = new Set([
-    ...listPromising(database, chain.network),
+    ...listAccountsWithReserves(database, chain.network),
     ...listSweepReceivers(database, chain.network),
   ]);
   for (const account of new Set([...promising, ...memory.promising])) wallets.mark(account, 0);

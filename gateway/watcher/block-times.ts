@@ -4,7 +4,7 @@
  */
 
 import type { AgentError } from "../../base/fault.ts";
-import { failed, goodResult, type Result, resultOf } from "../../base/result.ts";
+import { failedResult, goodResult, type Result, resultOf } from "../../base/result.ts";
 import { isItemFault } from "../faults/blame.ts";
 import type { WatchedChain } from "./chain.ts";
 
@@ -40,7 +40,7 @@ interface TimeSearch {
  * @returns a fault that passes as a value: a NODE_* code, and the caller asks again in its next
  * pass
  */
-export async function firstNotBefore(
+export async function findFirstBlockNotBefore(
   { reader }: WatchedChain,
   atMs: number,
   { floor, top, untold }: TimeSearch,
@@ -69,5 +69,5 @@ export async function firstNotBefore(
     if (isLow) low = middle;
     else high = middle;
   }
-  return fault === null ? goodResult(high) : failed(fault);
+  return fault === null ? goodResult(high) : failedResult(fault);
 }

@@ -1,6 +1,6 @@
 /** The state of a chain for operators and the public, from the judgement of its nodes. Pure. */
 
-import type { Delay } from "../../chains/delays.ts";
+import type { ChainDelayProblem } from "../../chains/delays.ts";
 import type { ChainHealth } from "../../chains/health.ts";
 import type { NodeStatus } from "../../chains/nodes.ts";
 
@@ -15,7 +15,7 @@ export interface ChainStatus {
   readonly final: number | null;
   readonly headAgeMs: number | null; // age of the newest block, by its own time
   readonly finalAgeMs: number | null; // age of the newest final block
-  readonly delays: readonly Delay[]; // causes of late payments on a chain that is read
+  readonly delays: readonly ChainDelayProblem[]; // causes of late payments on a chain that is read
   readonly nodes: readonly ChainNode[]; // in the order of the configuration
 }
 
@@ -50,7 +50,7 @@ export function nodesOf(
 /** The nodes' own state is told first, then blocks that nobody keeps, then the pass's fault. */
 export function explainChainOutage(
   health: ChainHealth,
-  short: Delay | undefined,
+  short: ChainDelayProblem | undefined,
   unread: string,
   plain: string,
 ) {

@@ -15,16 +15,16 @@ import { MerchantTurns } from "../faults/turns.ts";
 import {
   type IssuedAddress,
   issuedAddress,
-  listClaimed,
+  listClaimedAddresses,
   listComparedBefore,
   listComparedBeforeIn,
   listDueByAge,
   listNeverCompared,
-  newestPlace,
+  newestAddressPlace,
   readAddressState,
 } from "../store/address-states.ts";
-import { depositEnd, listPendingDeposits } from "../store/deposits.ts";
-import { listHeldAddresses } from "../store/gap-holds.ts";
+import { depositEndBlock, listPendingDeposits } from "../store/deposits.ts";
+import { listAddressesHeldByGaps } from "../store/gap-holds.ts";
 import type { Database } from "../store/store.ts";
 import { readDeposit } from "../store/transactions.ts";
 import type { WatchedChain } from "./chain.ts";
@@ -70,18 +70,18 @@ export function newCompareMemory(): CompareMemory {
 }
 
 /** Addresses that are read together. */
-export interface Batch {
+export interface CompareBatch {
   readonly block: number;
   readonly currencies: readonly GatewayCurrency[];
   readonly addresses: readonly IssuedAddress[];
 }
 
 /** The batches of one pass. */
-export function batchesOf(
+export function compareBatchesOf(
   chain: WatchedChain,
   memory: CompareMemory,
   final: BlockId,
-): readonly Batch[] {
+): readonly CompareBatch[] {
   const { database } = chain.store;
   const isEach = chain.reader.tellsNewestBalances === true;
   const [most, oldest] = isEach ? [addressesMaxEach, oldMaxEach] : [addressesMax, oldMax];
@@ -91,7 +91,7 @@ export function batchesOf(
   // Addresses that rest are the first of each list, and take no place in it.
   const listed = oldest + countResting(chain, "address");
   const fresh = deal(neverCompared(chain, memory, listed, all), oldest, all);
-  const held = deal(listHeldAddresses(database, chain.network, listed), oldest, all);
+  const held = deal(listAddressesHeldByGaps(database, chain.network, listed), oldest, all);
   const isCompared = ({ address }: { readonly address: string }): boolean =>
     readAddressState(database, chain.network, address)?.run === "";
   const ends = endings(chain, memory, final).filter(({ of }) => isCompared(of));
@@ -99,7 +99,7 @@ export function batchesOf(
   const isOld = ({ address }: IssuedAddress): boolean => !endOf.has(address);
   const old = deal(comparedLongAgo(chain, memory, listed).filter(isOld), oldest, all);
   const young = deal(dueByAge(chain, memory, listed).filter(isOld), oldest - old.length, all);
-  const claimed = listClaimed(database, chain.network, final.number, listed);
+  const claimed = listClaimedAddresses(database, chain.network, final.number, listed);
   const waiting = [
     ...ends.map(({ of }) => of),
     ...claimed,
@@ -183,7 +183,7 @@ function neverCompared(
   currencies: readonly GatewayCurrency[],
 ): readonly IssuedAddress[] {
   const { database } = chain.store;
-  const newest = newestPlace(database);
+  const newest = newestAddressPlace(database);
   const { passedOver } = memory;
   if (passedOver !== null && Math.abs(chain.clock() - passedOver.at) >= passedOverMs) {
     memory.place = passedOver.place;
@@ -218,7 +218,7 @@ function comparedLongAgo(
   const before = clock() - againMs;
   const oldest = listComparedBefore(store.database, network, before, most);
   if (oldest.length < most) return oldest;
-  const after = memory.oldPlace < newestPlace(store.database) ? memory.oldPlace : 0;
+  const after = memory.oldPlace < newestAddressPlace(store.database) ? memory.oldPlace : 0;
   memory.oldPlace = after + windowPlaces;
   const place = { after, window: windowPlaces, mostEach: most };
   return [...listComparedBeforeIn(store.database, network, before, place), ...oldest];
@@ -230,7 +230,7 @@ function dueByAge(
   memory: CompareMemory,
   mostEach: number,
 ): readonly IssuedAddress[] {
-  const newest = newestPlace(store.database);
+  const newest = newestAddressPlace(store.database);
   const oldest = Math.max(0, newest - youngPlaces);
   const after = memory.youngPlace < newest ? Math.max(oldest, memory.youngPlace) : oldest;
   memory.youngPlace = after + youngWindow;
@@ -250,7 +250,7 @@ function endings(
   final: BlockId,
 ): readonly EndingAddress[] {
   return [...memory.ended].flatMap(([id, known]): readonly EndingAddress[] => {
-    const block = depositEnd(store.database, id);
+    const block = depositEndBlock(store.database, id);
     if (block === null || block > final.number || known >= block) return [];
     const of = ofRequest(store.database, id);
     return of === undefined ? [] : [{ of, block }];

@@ -12,8 +12,14 @@ import type { IssuedAddress } from "../store/address-states.ts";
 import type { Database } from "../store/store.ts";
 import { readTransaction } from "../store/transactions.ts";
 import type { WatchedChain } from "./chain.ts";
-import { type Batch, batchesOf, type CompareMemory } from "./compare-lists.ts";
-import { askBalances, faultKeyOn, itemsOf, settleBalances, type WatchedBalance } from "./items.ts";
+import { type CompareBatch, type CompareMemory, compareBatchesOf } from "./compare-lists.ts";
+import {
+  askBalances,
+  faultKeyOn,
+  settleBalances,
+  type WatchedBalance,
+  watchedBalancesOf,
+} from "./items.ts";
 import { type AddressReading, applyReading } from "./readings.ts";
 
 /**
@@ -31,7 +37,7 @@ export async function compareBalances(
 ): Promise<void> {
   if (hasTags(chain.network)) return;
   const hasRoom = hasQuestionsLeftFor("comparison", chain.reader.status());
-  for (const batch of hasRoom ? batchesOf(chain, memory, final) : [])
+  for (const batch of hasRoom ? compareBatchesOf(chain, memory, final) : [])
     memory.readings = [...memory.readings, ...(await readTogether(chain, batch, final))];
   const ripe = memory.readings.filter(({ to }) => to <= final.number);
   if (ripe.length === 0) return;
@@ -51,7 +57,7 @@ export function comparedBlockOfRequest(memory: CompareMemory, transactionId: str
 }
 
 /** Sets the requests that wait for their end, and removes all others. */
-export function awaitEnds(memory: CompareMemory, ids: readonly string[]): void {
+export function setRequestsAwaitingEnd(memory: CompareMemory, ids: readonly string[]): void {
   const kept = new Map(ids.map((id) => [id, memory.ended.get(id) ?? -1]));
   memory.ended.clear();
   for (const [id, block] of kept) memory.ended.set(id, block);
@@ -59,12 +65,14 @@ export function awaitEnds(memory: CompareMemory, ids: readonly string[]): void {
 
 async function readTogether(
   chain: WatchedChain,
-  batch: Batch,
+  batch: CompareBatch,
   final: BlockId,
 ): Promise<readonly AddressReading[]> {
   const { reader, faults } = chain;
   const { addresses, currencies } = batch;
-  const ofEach = addresses.map((of) => itemsOf(chain, "address", placeOf(chain, of), currencies));
+  const ofEach = addresses.map((of) =>
+    watchedBalancesOf(chain, "address", placeOf(chain, of), currencies),
+  );
   const items = ofEach.flat();
   const first = await askBalances(chain, items, batch.block);
   // A node without the state at the request's end still has the newest state.

@@ -8,7 +8,7 @@ import { listSendingAccounts, listSlotsAfter, newestSlotPlace } from "../store/s
 import type { Database } from "../store/store.ts";
 import type { Tip } from "./chain.ts";
 import { type CompareMemory, newCompareMemory } from "./compare-lists.ts";
-import { type EndMemory, newEndMemory } from "./ends.ts";
+import { newRequestEndMemory, type RequestEndMemory } from "./ends.ts";
 import { WatchList } from "./findings.ts";
 import { HotWallets } from "./wallets.ts";
 
@@ -85,7 +85,7 @@ export interface DepositMemory {
   hotWallets: number; // that seen blocks were searched for
   reached: Tip | null; // the newest tip up to whose head all was read and kept
   readonly compare: CompareMemory; // of balances
-  readonly ends: EndMemory; // of requests
+  readonly ends: RequestEndMemory; // of requests
   readonly unreadTurns: MerchantTurns; // of merchants
   readonly gapTurns: MerchantTurns; // of merchants
   stuckAt: { readonly hash: string; readonly since: number } | null; // a block that cannot be searched
@@ -102,7 +102,7 @@ export function newDepositMemory(network: string): DepositMemory {
     hotWallets: 0,
     reached: null,
     compare: newCompareMemory(),
-    ends: newEndMemory(),
+    ends: newRequestEndMemory(),
     unreadTurns: new MerchantTurns(),
     gapTurns: new MerchantTurns(),
     stuckAt: null,

@@ -14,45 +14,66 @@ import { moveCursor, readCursor } from "../store/cursors.ts";
 import { oldestDepositAt } from "../store/deposits.ts";
 import { fillGap } from "../store/gaps.ts";
 import { newestPaidBlock } from "../store/gone-payments.ts";
-import { forgetUnjudged, listUnjudged, listUnrefunded, takeUnrefunded } from "../store/meta.ts";
+import {
+  forgetUnjudgedCurrency,
+  listFailedRefundRequests,
+  listUnjudgedCurrencies,
+  takeFailedRefundRequests,
+} from "../store/meta.ts";
 import {
   forgetDetectedPayments,
   keepDetectedPayment,
   listDetectedPayments,
-  listPaidIn,
+  listRequestsPaidIn,
   readPayment,
 } from "../store/payments.ts";
 import type { PaymentRow } from "../store/rows.ts";
 import type { Database } from "../store/store.ts";
-import { hasAllRows, hasSumAt, keepSummedTo, summedTo } from "../store/stray-sums.ts";
+import {
+  hasSumAt,
+  isPaymentRowLimitReached,
+  keepSummedToBlock,
+  readSummedToBlock,
+} from "../store/stray-sums.ts";
 import { readTransaction } from "../store/transactions.ts";
 import type { UnreadRow } from "../store/unread-transactions.ts";
-import { firstNotBefore } from "./block-times.ts";
+import { findFirstBlockNotBefore } from "./block-times.ts";
 import { raiseAlarm, type Tip, type WatchedChain } from "./chain.ts";
 import { compareBalances } from "./compare.ts";
 import { checkDecimals } from "./decimals.ts";
 import type { DepositMemory } from "./deposit-memory.ts";
-import { endOverdue, forgetEnds, nameEnds } from "./ends.ts";
+import { endOverdueRequests, forgetRequestEnds, keepRequestEnds } from "./ends.ts";
 import { findPayments, markPaidWallets } from "./findings.ts";
-import { dueGaps, keepGaps, keepUnfilled, missingOf, tellGaps } from "./gaps.ts";
+import {
+  keepGaps,
+  listDueGaps,
+  missingHistoryByAccount,
+  restUnfilledGap,
+  tellGaps,
+} from "./gaps.ts";
 import {
   endSeenOutgoing,
   keepAllOutgoing,
   keepSeenOutgoing,
   noteUnreadOutgoing,
 } from "./outgoing-transactions.ts";
-import { judgeRequests, keepFinal, removeGonePayments, tellLost } from "./payments.ts";
+import {
+  alertLostPayments,
+  creditFinalPayment,
+  judgeRequests,
+  removeGonePayments,
+} from "./payments.ts";
 import {
   blocksAtOnce,
   commitFinds,
   findInBlocks,
-  findSpan,
   isUnconfirmedTransfer,
   readLinkedBlocks,
+  searchBlockSpan,
 } from "./search.ts";
-import { keepPayment, unrequestedTransactionId } from "./strays.ts";
-import { dueUnread, restUnreadIn, settleRead, unreadIn } from "./unread.ts";
-import { applyVerdict } from "./withdrawals.ts";
+import { keepPayment, noRequestId } from "./strays.ts";
+import { listDueUnread, listUnreadOfBlock, restUnreadIn, settleRead } from "./unread.ts";
+import { applyJudgement } from "./withdrawals.ts";
 
 /*
  * Final blocks that are read again: those with transactions that could not be read, and gaps. Keeps
@@ -65,8 +86,8 @@ async function rereadUnread(
   memory: DepositMemory,
   cursor: BlockId,
 ): Promise<void> {
-  for (const row of dueUnread(chain, memory.unreadTurns, cursor.number)) {
-    const before = unreadIn(chain, row);
+  for (const row of listDueUnread(chain, memory.unreadTurns, cursor.number)) {
+    const before = listUnreadOfBlock(chain, row);
     const told = await resultOf(() =>
       readLinkedBlocks(chain, row.block, row.block, true).then((blocks) =>
         findInBlocks(chain, memory, blocks),
@@ -80,11 +101,11 @@ async function rereadUnread(
     commitFinds(chain, (inside) => {
       keepAllOutgoing(chain, inside, outgoing);
       const used = consumptions
-        .filter((one) => applyVerdict(chain, inside, one.row, one.verdict))
+        .filter((one) => applyJudgement(chain, inside, one.row, one.verdict))
         .map((one) => one.row.id);
       const credited = payments
         .filter((one) => wasUnread(inside, before, one))
-        .flatMap((one) => keepFinal(chain, inside, one));
+        .flatMap((one) => creditFinalPayment(chain, inside, one));
       return [...used, ...judgeRequests(chain, inside, credited, 0)];
     });
     settleRead(chain, before);
@@ -99,7 +120,7 @@ function wasUnread(database: Database, before: readonly UnreadRow[], payment: Pa
   const { txHash, address, network, block, transactionId } = payment;
   if (
     isUnconfirmedTransfer(payment) ||
-    transactionId === unrequestedTransactionId ||
+    transactionId === noRequestId ||
     readPayment(database, payment)?.final === 1
   )
     return false;
@@ -109,7 +130,7 @@ function wasUnread(database: Database, before: readonly UnreadRow[], payment: Pa
   const isAwaited =
     request?.status === 0 &&
     request.currency === payment.currency &&
-    !hasAllRows(database, transactionId);
+    !isPaymentRowLimitReached(database, transactionId);
   const { address: account } = payeeOf(network, address);
   const isOfBlock = before.some(
     (row) => row.txHash === "" && [address, account, ""].includes(row.address),
@@ -123,7 +144,7 @@ async function fillGaps(
   memory: DepositMemory,
   cursor: BlockId,
 ): Promise<void> {
-  for (const gap of dueGaps(chain, memory.gapTurns)) {
+  for (const gap of listDueGaps(chain, memory.gapTurns)) {
     // The cursor is below it again, and comes to its blocks once more.
     if (gap.fromBlock > cursor.number) continue;
     const to = Math.min(gap.toBlock, gap.fromBlock + blocksAtOnce - 1, cursor.number);
@@ -135,12 +156,12 @@ async function fillGaps(
         await readLinkedBlocks(chain, gap.fromBlock, to, true),
         lacking,
       );
-      const still = missingOf(lacking).get(gap.account);
+      const still = missingHistoryByAccount(lacking).get(gap.account);
       if (still !== undefined) throw still;
       return { ...found, lacking };
     });
     if (!told.ok) {
-      keepUnfilled(chain, gap, told.fault);
+      restUnfilledGap(chain, gap, told.fault);
       continue;
     }
     const { payments, consumptions, outgoing, lacking } = told.value;
@@ -151,9 +172,10 @@ async function fillGaps(
       const own = payments.filter((one) => !isUnconfirmedTransfer(one) && isOwn(one));
       const credited = own.flatMap((one) => keepPayment(chain, inside, one, gap.summedTo));
       fillGap(inside, gap, to);
-      if (gap.account === "") keepGaps(chain, inside, { ...gap, toBlock: to }, missingOf(lacking));
+      if (gap.account === "")
+        keepGaps(chain, inside, { ...gap, toBlock: to }, missingHistoryByAccount(lacking));
       const used = consumptions
-        .filter((one) => applyVerdict(chain, inside, one.row, one.verdict))
+        .filter((one) => applyJudgement(chain, inside, one.row, one.verdict))
         .map((one) => one.row.id);
       return [...used, ...judgeRequests(chain, inside, credited, 0)];
     });
@@ -188,7 +210,7 @@ export async function scanDeposits(
 ): Promise<boolean> {
   memory.list.refresh(chain.store.database);
   const write = (fn: (database: Database) => readonly string[]): void => commitFinds(chain, fn);
-  const over = await nameEnds(chain, memory.ends, tip, write);
+  const over = await keepRequestEnds(chain, memory.ends, tip, write);
   let cursor = await openCursor(chain, tip);
   for (let run = 0; cursor.number < tip.final.number; run += 1) {
     if (run === runsPerPass) return false;
@@ -204,10 +226,10 @@ export async function scanDeposits(
   await compareBalances(chain, memory.compare, tip.final, (fn) =>
     commitFinds(chain, (database) => judgeRequests(chain, database, fn(database), 0)),
   );
-  tellLost(chain);
+  alertLostPayments(chain);
   if (!(await readSeen(chain, memory, cursor, tip.head))) return false;
   if (tip.head.number >= cursor.number) memory.reached = tip;
-  endOverdue(chain, memory.compare, over, tip, write);
+  endOverdueRequests(chain, memory.compare, over, tip, write);
   return true;
 }
 
@@ -219,16 +241,16 @@ export async function scanDeposits(
 export async function checkTokens(chain: WatchedChain): Promise<void> {
   await checkDecimals(chain);
   const { network, store, tokens } = chain;
-  if (listUnrefunded(store.database, network).length > 0)
+  if (listFailedRefundRequests(store.database, network).length > 0)
     commitFinds(chain, (database) =>
-      judgeRequests(chain, database, takeUnrefunded(database, network), 0),
+      judgeRequests(chain, database, takeFailedRefundRequests(database, network), 0),
     );
-  const waiting = new Set(listUnjudged(store.database, network));
+  const waiting = new Set(listUnjudgedCurrencies(store.database, network));
   const back = chain.currencies.filter(({ id }) => waiting.has(id) && !tokens.out.has(id));
   if (back.length === 0) return;
   commitFinds(chain, (database) => {
-    for (const { id } of back) forgetUnjudged(database, network, id);
-    const paid = back.flatMap(({ id }) => listPaidIn(database, network, id));
+    for (const { id } of back) forgetUnjudgedCurrency(database, network, id);
+    const paid = back.flatMap(({ id }) => listRequestsPaidIn(database, network, id));
     return judgeRequests(chain, database, paid, 0);
   });
 }
@@ -254,7 +276,7 @@ async function lastBefore(chain: WatchedChain, top: number, atMs: number): Promi
   if ((await chain.reader.timestamp(top)) * 1000 < atMs) return top;
   // Too low a block reads some more; too high a one would pass payments over.
   const search = { floor: 0, top, untold: "notBefore" } as const;
-  const first = valueIn(await firstNotBefore(chain, atMs, search));
+  const first = valueIn(await findFirstBlockNotBefore(chain, atMs, search));
   return Math.max(0, first - 1);
 }
 
@@ -298,7 +320,7 @@ async function readFinal(
   if (parent !== cursor.hash) return rewind(chain, memory, cursor);
   const isSeen = blocks.every(({ hash }) => memory.seen.some((block) => block.hash === hash));
   const [{ read, missing, payments, consumptions, outgoing }] = await Promise.all([
-    findSpan(chain, memory, blocks),
+    searchBlockSpan(chain, memory, blocks),
     ...(isSeen ? [] : [markPaidWallets(chain, memory.wallets, blocks)]),
   ]);
   for (const { account, block } of [...outgoing.paid, ...outgoing.failed])
@@ -307,7 +329,7 @@ async function readFinal(
     for (const { address, block } of payments)
       memory.wallets.mark(payeeOf(chain.network, address).address, block);
   let reached = cursor;
-  const summed = summedTo(chain.store.database, chain.network);
+  const summed = readSummedToBlock(chain.store.database, chain.network);
   for (const [at, group] of groupsOf(read, payments).entries()) {
     // Others have their turn between two writes.
     if (at > 0) await new Promise((resolve) => setImmediate(resolve));
@@ -325,7 +347,7 @@ async function readFinal(
       if (missing.size === 0) tellGone(chain, inside, read, payments);
       keepAllOutgoing(chain, inside, outgoing);
       const used = consumptions.filter(({ row, verdict }) =>
-        applyVerdict(chain, inside, row, verdict),
+        applyJudgement(chain, inside, row, verdict),
       );
       return { changed: used.map(({ row }) => row.id), touched };
     });
@@ -417,10 +439,10 @@ function keepReached(
     ];
     for (const payment of payments.filter(isUnconfirmedTransfer))
       keepDetectedPayment(database, { ...payment, final: 0 });
-    const summed = summedTo(database, chain.network);
+    const summed = readSummedToBlock(database, chain.network);
     for (const payment of payments.filter((one) => !isUnconfirmedTransfer(one)))
       touched.push(...keepPayment(chain, database, payment, summed));
-    keepSummedTo(database, chain.network, reached.number);
+    keepSummedToBlock(database, chain.network, reached.number);
     moveTo(database, chain.network, reached);
     return [...others.changed, ...judgeRequests(chain, database, touched, 0)];
   });
@@ -466,7 +488,7 @@ async function rewind(
   memory.wallets.markAll();
   const to = { number: back.number, hash: back.hash };
   memory.seen = [];
-  forgetEnds(memory.ends);
+  forgetRequestEnds(memory.ends);
   chain.store.write((database) => {
     const detail = `block ${cursor.number} was final as ${cursor.hash} and is not in the chain any more; reading again from ${to.number}`;
     raiseAlarm(chain, database, {
@@ -537,7 +559,7 @@ async function readSeen(
     // The blocks are read again as final, and all of them kept then.
     for (const account of keepSeenOutgoing(chain, outgoing.found))
       memory.crowded.set(account, blocks.at(-1)?.number ?? 0);
-    memory.unseen = new Set([...missingOf(lacking).keys(), ...memory.crowded.keys()]);
+    memory.unseen = new Set([...missingHistoryByAccount(lacking).keys(), ...memory.crowded.keys()]);
     commitFinds(chain, (database) => {
       for (const payment of payments) keepDetectedPayment(database, payment);
       return judgeRequests(
@@ -557,7 +579,7 @@ async function readSeen(
  */
 function giveUp(chain: WatchedChain, memory: DepositMemory, cursor: BlockId): void {
   const block = memory.seen.pop();
-  forgetEnds(memory.ends);
+  forgetRequestEnds(memory.ends);
   if (block === undefined) {
     throw new AgentError("NODE_DISAGREE", "none", "the head does not follow the final block", {
       block: cursor.number,

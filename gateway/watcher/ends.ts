@@ -10,20 +10,20 @@ import { familyOf } from "../../chains/families.ts";
 import { hasTags } from "../../chains/payees.ts";
 import { isHeldOpen } from "../store/arriving.ts";
 import {
-  depositEnd,
+  depositEndBlock,
   dropDepositEnd,
   keepDepositEnd,
+  listDepositsWithProvisionalEnd,
   listExpiredRequestIds,
-  listProvisionalEnds,
 } from "../store/deposits.ts";
 import { isHeldByGap } from "../store/gap-holds.ts";
-import { gapOver } from "../store/gaps.ts";
+import { findOpenGapSince } from "../store/gaps.ts";
 import type { Database } from "../store/store.ts";
 import { readDeposit } from "../store/transactions.ts";
-import { isUnread } from "../store/unread-transactions.ts";
-import { firstNotBefore, timeOfHead } from "./block-times.ts";
+import { hasUnreadTransaction } from "../store/unread-transactions.ts";
+import { findFirstBlockNotBefore, timeOfHead } from "./block-times.ts";
 import type { Tip, WatchedChain } from "./chain.ts";
-import { awaitEnds, comparedBlockOfRequest } from "./compare.ts";
+import { comparedBlockOfRequest, setRequestsAwaitingEnd } from "./compare.ts";
 import type { CompareMemory } from "./compare-lists.ts";
 import { judgeRequests } from "./payments.ts";
 
@@ -31,18 +31,18 @@ import { judgeRequests } from "./payments.ts";
 const standsMsMax = 7 * 86_400_000;
 
 /** The memory of one pass for the next; a new process computes it again. */
-export interface EndMemory {
+export interface RequestEndMemory {
   head: number | null; // of the pass before
   readonly ends: Map<string, number>; // ends computed on the branch that stands, by request id
   readonly floors: Map<string, number>; // head of the newest pass before the clock reached a request's end, by its id
 }
 
-export function newEndMemory(): EndMemory {
+export function newRequestEndMemory(): RequestEndMemory {
   return { head: null, ends: new Map(), floors: new Map() };
 }
 
 /** Computes ends again, because blocks left the chain. */
-export function forgetEnds({ ends }: EndMemory): void {
+export function forgetRequestEnds({ ends }: RequestEndMemory): void {
   ends.clear();
 }
 
@@ -62,9 +62,9 @@ export interface OverdueRequest {
  * @returns the requests that are over, for `endOverdue`
  * @throws AgentError NODE_CLOSED; no end is kept then
  */
-export async function nameEnds(
+export async function keepRequestEnds(
   chain: WatchedChain,
-  memory: EndMemory,
+  memory: RequestEndMemory,
   tip: Tip,
   commit: Commit,
 ): Promise<readonly OverdueRequest[]> {
@@ -73,9 +73,11 @@ export async function nameEnds(
   for (const one of waiting) await findEnd(chain, memory, one, tip);
   memory.head = tip.head.number;
   const kept = new Set(waiting.map(({ id }) => id));
-  const undone = listProvisionalEnds(chain.store.database, chain.network, tip.final.number).filter(
-    (id) => !kept.has(id),
-  );
+  const undone = listDepositsWithProvisionalEnd(
+    chain.store.database,
+    chain.network,
+    tip.final.number,
+  ).filter((id) => !kept.has(id));
   if (waiting.length + undone.length === 0) return late;
   commit((inside) => {
     for (const id of undone) dropDepositEnd(inside, id);
@@ -91,7 +93,7 @@ export async function nameEnds(
 /**
  * Ends what is over once all blocks up to its end are read and, in the coin, its balance is known.
  */
-export function endOverdue(
+export function endOverdueRequests(
   chain: WatchedChain,
   compare: CompareMemory,
   over: readonly OverdueRequest[],
@@ -99,7 +101,7 @@ export function endOverdue(
   commit: Commit,
 ): void {
   const { head, final, askedAt } = tip;
-  awaitEnds(
+  setRequestsAwaitingEnd(
     compare,
     over.filter(({ isNative }) => isNative).map(({ id }) => id),
   );
@@ -107,7 +109,7 @@ export function endOverdue(
   commit((inside) => {
     const isKnown = ({ id, isNative }: OverdueRequest): boolean => {
       if (!isNative) return true;
-      const end = depositEnd(inside, id) ?? head.number;
+      const end = depositEndBlock(inside, id) ?? head.number;
       return end <= final.number && comparedBlockOfRequest(compare, id) >= end;
     };
     const ended = over.filter(isKnown).map(({ id }) => id);
@@ -118,7 +120,7 @@ export function endOverdue(
 /** Requests that are over by the gateway's clock and by the time of the newest block. */
 async function listOver(
   chain: WatchedChain,
-  memory: EndMemory,
+  memory: RequestEndMemory,
   { head, askedAt }: Tip,
 ): Promise<readonly OverdueRequest[]> {
   const { database } = chain.store;
@@ -143,7 +145,8 @@ async function listOver(
     ? undefined
     : chain.currencies.find(({ contract }) => contract === "")?.id;
   // A payment that cannot be read may be in time.
-  const isHeld = (address: string): boolean => isUnread(database, chain.network, address);
+  const isHeld = (address: string): boolean =>
+    hasUnreadTransaction(database, chain.network, address);
   return ids.flatMap((id): readonly OverdueRequest[] => {
     const row = readDeposit(database, id);
     // Its payment was seen in time and waits for a block.
@@ -157,7 +160,8 @@ async function listOver(
     // So may one in blocks that could not be read while it was open.
     if (
       row !== undefined &&
-      gapOver(database, chain.network, [row.address, row.payTo], row.createdAt) !== undefined
+      findOpenGapSince(database, chain.network, [row.address, row.payTo], row.createdAt) !==
+        undefined
     )
       return [];
     // Given up, these blocks still hold it until its balance was compared, in its own currency.
@@ -175,16 +179,16 @@ async function listOver(
  */
 async function findEnd(
   chain: WatchedChain,
-  memory: EndMemory,
+  memory: RequestEndMemory,
   { id, expiresAt }: OverdueRequest,
   { head }: Tip,
 ): Promise<void> {
   if (memory.ends.has(id)) return;
-  const kept = depositEnd(chain.store.database, id) ?? 0;
+  const kept = depositEndBlock(chain.store.database, id) ?? 0;
   const floor = Math.min(head.number, Math.max(memory.floors.get(id) ?? 0, kept));
   const isRising = familyOf(chain.network).blockTimes === "rising";
   const block = isRising
-    ? await firstNotBefore(chain, expiresAt, { floor, top: head.number, untold: "before" })
+    ? await findFirstBlockNotBefore(chain, expiresAt, { floor, top: head.number, untold: "before" })
     : goodResult(head.number);
   if (block.ok) memory.ends.set(id, Math.max(floor, block.value));
 }

@@ -8,11 +8,11 @@ import { resultOf } from "../../base/result.ts";
 import { mapWithLimit } from "../../chains/map-limit.ts";
 import { addressSpaceOf } from "../../chains/network-names.ts";
 import type {
-  AddressBook,
   DetectedPayment,
   Judgement,
   MissingHistory,
   OutgoingTransaction,
+  WatchedAddresses,
   WatchedBlock,
 } from "../../chains/nodes.ts";
 import { payeeOf } from "../../chains/payees.ts";
@@ -22,8 +22,8 @@ import {
   type ReadPlaces,
 } from "../store/deposit-addresses.ts";
 import {
-  accountOwner,
   insertStrayAddress,
+  ownerOfTaggedAccount,
   unattributedIdOf,
 } from "../store/forgotten-addresses.ts";
 import { isInFoundBalance } from "../store/found-addresses.ts";
@@ -35,7 +35,7 @@ import type { Database } from "../store/store.ts";
 import { isOwnTopUp } from "../store/top-ups.ts";
 import { contractOf, type WatchedChain } from "./chain.ts";
 import { merchantOfRequest as merchantOf } from "./items.ts";
-import { isDayFull, leastUnits, unrequestedTransactionId } from "./strays.ts";
+import { isStrayDayFull, noRequestId, strayRowUnitsMin } from "./strays.ts";
 import { noteUnread } from "./unread.ts";
 import type { HotWallets } from "./wallets.ts";
 
@@ -43,7 +43,7 @@ import type { HotWallets } from "./wallets.ts";
  * Deposit addresses of one family with their requests. Only grows, because an address is watched
  * permanently.
  */
-export class WatchList implements AddressBook {
+export class WatchList implements WatchedAddresses {
   readonly #requests = new Map<string, string>(); // transaction id by address
   readonly #addressSpace: string;
   #read: ReadPlaces = { given: 0, forgotten: 0 };
@@ -98,12 +98,12 @@ export class WatchList implements AddressBook {
 function ownerOfAny(chain: WatchedChain, transactionId: string, account: string): string {
   return (
     merchantOf(chain, transactionId) ||
-    (accountOwner(chain.store.database, chain.network, account)?.merchant ?? "")
+    (ownerOfTaggedAccount(chain.store.database, chain.network, account)?.merchant ?? "")
   );
 }
 
 /** A withdrawal whose slot a foreign transaction used, with the result for the withdrawal. */
-export interface Consumption {
+export interface SlotConsumption {
   readonly row: JudgedRow;
   readonly verdict: Judgement;
 }
@@ -134,7 +134,7 @@ export async function findPayments(
     noteUnread(chain, unread, (account) =>
       ownerOfAny(chain, list.requestOf(account) ?? "", account),
     );
-  return rowsOf(chain, list, found, agreed);
+  return paymentRowsOf(chain, list, found, agreed);
 }
 
 /**
@@ -159,7 +159,7 @@ export async function markPaidWallets(
  * Payments that nodes show, as rows. With `agreed`, those that nobody asked for are watched from
  * now on where tags tell payments apart.
  */
-export function rowsOf(
+export function paymentRowsOf(
   chain: WatchedChain,
   list: WatchList,
   shown: readonly DetectedPayment[],
@@ -177,7 +177,7 @@ export function rowsOf(
     logIndex: index,
     currency: currencies.get(contract) as string,
     units: amountUnits.toString(),
-    transactionId: list.requestOf(payment.address) ?? unrequestedTransactionId,
+    transactionId: list.requestOf(payment.address) ?? noRequestId,
     network,
     final: agreed ? (1 as const) : (0 as const),
   }));
@@ -204,8 +204,8 @@ function watchStrays(
     const { address: account } = payeeOf(network, address);
     const count = more.get(account) ?? 0;
     if (
-      amountUnits < leastUnits(chain, currencies.get(contract) ?? "") ||
-      isDayFull(chain, account, count)
+      amountUnits < strayRowUnitsMin(chain, currencies.get(contract) ?? "") ||
+      isStrayDayFull(chain, account, count)
     )
       return false;
     more.set(account, count + 1);
@@ -220,17 +220,18 @@ function watchStrays(
   return strays.filter(
     ({ address }) =>
       !list.has(address) &&
-      accountOwner(store.database, network, payeeOf(network, address).address) !== undefined,
+      ownerOfTaggedAccount(store.database, network, payeeOf(network, address).address) !==
+        undefined,
   );
 }
 
 /** Foreign uses of open withdrawals' slots by `users`; only for final, agreed blocks. */
-export async function findConsumptions(
+export async function findSlotConsumptions(
   chain: WatchedChain,
   users: ReadonlySet<string>,
   blocks: readonly WatchedBlock[],
   missing: MissingHistory[] = [],
-): Promise<readonly Consumption[]> {
+): Promise<readonly SlotConsumption[]> {
   const { database } = chain.store;
   const { found: sent, missing: lacking = [] } = await chain.reader.outgoing(blocks, users);
   missing.push(...lacking);
@@ -246,7 +247,7 @@ export async function findConsumptions(
  * earlier pass read. A ledger restored from a backup can give out a slot again that was used long
  * before, and no block is read twice. Null if no transaction with the slot was read.
  */
-export async function judgeUsed(
+export async function judgeUsedSlot(
   chain: WatchedChain,
   row: JudgedRow,
   slot: Slot,

@@ -13,11 +13,11 @@ import { isItemFault } from "../faults/blame.ts";
 import { faultDomains, isRestOver, restMsAfterTries } from "../faults/domains.ts";
 import type { Fault } from "../faults/fault.ts";
 import type { MerchantTurns } from "../faults/turns.ts";
-import { accountOwner } from "../store/forgotten-addresses.ts";
-import { countDepositsHeldByGap, endGivenUp, hasGivenUp } from "../store/gap-holds.ts";
+import { ownerOfTaggedAccount } from "../store/forgotten-addresses.ts";
+import { countDepositsHeldByGap, endFinishedGapHolds, hasGivenUpGaps } from "../store/gap-holds.ts";
 import { type GapRow, listGaps, markGapTold, openGap, restGap } from "../store/gaps.ts";
 import type { Database } from "../store/store.ts";
-import { summedTo } from "../store/stray-sums.ts";
+import { readSummedToBlock } from "../store/stray-sums.ts";
 import { raiseAlarm, type WatchedChain } from "./chain.ts";
 import { faultKeyOn } from "./items.ts";
 
@@ -29,7 +29,9 @@ const wordsMax = 300;
 const everybody = "*";
 
 /** The accounts whose list cannot be had, by account. @throws the fault if it is the chain's */
-export function missingOf(missing: readonly MissingHistory[]): ReadonlyMap<string, AgentError> {
+export function missingHistoryByAccount(
+  missing: readonly MissingHistory[],
+): ReadonlyMap<string, AgentError> {
   const chains = missing.find(({ fault }) => !isItemFault(fault));
   if (chains !== undefined) throw chains.fault;
   return new Map(missing.map(({ account, fault }) => [account, fault]));
@@ -51,7 +53,7 @@ export function keepGaps(
 ): void {
   for (const [account, { code, message }] of missing) {
     const merchant =
-      account === "" ? "" : (accountOwner(database, network, account)?.merchant ?? "");
+      account === "" ? "" : (ownerOfTaggedAccount(database, network, account)?.merchant ?? "");
     openGap(database, {
       network,
       account,
@@ -61,13 +63,13 @@ export function keepGaps(
       code,
       words: message.slice(0, wordsMax),
       since: clock(),
-      summedTo: summed ?? summedTo(database, network),
+      summedTo: summed ?? readSummedToBlock(database, network),
     });
   }
 }
 
 /** The gaps that a pass asks for again, of merchants in turn. */
-export function dueGaps(
+export function listDueGaps(
   { store, network, clock }: WatchedChain,
   turns: MerchantTurns,
 ): readonly GapRow[] {
@@ -79,7 +81,7 @@ export function dueGaps(
 }
 
 /** Lets a gap rest that could not be filled. */
-export function keepUnfilled(
+export function restUnfilledGap(
   { store, clock }: WatchedChain,
   gap: GapRow,
   { code, message }: AgentError,
@@ -97,7 +99,8 @@ export function keepUnfilled(
  */
 export function tellGaps(chain: WatchedChain): void {
   const { store, network, clock, faults } = chain;
-  if (hasGivenUp(store.database, network)) store.write((database) => endGivenUp(database, network));
+  if (hasGivenUpGaps(store.database, network))
+    store.write((database) => endFinishedGapHolds(database, network));
   const gaps = listGaps(store.database, network);
   faults.keepStanding(
     "history",
@@ -114,7 +117,7 @@ export function tellGaps(chain: WatchedChain): void {
       markGapTold(database, gap, clock());
       const { account, fromBlock, words } = gap;
       const cure = "name a node that has them; nothing that lived in them ends meanwhile";
-      const detail = `${blocksOf(gap)}${account === "" ? "" : ` of ${account}`} could not be read: ${words}; ${cure}`;
+      const detail = `${formatGapBlocks(gap)}${account === "" ? "" : ` of ${account}`} could not be read: ${words}; ${cure}`;
       raiseAlarm(chain, database, {
         code: "WATCHER_GAP",
         subject: `${network} ${account || fromBlock}`,
@@ -124,7 +127,10 @@ export function tellGaps(chain: WatchedChain): void {
   });
 }
 
-export function blocksOf({ fromBlock, toBlock }: Pick<GapRow, "fromBlock" | "toBlock">): string {
+export function formatGapBlocks({
+  fromBlock,
+  toBlock,
+}: Pick<GapRow, "fromBlock" | "toBlock">): string {
   return fromBlock === toBlock ? `block ${toBlock}` : `blocks ${fromBlock} to ${toBlock}`;
 }
 
@@ -141,7 +147,7 @@ function asFault({ network, store, clock }: WatchedChain, gap: GapRow): Fault {
     ...key,
     code: code as Code,
     plain: code,
-    words: `${blocksOf(gap)}: ${words}`,
+    words: `${formatGapBlocks(gap)}: ${words}`,
     sinceMs,
     tries,
     retryAtMs,

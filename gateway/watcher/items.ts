@@ -4,7 +4,7 @@
  */
 
 import { AgentError } from "../../base/fault.ts";
-import { failed, type Result, resultOf } from "../../base/result.ts";
+import { failedResult, type Result, resultOf } from "../../base/result.ts";
 import type { BalanceQuestion } from "../../chains/nodes.ts";
 import type { GatewayCurrency } from "../config/config.ts";
 import type { FaultDomain } from "../faults/domains.ts";
@@ -30,7 +30,7 @@ export interface WatchedBalance {
 }
 
 /** The items of an account in these currencies. */
-export function itemsOf(
+export function watchedBalancesOf(
   chain: WatchedChain,
   domain: "account" | "address",
   {
@@ -81,7 +81,7 @@ export async function askBalances(
         "none",
         "the nodes left the question without an answer",
       );
-      return [keyText(key), told.ok ? (told.value[at] ?? failed(missing)) : told];
+      return [keyText(key), told.ok ? (told.value[at] ?? failedResult(missing)) : told];
     }),
   );
 }

@@ -19,12 +19,12 @@ import { formatAmount } from "../../protocol/amount.ts";
 import { hotWalletAddressOn } from "../store/agent-accounts.ts";
 import { listPairedWallets, listSendersFrom } from "../store/agents.ts";
 import {
-  countUnexplainedSeen,
+  countSeenUnexplainedOutgoing,
   forgetSeenOutgoingBefore,
-  forgetUnexplained,
-  hasSeenBefore,
-  isKeptUnexplained,
-  keepUnexplained,
+  forgetUnexplainedOutgoing,
+  hasSeenOutgoingBefore,
+  isUnexplainedOutgoingKept,
+  keepUnexplainedOutgoing,
 } from "../store/outgoing-holds.ts";
 import {
   keepOutgoing,
@@ -32,12 +32,12 @@ import {
   markOutgoingTold,
 } from "../store/outgoing-transactions.ts";
 import type { OutgoingRow } from "../store/rows.ts";
-import { withdrawalOfAttempt, withdrawalsOfAttempts } from "../store/signatures.ts";
+import { createAttemptWithdrawalLookup, withdrawalOfAttempt } from "../store/signatures.ts";
 import type { Database } from "../store/store.ts";
-import { hasExpiries } from "../store/void-attempts.ts";
+import { hasExpiryStatements } from "../store/void-attempts.ts";
 import { raiseAlarm, type WatchedChain } from "./chain.ts";
 import { noteUnread } from "./unread.ts";
-import { checkIncluded } from "./void-attempts.ts";
+import { alarmVoidIncluded } from "./void-attempts.ts";
 
 const questionsAtOnce = 32;
 
@@ -86,7 +86,7 @@ export async function findOutgoing(
   noteUnreadOutgoing(chain, unread);
   const failed = new Set<OutgoingTransaction>();
   // One that is an attempt stays one.
-  const signerOf = withdrawalsOfAttempts(chain.store.database, sent);
+  const signerOf = createAttemptWithdrawalLookup(chain.store.database, sent);
   const known = new Set(sent.filter((outgoingTx) => signerOf(outgoingTx) !== undefined));
   await mapWithLimit(sent, questionsAtOnce, async (outgoingTx) => {
     if (known.has(outgoingTx)) return;
@@ -133,17 +133,18 @@ export function keepAllOutgoing(
   database: Database,
   { paid, failed }: FoundOutgoing,
 ): void {
-  const isAnyOver = paid.length > 0 && hasExpiries(database);
-  const signerOf = withdrawalsOfAttempts(database, paid);
+  const isAnyOver = paid.length > 0 && hasExpiryStatements(database);
+  const signerOf = createAttemptWithdrawalLookup(database, paid);
   for (const outgoingTx of paid) {
     keepOutgoing(database, outgoingTx);
     const { txHash, block } = outgoingTx;
     const id = signerOf(outgoingTx);
-    if (id === undefined) keepUnexplained(database, { ...outgoingTx, final: 1 }, chain.clock());
-    else checkIncluded(chain, database, { id, txHash, block }, isAnyOver);
+    if (id === undefined)
+      keepUnexplainedOutgoing(database, { ...outgoingTx, final: 1 }, chain.clock());
+    else alarmVoidIncluded(chain, database, { id, txHash, block }, isAnyOver);
   }
   for (const { account, txHash } of failed)
-    forgetUnexplained(database, { network: chain.network, account, txHash });
+    forgetUnexplainedOutgoing(database, { network: chain.network, account, txHash });
 }
 
 /**
@@ -174,13 +175,14 @@ export function keepSeenOutgoing(
     const kept = new Map<string, number>();
     for (const outgoingTx of foreign) {
       const { account, txHash, block } = outgoingTx;
-      if (!isKeptUnexplained(database, { network, account, txHash })) {
-        const before = kept.get(account) ?? countUnexplainedSeen(database, { network, account });
+      if (!isUnexplainedOutgoingKept(database, { network, account, txHash })) {
+        const before =
+          kept.get(account) ?? countSeenUnexplainedOutgoing(database, { network, account });
         if (before >= seenMost) crowded.add(account);
         if (before >= seenMost) continue;
         kept.set(account, before + 1);
       }
-      keepUnexplained(
+      keepUnexplainedOutgoing(
         database,
         { network, account, txHash, block, ...contentOf(outgoingTx), final: 0 },
         clock(),
@@ -193,7 +195,7 @@ export function keepSeenOutgoing(
 /** Forgets transactions that were seen once and never came into a final block, after seven days. */
 export function endSeenOutgoing({ store, network, clock }: WatchedChain): void {
   const beforeMs = clock() - seenMsMax;
-  if (!hasSeenBefore(store.database, network, beforeMs)) return;
+  if (!hasSeenOutgoingBefore(store.database, network, beforeMs)) return;
   store.write((database) => forgetSeenOutgoingBefore(database, network, beforeMs));
 }
 

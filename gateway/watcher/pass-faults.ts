@@ -11,7 +11,13 @@ import type { BlockId } from "../../chains/nodes.ts";
 import { type FaultDomain, faultDomains } from "../faults/domains.ts";
 import { type Fault, type FaultKey, keyText } from "../faults/fault.ts";
 import { issuedAddress } from "../store/address-states.ts";
-import { dropFault, hasRetries, keepFault, listFaults, takeRetries } from "../store/faults.ts";
+import {
+  dropFault,
+  hasFaultRetries,
+  keepFault,
+  listFaults,
+  takeFaultRetries,
+} from "../store/faults.ts";
 import type { WatchedChain } from "./chain.ts";
 import { faultKeyOn } from "./items.ts";
 import { unreadFaults } from "./unread.ts";
@@ -62,14 +68,14 @@ export function beginPass(chain: WatchedChain, memory: FaultMemory): void {
     ]);
   }
   faults.beginPass();
-  if (hasRetries(store.database, network)) {
-    for (const row of store.write((database) => takeRetries(database, network)))
+  if (hasFaultRetries(store.database, network)) {
+    for (const row of store.write((database) => takeFaultRetries(database, network)))
       faults.retry({ domain: row.domain as FaultDomain, network, id: row.id });
   }
 }
 
 /** Asks for the currencies that are not read, once their rest is over. */
-export async function askCurrencies(chain: WatchedChain, final: BlockId): Promise<void> {
+export async function retryUnreadCurrencies(chain: WatchedChain, final: BlockId): Promise<void> {
   const { faults, network } = chain;
   for (const { id } of faults.list({ domain: "currency", network })) {
     const key = faultKeyOn(chain, "currency", id);

@@ -6,23 +6,23 @@
  * docs/api.md, stages of a deposit; docs/architecture.md section 8.
  */
 import { compareSoon } from "../store/address-states.ts";
-import { listArriving } from "../store/arriving.ts";
-import { listCounted, listCreditedWith } from "../store/credits.ts";
-import { type DepositCredit, depositEnd, updateDeposit } from "../store/deposits.ts";
+import { listArrivingPayments } from "../store/arriving.ts";
+import { listCountedPayments, listRequestsCreditedWith } from "../store/credits.ts";
+import { type DepositCredit, depositEndBlock, updateDeposit } from "../store/deposits.ts";
 import {
   type GonePayment,
-  hasRevoked,
-  keepGoneTold,
-  listLostIn,
-  listUntoldGone,
-  loseFinalPayment,
+  hasRevokedPayment,
+  listLostPaymentsIn,
+  listUntoldGonePayments,
+  markGonePaymentTold,
+  moveToGonePayments,
   revokedStage,
   takeBackGonePayment,
 } from "../store/gone-payments.ts";
-import { keepUnjudged } from "../store/meta.ts";
-import { finalInOtherBlock, keepFinalPayment } from "../store/payments.ts";
+import { keepUnjudgedCurrency } from "../store/meta.ts";
+import { keepFinalPayment, listFinalInOtherBlock } from "../store/payments.ts";
 import type { DepositRow, PaymentRow } from "../store/rows.ts";
-import { isAside, runTrackingRow } from "../store/set-aside.ts";
+import { isRowAside, runTrackingRow } from "../store/set-aside.ts";
 import type { Database } from "../store/store.ts";
 import { readDeposit, refundedUnits } from "../store/transactions.ts";
 import { raiseAlarm, type WatchedChain } from "./chain.ts";
@@ -46,19 +46,19 @@ export function standInTxHash(block: number, address: string): string {
  * itself, with an alarm: it counts once.
  * @returns the ids of the requests to judge
  */
-export function keepFinal(
+export function creditFinalPayment(
   chain: WatchedChain,
   database: Database,
   payment: PaymentRow,
 ): readonly string[] {
   // A transaction is in one block of the chain alone.
-  const lost = finalInOtherBlock(database, payment).flatMap((other) =>
-    loseFinalPayment(database, other, chain.clock()),
+  const lost = listFinalInOtherBlock(database, payment).flatMap((other) =>
+    moveToGonePayments(database, other, chain.clock()),
   );
   const before = takeBackGonePayment(database, payment);
   if (before !== undefined) alarmReturnedPayment(chain, database, before, payment.block);
   keepFinalPayment(database, payment);
-  const credited = before === undefined ? [] : listCreditedWith(database, payment);
+  const credited = before === undefined ? [] : listRequestsCreditedWith(database, payment);
   return [payment.transactionId, ...lost, ...credited];
 }
 
@@ -90,10 +90,10 @@ export function removeGonePayments(
   database: Database,
   blocks: readonly { readonly number: number; readonly hash: string }[],
 ): readonly string[] {
-  return listLostIn(database, chain.network, blocks).flatMap((payment) => {
+  return listLostPaymentsIn(database, chain.network, blocks).flatMap((payment) => {
     // Only the balance says whether coins without a transaction of their own are there.
     if (payment.txHash.startsWith(internalPrefix)) compareSoon(database, payment);
-    return loseFinalPayment(database, payment, chain.clock());
+    return moveToGonePayments(database, payment, chain.clock());
   });
 }
 
@@ -104,21 +104,21 @@ const toldAtOnce = 256;
  * newest one holds again. An operator decides on its deposit. Returns no id, because nothing
  * changed.
  */
-export function tellLost(chain: WatchedChain): void {
+export function alertLostPayments(chain: WatchedChain): void {
   const { database } = chain.store;
-  if (listUntoldGone(database, chain.network, 1).length === 0) return;
+  if (listUntoldGonePayments(database, chain.network, 1).length === 0) return;
   chain.store.write((inside) => {
-    for (const one of listUntoldGone(inside, chain.network, toldAtOnce)) {
+    for (const one of listUntoldGonePayments(inside, chain.network, toldAtOnce)) {
       const { units, currency, txHash, block, transactionId } = one;
       const what = `${units} base units of ${currency} by ${txHash}, credited in block ${block}: the block left the chain, and no final block holds it now`;
-      for (const subject of new Set([...listCreditedWith(inside, one), transactionId]))
+      for (const subject of new Set([...listRequestsCreditedWith(inside, one), transactionId]))
         raiseAlarm(chain, inside, {
           code: "WATCHER_FINAL_REORG",
           cause: "deposit",
           subject,
           detail: what,
         });
-      keepGoneTold(inside, one, chain.clock());
+      markGonePaymentTold(inside, one, chain.clock());
     }
   });
 }
@@ -134,7 +134,7 @@ export function judgeRequests(
   scannedAt: number,
 ): readonly string[] {
   return [...new Set(ids)].filter((id) => {
-    if (isAside(database, "judgement", id)) return false;
+    if (isRowAside(database, "judgement", id)) return false;
     return runTrackingRow({ kind: "judgement", id, about: id }, () =>
       judgeRequest(chain, database, id, scannedAt),
     );
@@ -151,10 +151,10 @@ export function judgementOf(
   scannedAt: number,
 ): Omit<DepositCredit, "changedAt"> {
   const { id, status, stage, expiresAt } = row;
-  const counted = listCounted(database, row);
+  const counted = listCountedPayments(database, row);
   const inBlocks = new Set(counted.map(({ txHash }) => txHash));
-  const isArriving = listArriving(database, id).some(({ txHash }) => !inBlocks.has(txHash));
-  const isBack = stage === revokedStage && !hasRevoked(database, row);
+  const isArriving = listArrivingPayments(database, id).some(({ txHash }) => !inBlocks.has(txHash));
+  const isBack = stage === revokedStage && !hasRevokedPayment(database, row);
   const units = { ...askedUnits(database, row), receivedUnits: BigInt(row.receivedUnits) };
   const credit = judgeDeposit(
     {
@@ -163,7 +163,7 @@ export function judgementOf(
       ...units,
       expiresAt,
       late: row.late === 1,
-      endBlock: depositEnd(database, id),
+      endBlock: depositEndBlock(database, id),
       isArriving,
       isBack,
     },
@@ -215,7 +215,7 @@ function judgeRequest(
   const row = readDeposit(database, id);
   if (row === undefined) return false;
   if (chain.tokens.out.has(row.currency)) {
-    keepUnjudged(database, row.network, row.currency);
+    keepUnjudgedCurrency(database, row.network, row.currency);
     return false;
   }
   const next = judgementOf(database, row, scannedAt);

@@ -10,7 +10,7 @@ import { readPayment } from "../store/payments.ts";
 import type { PaymentRow } from "../store/rows.ts";
 import type { Database } from "../store/store.ts";
 import type { WatchedChain } from "./chain.ts";
-import { rowsOf, WatchList } from "./findings.ts";
+import { paymentRowsOf, WatchList } from "./findings.ts";
 import { judgeRequests } from "./payments.ts";
 import { commitFinds } from "./search.ts";
 import { keepPayment } from "./strays.ts";
@@ -23,7 +23,7 @@ export type ProofResult = { readonly rows: readonly PaymentRow[] } | { readonly 
  * them. `also` runs in the same write. Harmless to call twice.
  * @throws AgentError NODE_*; nothing is kept then
  */
-export async function proveByHash(
+export async function provePaymentsByHash(
   chain: WatchedChain,
   { txHash, depositAddress }: { readonly txHash: string; readonly depositAddress: string },
   also: (database: Database, rows: readonly PaymentRow[]) => void,
@@ -51,7 +51,7 @@ function keep(
 ): ProofResult {
   const list = new WatchList(chain.network);
   list.refresh(chain.store.database);
-  const rows = rowsOf(chain, list, [payment], true);
+  const rows = paymentRowsOf(chain, list, [payment], true);
   commitFinds(chain, (database) => {
     // Its block counts as read: nothing is added to a sum, whose part the payment may be.
     const touched = rows.flatMap((row) => keepPayment(chain, database, row, row.block));

@@ -11,28 +11,33 @@ import {
   isBeingSwept,
   keepBaseline,
   keepIssuedComparison,
-  keepTaken,
+  keepTakenByOwner,
   readAddressState,
   readLastNumberWithoutBaseline,
 } from "../store/address-states.ts";
-import { depositEnd } from "../store/deposits.ts";
-import { endHoldsCompared } from "../store/gap-holds.ts";
-import { gapOver } from "../store/gaps.ts";
-import { takeBackUnnamed } from "../store/gone-payments.ts";
+import { depositEndBlock } from "../store/deposits.ts";
+import { endGapHoldsOfCompared } from "../store/gap-holds.ts";
+import { findOpenGapSince } from "../store/gaps.ts";
+import { takeBackUnnamedPayments } from "../store/gone-payments.ts";
 import type { AccountPlace } from "../store/journal.ts";
 import { dropLookGap, keepLookGap } from "../store/look-gaps.ts";
 import {
   dropDetectedPayment,
   keepFinalPayment,
-  listClaims,
+  listClaimedPayments,
   readPayment,
 } from "../store/payments.ts";
 import type { PaymentRow } from "../store/rows.ts";
 import type { Database } from "../store/store.ts";
 import { readTransaction } from "../store/transactions.ts";
-import { isUnread } from "../store/unread-transactions.ts";
+import { hasUnreadTransaction } from "../store/unread-transactions.ts";
 import type { WatchedChain } from "./chain.ts";
-import { alarmReturnedPayment, keepFinal, nativeLogIndex, standInTxHash } from "./payments.ts";
+import {
+  alarmReturnedPayment,
+  creditFinalPayment,
+  nativeLogIndex,
+  standInTxHash,
+} from "./payments.ts";
 import { keepPayment } from "./strays.ts";
 
 /**
@@ -46,7 +51,7 @@ const oldestOf = ({ reader }: WatchedChain, from: number): number =>
   reader.tellsNewestBalances === true ? from - staleBlocksMax : from;
 
 /** A currency with its balance in a reading. */
-export interface ReadCurrency {
+export interface CurrencyReading {
   readonly id: string;
   readonly contract: string; // "" native
   readonly units: bigint;
@@ -58,7 +63,7 @@ export interface AddressReading {
   readonly from: number;
   readonly to: number;
   readonly blockHash: string; // hash of block `from`; "" if unknown
-  readonly currencies: readonly ReadCurrency[];
+  readonly currencies: readonly CurrencyReading[];
 }
 
 /**
@@ -75,10 +80,10 @@ export function applyReading(
   const { of, from, to } = reading;
   const { network } = chain;
   // A surplus may be the payment that nobody could read, which is credited once it is read.
-  if (isUnread(database, network, of.address)) return false;
+  if (hasUnreadTransaction(database, network, of.address)) return false;
   // So may it be a payment in blocks that could not be read.
   const issuedAt = readTransaction(database, of.transactionId)?.createdAt ?? 0;
-  if (gapOver(database, network, [of.address], issuedAt) !== undefined) return false;
+  if (findOpenGapSince(database, network, [of.address], issuedAt) !== undefined) return false;
   const state = readAddressState(database, network, of.address);
   // The reading is older than the last judgement: money of a later block would look as if it had
   // been taken out.
@@ -86,7 +91,7 @@ export function applyReading(
   const isKnown = state?.run === "" || of.place <= readLastNumberWithoutBaseline(database);
   let isPaid = false;
   if (!isBeingSwept(database, network, of.address, oldestOf(chain, from))) {
-    endHoldsCompared(database, network, of.transactionId, {
+    endGapHoldsOfCompared(database, network, of.transactionId, {
       block: from,
       currencies: reading.currencies.map(({ id }) => id),
     });
@@ -117,7 +122,7 @@ interface Place extends AccountPlace {
 const placeOf = (
   { network }: WatchedChain,
   { of }: AddressReading,
-  { id, contract }: ReadCurrency,
+  { id, contract }: CurrencyReading,
 ): Place => ({
   network,
   address: of.address,
@@ -131,7 +136,7 @@ function findBaseline(
   chain: WatchedChain,
   database: Database,
   reading: AddressReading,
-  one: ReadCurrency,
+  one: CurrencyReading,
 ): void {
   const place = placeOf(chain, reading, one);
   const { from: block, to } = reading;
@@ -152,7 +157,7 @@ function compare(
   chain: WatchedChain,
   database: Database,
   reading: AddressReading,
-  one: ReadCurrency,
+  one: CurrencyReading,
 ): boolean {
   const place = placeOf(chain, reading, one);
   const { from, to, of } = reading;
@@ -162,14 +167,16 @@ function compare(
   const below = one.units - explainedUnits(database, place, oldestOf(chain, from), "left out");
   // No agent here has the key, so its owner took this amount. New money will be above the
   // remainder.
-  if (below < 0n && of.agent === null) keepTaken(database, place, -below, from);
+  if (below < 0n && of.agent === null) keepTakenByOwner(database, place, -below, from);
   return false;
 }
 
 /** Coins that receipts up to `block` name and no balance has confirmed yet. */
 function claimsOf(database: Database, place: Place, block: number): readonly PaymentRow[] {
   return place.isNative
-    ? listClaims(database, place.network, block).filter(({ address }) => address === place.address)
+    ? listClaimedPayments(database, place.network, block).filter(
+        ({ address }) => address === place.address,
+      )
     : [];
 }
 
@@ -213,7 +220,7 @@ function credit(
     if (readPayment(database, claim)?.final === 0) dropDetectedPayment(database, claim);
   }
   // Coins whose block left are of before, and count once.
-  for (const before of rest > 0n ? takeBackUnnamed(database, place, rest) : []) {
+  for (const before of rest > 0n ? takeBackUnnamedPayments(database, place, rest) : []) {
     const { block, units, address, network, currency, txHash, logIndex, transactionId } = before;
     const row = {
       address,
@@ -241,14 +248,14 @@ function keepUnnamed(
   units: bigint,
 ): void {
   const { network, address, currency, transactionId, isNative } = place;
-  const end = depositEnd(database, transactionId);
+  const end = depositEndBlock(database, transactionId);
   // The first reading after a request's end shows payments from before the end.
   const block = end !== null && end < reading.from ? end : reading.from;
   const txHash = isNative
     ? standInTxHash(block, address)
     : `${standInTxHash(block, address)}:${currency}`;
   const before = readPayment(database, { network, txHash, logIndex: nativeLogIndex });
-  keepFinal(chain, database, {
+  creditFinalPayment(chain, database, {
     network,
     txHash,
     logIndex: nativeLogIndex,

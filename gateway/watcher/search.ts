@@ -7,13 +7,13 @@ import { resultOf } from "../../base/result.ts";
 import { mapWithLimit } from "../../chains/map-limit.ts";
 import type { MissingHistory, WatchedBlock } from "../../chains/nodes.ts";
 import { isItemFault } from "../faults/blame.ts";
-import { endsGap } from "../store/gaps.ts";
+import { isLastBlockOfGap } from "../store/gaps.ts";
 import type { PaymentRow } from "../store/rows.ts";
 import type { Database } from "../store/store.ts";
 import type { WatchedChain } from "./chain.ts";
 import type { DepositMemory } from "./deposit-memory.ts";
-import { type Consumption, findConsumptions, findPayments } from "./findings.ts";
-import { missingOf } from "./gaps.ts";
+import { findPayments, findSlotConsumptions, type SlotConsumption } from "./findings.ts";
+import { missingHistoryByAccount } from "./gaps.ts";
 import { type FoundOutgoing, findOutgoing } from "./outgoing-transactions.ts";
 import { nativeLogIndex } from "./payments.ts";
 
@@ -67,7 +67,7 @@ export const isUnconfirmedTransfer = ({ logIndex }: PaymentRow): boolean =>
 
 export interface SearchFinds {
   readonly payments: readonly PaymentRow[];
-  readonly consumptions: readonly Consumption[];
+  readonly consumptions: readonly SlotConsumption[];
   readonly outgoing: FoundOutgoing;
 }
 
@@ -82,7 +82,7 @@ export async function findInBlocks(
 ): Promise<SearchFinds> {
   const [payments, consumptions, outgoing] = await Promise.all([
     findPayments(chain, list, blocks, true, missing),
-    findConsumptions(chain, senders.users, blocks, missing),
+    findSlotConsumptions(chain, senders.users, blocks, missing),
     findOutgoing(chain, senders.payers, blocks, missing),
   ]);
   return { payments, consumptions, outgoing };
@@ -98,7 +98,7 @@ export interface SearchedBlocks extends SearchFinds {
  * Searches blocks, fewer if not all can be searched together. One that cannot be searched for ten
  * minutes is passed, as a gap; its neighbours at once.
  */
-export async function findSpan(
+export async function searchBlockSpan(
   chain: WatchedChain,
   memory: DepositMemory,
   blocks: readonly WatchedBlock[],
@@ -106,12 +106,12 @@ export async function findSpan(
   const told = await resultOf(async () => {
     const lacking: MissingHistory[] = [];
     const found = await findInBlocks(chain, memory, blocks, lacking);
-    return { ...found, missing: missingOf(lacking) };
+    return { ...found, missing: missingHistoryByAccount(lacking) };
   });
   if (told.ok) return { read: blocks, ...told.value };
   if (!isItemFault(told.fault)) throw told.fault;
   if (blocks.length > 1)
-    return findSpan(chain, memory, blocks.slice(0, Math.ceil(blocks.length / 2)));
+    return searchBlockSpan(chain, memory, blocks.slice(0, Math.ceil(blocks.length / 2)));
   const { number = 0, hash = "" } = blocks[0] ?? {};
   const nowMs = chain.clock();
   const knownMs = memory.stuckAt?.hash === hash ? memory.stuckAt.since : nowMs;
@@ -119,7 +119,8 @@ export async function findSpan(
   const since = Math.min(knownMs, nowMs);
   memory.stuckAt = { hash, since };
   const isLong = nowMs - since >= gapAfterMs;
-  if (!isLong && !endsGap(chain.store.database, chain.network, number - 1)) throw told.fault;
+  if (!isLong && !isLastBlockOfGap(chain.store.database, chain.network, number - 1))
+    throw told.fault;
   const nothing = { payments: [], consumptions: [], outgoing: { paid: [], failed: [] } };
   return { read: blocks, missing: new Map([["", told.fault]]), ...nothing };
 }

@@ -6,8 +6,8 @@
  */
 import { payeeOf } from "../../chains/payees.ts";
 import { parseAmount } from "../../protocol/amount.ts";
-import { depositEnd } from "../store/deposits.ts";
-import { accountOwner, readForgotten } from "../store/forgotten-addresses.ts";
+import { depositEndBlock } from "../store/deposits.ts";
+import { ownerOfTaggedAccount, readForgotten } from "../store/forgotten-addresses.ts";
 import { wasPaidInOtherBlock } from "../store/gone-payments.ts";
 import { readPayment } from "../store/payments.ts";
 import type { DepositRow, PaymentRow } from "../store/rows.ts";
@@ -16,21 +16,21 @@ import {
   addStrayRowCount,
   addToSum,
   dayOf,
-  hasAllRows,
   hasSumAt,
+  isPaymentRowLimitReached,
   paymentRowsMax,
   readStrayRowCount,
   type StraySumRow,
 } from "../store/stray-sums.ts";
 import { readDeposit } from "../store/transactions.ts";
 import { raiseAlarm, type WatchedChain } from "./chain.ts";
-import { keepFinal } from "./payments.ts";
+import { creditFinalPayment } from "./payments.ts";
 
 /** The transaction id of a payment to an address of ours that no request and no row names. */
-export const unrequestedTransactionId = "";
+export const noRequestId = "";
 
 /** Base units below which a payment that nobody asked for is no row. */
-export function leastUnits({ currencies }: WatchedChain, currency: string): bigint {
+export function strayRowUnitsMin({ currencies }: WatchedChain, currency: string): bigint {
   const one = currencies.find(({ id }) => id === currency);
   const least =
     one?.minPaymentAmount === undefined ? null : parseAmount(one.minPaymentAmount, one.decimal);
@@ -38,7 +38,7 @@ export function leastUnits({ currencies }: WatchedChain, currency: string): bigi
 }
 
 /** True if an account has as many payments that nobody asked for as rows today as it may. */
-export function isDayFull(
+export function isStrayDayFull(
   { store, network, clock }: WatchedChain,
   account: string,
   more = 0,
@@ -60,12 +60,11 @@ export function keepPayment(
   summedTo: number,
 ): readonly string[] {
   const { transactionId, currency, network, address } = payment;
-  const asRow = (): readonly string[] => keepFinal(chain, database, payment);
-  const request =
-    transactionId === unrequestedTransactionId ? undefined : readDeposit(database, transactionId);
+  const asRow = (): readonly string[] => creditFinalPayment(chain, database, payment);
+  const request = transactionId === noRequestId ? undefined : readDeposit(database, transactionId);
   if (readPayment(database, payment)?.final === 1 || wasPaidInOtherBlock(database, payment))
     return asRow();
-  const isFull = request !== undefined && hasAllRows(database, transactionId);
+  const isFull = request !== undefined && isPaymentRowLimitReached(database, transactionId);
   const place = {
     account: payeeOf(network, address).address,
     merchant: merchantOf(database, payment, request),
@@ -76,16 +75,16 @@ export function keepPayment(
     if (isNew) sum(database, payment, { ...place, kind: "more", transactionId });
     return [transactionId];
   }
-  const isDust = BigInt(payment.units) < leastUnits(chain, currency);
+  const isDust = BigInt(payment.units) < strayRowUnitsMin(chain, currency);
   // A block that is read again on another day, or when its request is open no more, has rows left
   // for what a sum has already.
   const isSummed = !isNew && hasSumAt(database, network, place.account, payment.block, currency);
   if (
     !isDust &&
     !isSummed &&
-    transactionId !== unrequestedTransactionId &&
+    transactionId !== noRequestId &&
     !isFull &&
-    !isDayFull(chain, place.account)
+    !isStrayDayFull(chain, place.account)
   ) {
     addStrayRowCount(database, network, place.account, dayOf(chain.clock()));
     return asRow();
@@ -94,7 +93,7 @@ export function keepPayment(
   sum(database, payment, {
     ...place,
     kind: isDust ? "dust" : "more",
-    transactionId: unrequestedTransactionId,
+    transactionId: noRequestId,
   });
   if (!isDust) tellStrays(chain, database, place);
   return [];
@@ -108,7 +107,8 @@ function merchantOf(
   if (request !== undefined) return request.merchant;
   const { address: account } = payeeOf(network, address);
   return (
-    (readForgotten(database, address) ?? accountOwner(database, network, account))?.merchant ?? ""
+    (readForgotten(database, address) ?? ownerOfTaggedAccount(database, network, account))
+      ?.merchant ?? ""
   );
 }
 
@@ -123,8 +123,7 @@ function sum(
   }: Pick<StraySumRow, "account" | "merchant" | "kind" | "transactionId">,
 ): void {
   const { network, currency, txHash, block, units } = payment;
-  const end =
-    transactionId === unrequestedTransactionId ? null : depositEnd(database, transactionId);
+  const end = transactionId === noRequestId ? null : depositEndBlock(database, transactionId);
   addToSum(database, {
     network,
     account,

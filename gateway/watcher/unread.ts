@@ -5,7 +5,7 @@
  */
 import type { Code } from "../../base/codes.ts";
 import { AgentError } from "../../base/fault.ts";
-import { failed, goodResult } from "../../base/result.ts";
+import { failedResult, goodResult } from "../../base/result.ts";
 import type { UnreadTransaction } from "../../chains/nodes.ts";
 import { faultDomains, restMsAfterTries } from "../faults/domains.ts";
 import type { Fault, FaultKey } from "../faults/fault.ts";
@@ -15,11 +15,11 @@ import {
   listUnread,
   listUnreadDue,
   listUnreadIn,
-  remainderOfUnreadRow,
   restUnread,
   settleUnread,
   type UnreadPlace,
   type UnreadRow,
+  unreadRowAfterFirstBlock,
 } from "../store/unread-transactions.ts";
 import { raiseAlarm, type WatchedChain } from "./chain.ts";
 import { faultKeyOn } from "./items.ts";
@@ -84,7 +84,7 @@ export function noteUnread(
     });
     if (row.tries === 1)
       log.error({ event: "transaction-unread", network, block, txHash, err: fault }, fault.message);
-    faults.settle(keyOf(chain, row, merchant), failed(fault));
+    faults.settle(keyOf(chain, row, merchant), failedResult(fault));
   }
 }
 
@@ -104,7 +104,7 @@ function tell(
 }
 
 /** Those of the final blocks up to one that are due again, of merchants in turn. */
-export function dueUnread(
+export function listDueUnread(
   { store, network, clock }: WatchedChain,
   turns: MerchantTurns,
   final: number,
@@ -119,7 +119,7 @@ export function dueUnread(
 }
 
 /** The unread ones in the block of a row; compared with `settleRead` after it was read again. */
-export function unreadIn(
+export function listUnreadOfBlock(
   { store, network }: WatchedChain,
   { block }: UnreadRow,
 ): readonly UnreadRow[] {
@@ -140,11 +140,11 @@ export function settleRead(chain: WatchedChain, before: readonly UnreadRow[]): v
   });
   for (const row of read) {
     faults.settle(keyOf(chain, row, row.merchant), goodResult(null));
-    const rest = remainderOfUnreadRow(row);
+    const rest = unreadRowAfterFirstBlock(row);
     if (rest !== null)
       faults.settle(
         keyOf(chain, rest, rest.merchant),
-        failed(new AgentError(rest.code as Code, "none", rest.words)),
+        failedResult(new AgentError(rest.code as Code, "none", rest.words)),
       );
   }
 }

@@ -7,13 +7,13 @@
  */
 
 import { resultOf } from "../../base/result.ts";
-import { momentOf } from "../../base/timestamp.ts";
+import { formatTimestampUtc } from "../../base/timestamp.ts";
 import { expiryExclusionOf } from "../../chains/families.ts";
 import { isItemFault } from "../faults/blame.ts";
 import type { FaultKey } from "../faults/fault.ts";
 import { MerchantTurns } from "../faults/turns.ts";
 import { recordAct } from "../store/audit.ts";
-import { gapOver } from "../store/gaps.ts";
+import { findOpenGapSince } from "../store/gaps.ts";
 import { outgoingOf } from "../store/outgoing-transactions.ts";
 import type { Database } from "../store/store.ts";
 import {
@@ -21,7 +21,7 @@ import {
   listOpenAttempts,
   markVoid,
   type OpenAttempt,
-  takeExpiry,
+  takeExpiryStatement,
   voidSince,
 } from "../store/void-attempts.ts";
 import { updateWithdrawal } from "../store/withdrawals.ts";
@@ -55,7 +55,7 @@ type FindVoid = NonNullable<WatchedChain["reader"]["findVoid"]>;
  * block must have been read before. An attempt that cannot be judged costs no other.
  * @throws AgentError NODE_CLOSED
  */
-export async function checkVoid(
+export async function checkVoidAttempts(
   chain: WatchedChain,
   { final }: Tip,
   memory: VoidMemory,
@@ -103,7 +103,8 @@ function listWaiting(
   const waiting = new Map<string, OpenAttempt[]>();
   for (const one of [...open].sort((a, b) => order(a) - order(b))) {
     // It may be in blocks that could not be read.
-    if (gapOver(chain.store.database, chain.network, [one.account]) !== undefined) continue;
+    if (findOpenGapSince(chain.store.database, chain.network, [one.account]) !== undefined)
+      continue;
     if (!chain.faults.isDue(itemOf(chain, one))) continue;
     const own = waiting.get(one.merchant);
     if (own === undefined) waiting.set(one.merchant, [one]);
@@ -216,7 +217,7 @@ function keepOne(
   }
   if (!markVoid(database, { transactionId, txHash, validUntilMs }, nowMs))
     return { isVoid: false, isOver: false };
-  const detail = `${txHash} ended at ${momentOf(validUntilMs)}; solidified chain time ${momentOf(chainMs)} by ${quorum} nodes`;
+  const detail = `${txHash} ended at ${formatTimestampUtc(validUntilMs)}; solidified chain time ${formatTimestampUtc(chainMs)} by ${quorum} nodes`;
   recordAct(database, {
     at: nowMs,
     actor: "watcher",
@@ -232,7 +233,7 @@ function keepOne(
  */
 function endExpired(database: Database, transactionId: string, nowMs: number): boolean {
   if (!isAllVoid(database, transactionId)) return false;
-  const code = takeExpiry(database, transactionId);
+  const code = takeExpiryStatement(database, transactionId);
   return (
     code !== undefined &&
     updateWithdrawal(database, transactionId, { status: 2, stage: "expired", code }, nowMs)
@@ -244,7 +245,7 @@ function endExpired(database: Database, transactionId: string, nowMs: number): b
  * statement called it void. It stays void in the tables, because the statement to the agent cannot
  * be taken back. `hasKeptExpiries`: `hasExpiries` in the same transaction.
  */
-export function checkIncluded(
+export function alarmVoidIncluded(
   chain: WatchedChain,
   database: Database,
   { id, txHash, block }: { readonly id: string; readonly txHash: string; readonly block: number },
@@ -252,12 +253,12 @@ export function checkIncluded(
 ): void {
   const since =
     expiryExclusionOf(chain.network) === null ? undefined : voidSince(database, id, txHash);
-  const isOver = hasKeptExpiries && takeExpiry(database, id) !== undefined;
+  const isOver = hasKeptExpiries && takeExpiryStatement(database, id) !== undefined;
   if (since === undefined && !isOver) return;
   const words =
     since === undefined
       ? "its agent called the withdrawal over"
-      : `it was called void at ${momentOf(since)}`;
+      : `it was called void at ${formatTimestampUtc(since)}`;
   raiseAlarm(chain, database, {
     code: "WATCHER_VOID_INCLUDED",
     subject: id,

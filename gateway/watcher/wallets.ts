@@ -3,7 +3,7 @@
  * are to be read: a wallet that something moved, that promises something, or whose turn it is. A
  * pass costs what happens, and not what exists.
  */
-import type { AddressBook } from "../../chains/nodes.ts";
+import type { WatchedAddresses } from "../../chains/nodes.ts";
 import { hotWalletAddressOn } from "../store/agent-accounts.ts";
 import { agentsVersion, listPairedWallets } from "../store/agents.ts";
 import type { Database } from "../store/store.ts";
@@ -100,7 +100,7 @@ export class HotWallets {
   }
 
   /** Every wallet that was ever in the list: a book only grows. */
-  readonly book: AddressBook;
+  readonly book: WatchedAddresses;
 
   /** Takes the newest final block. A wallet that later blocks move too is read at each of them. */
   reached(final: number): void {

@@ -30,19 +30,25 @@ import {
 } from "../own-clock.ts";
 import { agentsVersion, listPayingHotWallets } from "../store/agents.ts";
 import { readCursor } from "../store/cursors.ts";
-import { gapOver } from "../store/gaps.ts";
+import { findOpenGapSince } from "../store/gaps.ts";
 import {
-  isWalletLevel,
-  keepLevelTrouble,
-  markWalletLevel,
+  isWalletChainRead,
+  keepCatchUpTrouble,
+  markWalletChainRead,
   readCatchUpTrouble,
 } from "../store/levels.ts";
 import { newestDetectedBlock } from "../store/payments.ts";
 import { readChainWaitNumber } from "../store/restored-database.ts";
 import type { Signals } from "../store/signals.ts";
 import type { Store } from "../store/store.ts";
-import { isUnread } from "../store/unread-transactions.ts";
-import { type AheadMemory, askAhead, isShortAhead, lookAhead, newAheadMemory } from "./ahead.ts";
+import { hasUnreadTransaction } from "../store/unread-transactions.ts";
+import {
+  type AddressLookMemory,
+  hasFewLookedAtAddresses,
+  lookAtNextAddresses,
+  newAddressLookMemory,
+  requestAddressLook,
+} from "./ahead.ts";
 import { type ArrivingMemory, newArrivingMemory, watchArriving } from "./arriving.ts";
 import { type BalanceMemory, newBalanceMemory, readBalances } from "./balances.ts";
 import { timeOfHead } from "./block-times.ts";
@@ -51,19 +57,19 @@ import { type ChainStatus, explainChainOutage, nodesOf } from "./chain-status.ts
 import { newTokenMemory } from "./decimals.ts";
 import { type DepositMemory, newDepositMemory } from "./deposit-memory.ts";
 import { checkTokens, scanDeposits } from "./deposits.ts";
-import { blocksOf } from "./gaps.ts";
+import { formatGapBlocks } from "./gaps.ts";
 import { faultKeyOn } from "./items.ts";
 import { faultWords, nodeLog } from "./node-log.ts";
 import { keepSeenOutgoing, tellForeign } from "./outgoing-transactions.ts";
 import {
-  askCurrencies,
   beginPass,
   endPass,
   type FaultMemory,
   newFaultMemory,
+  retryUnreadCurrencies,
   tryJob,
 } from "./pass-faults.ts";
-import { checkVoid, newVoidMemory, type VoidMemory } from "./void-attempts.ts";
+import { checkVoidAttempts, newVoidMemory, type VoidMemory } from "./void-attempts.ts";
 import { checkWithdrawals, newWithdrawalMemory, type WithdrawalMemory } from "./withdrawals.ts";
 
 /* The watcher as other rooms see it. Only types. */
@@ -131,7 +137,7 @@ interface LevelMemory {
   readonly beside: Set<string>;
 }
 
-export function newLevelMemory(): LevelMemory {
+export function newWalletChainMemory(): LevelMemory {
   return { firstMs: null, allAt: null, beside: new Set() };
 }
 
@@ -141,7 +147,7 @@ export function newLevelMemory(): LevelMemory {
  * @returns true if a wallet only waits for another pass
  * @throws AgentError NODE_CLOSED; then nothing changes
  */
-export async function markLevelWallets(
+export async function markWalletChainsRead(
   chain: WatchedChain,
   tip: Tip,
   memory: LevelMemory,
@@ -152,7 +158,7 @@ export async function markLevelWallets(
   const version = agentsVersion(store.database);
   if (memory.allAt === version) return false;
   const open = listPayingHotWallets(store.database, network).filter(
-    (account) => !isWalletLevel(store.database, { network, account }, run),
+    (account) => !isWalletChainRead(store.database, { network, account }, run),
   );
   memory.allAt = open.length === 0 ? version : null;
   if (open.length === 0) return false;
@@ -173,9 +179,9 @@ export async function markLevelWallets(
       const trouble = troubles[at] ?? "";
       const wallet = { network, account };
       const isSeen = reader.unconfirmed === undefined || memory.beside.has(account);
-      if (trouble === "" && isSeen) markWalletLevel(database, wallet, run);
+      if (trouble === "" && isSeen) markWalletChainRead(database, wallet, run);
       else if (readCatchUpTrouble(database, wallet) !== trouble)
-        keepLevelTrouble(database, wallet, trouble);
+        keepCatchUpTrouble(database, wallet, trouble);
     }
   });
   const read = open.filter((account, at) => troubles[at] === "" && !memory.beside.has(account));
@@ -206,10 +212,10 @@ async function isPastUnseen(
 async function troubleOf(chain: WatchedChain, account: string): Promise<string> {
   const { reader } = chain;
   // It may be the payment that both sides have forgotten.
-  if (isUnread(chain.store.database, chain.network, account))
+  if (hasUnreadTransaction(chain.store.database, chain.network, account))
     return "a transaction of the wallet is in a block and cannot be read";
-  const gap = gapOver(chain.store.database, chain.network, [account]);
-  if (gap !== undefined) return `${blocksOf(gap)} could not be read`;
+  const gap = findOpenGapSince(chain.store.database, chain.network, [account]);
+  if (gap !== undefined) return `${formatGapBlocks(gap)} could not be read`;
   if (reader.unconfirmed === undefined) return "";
   try {
     const waiting = await reader.unconfirmed(account);
@@ -311,7 +317,7 @@ export class ChainWatch {
   readonly #pollMs: number | null; // null: by the chain's pace
   readonly #onPass: NonNullable<WatcherOptions["onPass"]>;
   readonly #withdrawals: WithdrawalMemory = newWithdrawalMemory();
-  readonly #ahead: AheadMemory;
+  readonly #ahead: AddressLookMemory;
   readonly #deposits: DepositMemory;
   readonly #balances: BalanceMemory;
   readonly #voids: VoidMemory = newVoidMemory();
@@ -319,7 +325,7 @@ export class ChainWatch {
   readonly #monotonic: () => number;
   #ownClock: ChainClock = unseenClock;
   readonly #faults: FaultMemory = newFaultMemory();
-  readonly #level: LevelMemory = newLevelMemory();
+  readonly #level: LevelMemory = newWalletChainMemory();
   readonly #arriving: ArrivingMemory = newArrivingMemory();
   readonly #onRead: (chain: string) => void;
   #tip: Tip | null = null;
@@ -371,11 +377,12 @@ export class ChainWatch {
     const stops = [
       signals.on("look", (look) => {
         if (look.network !== chain.network) return;
-        askAhead(this.#ahead, look.account);
+        requestAddressLook(this.#ahead, look.account);
         this.#wake();
       }),
       signals.on("left", ({ network, account, index }) => {
-        if (network === chain.network && isShortAhead(this.#ahead, account, index)) this.#wake();
+        if (network === chain.network && hasFewLookedAtAddresses(this.#ahead, account, index))
+          this.#wake();
       }),
       signals.on("funds", ({ network, account }) => {
         if (network === chain.network) this.#deposits.wallets.mark(account, 0);
@@ -388,7 +395,7 @@ export class ChainWatch {
     const { blockMs } = this.#pace;
     this.#bounds = blockMs === null ? null : boundsOf(familyOf(chain.network).blockTimes, blockMs);
     this.#monotonic = monotonic;
-    this.#ahead = newAheadMemory(chain.network);
+    this.#ahead = newAddressLookMemory(chain.network);
     this.#deposits = newDepositMemory(chain.network);
     this.#balances = newBalanceMemory(this.#deposits.wallets);
     this.#pollMs = options.pollMs ?? null;
@@ -549,22 +556,23 @@ export class ChainWatch {
     if (tip !== null && waits !== null) {
       this.#tip = tip;
       await tryJob(troubles, () => checkTokens(chain));
-      await tryJob(troubles, () => askCurrencies(chain, tip.final));
+      await tryJob(troubles, () => retryUnreadCurrencies(chain, tip.final));
       await tryJob(troubles, () => checkWithdrawals(chain, tip, this.#withdrawals));
       await tryJob(troubles, () => readBalances(chain, tip.final, this.#balances));
       // Before the deposits, because orders wait for the look and must not wait until a gateway
       // that was away has read all blocks.
-      await tryJob(troubles, () => lookAhead(chain, this.#ahead, tip.final));
+      await tryJob(troubles, () => lookAtNextAddresses(chain, this.#ahead, tip.final));
       const isScanned = await this.#settled("span", troubles, () =>
         scanDeposits(chain, tip, this.#deposits),
       );
       isAllRead = isScanned ?? true;
-      if (isScanned === true) await tryJob(troubles, () => checkVoid(chain, tip, this.#voids));
+      if (isScanned === true)
+        await tryJob(troubles, () => checkVoidAttempts(chain, tip, this.#voids));
       await tryJob(troubles, async () => tellForeign(chain));
       await tryJob(troubles, () => watchArriving(chain, tip, this.#arriving));
       const { reached, unseen } = this.#deposits;
       const isOneMore = await tryJob(troubles, () =>
-        markLevelWallets(chain, tip, this.#level, reached === tip, unseen),
+        markWalletChainsRead(chain, tip, this.#level, reached === tip, unseen),
       );
       // Orders wait for it.
       if (isOneMore === true) this.#isWoken = true;

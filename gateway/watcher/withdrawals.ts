@@ -20,7 +20,7 @@ import {
   slotUnreachableCode,
 } from "../store/below-beginning.ts";
 import { holdCurrency } from "../store/currency-holds.ts";
-import { keepMoved } from "../store/moved-payments.ts";
+import { keepMovedAttempt } from "../store/moved-payments.ts";
 import type { TransferRow } from "../store/rows.ts";
 import {
   isAttemptOfAnother,
@@ -29,17 +29,17 @@ import {
   type SignedWithdrawal,
 } from "../store/signatures.ts";
 import type { Database } from "../store/store.ts";
-import { hasExpiries, takeExpiry } from "../store/void-attempts.ts";
+import { hasExpiryStatements, takeExpiryStatement } from "../store/void-attempts.ts";
 import {
   endWithdrawal,
   LaterSums,
-  moveWithdrawal,
+  moveWithdrawalToStage,
   updateWithdrawal,
 } from "../store/withdrawals.ts";
 import { contractOf, raiseAlarm, type Tip, type WatchedChain } from "./chain.ts";
-import { judgeUsed } from "./findings.ts";
+import { judgeUsedSlot } from "./findings.ts";
 import { faultKeyOn } from "./items.ts";
-import { checkIncluded } from "./void-attempts.ts";
+import { alarmVoidIncluded } from "./void-attempts.ts";
 
 /*
  * A final attempt that moved something else than its order says: it is kept for the operator who
@@ -61,7 +61,15 @@ function noteMoved(
   if (final === null) return;
   const { txHash, block } = final;
   const at = chain.clock();
-  if (!keepMoved(database, { transactionId: id, txHash, block, feeUnits: `${final.feeUnits}`, at }))
+  if (
+    !keepMovedAttempt(database, {
+      transactionId: id,
+      txHash,
+      block,
+      feeUnits: `${final.feeUnits}`,
+      at,
+    })
+  )
     return;
   const held = isContracts ? "" : merchant;
   if (!holdCurrency(database, { currency, merchant: held, at, transactionId: id, txHash })) return;
@@ -101,7 +109,7 @@ function strandBelow(
   const nowMs = chain.clock();
   const mark = markSlotUnreachable(database, id, nowMs);
   if (mark === "over") return false;
-  if (takeExpiry(database, id) !== undefined)
+  if (takeExpiryStatement(database, id) !== undefined)
     return updateWithdrawal(
       database,
       id,
@@ -328,7 +336,10 @@ async function usedBy(
   { one, verdict }: JudgedWithdrawal,
 ): Promise<JudgedWithdrawal> {
   const { network, account, slot } = one.payment;
-  return { one, verdict: (await judgeUsed(chain, one.row, { network, account, slot })) ?? verdict };
+  return {
+    one,
+    verdict: (await judgeUsedSlot(chain, one.row, { network, account, slot })) ?? verdict,
+  };
 }
 
 function remember(memory: WithdrawalMemory, judged: readonly JudgedWithdrawal[]): void {
@@ -387,7 +398,7 @@ function stuckCause(
  * Stores a result; a withdrawal that is final by now is not changed. True if the row changed. Runs
  * inside the caller's transaction; `row` may be older than the table.
  */
-export function applyVerdict(
+export function applyJudgement(
   chain: WatchedChain,
   database: Database,
   row: JudgedRow,
@@ -408,7 +419,7 @@ interface EndContext {
 }
 
 function beginApplying(database: Database): EndContext {
-  return { database, later: new LaterSums(), hasExpiries: hasExpiries(database) };
+  return { database, later: new LaterSums(), hasExpiries: hasExpiryStatements(database) };
 }
 
 /** Like `applyVerdict`, for a result as it counts for its withdrawal. */
@@ -475,7 +486,7 @@ function move(
   stage: string,
   txHash: string,
 ): boolean {
-  return moveWithdrawal(database, id, { stage, txHash, changedAt: chain.clock() });
+  return moveWithdrawalToStage(database, id, { stage, txHash, changedAt: chain.clock() });
 }
 
 interface FinalState {
@@ -493,7 +504,7 @@ function end(
 ): boolean {
   const { database, later, hasExpiries } = applying;
   const { status, stage, code, final } = closing;
-  checkIncluded(
+  alarmVoidIncluded(
     chain,
     database,
     { id: row.id, txHash: final.txHash, block: final.block },

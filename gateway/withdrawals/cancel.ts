@@ -4,7 +4,7 @@
  * agent, and the withdrawal ends with the refusal that the agent's signer recorded. Sources:
  * docs/api.md, Cancel a withdrawal; docs/protocol.md section 6.7.
  */
-import { type Answer, dataAnswer, isAnswer, problem } from "../answer/answer.ts";
+import { type Answer, dataAnswer, isAnswer, problemAnswer } from "../answer/answer.ts";
 import { readTransactionId } from "../answer/body.ts";
 import type { Language } from "../answer/language.ts";
 import { messageOf } from "../answer/messages.ts";
@@ -36,10 +36,10 @@ function recall(
     const row =
       readTransactionOf(database, { id, merchant, operation: "withdraw" }) ??
       readTransactionOf(database, { id, merchant, operation: "deposit" });
-    if (row === undefined) return problem("transaction_not_found");
+    if (row === undefined) return problemAnswer("transaction_not_found");
     if (isCancelled(row)) return row;
     if (row.operation !== "withdraw" || row.status !== 0 || isSigned(database, id))
-      return problem("not_cancellable", { transactionId: id });
+      return problemAnswer("not_cancellable", { transactionId: id });
     keepRecall(database, id, service.clock());
     return row;
   });
@@ -74,9 +74,9 @@ export async function cancelWithdrawal(service: Service, request: CancelRequest)
   }
   const now = readTransactionOf(store.database, row) ?? row;
   const { status, stage } = now;
-  if (isSigned(store.database, id)) return problem("not_cancellable", { transactionId: id });
+  if (isSigned(store.database, id)) return problemAnswer("not_cancellable", { transactionId: id });
   // An operator may have named the transaction that paid it (operator/assigning.ts).
-  if (status === 1) return problem("not_cancellable", { transactionId: id });
+  if (status === 1) return problemAnswer("not_cancellable", { transactionId: id });
   const cancelled = isCancelled(now);
   const message = messageOf(
     cancelled ? "withdrawal_cancelled" : "cancel_requested",

@@ -7,13 +7,13 @@ import { familyOf } from "../../chains/families.ts";
 import { hasTags, payeeOf } from "../../chains/payees.ts";
 import { formatAmount, parseAmount } from "../../protocol/amount.ts";
 import { transactionIdOf } from "../../protocol/identity.ts";
-import { type Answer, isAnswer, problem } from "../answer/answer.ts";
+import { type Answer, isAnswer, problemAnswer } from "../answer/answer.ts";
 import type { Order } from "../answer/body.ts";
 import type { AnswerCode } from "../answer/messages.ts";
 import {
   fundsOf,
   maxFeeUnits,
-  nativeOf,
+  nativeCurrencyOf,
   pairedCurrencies,
   reservedAmountsOf,
 } from "../balance/funds.ts";
@@ -23,10 +23,10 @@ import { agentOfMerchant, type PayingAgent, payingAgentOf } from "../store/agent
 import { currencyHoldOf } from "../store/currency-holds.ts";
 import { isDepositAddressOf } from "../store/deposit-addresses.ts";
 import { undecidedUnits } from "../store/gone-payments.ts";
-import { suspectsOf } from "../store/outgoing-holds.ts";
+import { listSuspectTransactions } from "../store/outgoing-holds.ts";
 import type { AgentRow, ReservedRow } from "../store/rows.ts";
 import type { Database } from "../store/store.ts";
-import { keptUnits, readTransactionOf } from "../store/transactions.ts";
+import { readTransactionOf, unrefundedUnits } from "../store/transactions.ts";
 
 /** Results of the checks. */
 export interface CheckedOrder {
@@ -44,8 +44,8 @@ export interface CheckedWithdrawal extends CheckedOrder {
 /** The currency of this id, if orders can use it. */
 export function checkCurrency(config: GatewayConfig, id: string): GatewayCurrency | Answer {
   const currency = Object.hasOwn(config.currencies, id) ? config.currencies[id] : undefined;
-  if (currency === undefined) return problem("currency_unknown", { field: "currency" });
-  return currency.enabled ? currency : problem("currency_disabled", { field: "currency" });
+  if (currency === undefined) return problemAnswer("currency_unknown", { field: "currency" });
+  return currency.enabled ? currency : problemAnswer("currency_disabled", { field: "currency" });
 }
 
 /**
@@ -61,22 +61,25 @@ export function checkAmount(
   if (isAnswer(currency)) return currency;
   const amount = parseAmount(order.amount, currency.decimal);
   if (!amount.ok)
-    return problem(amount.code === "AMOUNT_PRECISION" ? "amount_precision" : "amount_format", {
-      field: "amount",
-    });
+    return problemAnswer(
+      amount.code === "AMOUNT_PRECISION" ? "amount_precision" : "amount_format",
+      {
+        field: "amount",
+      },
+    );
   const least = parseAmount(currency[minimum], currency.decimal);
   if (least.ok && amount.units < least.units)
-    return problem("amount_below_minimum", { field: "amount", minimum: currency[minimum] });
+    return problemAnswer("amount_below_minimum", { field: "amount", minimum: currency[minimum] });
   return { currency, amountUnits: amount.units };
 }
 
 /** The merchant's agent, or `without` as the answer. */
-export function liveAgent(
+export function requirePairedAgent(
   database: Database,
   merchant: string,
   without: AnswerCode,
 ): AgentRow | Answer {
-  return agentOfMerchant(database, merchant) ?? problem(without);
+  return agentOfMerchant(database, merchant) ?? problemAnswer(without);
 }
 
 /**
@@ -144,7 +147,7 @@ function checkAddress(
   const fault = destinationProblem(database, config, { agent, address: order.address, network });
   if (fault === null) return null;
   const { code, reason } = fault;
-  return problem(code, { field: "address", ...(reason === "" ? {} : { reason }) });
+  return problemAnswer(code, { field: "address", ...(reason === "" ? {} : { reason }) });
 }
 
 function checkFunds(
@@ -153,7 +156,7 @@ function checkFunds(
   checked: CheckedWithdrawal,
 ): Answer | null {
   const { agent, currency, amountUnits, reserved } = checked;
-  const native = nativeOf(config, currency.network);
+  const native = nativeCurrencyOf(config, currency.network);
   const feeUnits = maxFeeUnits(pairedCurrencies(agent), currency.id);
   const needed = currency.id === native?.id ? amountUnits + feeUnits : amountUnits;
   const funds = fundsOf(database, agent, currency, reserved);
@@ -162,10 +165,10 @@ function checkFunds(
       ? undefined
       : fundsOf(database, agent, native, reserved);
   if (funds === null || nativeFunds === null)
-    return problem("unavailable", {}, { "Retry-After": "5" });
+    return problemAnswer("unavailable", {}, { "Retry-After": "5" });
   if (funds.availableUnits < needed) {
     const available = formatAmount(funds.availableUnits, currency.decimal);
-    return problem("balance_insufficient", {
+    return problemAnswer("balance_insufficient", {
       currency: currency.id,
       available,
       needed: formatAmount(needed, currency.decimal),
@@ -174,7 +177,7 @@ function checkFunds(
   if (native === undefined || nativeFunds === undefined || nativeFunds.availableUnits >= feeUnits)
     return null;
   const available = formatAmount(nativeFunds.availableUnits, native.decimal);
-  return problem("balance_insufficient", {
+  return problemAnswer("balance_insufficient", {
     currency: native.id,
     available,
     needed: formatAmount(feeUnits, native.decimal),
@@ -206,12 +209,12 @@ export function checkRefund(
   if (refundOf === "") return null;
   const deposit = readTransactionOf(database, { id: refundOf, merchant, operation: "deposit" });
   if (deposit === undefined || deposit.currency !== currency.id)
-    return problem("refund_invalid", { field: "refundOf" });
+    return problemAnswer("refund_invalid", { field: "refundOf" });
   // Money that left the chain is paid back to nobody before an operator has decided on it.
-  const units = keptUnits(database, deposit) - undecidedUnits(database, deposit);
+  const units = unrefundedUnits(database, deposit) - undecidedUnits(database, deposit);
   const leftUnits = units > 0n ? units : 0n;
   if (amountUnits <= leftUnits) return null;
-  return problem("refund_above_received", {
+  return problemAnswer("refund_above_received", {
     field: "refundOf",
     available: formatAmount(leftUnits, currency.decimal),
   });
@@ -228,14 +231,14 @@ export function checkWithdrawal(
   if ("kind" in amount) return amount;
   const { currency, amountUnits } = amount;
   const tag = tagProblem(order, currency.network);
-  if (tag !== null) return problem(tag, { field: "tag" });
+  if (tag !== null) return problemAnswer(tag, { field: "tag" });
   const agent = payingAgentOf(database, request.merchant);
-  if (agent === undefined) return problem("agent_not_paired");
+  if (agent === undefined) return problemAnswer("agent_not_paired");
   const address = checkAddress(database, config, agent, order, currency.network);
   if (address !== null) return address;
-  if (!canPay(agent, currency)) return problem("currency_not_payable", { field: "currency" });
+  if (!canPay(agent, currency)) return problemAnswer("currency_not_payable", { field: "currency" });
   if (currencyHoldOf(database, currency.id, request.merchant) !== undefined)
-    return problem("unavailable", { reason: "currency_held" }, { "Retry-After": "60" });
+    return problemAnswer("unavailable", { reason: "currency_held" }, { "Retry-After": "60" });
   const checked = {
     agent,
     currency,
@@ -265,5 +268,5 @@ function isPaidBefore(
     contract,
     units: `${amountUnits}`,
   };
-  return suspectsOf(database, asked).length > 0;
+  return listSuspectTransactions(database, asked).length > 0;
 }

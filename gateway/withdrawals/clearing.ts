@@ -11,15 +11,15 @@ import { familyOf } from "../../chains/families.ts";
 import { pairedCurrencies } from "../balance/funds.ts";
 import { hotWalletAddressOn } from "../store/agent-accounts.ts";
 import { type PayingAgent, readPayingAgent } from "../store/agents.ts";
-import { gapOver } from "../store/gaps.ts";
+import { findOpenGapSince } from "../store/gaps.ts";
 import { readJobRecord } from "../store/jobs.ts";
-import { isWalletLevel } from "../store/levels.ts";
-import type { UnexplainedRow } from "../store/outgoing-holds.ts";
+import { isWalletChainRead } from "../store/levels.ts";
+import type { UnexplainedOutgoingRow } from "../store/outgoing-holds.ts";
 import type { AgentRow, TransferRow } from "../store/rows.ts";
 import type { Signals } from "../store/signals.ts";
 import type { Database, Store } from "../store/store.ts";
 import { readTransfer } from "../store/transactions.ts";
-import { isUnread } from "../store/unread-transactions.ts";
+import { hasUnreadTransaction } from "../store/unread-transactions.ts";
 import { freeOrder, heldStage, holdOrder, listHoldingTransactions } from "./holds.ts";
 
 interface ClearingRooms {
@@ -35,7 +35,7 @@ export type ClearOrders = (agentId: string, ids: readonly string[]) => readonly 
 
 interface HeldTransaction {
   readonly row: TransferRow;
-  readonly holders: readonly UnexplainedRow[];
+  readonly holders: readonly UnexplainedOutgoingRow[];
 }
 
 /**
@@ -43,7 +43,13 @@ interface HeldTransaction {
  * waits for an operator from now on, and one that nothing holds any more is freed. Silent about
  * everything else, and about all while the chain is not read. Harmless to call again.
  */
-export function createClearing({ store, signals, log, clock, run }: ClearingRooms): ClearOrders {
+export function createOrderClearing({
+  store,
+  signals,
+  log,
+  clock,
+  run,
+}: ClearingRooms): ClearOrders {
   const keep = (fn: (database: Database) => boolean, row: TransferRow): void => {
     try {
       if (store.write(fn)) signals.emit("changed", { transactionId: row.id, isOpen: true });
@@ -105,7 +111,9 @@ function seenOf(
   const wallet = { network: row.network, account: hotWalletAddressOn(agent, row.network) };
   // A payment of the wallet may be in what could not be read since.
   const isRead =
-    isWalletLevel(database, wallet, run) && !isUnread(database, wallet.network, wallet.account);
-  if (!isRead || gapOver(database, wallet.network, [wallet.account]) !== undefined) return null;
+    isWalletChainRead(database, wallet, run) &&
+    !hasUnreadTransaction(database, wallet.network, wallet.account);
+  if (!isRead || findOpenGapSince(database, wallet.network, [wallet.account]) !== undefined)
+    return null;
   return { row, holders: listHoldingTransactions(database, agent, row) };
 }

@@ -7,8 +7,8 @@ import { parseAddress } from "../../chains/address-forms.ts";
 import { familyOf } from "../../chains/families.ts";
 import { payeeOf } from "../../chains/payees.ts";
 import { formatAmount } from "../../protocol/amount.ts";
-import { type Answer, dataAnswer, isAnswer, problem } from "../answer/answer.ts";
-import { maxFeeUnits, nativeOf, pairedCurrencies } from "../balance/funds.ts";
+import { type Answer, dataAnswer, isAnswer, problemAnswer } from "../answer/answer.ts";
+import { maxFeeUnits, nativeCurrencyOf, pairedCurrencies } from "../balance/funds.ts";
 import type { Service } from "../service.ts";
 import { agentOfMerchant } from "../store/agents.ts";
 import { newestFees } from "../store/withdrawals.ts";
@@ -35,17 +35,17 @@ export function estimateFee(
   const currency = Object.hasOwn(config.currencies, currencyId)
     ? config.currencies[currencyId]
     : undefined;
-  if (currency === undefined) return problem("currency_not_found");
+  if (currency === undefined) return problemAnswer("currency_not_found");
   const { database } = store;
   const agent = agentOfMerchant(database, merchant);
-  if (agent === undefined) return problem("agent_not_paired");
-  if (!canPay(agent, currency)) return problem("currency_not_payable");
+  if (agent === undefined) return problemAnswer("agent_not_paired");
+  if (!canPay(agent, currency)) return problemAnswer("currency_not_payable");
   const { decimal } = familyOf(currency.network).fees;
   const rows = newestFees(database, { currency: currency.id, network: currency.network }, feesMax);
   const usual = median(rows.map(({ feeUnits }) => BigInt(feeUnits)));
   return dataAnswer({
     currency: currency.id,
-    feeAsset: nativeOf(config, currency.network)?.id ?? "",
+    feeAsset: nativeCurrencyOf(config, currency.network)?.id ?? "",
     feeUsual: usual === null ? "" : formatAmount(usual, decimal),
     feeMost: formatAmount(maxFeeUnits(pairedCurrencies(agent), currency.id), decimal),
     samples: rows.length,
@@ -60,7 +60,7 @@ export function checkDestination(
   asked: { readonly currencyId: string; readonly address: string },
 ): Answer {
   const currency = checkCurrency(config, asked.currencyId);
-  if (isAnswer(currency)) return problem("currency_not_found");
+  if (isAnswer(currency)) return problemAnswer("currency_not_found");
   const agent = agentOfMerchant(store.database, merchant) ?? null;
   const { network } = currency;
   const payee = payeeOf(network, asked.address);

@@ -8,14 +8,18 @@
  */
 import { pairedCurrencies } from "../balance/funds.ts";
 import { recordAlarm } from "../store/alarm.ts";
-import { type OrderedPayment, suspectsOf, type UnexplainedRow } from "../store/outgoing-holds.ts";
+import {
+  listSuspectTransactions,
+  type OrderedPayment,
+  type UnexplainedOutgoingRow,
+} from "../store/outgoing-holds.ts";
 import type { AgentRow, TransferRow } from "../store/rows.ts";
 import type { Database } from "../store/store.ts";
 import { updateWithdrawal } from "../store/withdrawals.ts";
 
 /** The stage of an order that waits for a person at the gateway. */
 export const heldStage = "awaiting_operator";
-export const heldCode = "RECOVERY_HOLD";
+export const recoveryHoldCode = "RECOVERY_HOLD";
 
 /** The payment that an order asks for, as `suspectsOf` compares it. */
 export function paymentOfOrder(
@@ -35,8 +39,10 @@ export function listHoldingTransactions(
   database: Database,
   agent: Pick<AgentRow, "currencies">,
   row: TransferRow,
-): readonly UnexplainedRow[] {
-  return row.operation === "withdraw" ? suspectsOf(database, paymentOfOrder(agent, row)) : [];
+): readonly UnexplainedOutgoingRow[] {
+  return row.operation === "withdraw"
+    ? listSuspectTransactions(database, paymentOfOrder(agent, row))
+    : [];
 }
 
 /**
@@ -46,7 +52,7 @@ export function listHoldingTransactions(
 export function holdOrder(
   database: Database,
   row: TransferRow,
-  holders: readonly UnexplainedRow[],
+  holders: readonly UnexplainedOutgoingRow[],
   nowMs: number,
 ): boolean {
   const hashes = holders.map(
@@ -61,7 +67,7 @@ export function holdOrder(
     detail,
   });
   if (row.stage === heldStage) return false;
-  return updateWithdrawal(database, row.id, { stage: heldStage, code: heldCode }, nowMs);
+  return updateWithdrawal(database, row.id, { stage: heldStage, code: recoveryHoldCode }, nowMs);
 }
 
 /**

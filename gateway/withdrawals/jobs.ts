@@ -18,15 +18,15 @@ import {
   deleteJob,
   insertJob,
   listUnnumberedWithdrawals,
-  listUnsigned,
+  listUnsignedWithdrawalIds,
   markAnswered,
+  nextWaitingJobNumber,
   unnumberJob,
-  waitingJobSeq,
 } from "../store/jobs.ts";
 import { readPlacing } from "../store/levels.ts";
-import type { UnexplainedRow } from "../store/outgoing-holds.ts";
+import type { UnexplainedOutgoingRow } from "../store/outgoing-holds.ts";
 import type { AgentRow, TransferRow } from "../store/rows.ts";
-import { highestUsed } from "../store/slots.ts";
+import { highestUsedSlot } from "../store/slots.ts";
 import type { Database } from "../store/store.ts";
 import { readDeposit, refundedUnits } from "../store/transactions.ts";
 import { updateWithdrawal } from "../store/withdrawals.ts";
@@ -54,7 +54,7 @@ export function makeJob(
 type PlacementChoice =
   | { readonly kind: "place" }
   | { readonly kind: "wait" }
-  | { readonly kind: "hold"; readonly holders: readonly UnexplainedRow[] };
+  | { readonly kind: "hold"; readonly holders: readonly UnexplainedOutgoingRow[] };
 
 /** Decides whether a job may get a position in this run. */
 function placingOf(
@@ -74,7 +74,7 @@ function placingOf(
 
 /** Adds a job without a position: its number is negative, and the oldest is nearest to zero. */
 function queueJob(database: Database, { id }: PayingAgent, row: TransferRow): void {
-  const sequence = waitingJobSeq(database, id);
+  const sequence = nextWaitingJobNumber(database, id);
   insertJob(database, {
     agent: id,
     sequence,
@@ -164,7 +164,7 @@ function refuseRefunds(
  * jobs. They come again as new jobs.
  */
 export function unnumberJobs(database: Database, agentId: string): void {
-  for (const transactionId of listUnsigned(database, agentId))
+  for (const transactionId of listUnsignedWithdrawalIds(database, agentId))
     unnumberJob(database, agentId, transactionId);
 }
 
@@ -246,7 +246,7 @@ function placeOf(
   const { payer: depositAddress, network } = row;
   const { slots } = familyOf(network);
   if (!slots.isCounted) return { depositIndex, depositAddress };
-  const used = highestUsed(database, network, depositAddress);
+  const used = highestUsedSlot(database, network, depositAddress);
   const known = used === undefined ? slots.least : slots.next(used);
   return { depositIndex, depositAddress, depositNext: row.nextSlot || known };
 }

@@ -3,7 +3,7 @@
  * a pass makes its reader level, and because an operator's command in another process ends a hold.
  */
 import type { GatewayLog } from "../../base/log.ts";
-import { listCaughtUpWaiting } from "../store/jobs.ts";
+import { listAgentsWithWaitingJobs } from "../store/jobs.ts";
 import type { Signals } from "../store/signals.ts";
 import type { Store } from "../store/store.ts";
 import { hasDueJobs, numberJobs } from "./jobs.ts";
@@ -20,8 +20,8 @@ interface PlacingRooms {
  * Places every job that waits for nothing any more, and holds those that look paid. Writes only if
  * something changes. @throws AgentError GATEWAY_STORE_* if the database takes nothing now
  */
-export function placeWaiting({ store, signals, log, clock, run }: PlacingRooms): void {
-  for (const agent of listCaughtUpWaiting(store.database, run)) {
+export function placeWaitingJobs({ store, signals, log, clock, run }: PlacingRooms): void {
+  for (const agent of listAgentsWithWaitingJobs(store.database, run)) {
     if (!hasDueJobs(store.database, agent, run)) continue;
     const { placed, refused, moved } = store.write((database) =>
       numberJobs(database, agent.id, clock()),

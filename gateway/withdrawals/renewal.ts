@@ -4,16 +4,16 @@
  * renewed that was paid, may still be paid or is open. Runs in the transaction that makes the
  * successor. Source: docs/api.md, Renew an ended request.
  */
-import { type Answer, problem } from "../answer/answer.ts";
+import { type Answer, problemAnswer } from "../answer/answer.ts";
 import { endedSlotUnreachableCode } from "../store/below-beginning.ts";
-import { isGivenUpOver } from "../store/gap-holds.ts";
-import { gapOver } from "../store/gaps.ts";
-import { listGoneOf } from "../store/gone-payments.ts";
+import { hasGivenUpGapSince } from "../store/gap-holds.ts";
+import { findOpenGapSince } from "../store/gaps.ts";
+import { listGonePaymentsOf } from "../store/gone-payments.ts";
 import { hasPayment } from "../store/payments.ts";
 import type { DepositRow, RecordRow, RowsByOperation } from "../store/rows.ts";
 import { isSigned } from "../store/signatures.ts";
 import type { Database } from "../store/store.ts";
-import { listSumsOf } from "../store/stray-sums.ts";
+import { listStraySumsOf } from "../store/stray-sums.ts";
 import {
   type OrderPlace,
   type RecordOperation,
@@ -21,7 +21,7 @@ import {
   recordOfOrder,
 } from "../store/transactions.ts";
 import { coinEndedCode } from "../store/unknown-coins.ts";
-import { isUnread } from "../store/unread-transactions.ts";
+import { hasUnreadTransaction } from "../store/unread-transactions.ts";
 
 /**
  * The ended record that an order renews; null for an order that renews none. Answers 400 for a
@@ -37,10 +37,11 @@ export function checkRenewal<T extends RecordOperation>(
   if (renews === "") return null;
   const row = readTransactionOf(database, { id: renews, merchant, operation });
   if (row === undefined || row.orderId !== orderId)
-    return problem("renew_invalid", { field: "renew" });
-  if (row.contentHash !== contentHash) return problem("order_id_reused", { transactionId: row.id });
+    return problemAnswer("renew_invalid", { field: "renew" });
+  if (row.contentHash !== contentHash)
+    return problemAnswer("order_id_reused", { transactionId: row.id });
   const reason = reasonAgainst(database, row);
-  return reason === "" ? row : problem("not_renewable", { transactionId: row.id, reason });
+  return reason === "" ? row : problemAnswer("not_renewable", { transactionId: row.id, reason });
 }
 
 /** The reason why a record must not be renewed; "" for none. */
@@ -68,13 +69,16 @@ function reasonAgainst(
 function mayBePaid(database: Database, row: DepositRow): boolean {
   const { id, network, currency, createdAt } = row;
   if (hasPayment(database, id) || row.receivedUnits !== "0") return true;
-  if (listSumsOf(database, id, currency).length > 0 || listGoneOf(database, id).length > 0)
+  if (
+    listStraySumsOf(database, id, currency).length > 0 ||
+    listGonePaymentsOf(database, id).length > 0
+  )
     return true;
   const addresses = [...new Set([row.address, row.payTo])];
   return (
-    addresses.some((address) => isUnread(database, network, address)) ||
-    gapOver(database, network, addresses, createdAt) !== undefined ||
-    isGivenUpOver(database, network, addresses, createdAt)
+    addresses.some((address) => hasUnreadTransaction(database, network, address)) ||
+    findOpenGapSince(database, network, addresses, createdAt) !== undefined ||
+    hasGivenUpGapSince(database, network, addresses, createdAt)
   );
 }
 

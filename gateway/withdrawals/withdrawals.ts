@@ -16,7 +16,7 @@ import {
   dataAnswer,
   isAnswer,
   jsonAnswer,
-  problem,
+  problemAnswer,
   renderAnswer,
 } from "../answer/answer.ts";
 import { type Order, type OrderShape, readOrder, readOrders } from "../answer/body.ts";
@@ -161,7 +161,7 @@ function make(
     if (refund !== null) return refund;
     const row = rowOf(service, request, { ...order, ...kept }, checked);
     if (isOverAtOnce(checked.agent, row))
-      return problem("agent_clock_ahead", {}, { "Retry-After": "600" });
+      return problemAnswer("agent_clock_ahead", {}, { "Retry-After": "600" });
     insertWithdrawal(database, row, checked.reserved);
     makeJob(database, checked.agent, row, service.run);
     return { order, row, newFor: checked.agent };
@@ -207,7 +207,7 @@ function answerOf(database: Database, row: WithdrawalRow, language: Language): A
     const signed = isSigned(database, row.id);
     // A withdrawal that was signed and still expired is void in every attempt, so none can be paid.
     const retryable = passing.has(row.code) && (!signed || isAllVoid(database, row.id));
-    return problem("withdrawal_failed", {
+    return problemAnswer("withdrawal_failed", {
       transactionId: row.id,
       reason: row.code,
       signed,
@@ -330,11 +330,11 @@ async function place(
   }
   const { order, row, newFor } = made;
   if (row.contentHash !== contentHashOf(request.mode, order))
-    return problem("order_id_reused", { transactionId: row.id });
+    return problemAnswer("order_id_reused", { transactionId: row.id });
   // Not in the hash: a job that was made before jobs named the deposit brings its withdrawal back
   // without one.
   const refundOf = order.refundOf || (order.renew === "" ? "" : row.refundOf);
-  if (row.refundOf !== refundOf) return problem("order_id_reused", { transactionId: row.id });
+  if (row.refundOf !== refundOf) return problemAnswer("order_id_reused", { transactionId: row.id });
   const answered = awaitAnswer(service, made);
   if (newFor !== null) wake(service, row, newFor.id);
   return answerOf(service.store.database, await answered, request.language);

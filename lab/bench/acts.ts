@@ -5,12 +5,12 @@
  */
 import { createHash, generateKeyPairSync, randomBytes, sign, verify } from "node:crypto";
 import { closeSync, fdatasyncSync, openSync, writeSync } from "node:fs";
-import { LedgerSeal, recordLocation } from "../../agent/ledger/seal.ts";
+import { LedgerSeal, sealContextOfRecord } from "../../agent/ledger/seal.ts";
 import { invariant } from "../../base/fault.ts";
 import { fastCurve } from "../../chains/curve/fast-curve.ts";
 import { keccak256 } from "../../chains/curve/keccak.ts";
 import { encodeRlp, integerBytes } from "../../chains/evm/rlp.ts";
-import { buildTransfer, describe } from "../../chains/evm/transaction.ts";
+import { buildTransfer, describeTransfer } from "../../chains/evm/transaction.ts";
 import { parseAmount } from "../../protocol/amount.ts";
 import { openEnvelope, publicKeyHex } from "../../protocol/envelope.ts";
 import { agentIdOf, zeroHash } from "../../protocol/identity.ts";
@@ -205,7 +205,7 @@ function actsOf(asked: ActsAsked, file: number): Readonly<Record<string, Act>> {
         spent += amount.units;
     }),
     // The bytes are made, and read back as what was approved.
-    buildAndRead: one(() => describe(buildTransfer(payout.transfer))),
+    buildAndRead: one(() => describeTransfer(buildTransfer(payout.transfer))),
     keccakUnsigned: one(() => keccak256(payout.unsigned)),
     sign: one(() => curve.sign(digest, key)),
     // The check of the own signature with its parity: the sender comes out of the signature.
@@ -221,7 +221,7 @@ function actsOf(asked: ActsAsked, file: number): Readonly<Record<string, Act>> {
     recordsJson: one(() => payout.records.map((record) => JSON.stringify(record))),
     recordsHash: one(() => covered.map(hashOf)),
     // Signed bytes are in no file in the clear.
-    box: one(() => seal.box(recordLocation(77), payout.raw)),
+    box: one(() => seal.box(sealContextOfRecord(77), payout.raw)),
     // The MAC of a write's last line would cover each line before it; the product makes one a line.
     mac: { does: () => seal.macOf(zeroHash), payouts: payoutsPerWrite },
     writeAndSync: {

@@ -20,7 +20,7 @@ import { keepOutgoing } from "../../gateway/store/outgoing-transactions.ts";
 import { insertSignature } from "../../gateway/store/signatures.ts";
 import { insertSlot } from "../../gateway/store/slots.ts";
 import type { Database } from "../../gateway/store/store.ts";
-import { keepValue, recordOfOrder } from "../../gateway/store/transactions.ts";
+import { keepFiatValue, recordOfOrder } from "../../gateway/store/transactions.ts";
 import {
   endWithdrawal,
   insertWithdrawal,
@@ -174,7 +174,7 @@ class Rows {
       },
       untold: 0,
     });
-    keepValue(this.#database, id, "");
+    keepFiatValue(this.#database, id, "");
   };
 }
 

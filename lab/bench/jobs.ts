@@ -5,7 +5,7 @@
 import type { KeyObject } from "node:crypto";
 import { sealEnvelope, signJob } from "../../protocol/envelope.ts";
 import { jobHashOf, transactionIdOf, zeroHash } from "../../protocol/identity.ts";
-import type { Head } from "../../protocol/messages.ts";
+import type { AgentLedgerHead } from "../../protocol/messages.ts";
 
 export const merchant = "m_bench";
 
@@ -70,7 +70,11 @@ export class JobMaker {
     });
   }
 
-  frame({ id, wallet }: Receiver, gatewayHead: Head | null, made: readonly MadeJob[]): Uint8Array {
+  frame(
+    { id, wallet }: Receiver,
+    gatewayHead: AgentLedgerHead | null,
+    made: readonly MadeJob[],
+  ): Uint8Array {
     const [jobs, signatures] = [
       made.map(({ text }) => text),
       made.map(({ signature }) => signature),

@@ -15,7 +15,7 @@ import {
   sealEnvelope,
 } from "../../protocol/envelope.ts";
 import { walletFingerprintOf } from "../../protocol/identity.ts";
-import { kindsKnown, linkPathNaming } from "../../protocol/messages.ts";
+import { frameFormNumber, linkPathWithFormNumber } from "../../protocol/messages.ts";
 import { sealTranscript, signTranscript } from "../../protocol/pairing.ts";
 
 const [url = "", apiKey = "", databasePath = "", tuned = ""] = process.argv.slice(2);
@@ -76,7 +76,7 @@ const insert = database.prepare("INSERT INTO jobs VALUES (?, ?, ?, ?)");
 let nonce = 0;
 let seq = 0;
 
-const socket = new WebSocket(`${url.replace("http", "ws")}${linkPathNaming}`, {
+const socket = new WebSocket(`${url.replace("http", "ws")}${linkPathWithFormNumber}`, {
   perMessageDeflate: false,
 });
 const send = (kind: "hello" | "statement", payload: object): void =>
@@ -132,7 +132,7 @@ socket.on("message", (data: Buffer) => {
       answers: message.nonce,
       nonce: "55".repeat(32),
       software: "plain",
-      kinds: kindsKnown,
+      kinds: frameFormNumber,
       open: [],
       at: Date.now(),
     });

@@ -18,7 +18,7 @@ import {
 import type { PairingGrant } from "../../protocol/grant.ts";
 import { sealGrant } from "../../protocol/grant.ts";
 import { agentIdOf } from "../../protocol/identity.ts";
-import { type Head, kindsKnown } from "../../protocol/messages.ts";
+import { type AgentLedgerHead, frameFormNumber } from "../../protocol/messages.ts";
 import {
   gatewayFingerprintOf,
   parseSealedTranscript,
@@ -111,7 +111,7 @@ export async function startWorld(dir: string): Promise<World> {
   const chain = createBenchChain(chainId, () => agent?.hotWalletAddress ?? `0x${"22".repeat(20)}`);
   const file = openSync(join(dir, "gateway.log"), "a", 0o600);
   let socket: WebSocket | null = null;
-  let gatewayHead: Head | null = null;
+  let gatewayHead: AgentLedgerHead | null = null;
   const maker = new JobMaker(network, gatewayKey);
   let onLinked: () => void = () => undefined;
   const linked = new Promise<void>((resolve) => {
@@ -165,7 +165,7 @@ export async function startWorld(dir: string): Promise<World> {
 
   // The acknowledging side: statements of one turn share one write and one sync, as a gateway's
   // database would.
-  let pending: { frame: Uint8Array; head: Head; signed: string[] }[] = [];
+  let pending: { frame: Uint8Array; head: AgentLedgerHead; signed: string[] }[] = [];
   let syncing = false;
   let held = false; // nothing is acknowledged
   // Final by the agent's word. Nothing else of this gateway looks at the chain, so it takes that
@@ -202,7 +202,7 @@ export async function startWorld(dir: string): Promise<World> {
     opened.send(
       sealEnvelope(
         "challenge",
-        { nonce: challenge, kinds: kindsKnown, at: Date.now() },
+        { nonce: challenge, kinds: frameFormNumber, at: Date.now() },
         gatewayKey,
       ),
     );

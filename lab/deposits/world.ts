@@ -6,7 +6,7 @@
 import { createHash } from "node:crypto";
 import { setTimeout as sleep } from "node:timers/promises";
 import { Mnemonic } from "ethers";
-import { placesAhead } from "../../gateway/watcher/ahead.ts";
+import { addressesAheadMin } from "../../gateway/watcher/ahead.ts";
 import { Killer, processesOf } from "../faults/killer.ts";
 import { type Random, seeded } from "../faults/tally.ts";
 import { type Kit, settle } from "../kit/kit.ts";
@@ -179,7 +179,7 @@ export class DepositsWorld {
    */
   async #payEarly(total: number): Promise<void> {
     if (!this.#faults.untilExpired) return;
-    for (let index = placesAhead; index < total; index += 1) {
+    for (let index = addressesAheadMin; index < total; index += 1) {
       if (this.#random() * earlyOf >= 1) continue;
       const to = this.#testNetwork.addressAt(this.#kit.mnemonic, index);
       if (to === null) return;

@@ -15,10 +15,10 @@ import {
 import { attemptsApartMs } from "../../agent/socket/limits.ts";
 import type {
   AttemptView,
+  ChangedWithdrawalPart,
   CourierAnswers,
   CourierRequests,
   CourierView,
-  WithdrawalStep,
 } from "../../agent/socket/verbs.ts";
 import { AgentError } from "../../base/fault.ts";
 import { openEnvelope, publicKeyHex } from "../../protocol/envelope.ts";
@@ -277,12 +277,12 @@ export class Counterpart {
     }
   }
 
-  #see(view: WithdrawalStep): void {
+  #see(view: ChangedWithdrawalPart): void {
     for (const attempt of view.attempts) this.#keep(view, attempt);
   }
 
   /** Bytes that left once must stay the same. */
-  #keep({ transactionId }: WithdrawalStep, { attempt, txHash, raw }: AttemptView): void {
+  #keep({ transactionId }: ChangedWithdrawalPart, { attempt, txHash, raw }: AttemptView): void {
     const key = `${transactionId} ${attempt}`;
     const hash = this.#hashes.get(key);
     if (hash !== undefined && hash !== txHash)

@@ -6,7 +6,7 @@
 import type { KeyObject } from "node:crypto";
 import { parseAmount } from "../../protocol/amount.ts";
 import { jobHashOf } from "../../protocol/identity.ts";
-import type { Head, Welcome } from "../../protocol/messages.ts";
+import type { AgentLedgerHead, Welcome } from "../../protocol/messages.ts";
 import { parseJob } from "../../protocol/payloads.ts";
 import { FakeChain, type FakeTransaction, hashOf } from "../kit/fake-chain.ts";
 import type { AgentKeys } from "../kit/gateway-database.ts";
@@ -202,7 +202,7 @@ export class StubAgent {
     if (this.#link !== null) this.#state(this.#link, after);
   }
 
-  #release(head: Head): void {
+  #release(head: AgentLedgerHead): void {
     const after = this.#top;
     this.#goOn(head);
     if (this.#link !== null && this.#top > after) this.#state(this.#link, after);
@@ -212,7 +212,7 @@ export class StubAgent {
    * The first bytes leave here; afterwards the stages are noted, each when the one before is
    * acknowledged.
    */
-  #goOn(head: Head): void {
+  #goOn(head: AgentLedgerHead): void {
     if (head.seq > this.#top || head.hash !== headAt(head.seq).hash)
       this.violations.push(`the gateway acknowledges record ${head.seq}, which is not ours`);
     this.#acked = Math.max(this.#acked, head.seq);

@@ -14,13 +14,13 @@ import { sealKeystore } from "../../agent/keystore/keystore.ts";
 import { ledgerKey } from "../../agent/keystore/ledger-key.ts";
 import {
   deriveAccounts,
-  namedAccounts,
+  pairedAccountsOf,
   walletFingerprintOfAccounts,
 } from "../../agent/keystore/nodes.ts";
 import { Secret } from "../../agent/keystore/secret.ts";
 import { writeFramesAndWipe } from "../../agent/launcher/frames.ts";
-import { type Lock, takeLock } from "../../agent/launcher/lock.ts";
-import { openRecord } from "../../agent/ledger/codec.ts";
+import { type FolderLock, takeLock } from "../../agent/launcher/lock.ts";
+import { unsealRecordBytes } from "../../agent/ledger/codec.ts";
 import { ledgerDisk } from "../../agent/ledger/disk.ts";
 import { createLedger, openLedger } from "../../agent/ledger/ledger.ts";
 import type { LedgerRecord, RecordBody } from "../../agent/ledger/records.ts";
@@ -50,7 +50,7 @@ export interface SignerFolder {
   readonly signerKey: KeyObject; // public
   readonly seal: LedgerSeal;
   readonly settings: SignerSettings;
-  readonly lock: Lock;
+  readonly lock: FolderLock;
 }
 
 export interface SignerProcess {
@@ -94,7 +94,7 @@ export async function makeSignerFolder(
   const state = join(dir, "signer");
   mkdirSync(state, { recursive: true, mode: 0o700 });
   const accounts = deriveAccounts(new Uint8Array(mnemonicToSeedSync(words)), ["evm"]);
-  const [wallet, own] = [walletFingerprintOfAccounts(accounts), namedAccounts(accounts)];
+  const [wallet, own] = [walletFingerprintOfAccounts(accounts), pairedAccountsOf(accounts)];
   const hotWallet = own[0]?.id ?? "";
   const seed = randomBytes(32);
   const encKey = randomBytes(32).toString("hex");
@@ -257,7 +257,7 @@ export function recordsOf(folder: Pick<SignerFolder, "ledger">): readonly Ledger
 /** As `recordsOf`, signed bytes out of their boxes. */
 export function openedOf(folder: SignerFolder): readonly LedgerRecord[] {
   return recordsOf(folder).map((record) =>
-    openRecord(record, folder.seal, { file: folder.ledger, line: record.seq }),
+    unsealRecordBytes(record, folder.seal, { file: folder.ledger, line: record.seq }),
   );
 }
 

@@ -7,7 +7,7 @@ import { signDigest } from "../../agent/signer/vault/curve.ts";
 import {
   attachSignature,
   buildTransfer,
-  describe,
+  describeTransfer,
   digestOf,
 } from "../../chains/tron/transaction.ts";
 import { SeededRandom } from "../kit/seeded.ts";
@@ -58,7 +58,7 @@ export function judgeTransfer(random: SeededRandom): {
   const transfer = transferBy(random, utils.crypto.pkToAddress(hex(key)), !random.chance(8));
   const { contract } = transfer;
   const rawData = buildTransfer(transfer);
-  const described = describe(rawData);
+  const described = describeTransfer(rawData);
   const wanted = readingOf(transfer);
   must(
     described.ok && same(readingOf(described.transfer), wanted),
@@ -126,7 +126,7 @@ export function judgeMutations(seed: number, count: number): Mutations {
  * The code that the bytes are refused with; "" where they are read, and then as tronweb reads them.
  */
 export function judgeBytes(rawData: Uint8Array): string {
-  const described = describe(rawData);
+  const described = describeTransfer(rawData);
   if (!described.ok) return described.code;
   const ours = readingOf(described.transfer);
   must(

@@ -10,7 +10,7 @@ import { openLedger } from "../../agent/ledger/ledger.ts";
 import type { LedgerRecord } from "../../agent/ledger/records.ts";
 import { verifyLedger } from "../../agent/ledger/verify.ts";
 import { AgentError } from "../../base/fault.ts";
-import type { Head } from "../../protocol/messages.ts";
+import type { AgentLedgerHead } from "../../protocol/messages.ts";
 import { MemoryDisk } from "../kit/ledger-disk.ts";
 import { testSeal } from "../kit/ledger-seal.ts";
 import { Kit, txParams } from "../kit/signer-kit.ts";
@@ -219,8 +219,8 @@ function press(
   story: Story,
   moment: Moment,
   files: Iterable<readonly [string, Uint8Array]>,
-  { seq, hash }: Head,
-  gatewayHead: Head | null,
+  { seq, hash }: AgentLedgerHead,
+  gatewayHead: AgentLedgerHead | null,
 ): Verdict {
   const kit = new Kit({ found: MemoryDisk.over(files), gatewayKey });
   kit.now = moment.nowMs;

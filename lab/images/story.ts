@@ -6,7 +6,7 @@
 import { isFinal } from "../../agent/signer/state/machine.ts";
 import { invariant } from "../../base/fault.ts";
 import { privateKeyFromSeed, sealEnvelope, signJob } from "../../protocol/envelope.ts";
-import type { Head } from "../../protocol/messages.ts";
+import type { AgentLedgerHead } from "../../protocol/messages.ts";
 import { recoveryNameOf } from "../../protocol/recovery.ts";
 import { SeededRandom } from "../kit/seeded.ts";
 import { agentId, hotWallet, Kit, settings, txParams, wallet } from "../kit/signer-kit.ts";
@@ -20,13 +20,13 @@ export const gatewayKey = privateKeyFromSeed(new Uint8Array(32).fill(9));
 export interface Moment {
   readonly files: ReadonlyMap<string, Uint8Array>;
   readonly segment: number; // the newest
-  readonly head: Head;
+  readonly head: AgentLedgerHead;
   readonly nowMs: number;
   /**
    * The gateway's database: the epoch, the newest head it holds, its newest job, every job's text.
    */
   readonly ledgerEpoch: number;
-  readonly stored: Head | null;
+  readonly stored: AgentLedgerHead | null;
   /** The newest record that any gateway ever held: what was signed up to there may be out. */
   readonly receivedSeq: number;
   readonly last: { readonly sequence: number; readonly hash: string };

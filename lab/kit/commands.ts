@@ -6,7 +6,7 @@
 import { userInfo } from "node:os";
 import { setTimeout as sleep } from "node:timers/promises";
 import { runCommand } from "../../cli/main.ts";
-import { runWords } from "../../gateway/command.ts";
+import { runGatewayCommandLine } from "../../gateway/command.ts";
 import { runProgramHere } from "./programs.ts";
 
 /** How a command ended, and all that it printed on either stream. */
@@ -60,7 +60,7 @@ async function captureGateway(words: readonly string[]): Promise<CommandResult> 
     }) as typeof stream.write;
   process.exitCode = undefined;
   try {
-    await runWords(words);
+    await runGatewayCommandLine(words);
     return { code: Number(process.exitCode ?? 0), output };
   } finally {
     process.exitCode = before;

@@ -30,9 +30,9 @@ import type {
 } from "../../gateway/store/rows.ts";
 import { openStore, type Store } from "../../gateway/store/store.ts";
 import {
-  ordinalOf,
   readDeposit,
   readTransaction as readStored,
+  sweepOrdinalOf,
 } from "../../gateway/store/transactions.ts";
 import { appendJob } from "../../gateway/withdrawals/jobs.ts";
 import { publicKeyHex } from "../../protocol/envelope.ts";
@@ -275,7 +275,7 @@ function plantTransfer(store: Store, row: AnyTransaction): void {
     insertColumns(store, "withdrawals", { ...order, metadata, value, callbackStatus });
     if (status === 0) reserveAmount(store.database, row as TransferRow);
   } else if (operation === "sweep") {
-    const ordinal = ordinalOf(row) ?? sweepCount(store, payer) + 1;
+    const ordinal = sweepOrdinalOf(row) ?? sweepCount(store, payer) + 1;
     insertColumns(store, "sweeps", { id, address: payer, ordinal, addressIndex, nextSlot });
   } else {
     insertColumns(store, "topUps", { id, sweep: orderId, sweptCurrency: currency, addressIndex });

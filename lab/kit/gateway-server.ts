@@ -19,7 +19,7 @@ import type { FastifyInstance } from "fastify";
 import { type Logger, pino } from "pino";
 import {
   deriveAccounts,
-  namedAccounts,
+  pairedAccountsOf,
   proveAccounts,
   type WalletAccount,
 } from "../../agent/keystore/nodes.ts";
@@ -30,10 +30,10 @@ import { addServiceRoutes } from "../../gateway/api/service-routes.ts";
 import { createGatewayKey } from "../../gateway/auth/gateway-key.ts";
 import type { NewKey } from "../../gateway/auth/keys.ts";
 import { parseConfig } from "../../gateway/config/config.ts";
-import { addDescription } from "../../gateway/openapi/openapi.ts";
+import { addApiDescription } from "../../gateway/openapi/openapi.ts";
 import { addKey, createMerchant, type OperatorContext } from "../../gateway/operator/accounts.ts";
 import { type ClockState, rightClock } from "../../gateway/own-clock.ts";
-import { createBoard } from "../../gateway/prices/price-cache.ts";
+import { createPriceBoard } from "../../gateway/prices/price-cache.ts";
 import type { Service } from "../../gateway/service.ts";
 import { marksPathOf, openMarks } from "../../gateway/store/address-marks.ts";
 import { keepNativeCoins } from "../../gateway/store/posting.ts";
@@ -61,7 +61,7 @@ const testWords = "test test test test test test test test test test test junk";
 
 /** A wallet with its keys, and what others know of it. */
 export function walletFrom(nodes: readonly WalletAccount[]) {
-  const accounts = namedAccounts(nodes);
+  const accounts = pairedAccountsOf(nodes);
   const [hotWallet, deposits] = accounts;
   return {
     nodes,
@@ -287,7 +287,7 @@ export async function startTestGateway(
     clock: () => clock.nowMs,
     random: randomBytes,
     waiters,
-    prices: createBoard(config, () => clock.nowMs),
+    prices: createPriceBoard(config, () => clock.nowMs),
     run: "first run",
     confirmations: () => null,
     outOfService: () => "",
@@ -302,7 +302,7 @@ export async function startTestGateway(
   const server = createServer(service);
   addOperations(server, service);
   addPayerPages(server, service);
-  addDescription(server, config);
+  addApiDescription(server, config);
   addServiceRoutes(server, service, []);
   await server.listen({ host: "127.0.0.1", port: 0 });
   const address = server.server.address();
@@ -358,7 +358,7 @@ export async function startTestGateway(
       const at = clock.nowMs + pairings;
       pairings += 1;
       const transcript = JSON.stringify({
-        ...transcriptOf(gateway, keyId, keys, namedAccounts(nodes)),
+        ...transcriptOf(gateway, keyId, keys, pairedAccountsOf(nodes)),
         at,
         ...changed,
       });

@@ -5,7 +5,7 @@
 import { generateKeyPairSync, type KeyObject } from "node:crypto";
 import { sealEnvelope, signJob } from "../../protocol/envelope.ts";
 import { jobHashOf, transactionIdOf, zeroHash } from "../../protocol/identity.ts";
-import type { Ack, Head, Job, Jobs, Welcome } from "../../protocol/messages.ts";
+import type { Ack, AgentLedgerHead, Job, Jobs, Welcome } from "../../protocol/messages.ts";
 import type { Sightings } from "../../protocol/sightings.ts";
 
 /** The signer it talks to, and what its jobs say unless told otherwise. */
@@ -31,7 +31,7 @@ export class GatewaySide {
   readonly ended = new Set<string>();
   /** Hashes that its own nodes call void. */
   readonly voided = new Set<string>();
-  stored: Head | null = null;
+  stored: AgentLedgerHead | null = null;
   last = { sequence: 0, hash: zeroHash };
   ledgerEpoch = 1;
   #orders = 0;
@@ -116,7 +116,7 @@ export class GatewaySide {
     );
   }
 
-  ack(head: Head, change: Partial<Ack> = {}, key = this.key): Uint8Array {
+  ack(head: AgentLedgerHead, change: Partial<Ack> = {}, key = this.key): Uint8Array {
     const ended = [...this.ended].slice(-256);
     const voided = this.voided.size === 0 ? {} : { void: [...this.voided].slice(-256) };
     const ack = {

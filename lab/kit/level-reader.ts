@@ -4,7 +4,7 @@
  */
 import { hotWalletAddressOn } from "../../gateway/store/agent-accounts.ts";
 import { listAgentsEver, readAgent } from "../../gateway/store/agents.ts";
-import { markWalletLevel } from "../../gateway/store/levels.ts";
+import { markWalletChainRead } from "../../gateway/store/levels.ts";
 import type { Database, Store } from "../../gateway/store/store.ts";
 import { numberJobs } from "../../gateway/withdrawals/jobs.ts";
 
@@ -26,5 +26,5 @@ export function placeJobs(store: Store, agentId: string, nowMs: number): void {
 export function callLevel(database: Database, run: string): void {
   for (const agent of listAgentsEver(database))
     for (const network of JSON.parse(agent.networks) as readonly string[])
-      markWalletLevel(database, { network, account: hotWalletAddressOn(agent, network) }, run);
+      markWalletChainRead(database, { network, account: hotWalletAddressOn(agent, network) }, run);
 }

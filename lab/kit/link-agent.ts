@@ -8,17 +8,17 @@ import { openEnvelope, sealEnvelope } from "../../protocol/envelope.ts";
 import { zeroHash } from "../../protocol/identity.ts";
 import type {
   Ack,
+  AgentLedgerHead,
   Challenge,
   Entry,
   EnvelopeKind,
-  Head,
   Heartbeat,
   Hello,
   Jobs,
   Statement,
   Welcome,
 } from "../../protocol/messages.ts";
-import { kindsKnown, linkPathNaming } from "../../protocol/messages.ts";
+import { frameFormNumber, linkPathWithFormNumber } from "../../protocol/messages.ts";
 import {
   parseAck,
   parseChallenge,
@@ -26,7 +26,7 @@ import {
   parseJobs,
   parseWelcome,
 } from "../../protocol/payloads.ts";
-import { parseRecovery, type Recovery } from "../../protocol/recovery.ts";
+import { parseRecoveryPart, type RecoveryPart } from "../../protocol/recovery.ts";
 import { parseSightings, type Sightings } from "../../protocol/sightings.ts";
 import type { AgentKeys } from "./gateway-database.ts";
 
@@ -40,7 +40,7 @@ const parsers: Record<string, (payload: Uint8Array) => unknown> = {
   ack: parseAck,
   heartbeat: parseHeartbeat,
   sightings: parseSightings,
-  recovery: parseRecovery,
+  recovery: parseRecoveryPart,
 };
 
 interface Messages {
@@ -50,7 +50,7 @@ interface Messages {
   ack: Ack;
   heartbeat: Heartbeat;
   sightings: Sightings;
-  recovery: Recovery;
+  recovery: RecoveryPart;
 }
 
 /** The hash the test's ledger has at a place; `branch` makes another history. */
@@ -58,7 +58,7 @@ export function hashAt(seq: number, branch = ""): string {
   return createHash("sha256").update(`${branch}${seq}`).digest("hex");
 }
 
-export function headAt(seq: number, branch = ""): Head {
+export function headAt(seq: number, branch = ""): AgentLedgerHead {
   return { seq, hash: hashAt(seq, branch) };
 }
 
@@ -100,7 +100,7 @@ export class LinkAgent {
   constructor(port: number, keys: AgentKeys, gatewayKey: KeyObject, from?: string) {
     this.keys = keys;
     this.#gatewayKey = gatewayKey;
-    this.socket = new WebSocket(`ws://127.0.0.1:${port}${linkPathNaming}`, {
+    this.socket = new WebSocket(`ws://127.0.0.1:${port}${linkPathWithFormNumber}`, {
       perMessageDeflate: false,
       ...(from === undefined ? {} : { headers: { "X-Forwarded-For": from } }),
     });
@@ -167,7 +167,7 @@ export class LinkAgent {
       answers: nonce,
       nonce: "07".repeat(32),
       software: "test",
-      kinds: kindsKnown,
+      kinds: frameFormNumber,
       open: [],
       at: 5_000,
       ...change,

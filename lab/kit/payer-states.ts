@@ -3,9 +3,9 @@
  * the rows that the watcher would write. Half of them are on Tron, half on an EVM chain.
  */
 import { createHash } from "node:crypto";
-import { changePage } from "../../gateway/operator/merchant-page.ts";
+import { changeMerchantPage } from "../../gateway/operator/merchant-page.ts";
 import type { PayerState } from "../../gateway/pages/state.ts";
-import { keepArriving } from "../../gateway/store/arriving.ts";
+import { keepArrivingPayment } from "../../gateway/store/arriving.ts";
 import { type DepositCredit, updateDeposit } from "../../gateway/store/deposits.ts";
 import { keepDetectedPayment, keepFinalPayment } from "../../gateway/store/payments.ts";
 import { insertDeposit } from "../../gateway/store/transactions.ts";
@@ -152,7 +152,7 @@ function put(
       },
     });
     if (arriving !== undefined)
-      keepArriving(database, {
+      keepArrivingPayment(database, {
         ...{
           transactionId: id,
           txHash,
@@ -204,7 +204,7 @@ export async function startStatesGateway(): Promise<StatesGateway> {
     outOfService: (currency: string) =>
       currency === wanted.outOfService.currency ? "its contract is silent" : "",
   });
-  changePage(operator, merchant.merchantId, {
+  changeMerchantPage(operator, merchant.merchantId, {
     ...{ shownName: shop, contact: "help@shop.example.com", origins: [new URL(returnUrl).origin] },
   });
   for (const state of states) put(gateway, state, wanted[state]);

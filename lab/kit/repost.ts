@@ -6,8 +6,8 @@ import { type AccountRow, type MoveRow, unitsAt } from "../../gateway/store/jour
 import {
   type PostedTransfer,
   postedTransfersSql,
+  postPaymentMove,
   postTransfer,
-  settlePayment,
 } from "../../gateway/store/posting.ts";
 import type { PaymentRow } from "../../gateway/store/rows.ts";
 import type { Store } from "../../gateway/store/store.ts";
@@ -55,7 +55,7 @@ export function repostRows(store: Pick<Store, "write">): void {
     for (const payment of database.all<PaymentRow & { readonly merchant: string }>(
       "SELECT p.*, d.merchant FROM payments p JOIN deposits d ON d.id = p.transactionId WHERE p.final = 1",
     ))
-      settlePayment(database, payment, payment.merchant);
+      postPaymentMove(database, payment, payment.merchant);
     for (const sum of database.all<StraySumRow>("SELECT * FROM straySums")) postSum(database, sum);
     for (const row of database.all<PostedTransfer>(`${postedTransfersSql} ORDER BY t.number`))
       postTransfer(database, null, row);

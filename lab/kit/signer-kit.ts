@@ -13,9 +13,12 @@ import { SignerRun } from "../../agent/signer/handlers/context.ts";
 import { readRules } from "../../agent/signer/policy/rules.ts";
 import { Signer, type SignerParts } from "../../agent/signer/runtime/signer.ts";
 import { StopMark } from "../../agent/signer/runtime/stop-mark.ts";
-import { courierVerbs } from "../../agent/signer/sockets/courier.ts";
+import { createCourierRequestHandler } from "../../agent/signer/sockets/courier.ts";
 import { readRequest } from "../../agent/signer/sockets/line-server.ts";
-import { operatorVerbs, operatorViewOf } from "../../agent/signer/sockets/operator.ts";
+import {
+  createOperatorRequestHandler,
+  operatorViewOf,
+} from "../../agent/signer/sockets/operator.ts";
 import { Core, type CoreSnapshot } from "../../agent/signer/state/core.ts";
 import { ledgerTime } from "../../agent/signer/state/ledger-time.ts";
 import { unlockVault, type Vault } from "../../agent/signer/vault/vault.ts";
@@ -144,8 +147,8 @@ export class Kit {
   signer!: Signer;
   #run = 0;
   #nextId = 1;
-  #courier!: ReturnType<typeof courierVerbs>;
-  #operator!: ReturnType<typeof operatorVerbs>;
+  #courier!: ReturnType<typeof createCourierRequestHandler>;
+  #operator!: ReturnType<typeof createOperatorRequestHandler>;
 
   constructor(options: KitOptions = {}) {
     this.#options = options;
@@ -242,11 +245,11 @@ export class Kit {
         this.poisoned = fault.code;
       },
     });
-    this.#courier = courierVerbs(this.signer, {
+    this.#courier = createCourierRequestHandler(this.signer, {
       ...{ config: this.settings.config, giveWay: () => void this.gaveWay++ },
       ...{ residentBytes: () => 0, syncs: () => ({ counts: [], sumUs: 0 }) },
     });
-    this.#operator = operatorVerbs(this.signer, {
+    this.#operator = createOperatorRequestHandler(this.signer, {
       ...{
         isolation: "L0 one user",
         encKeyFrom: "config",

@@ -6,7 +6,11 @@
 import { goodResult } from "../../base/result.ts";
 import { FaultBook } from "../../gateway/faults/book.ts";
 import type { Service } from "../../gateway/service.ts";
-import { askAhead, lookAhead, newAheadMemory } from "../../gateway/watcher/ahead.ts";
+import {
+  lookAtNextAddresses,
+  newAddressLookMemory,
+  requestAddressLook,
+} from "../../gateway/watcher/ahead.ts";
 import { currenciesOf, type WatchedChain } from "../../gateway/watcher/chain.ts";
 
 /** Answers each order that waits for a look. Listens for as long as the gateway's signals do. */
@@ -34,13 +38,13 @@ export function callAddressesUnused({ config, store, signals, log, clock, run }:
       clock,
       run,
     } as unknown as WatchedChain;
-    const memory = newAheadMemory(chain.network);
+    const memory = newAddressLookMemory(chain.network);
     let last = Promise.resolve();
     signals.on("look", (look) => {
       if (look.network !== network) return;
-      askAhead(memory, look.account);
+      requestAddressLook(memory, look.account);
       last = last.then(() =>
-        lookAhead(watched, memory, { number: Number.MAX_SAFE_INTEGER, hash: "" }),
+        lookAtNextAddresses(watched, memory, { number: Number.MAX_SAFE_INTEGER, hash: "" }),
       );
     });
   }

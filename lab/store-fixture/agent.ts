@@ -5,7 +5,7 @@
 import { createHash } from "node:crypto";
 import {
   deriveAccounts,
-  namedAccounts,
+  pairedAccountsOf,
   proveAccounts,
   type WalletAccount,
 } from "../../agent/keystore/nodes.ts";
@@ -58,7 +58,7 @@ export class FixtureAgent {
     this.#world = world;
     this.#apiKey = apiKey;
     this.#nodes = deriveAccounts(fixedSeed(name), families);
-    this.accounts = namedAccounts(this.#nodes);
+    this.accounts = pairedAccountsOf(this.#nodes);
     this.#random = fixedRandom(`agent ${name}`);
     this.id = agentIdOf({
       merchant,

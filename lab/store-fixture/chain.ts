@@ -8,18 +8,18 @@ import { goodResult } from "../../base/result.ts";
 import { expiryExclusionOf, familyOf } from "../../chains/families.ts";
 import type { Payment } from "../../chains/family.ts";
 import type {
-  AddressBook,
   BalanceQuestion,
   DetectedPayment,
   Judgement,
   OutgoingTransaction,
   SlotCounts,
   VoidQuestion,
+  WatchedAddresses,
   WatchedBlock,
   WatcherNodes,
 } from "../../chains/nodes.ts";
 import { hasTags } from "../../chains/payees.ts";
-import { joinAddress } from "../../chains/xrp/address.ts";
+import { encodeXAddress } from "../../chains/xrp/address.ts";
 
 /** A transaction that pays one receiver. */
 export interface ChainPayment {
@@ -197,7 +197,7 @@ export class FixtureChain {
   #payments(
     blocks: readonly WatchedBlock[],
     contracts: readonly string[],
-    addresses: AddressBook,
+    addresses: WatchedAddresses,
   ): readonly DetectedPayment[] {
     const isTagged = hasTags(this.network);
     const accounts = new Set(
@@ -206,7 +206,7 @@ export class FixtureChain {
     return blocks.flatMap(({ number: block, hash: blockHash }) =>
       (this.#blocks[block]?.payments ?? []).flatMap((one): readonly DetectedPayment[] => {
         const { hash: txHash, to, tag = "", contract = "", units: amountUnits } = one;
-        const address = isTagged ? joinAddress({ address: to, tag }) : to;
+        const address = isTagged ? encodeXAddress({ address: to, tag }) : to;
         const isWatched = isTagged ? accounts.has(to) : addresses.has(address);
         if (one.isReverted === true || !contracts.includes(contract) || !isWatched) return [];
         return [

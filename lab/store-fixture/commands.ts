@@ -2,7 +2,7 @@
  * A command of the gateway's operator in this process, at a fixed time: its whole output and its
  * exit code.
  */
-import { runWords } from "../../gateway/command.ts";
+import { runGatewayCommandLine } from "../../gateway/command.ts";
 
 export interface CommandOutput {
   readonly text: string; // standard output and standard error, in their order
@@ -36,7 +36,7 @@ export async function sayCommand(
   process.stdout.write = take;
   process.stderr.write = take;
   try {
-    await atFixedTime(nowMs, () => runWords([...words, "--config", configFile]));
+    await atFixedTime(nowMs, () => runGatewayCommandLine([...words, "--config", configFile]));
     return { text, code: Number(process.exitCode ?? 0) };
   } finally {
     process.stdout.write = before.out;

@@ -23,14 +23,18 @@ import type {
   DeliveryResult,
 } from "../../gateway/callbacks/send.ts";
 import { type GatewayConfig, readConfig } from "../../gateway/config/config.ts";
-import { compareMarks, endIfCaughtUp, marksOf } from "../../gateway/deposits/ceilings.ts";
+import {
+  compareMarks,
+  endRestoreWaitIfRead,
+  raisedMarksOf,
+} from "../../gateway/deposits/ceilings.ts";
 import { watchSkipped } from "../../gateway/deposits/skipped-addresses.ts";
 import { FaultBook } from "../../gateway/faults/book.ts";
 import { type Hub, startHub } from "../../gateway/hub/hub.ts";
 import type { OperatorContext } from "../../gateway/operator/accounts.ts";
 import type { OutgoingPaymentJudge } from "../../gateway/operator/assigning.ts";
 import { rightClock } from "../../gateway/own-clock.ts";
-import { createBoard } from "../../gateway/prices/price-cache.ts";
+import { createPriceBoard } from "../../gateway/prices/price-cache.ts";
 import { fiatValueOf } from "../../gateway/prices/value.ts";
 import type { Service } from "../../gateway/service.ts";
 import {
@@ -47,13 +51,13 @@ import { keepNativeCoins } from "../../gateway/store/posting.ts";
 import { readChainWaitNumber } from "../../gateway/store/restored-database.ts";
 import { createSignals, type Signals } from "../../gateway/store/signals.ts";
 import { createStore, openStore, type Store } from "../../gateway/store/store.ts";
-import { hasCompletions } from "../../gateway/store/transactions.ts";
+import { hasUnvaluedCompletions } from "../../gateway/store/transactions.ts";
 import { createSweeps, type Sweeps } from "../../gateway/sweeps/sweeps.ts";
 import {
-  type AheadMemory,
-  askAhead,
-  lookAhead,
-  newAheadMemory,
+  type AddressLookMemory,
+  lookAtNextAddresses,
+  newAddressLookMemory,
+  requestAddressLook,
 } from "../../gateway/watcher/ahead.ts";
 import {
   type BalanceMemory,
@@ -65,7 +69,11 @@ import { newTokenMemory } from "../../gateway/watcher/decimals.ts";
 import { type DepositMemory, newDepositMemory } from "../../gateway/watcher/deposit-memory.ts";
 import { checkTokens, scanDeposits } from "../../gateway/watcher/deposits.ts";
 import { tellForeign } from "../../gateway/watcher/outgoing-transactions.ts";
-import { checkVoid, newVoidMemory, type VoidMemory } from "../../gateway/watcher/void-attempts.ts";
+import {
+  checkVoidAttempts,
+  newVoidMemory,
+  type VoidMemory,
+} from "../../gateway/watcher/void-attempts.ts";
 import {
   checkWithdrawals,
   newWithdrawalMemory,
@@ -80,7 +88,7 @@ export type Chains = Readonly<Record<ChainName, FixtureChain>>;
 
 interface Watch {
   readonly chain: WatchedChain;
-  readonly ahead: AheadMemory;
+  readonly ahead: AddressLookMemory;
   readonly balances: BalanceMemory;
   readonly deposits: DepositMemory;
   readonly voids: VoidMemory;
@@ -191,12 +199,12 @@ export class World {
     );
     const known = readMarks(marksPathOf(config.database));
     store.write((database) => compareMarks(database, known, this.nowMs));
-    const marks = openMarks(marksPathOf(config.database), marksOf(store.database, known));
+    const marks = openMarks(marksPathOf(config.database), raisedMarksOf(store.database, known));
     const signals = createSignals();
     const clock = (): number => this.nowMs;
     const { run } = ownership;
     const common = { config, store, signals, log: silent, clock, run };
-    const board = createBoard(config, clock);
+    const board = createPriceBoard(config, clock);
     const views = {
       confirmations: () => null,
       outOfService: () => "",
@@ -263,12 +271,12 @@ export class World {
       run,
       hasLongBlocks: false,
     };
-    const ahead = newAheadMemory(network);
+    const ahead = newAddressLookMemory(network);
     // An order waits for this look; a pass would come a moment later.
     signals.on("look", (look) => {
       if (look.network !== network) return;
-      askAhead(ahead, look.account);
-      void reader.finalTip().then((final) => lookAhead(chain, ahead, final));
+      requestAddressLook(ahead, look.account);
+      void reader.finalTip().then((final) => lookAtNextAddresses(chain, ahead, final));
     });
     const deposits = newDepositMemory(network);
     return {
@@ -308,7 +316,7 @@ export class World {
     }
     const isRead = (wait: number): boolean =>
       Object.values(networks).every((one) => (this.#waitsRead.get(one) ?? -1) >= wait);
-    this.store.write((database) => endIfCaughtUp(database, isRead));
+    this.store.write((database) => endRestoreWaitIfRead(database, isRead));
   }
 
   /** The order of the watcher's own pass. */
@@ -322,9 +330,9 @@ export class World {
     await checkTokens(chain);
     await checkWithdrawals(chain, tip, withdrawals);
     await readBalances(chain, tip.final, balances);
-    await lookAhead(chain, ahead, tip.final);
+    await lookAtNextAddresses(chain, ahead, tip.final);
     const isAllRead = await scanDeposits(chain, tip, deposits);
-    if (isAllRead) await checkVoid(chain, tip, voids);
+    if (isAllRead) await checkVoidAttempts(chain, tip, voids);
     tellForeign(chain);
     if (!isAllRead) return false;
     this.#readAt.set(chain.network, tip.askedAt);
@@ -377,7 +385,7 @@ export class World {
     });
     const isBusy = (): boolean =>
       hasChanges(store.database) ||
-      hasCompletions(store.database) ||
+      hasUnvaluedCompletions(store.database) ||
       waitingTargets(store.database).some(({ nextAt }) => nextAt <= this.nowMs);
     while (isBusy()) await new Promise((done) => setTimeout(done, 10));
     callbacks.close();

@@ -164,7 +164,7 @@ const rules: readonly Rule[] = [
   },
   {
     rule: "a payment is posted to its address",
-    takeOut: () => vi.spyOn(posting, "settlePayment").mockReturnValue(),
+    takeOut: () => vi.spyOn(posting, "postPaymentMove").mockReturnValue(),
     story: direct,
     named: `${eth} eth`,
   },
@@ -397,7 +397,7 @@ const unseen: readonly (Omit<Rule, "named"> & {
   },
   {
     rule: "what comes after the owner of a key took coins out goes unseen, as less than explained is the owner's matter",
-    takeOut: () => vi.spyOn(states, "keepTaken").mockReturnValue(),
+    takeOut: () => vi.spyOn(states, "keepTakenByOwner").mockReturnValue(),
     story: async (at) => {
       const one = await given(at, {}, false);
       await at.settle({ address: one.address, units: eth, txHash: "paid" });

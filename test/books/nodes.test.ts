@@ -5,7 +5,7 @@
  * keep no old state).
  */
 import { describe, expect, it } from "vitest";
-import { lastHour, startBooks } from "../../gateway/books/books.ts";
+import { lastStartOfDailyHour, startBooks } from "../../gateway/books/books.ts";
 import { booksState } from "../../gateway/books/state.ts";
 import { acceptDifference } from "../../gateway/books/taking-in.ts";
 import { silentLog } from "../../lab/kit/gateway-database.ts";
@@ -295,7 +295,7 @@ describe("the nightly closing", () => {
 
   it("the night's moment is the newest full hour of the day that is named", () => {
     const at = (time: string, hour: number): string =>
-      new Date(lastHour(Date.parse(time), hour)).toISOString();
+      new Date(lastStartOfDailyHour(Date.parse(time), hour)).toISOString();
     expect(at("2026-03-02T03:00:00Z", 3)).toBe("2026-03-02T03:00:00.000Z");
     expect(at("2026-03-02T02:59:59Z", 3)).toBe("2026-03-01T03:00:00.000Z");
     expect(at("2026-03-02T00:10:00Z", 23)).toBe("2026-03-01T23:00:00.000Z");

@@ -7,7 +7,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, it, vi } from "vitest";
 import { createGatewayKey } from "../../gateway/auth/gateway-key.ts";
-import { runWords } from "../../gateway/command.ts";
+import { runGatewayCommandLine } from "../../gateway/command.ts";
 import { parseConfig } from "../../gateway/config/config.ts";
 import { type Gateway, startGateway } from "../../gateway/gateway.ts";
 import { keepFinalPayment } from "../../gateway/store/payments.ts";
@@ -89,7 +89,7 @@ async function command(
   const before = process.exitCode;
   process.exitCode = undefined;
   try {
-    await runWords([...words, "--config", join(dir, "gateway.config.json")]);
+    await runGatewayCommandLine([...words, "--config", join(dir, "gateway.config.json")]);
     return { text, code: Number(process.exitCode ?? 0) };
   } finally {
     process.exitCode = before;

@@ -3,10 +3,14 @@
  * payment, sweep or payout explains. A note never changes what the watcher credits to a payer.
  */
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { joinAddress } from "../../chains/xrp/address.ts";
+import { encodeXAddress } from "../../chains/xrp/address.ts";
 import { type Account, sheetsOf } from "../../gateway/books/accounts.ts";
 import { acceptDifference } from "../../gateway/books/taking-in.ts";
-import { explainedUnits, keepBaseline, keepTaken } from "../../gateway/store/address-states.ts";
+import {
+  explainedUnits,
+  keepBaseline,
+  keepTakenByOwner,
+} from "../../gateway/store/address-states.ts";
 import { keepDifference } from "../../gateway/store/books.ts";
 import { sumUnsweptUnits } from "../../gateway/store/journal.ts";
 import { keepFinalPayment } from "../../gateway/store/payments.ts";
@@ -91,7 +95,7 @@ describe("the balance of a deposit address", () => {
       [4n, 3n],
       [3n, 0n],
     ] as const) {
-      db.store.write((database) => keepTaken(database, place, taken, 6));
+      db.store.write((database) => keepTakenByOwner(database, place, taken, 6));
       expect(await held()).toEqual([left, 0n]);
     }
   });
@@ -119,7 +123,7 @@ describe("the balance of a hot wallet whose deposits have tags", () => {
     const tagged = { ...xrp, payTo: receiver, tag: "7" };
     const deposit = {
       id: "3".repeat(32),
-      address: joinAddress({ address: receiver, tag: "7" }),
+      address: encodeXAddress({ address: receiver, tag: "7" }),
       place: 7,
       agent: null,
     };

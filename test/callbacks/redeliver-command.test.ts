@@ -7,7 +7,7 @@ import { join } from "node:path";
 import { beforeEach, describe, expect, it, vi } from "vitest";
 import { completionScript } from "../../cli/manual/completion.ts";
 import { manualPage } from "../../cli/manual/roff.ts";
-import { buildGatewayCommands, runWords } from "../../gateway/command.ts";
+import { buildGatewayCommands, runGatewayCommandLine } from "../../gateway/command.ts";
 import { addCallback } from "../../gateway/operator/callbacks.ts";
 import { testConfig } from "../../lab/kit/gateway-server.ts";
 import { db, eachTestItsGateway, gateway } from "../support/shop.ts";
@@ -74,7 +74,7 @@ async function typed(
   const before = process.exitCode;
   process.exitCode = undefined;
   try {
-    await runWords([
+    await runGatewayCommandLine([
       "callbacks",
       "redeliver",
       ...line,

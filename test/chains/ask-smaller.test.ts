@@ -9,7 +9,7 @@ import { QuestionSize } from "../../chains/providers/ask-smaller.ts";
 import { createNodePool, type PoolNode } from "../../chains/providers/node-pool.ts";
 import { outspendQuestions, rewardQuestions } from "../../chains/utxo/node-questions.ts";
 import { createPool as createUtxoPool } from "../../chains/utxo/node-wire.ts";
-import { createHistory } from "../../chains/xrp/node-history.ts";
+import { createHistoryReader } from "../../chains/xrp/node-history.ts";
 import type { Question, NodePool as XrpPool } from "../../chains/xrp/node-wire.ts";
 import { type FakeEsplora, fakeEsplora, fakeNetwork } from "./utxo-fake.ts";
 
@@ -118,7 +118,7 @@ describe("an account's transactions on XRP", () => {
       first: agree,
       fail: () => undefined,
     } as unknown as XrpPool;
-    return { limits, history: createHistory(pool, forgotten) };
+    return { limits, history: createHistoryReader(pool, forgotten) };
   }
 
   const forgotten = async (): Promise<bigint> => {

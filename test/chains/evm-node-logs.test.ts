@@ -5,7 +5,7 @@
  */
 import { afterEach, beforeEach, expect, describe as group, it } from "vitest";
 import { createWatcher } from "../../chains/evm/node-watcher.ts";
-import type { AddressBook, DetectedPayment, WatcherNodes } from "../../chains/nodes.ts";
+import type { DetectedPayment, WatchedAddresses, WatcherNodes } from "../../chains/nodes.ts";
 import { FakeChain, hashOf } from "../../lab/kit/fake-chain.ts";
 import type { FakeAnswer, RpcCall } from "../../lab/kit/fake-node.ts";
 import { closesItsNodes, fakeNode } from "../support/evm-nodes.ts";
@@ -27,7 +27,7 @@ beforeEach(() => {
 });
 afterEach(() => watcher?.close());
 
-const bookOf = (...all: readonly string[]): AddressBook => {
+const bookOf = (...all: readonly string[]): WatchedAddresses => {
   const set = new Set(all);
   return { size: set.size, has: (one) => set.has(one), all: () => set };
 };

@@ -22,7 +22,7 @@ import { encodeBalanceCall, readTransferLog, transferTopic } from "../../chains/
 import {
   attachSignature,
   buildTransfer,
-  describe,
+  describeTransfer,
   digestOf,
   type Transfer,
 } from "../../chains/evm/transaction.ts";
@@ -52,7 +52,10 @@ group("transfers against ethers and viem", () => {
       txHash: vector.txHash,
     });
     const feeMaxWei = transfer.gasLimit * transfer.maxFeePerGas;
-    expect(describe(unsigned)).toEqual({ ok: true, description: { ...transfer, feeMaxWei } });
+    expect(describeTransfer(unsigned)).toEqual({
+      ok: true,
+      description: { ...transfer, feeMaxWei },
+    });
   });
 
   const erc20 = [
@@ -79,7 +82,7 @@ group("transfers against ethers and viem", () => {
         maxPriorityFeePerGas: smaller(random.bits(96), maxFeePerGas),
       };
       const unsigned = buildTransfer(transfer);
-      const described = describe(unsigned);
+      const described = describeTransfer(unsigned);
       expect(described).toEqual({
         ok: true,
         description: { ...transfer, feeMaxWei: transfer.gasLimit * maxFeePerGas },
@@ -278,18 +281,18 @@ group("describe refuses what it cannot account for", () => {
   ];
 
   it.each(cases)("a transfer is refused: %s", (_why, unsigned, code) => {
-    expect(describe(unsigned)).toMatchObject({ ok: false, code });
+    expect(describeTransfer(unsigned)).toMatchObject({ ok: false, code });
   });
 
   it("describe takes the twins of refused bytes, unchanged", () => {
     for (const transfer of [plain, token]) {
       expect(typed(fieldsOf(transfer))).toEqual(buildTransfer(transfer));
-      expect(describe(typed(fieldsOf(transfer))).ok).toBe(true);
+      expect(describeTransfer(typed(fieldsOf(transfer))).ok).toBe(true);
     }
-    expect(describe(changed(plain, 1, integerBytes(2n ** 64n - 2n))).ok).toBe(true);
-    expect(describe(changed(plain, 0, integerBytes(2n ** 53n - 1n))).ok).toBe(true);
-    expect(describe(changed(plain, 2, integerBytes(50n))).ok).toBe(true);
-    expect(describe(changed(plain, 4, integerBytes(2n ** 64n - 1n))).ok).toBe(true);
+    expect(describeTransfer(changed(plain, 1, integerBytes(2n ** 64n - 2n))).ok).toBe(true);
+    expect(describeTransfer(changed(plain, 0, integerBytes(2n ** 53n - 1n))).ok).toBe(true);
+    expect(describeTransfer(changed(plain, 2, integerBytes(50n))).ok).toBe(true);
+    expect(describeTransfer(changed(plain, 4, integerBytes(2n ** 64n - 1n))).ok).toBe(true);
   });
 
   it("describe describes only bytes that it would build itself, however they were changed", () => {
@@ -297,7 +300,7 @@ group("describe refuses what it cannot account for", () => {
     for (let n = 0; n < share(20_000); n++) {
       const unsigned = buildTransfer(n % 2 === 0 ? plain : token);
       for (let k = 0; k <= n % 3; k++) unsigned[random.below(unsigned.length)] = random.below(256);
-      const described = describe(unsigned);
+      const described = describeTransfer(unsigned);
       if (!described.ok) continue;
       taken += 1;
       if (hex(buildTransfer(described.description)) !== hex(unsigned))

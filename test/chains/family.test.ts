@@ -21,7 +21,7 @@ import {
 import type { PricedAttempt, TxParams } from "../../chains/family.ts";
 import { mainNetworkByAddressSpace } from "../../chains/network-names.ts";
 import { addressSpacesOf, isNetworkInSignedBytes } from "../../chains/several-networks.ts";
-import { transactionsOf } from "../../chains/transactions.ts";
+import { familyTransactionsOf } from "../../chains/transactions.ts";
 import { utxoNetworks } from "../../chains/utxo/network.ts";
 
 const onTron = "TJRyWwFs9wTFGZg3JbrVriFbNfCug5tDeC";
@@ -47,7 +47,7 @@ describe("families", () => {
       "slot",
     ]);
     expect([expiryExclusionOf(waits)?.marginMs, expiryExclusionOf(pays)]).toEqual([120_000, null]);
-    expect([waits, pays].map((network) => transactionsOf(network).cancels === null)).toEqual([
+    expect([waits, pays].map((network) => familyTransactionsOf(network).cancels === null)).toEqual([
       true,
       false,
     ]);

@@ -8,7 +8,7 @@ import { afterEach, describe, expect, it } from "vitest";
 import { codes } from "../../base/codes.ts";
 import { lookAtNode } from "../../chains/connect.ts";
 import type { ConfiguredChain } from "../../chains/family.ts";
-import { pathWords } from "../../chains/providers/node-words.ts";
+import { describeMissingPath } from "../../chains/providers/node-words.ts";
 
 const chains: Readonly<
   Record<string, ConfiguredChain & { readonly confirmations: number | "finalized" }>
@@ -69,9 +69,11 @@ describe("a server that answers each question", () => {
 describe("the words for a path", () => {
   it("keep the kind of question and the server's own text", () => {
     const address = "bc1qw508d6qejxtdg4y5r3zarvary0c5xw7kv8f3t4";
-    expect(pathWords(`/address/${address}/utxo`, "")).toBe("the server has no /address/.../utxo");
-    expect(pathWords("/fee-estimates", "Error")).toBe("the server has no /fee-estimates");
-    expect(pathWords("/v1/fees/recommended", "no such endpoint")).toBe(
+    expect(describeMissingPath(`/address/${address}/utxo`, "")).toBe(
+      "the server has no /address/.../utxo",
+    );
+    expect(describeMissingPath("/fee-estimates", "Error")).toBe("the server has no /fee-estimates");
+    expect(describeMissingPath("/v1/fees/recommended", "no such endpoint")).toBe(
       "the server has no /v1/fees/recommended: no such endpoint",
     );
   });

@@ -8,7 +8,7 @@ import { describe, expect, it } from "vitest";
 import { AgentError } from "../../base/fault.ts";
 import { createNodePool } from "../../chains/providers/node-pool.ts";
 import { quotaPauseMsOf } from "../../chains/providers/node-quota.ts";
-import { shownWords, statusWords } from "../../chains/providers/node-words.ts";
+import { cleanNodeText, statusWords } from "../../chains/providers/node-words.ts";
 import type { FakeAnswer } from "../../lab/kit/fake-node.ts";
 import {
   closesItsNodes,
@@ -82,12 +82,12 @@ describe("a refusal of a provider", () => {
       statusWords(400, '{"jsonrpc":"2.0","error":{"code":-32600,"message":"batch too large"}}'),
     ).toBe("HTTP status 400: batch too large");
     expect(
-      shownWords("see https://user:pass@node.example/v3/0123456789abcdef0123456789abcdef now"),
+      cleanNodeText("see https://user:pass@node.example/v3/0123456789abcdef0123456789abcdef now"),
     ).toBe("see node.example now");
-    expect(shownWords("key 0123456789abcdef0123456789abcdef is over\u202e\u0007")).toBe(
+    expect(cleanNodeText("key 0123456789abcdef0123456789abcdef is over\u202e\u0007")).toBe(
       "key ... is over",
     );
-    expect(shownWords("x ".repeat(1_000_000)).length).toBeLessThanOrEqual(300);
+    expect(cleanNodeText("x ".repeat(1_000_000)).length).toBeLessThanOrEqual(300);
   });
 });
 

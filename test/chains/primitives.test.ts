@@ -10,8 +10,8 @@ import { keccak_256 } from "@noble/hashes/sha3";
 import { HDKey } from "@scure/bip32";
 import { describe, expect, it } from "vitest";
 import {
-  pointByNoble,
-  pointOf,
+  compressedPublicKeyByNoble,
+  compressedPublicKeyOf,
   signatureByNoble,
   signatureOf,
 } from "../../agent/keystore/nodes.ts";
@@ -39,7 +39,7 @@ describe("the curve as WebAssembly", () => {
       const signed = signDigest(digest, key);
       expect(hex(signed), `case ${at}`).toBe(hex(signByNoble(digest, key)));
       expect(hex(signatureOf(digest, key))).toBe(hex(signatureByNoble(digest, key)));
-      expect(hex(pointOf(key))).toBe(hex(pointByNoble(key)));
+      expect(hex(compressedPublicKeyOf(key))).toBe(hex(compressedPublicKeyByNoble(key)));
       const [signature, parity] = [signed.subarray(0, 64), signed[64] as 0 | 1];
       expect(hex(recoverPublicKey(digest, signature, parity))).toBe(
         hex(secp256k1.getPublicKey(key, false)),
@@ -65,7 +65,7 @@ describe("the curve as WebAssembly", () => {
     for (const wrong of [digest.subarray(1), Buffer.concat([digest, key])]) {
       expect(() => signDigest(wrong, key)).toThrow("32 bytes");
       expect(() => signDigest(digest, wrong)).toThrow("32 bytes");
-      expect(() => pointOf(wrong)).toThrow("32 bytes");
+      expect(() => compressedPublicKeyOf(wrong)).toThrow("32 bytes");
       expect(() => recoverPublicKey(wrong, signature, 0)).toThrow("32 bytes");
     }
     for (const wrong of [signature.subarray(1), Buffer.concat([signature, key])])
@@ -75,9 +75,9 @@ describe("the curve as WebAssembly", () => {
 
   it("gives each result its own bytes", () => {
     const [first, second] = [bytes(1, "key"), bytes(2, "key")];
-    const point = pointOf(first);
+    const point = compressedPublicKeyOf(first);
     const before = hex(point);
-    pointOf(second);
+    compressedPublicKeyOf(second);
     signDigest(bytes(3, "digest"), second);
     expect(hex(point)).toBe(before);
   });
@@ -132,7 +132,7 @@ describe("a runtime without WebAssembly", () => {
     const signed = signDigest(digest, key);
     const here = [
       signed,
-      pointOf(key),
+      compressedPublicKeyOf(key),
       signatureOf(digest, key),
       secp256k1.getPublicKey(key, false),
       keccak256(key),

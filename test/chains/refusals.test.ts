@@ -16,7 +16,7 @@ import {
 } from "../../chains/providers/broadcasts.ts";
 import { bestAnswer, mayHigherFeeHelp } from "../../chains/standing.ts";
 import {
-  Replies,
+  RememberedReplies,
   readReply as readTron,
   broadcastRefusals as tron,
 } from "../../chains/tron/node-sender.ts";
@@ -221,7 +221,7 @@ describe("a node's flags", () => {
   });
 
   it("of Tron call known what the node refused before, which is that refusal again, and what it took is taken", () => {
-    const replies = new Replies();
+    const replies = new RememberedReplies();
     const known: BroadcastReply = {
       kind: "refused",
       words: "DUP_TRANSACTION_ERROR Dup transaction.",

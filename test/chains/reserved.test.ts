@@ -4,7 +4,7 @@
  */
 import { describe, expect, it } from "vitest";
 import { evm } from "../../chains/evm/family.ts";
-import { createComputeLimit } from "../../chains/evm/node-sender.ts";
+import { createComputeLimitReader } from "../../chains/evm/node-sender.ts";
 import { addressOfHash } from "../../chains/tron/address.ts";
 import { tron } from "../../chains/tron/family.ts";
 
@@ -39,8 +39,8 @@ describe("an address of the chain itself", () => {
       feeModel: "ethereum",
       hasCode: async () => false,
       estimateGas: async () => ({ ok: false, wouldRevert: true, detail: "execution reverted" }),
-    } as unknown as Parameters<typeof createComputeLimit>[0];
-    const limit = createComputeLimit(nodes, () => 0);
+    } as unknown as Parameters<typeof createComputeLimitReader>[0];
+    const limit = createComputeLimitReader(nodes, () => 0);
     const payment = (destination: string) => ({
       account: "",
       contract: "",

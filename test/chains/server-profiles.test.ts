@@ -3,7 +3,7 @@
  * a seed, and read by the product beside another one, to the unit.
  */
 import { afterEach, describe, expect, it } from "vitest";
-import type { AddressBook } from "../../chains/nodes.ts";
+import type { WatchedAddresses } from "../../chains/nodes.ts";
 import { xrp } from "../../chains/xrp/family.ts";
 import {
   apply,
@@ -67,7 +67,7 @@ describe("profiles of servers", () => {
       const numbers = Array.from({ length: number - before }, (_, at) => before + 1 + at);
       const blocks = await Promise.all(numbers.map((one) => watcher.block(one, true)));
       const address = xrp.depositAddress(to.address, 0);
-      const book: AddressBook = {
+      const book: WatchedAddresses = {
         size: 1,
         has: (one) => one === address,
         all: () => new Set([address]),

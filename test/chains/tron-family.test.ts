@@ -5,7 +5,13 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { signDigest } from "../../agent/signer/vault/curve.ts";
-import type { Accounts, KeyPaths, Payment, Slots, TxParams } from "../../chains/family.ts";
+import type {
+  FamilyAccounts,
+  KeyPaths,
+  Payment,
+  SlotRules,
+  TxParams,
+} from "../../chains/family.ts";
 import type { TypedFees } from "../../chains/offers.ts";
 import * as exclusion from "../../chains/tron/expiry-exclusion.ts";
 import { tron } from "../../chains/tron/family.ts";
@@ -69,8 +75,11 @@ describe("networks of Tron", () => {
   });
 
   it("keys lie under coin type 195, and the parts of the family fit the interface", () => {
-    const parts: { readonly paths: KeyPaths; readonly slots: Slots; readonly accounts: Accounts } =
-      tron;
+    const parts: {
+      readonly paths: KeyPaths;
+      readonly slots: SlotRules;
+      readonly accounts: FamilyAccounts;
+    } = tron;
     expect(parts.paths).toMatchObject({ coinType: 195, hotWalletKey: [0, 0], deposits: [0] });
   });
 

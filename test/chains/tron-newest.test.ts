@@ -4,8 +4,8 @@
  */
 import { describe, expect, it } from "vitest";
 import type { Block, BlockHead } from "../../chains/tron/answers.ts";
-import type { Blocks } from "../../chains/tron/node-blocks.ts";
-import { createNewestBlocks } from "../../chains/tron/node-watcher.ts";
+import type { BlockReader } from "../../chains/tron/node-blocks.ts";
+import { createNewestBlockReader } from "../../chains/tron/node-watcher.ts";
 
 const txHash = "ab".repeat(32);
 const hashOf = (number: number, by = "a"): string =>
@@ -27,7 +27,7 @@ class OneNode {
       this.asked += 1;
       return this.shown.map((block) => ({ receipt: this.top < 108 ? null : { block } }));
     },
-  } as unknown as Blocks;
+  } as unknown as BlockReader;
 
   #head(): BlockHead {
     const hash = this.hash === "" ? hashOf(this.top) : this.hash;
@@ -53,7 +53,7 @@ class OneNode {
 
 async function passTo(
   node: OneNode,
-  newest: ReturnType<typeof createNewestBlocks>,
+  newest: ReturnType<typeof createNewestBlockReader>,
   top: number,
   id = txHash,
 ): Promise<number | null> {
@@ -65,10 +65,10 @@ async function passTo(
 
 async function followed(): Promise<{
   readonly node: OneNode;
-  readonly newest: ReturnType<typeof createNewestBlocks>;
+  readonly newest: ReturnType<typeof createNewestBlockReader>;
 }> {
   const node = new OneNode();
-  const newest = createNewestBlocks(node.blocks);
+  const newest = createNewestBlockReader(node.blocks);
   for (let top = 100; top < 105; top += 1) await passTo(node, newest, top, "cd".repeat(32));
   node.asked = 0;
   return { node, newest };

@@ -13,7 +13,7 @@ import {
   attachSignature,
   bandwidthOf,
   buildTransfer,
-  describe,
+  describeTransfer,
   digestOf,
 } from "../../chains/tron/transaction.ts";
 import { decodeTransferCall, encodeTransferCall } from "../../chains/tron/trc20.ts";
@@ -60,7 +60,7 @@ group("public Tron transactions", () => {
     }
     expect(decodeRawData(rawData)).toEqual({ ok: true, transfer });
     expect(hex(encodeRawData(transfer))).toBe(`0x${vector.rawData}`);
-    expect(describe(rawData)).toMatchObject(
+    expect(describeTransfer(rawData)).toMatchObject(
       vector.code === "" ? { ok: true, transfer } : { ok: false, code: vector.code },
     );
     if (vector.code === "") expect(hex(buildTransfer(transfer))).toBe(`0x${vector.rawData}`);
@@ -310,13 +310,13 @@ const refused: readonly (readonly [why: string, rawData: Uint8Array, code: strin
 
 group("describe of a Tron transaction", () => {
   it.each(refused)("describe of a Tron transaction refuses %s", (_why, rawData, code) => {
-    expect(describe(rawData)).toMatchObject({ ok: false, code });
+    expect(describeTransfer(rawData)).toMatchObject({ ok: false, code });
   });
 
   it("describe of a Tron transaction takes the twins of refused bytes, taken apart and put together unchanged", () => {
     for (const transfer of [plain, token]) {
       expect(remade(transfer, {})).toEqual(buildTransfer(transfer));
-      expect(describe(remade(transfer, {}))).toEqual({ ok: true, transfer });
+      expect(describeTransfer(remade(transfer, {}))).toEqual({ ok: true, transfer });
     }
     const edges: readonly Transfer[] = [
       { ...plain, expirationMs: plain.timestampMs + 600_000n },
@@ -327,7 +327,7 @@ group("describe of a Tron transaction", () => {
       { ...token, feeLimitSun: 1n, amountUnits: 1n },
     ];
     for (const transfer of edges)
-      expect(describe(buildTransfer(transfer))).toEqual({ ok: true, transfer });
+      expect(describeTransfer(buildTransfer(transfer))).toEqual({ ok: true, transfer });
   });
 
   it("describe of a Tron transaction refuses every longer spelling of a number, a length or a tag", () => {
@@ -343,7 +343,7 @@ group("describe of a Tron transaction", () => {
           ...rawData.slice(location + 1),
         );
         if (rawData[location]! >= 0x80) continue;
-        expect(describe(longer), `${location}`).toMatchObject({
+        expect(describeTransfer(longer), `${location}`).toMatchObject({
           ok: false,
           code: "TRANSACTION_PROTOBUF",
         });
@@ -358,7 +358,7 @@ group("describe of a Tron transaction", () => {
     for (let n = 0; n < share(10_000); n++) {
       const rawData = buildTransfer(n % 2 === 0 ? plain : token);
       for (let k = 0; k <= n % 3; k++) rawData[random.below(rawData.length)] = random.below(256);
-      const described = describe(rawData);
+      const described = describeTransfer(rawData);
       if (!described.ok) continue;
       taken += 1;
       if (hex(buildTransfer(described.transfer)) !== hex(rawData))

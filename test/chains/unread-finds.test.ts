@@ -4,27 +4,27 @@
  */
 import { describe, expect, it } from "vitest";
 import { AgentError } from "../../base/fault.ts";
-import type { Finds } from "../../chains/nodes.ts";
-import { agreedAnswer } from "../../chains/providers/node-agreement.ts";
-import { agreedFinds, findEach, joinFinds } from "../../chains/providers/unread.ts";
+import type { BlockFinds } from "../../chains/nodes.ts";
+import { findAgreedAnswer } from "../../chains/providers/node-agreement.ts";
+import { agreedFinds, collectFinds, joinFinds } from "../../chains/providers/unread.ts";
 
 interface One {
   readonly txHash: string;
 }
 const odd = new AgentError("NODE_ANSWER", "none", "odd");
-const shown = (found: readonly string[], unread: readonly string[] = []): Finds<One> => ({
+const shown = (found: readonly string[], unread: readonly string[] = []): BlockFinds<One> => ({
   found: found.map((txHash) => ({ txHash })),
   unread: unread.map((txHash) => ({ txHash, block: 7, account: "", fault: odd })),
 });
-const agreed = async (...nodes: readonly Finds<One>[]): Promise<readonly unknown[]> => {
-  const answered: Finds<One>[] = [];
-  const ask = async (one: Finds<One>): Promise<Finds<One>> => {
+const agreed = async (...nodes: readonly BlockFinds<One>[]): Promise<readonly unknown[]> => {
+  const answered: BlockFinds<One>[] = [];
+  const ask = async (one: BlockFinds<One>): Promise<BlockFinds<One>> => {
     answered.push(one);
     return one;
   };
   const keyOf = (found: readonly One[]): string => found.map(({ txHash }) => txHash).join();
   const { found, unread } = await agreedFinds(
-    (key) => agreedAnswer(nodes, ask, key, "list"),
+    (key) => findAgreedAnswer(nodes, ask, key, "list"),
     () => answered,
     keyOf,
   );
@@ -32,7 +32,7 @@ const agreed = async (...nodes: readonly Finds<One>[]): Promise<readonly unknown
 };
 
 describe("the finds of several nodes", () => {
-  it.each<readonly [string, readonly Finds<One>[], readonly unknown[]]>([
+  it.each<readonly [string, readonly BlockFinds<One>[], readonly unknown[]]>([
     ["alike", [shown(["a", "b"]), shown(["a", "b"])], [["a", "b"], []]],
     ["alike with one unread", [shown(["a"], ["b"]), shown(["a"], ["b"])], [["a"], ["b"]]],
     [
@@ -54,7 +54,7 @@ describe("the finds of several nodes", () => {
     expect(await agreed(...nodes)).toEqual(expected);
   });
 
-  it.each<readonly [string, readonly Finds<One>[]]>([
+  it.each<readonly [string, readonly BlockFinds<One>[]]>([
     ["a node hides a transaction", [shown(["a", "b"]), shown(["a"])]],
     [
       "a node hides one beside one that it cannot read",
@@ -75,7 +75,7 @@ describe("the finds of a reader", () => {
     };
 
   it("name what cannot be read, and hold all others", () => {
-    const finds = findEach(["a", "b", "c"], reads(odd), placeOf);
+    const finds = collectFinds(["a", "b", "c"], reads(odd), placeOf);
     expect(finds).toEqual({
       found: [{ txHash: "a" }, { txHash: "c" }],
       unread: [{ ...placeOf("b"), fault: odd }],
@@ -86,7 +86,7 @@ describe("the finds of a reader", () => {
   it.each([new AgentError("NODE_UNREACHABLE", "none", "away"), new TypeError("a bug")])(
     "end with any other error: %s",
     (error) => {
-      expect(() => findEach(["a", "b", "c"], reads(error), placeOf)).toThrow(error);
+      expect(() => collectFinds(["a", "b", "c"], reads(error), placeOf)).toThrow(error);
     },
   );
 });

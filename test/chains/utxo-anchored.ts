@@ -6,7 +6,7 @@ import { expect } from "vitest";
 import type { Coin, PricedAttempt, TxParams } from "../../chains/family.ts";
 import type { ChainOutcome, Judgement } from "../../chains/nodes.ts";
 import { bitcoin } from "../../chains/utxo/network.ts";
-import { feesOf } from "../../chains/utxo/offers.ts";
+import { utxoFeesOf } from "../../chains/utxo/offers.ts";
 import { coinTexts, feeMaxOf } from "../../chains/utxo/tx-params.ts";
 import type { Signed, Wallet } from "./utxo-wallet.ts";
 
@@ -125,7 +125,7 @@ export class Anchored {
     target: Withdrawal["target"],
   ): Promise<readonly Signed[] | null> {
     const { network } = this.#wallet;
-    const { first, bidding } = feesOf(bitcoin);
+    const { first, bidding } = utxoFeesOf(bitcoin);
     const wanted = { network: network.id, contract: "", tag: "", ...target };
     const market = (coins: readonly Coin[], from: number) => ({
       ...{ feeMarket: { satPerKvB: BigInt(from + this.#below(40_000)) }, computeLimit: 1n, coins },

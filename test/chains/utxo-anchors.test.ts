@@ -6,10 +6,13 @@
  * run. The second part is skipped, with the command that brings the daemon, where it is not there.
  */
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { coinRefusal, type OfferedAttempt } from "../../agent/signer/handlers/intent.ts";
+import {
+  type OfferedAttempt,
+  refuseIfCoinsUnspendable,
+} from "../../agent/signer/handlers/intent.ts";
 import type { Coin, PricedAttempt, TxParams } from "../../chains/family.ts";
 import { bitcoin, litecoin, type NativeCoin, type UtxoNetwork } from "../../chains/utxo/network.ts";
-import { feesOf } from "../../chains/utxo/offers.ts";
+import { utxoFeesOf } from "../../chains/utxo/offers.ts";
 import { amountOf, coinTexts, feeMaxOf, figuresOf } from "../../chains/utxo/tx-params.ts";
 import { missing } from "../../lab/utxo-node/daemon.ts";
 import { seed } from "../support/evm-values.ts";
@@ -47,7 +50,7 @@ function offersOf(
   kind: Kind,
   attempts: readonly PricedAttempt[],
 ): readonly TxParams[] {
-  const { first, bidding } = feesOf(scene.coin);
+  const { first, bidding } = utxoFeesOf(scene.coin);
   const { network, destination, amountUnits } = scene;
   const wanted = { network: network.id, contract: "", destination, tag: "", amountUnits };
   const feeMarket = { satPerKvB: rateOf(attempts.length) };
@@ -96,7 +99,7 @@ function refusalOf(
   const run = { sightings: { names: () => true } };
   const book = { open: () => [withdrawal], spenderOf: () => undefined };
   const core = { book, owed: { of: () => [] } };
-  const context = { core, run } as unknown as Parameters<typeof coinRefusal>[0];
+  const context = { core, run } as unknown as Parameters<typeof refuseIfCoinsUnspendable>[0];
   const held = {
     network: network.id,
     account,
@@ -106,8 +109,14 @@ function refusalOf(
     lastTimestamp: 0n,
   };
   return (
-    coinRefusal(context, { withdrawal, approval: {}, account: held, slot: "0", txParams, evidence })
-      ?.code ?? ""
+    refuseIfCoinsUnspendable(context, {
+      withdrawal,
+      approval: {},
+      account: held,
+      slot: "0",
+      txParams,
+      evidence,
+    })?.code ?? ""
   );
 }
 

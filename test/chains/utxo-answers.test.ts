@@ -11,8 +11,8 @@ import {
   readHex,
   readOutspend,
   readRates,
-  readStatus,
   readTransactionCount,
+  readTransactionPlace,
   readUnspent,
 } from "../../chains/utxo/answers.ts";
 import { createUtxoSender, type UtxoSender } from "../../chains/utxo/node-sender.ts";
@@ -49,8 +49,8 @@ describe("an answer", () => {
       number: 0,
       parentHash: "",
     });
-    expect(readStatus(json(status))).toEqual(place);
-    expect(readStatus(json({ confirmed: false }))).toBeNull();
+    expect(readTransactionPlace(json(status))).toEqual(place);
+    expect(readTransactionPlace(json({ confirmed: false }))).toBeNull();
     expect(
       readUnspent(json([output, { ...output, vout: 0, status: { confirmed: false } }])),
     ).toEqual([
@@ -99,7 +99,7 @@ describe("an answer", () => {
     ],
     [
       "status",
-      readStatus,
+      readTransactionPlace,
       [
         [],
         {},

@@ -4,7 +4,7 @@
  */
 import { describe, expect, it } from "vitest";
 import type { AddressTransaction, ShownOutput } from "../../chains/utxo/answers.ts";
-import { createHistories, historyLimits } from "../../chains/utxo/node-history.ts";
+import { createHistoryReader, historyLimits } from "../../chains/utxo/node-history.ts";
 import type { NodePool, PoolNode, Question } from "../../chains/utxo/node-wire.ts";
 import { SeededRandom, seedsOfRun } from "../../lab/kit/seeded.ts";
 import { share } from "../../lab/kit/share.ts";
@@ -88,7 +88,7 @@ function open() {
     nodes: [poolNode],
     ask: async (_: PoolNode, question: Question<unknown>) => node.answer(question),
   };
-  const histories = createHistories(pool as unknown as NodePool);
+  const histories = createHistoryReader(pool as unknown as NodePool);
   const read = (since = Number.MAX_SAFE_INTEGER) => histories.read(poolNode, address, since);
   const many = (blocks: number, each: number): void => {
     for (let made = 0; made < blocks; made += 1)

@@ -2,7 +2,7 @@
 import { secp256k1 } from "@noble/curves/secp256k1";
 import { signDigest } from "../../agent/signer/vault/curve.ts";
 import { AgentError } from "../../base/fault.ts";
-import type { Coin, Payment, Transactions, TxParams } from "../../chains/family.ts";
+import type { Coin, FamilyTransactions, Payment, TxParams } from "../../chains/family.ts";
 import { addressOfPublicKey, addressOfScript, parseAddress } from "../../chains/utxo/address.ts";
 import type { NativeCoin, UtxoNetwork } from "../../chains/utxo/network.ts";
 import {
@@ -138,7 +138,7 @@ export const signAll = (digests: readonly Uint8Array[], key: Uint8Array): Uint8A
 export const mainOf = (coin: NativeCoin): UtxoNetwork => coin.networks[0] as UtxoNetwork;
 
 /** Builds as the signer does, with the proof of the coins. @throws as `build` and `unproven` */
-export function provenBy(transactions: Pick<Required<Transactions>, "build" | "unproven">) {
+export function provenBy(transactions: Pick<Required<FamilyTransactions>, "build" | "unproven">) {
   return (payment: Payment, txParams: TxParams, evidence: readonly string[]): Uint8Array => {
     const unsigned = transactions.build(payment, txParams);
     const refusal = transactions.unproven(payment, coinTexts(txParams), evidence);

@@ -5,13 +5,13 @@
 import { mnemonicToSeedSync } from "@scure/bip39";
 import { describe, expect, it } from "vitest";
 import type { WalletAccount } from "../../agent/keystore/nodes.ts";
-import { deriveAccounts, namedAccounts, proveAccounts } from "../../agent/keystore/nodes.ts";
+import { deriveAccounts, pairedAccountsOf, proveAccounts } from "../../agent/keystore/nodes.ts";
 import { publicKeyOf } from "../../chains/xrp/account.ts";
 import {
   addressOfPublicKey,
-  joinAddress,
+  decodeXAddress,
+  encodeXAddress,
   parseAddress,
-  splitAddress,
 } from "../../chains/xrp/address.ts";
 import { depositTagOf } from "../../chains/xrp/deposit-tag.ts";
 import { xrp } from "../../chains/xrp/family.ts";
@@ -29,7 +29,7 @@ const wallet: readonly WalletAccount[] = deriveAccounts(
   Uint8Array.from(mnemonicToSeedSync(words)),
   ["xrp"],
 );
-const named = namedAccounts(wallet);
+const named = pairedAccountsOf(wallet);
 const xpub = named[1]?.id ?? "";
 
 describe("the account of a wallet", () => {
@@ -63,7 +63,7 @@ describe("the account of a wallet", () => {
     for (const id of [xpub, known]) {
       expect(xrp.accounts.readKey(id)).toBe(id);
       expect(xrp.depositAddress(id, 7)).toBe(
-        joinAddress({ address: known, tag: `${depositTagOf(7)}` }),
+        encodeXAddress({ address: known, tag: `${depositTagOf(7)}` }),
       );
     }
     for (const text of [
@@ -137,16 +137,16 @@ describe("an address", () => {
   });
 
   it("an X-address is split only if every byte of it has a meaning", () => {
-    expect(splitAddress(joinAddress({ address: known, tag: "" }))).toEqual({
+    expect(decodeXAddress(encodeXAddress({ address: known, tag: "" }))).toEqual({
       address: known,
       tag: "",
     });
-    expect(splitAddress(joinAddress({ address: known, tag: "0" }))).toEqual({
+    expect(decodeXAddress(encodeXAddress({ address: known, tag: "0" }))).toEqual({
       address: known,
       tag: "0",
     });
     for (const text of [known, "", "X", `X${"1".repeat(46)}`])
-      expect(splitAddress(text), text).toBeNull();
+      expect(decodeXAddress(text), text).toBeNull();
     expect(xrp.accounts.payeeOf(known)).toEqual({ address: known, tag: "" });
   });
 });
@@ -203,11 +203,11 @@ describe.skipIf(typeof judges === "string")("addresses of XRP, judged by others"
       const tag = [false as const, 0, 1, 2 ** 32 - 1][at] ?? depositTagOf(at);
       const payee = { address, tag: tag === false ? "" : `${tag}` };
       const text = addresses.classicAddressToXAddress(address, tag, false);
-      expect(joinAddress(payee)).toBe(text);
-      expect(splitAddress(text)).toEqual(payee);
+      expect(encodeXAddress(payee)).toBe(text);
+      expect(decodeXAddress(text)).toEqual(payee);
       const onTest = addresses.classicAddressToXAddress(address, tag, true);
       expect(onTest).toMatch(/^T/);
-      expect(splitAddress(onTest)).toEqual(payee);
+      expect(decodeXAddress(onTest)).toEqual(payee);
       const deposit = xrp.depositAddress(address, at);
       expect(addresses.xAddressToClassicAddress(deposit)).toEqual({
         classicAddress: address,
@@ -236,7 +236,7 @@ describe.skipIf(typeof judges === "string")("addresses of XRP, judged by others"
       addresses.codec.encodeChecked(Uint8Array.from([...prefix, ...hash, ...rest]));
     const zeros = [0, 0, 0, 0];
     const main = [0x05, 0x44];
-    expect(splitAddress(textOf(main, [1, 7, 0, 0, 0, ...zeros]))).toEqual({
+    expect(decodeXAddress(textOf(main, [1, 7, 0, 0, 0, ...zeros]))).toEqual({
       address: known,
       tag: "7",
     });
@@ -254,7 +254,7 @@ describe.skipIf(typeof judges === "string")("addresses of XRP, judged by others"
       false,
       true,
     ]);
-    expect(odd.map(splitAddress)).toEqual([null, null, null, null, null]);
+    expect(odd.map(decodeXAddress)).toEqual([null, null, null, null, null]);
   });
 });
 

@@ -5,8 +5,8 @@ import { signDigest } from "../../agent/signer/vault/curve.ts";
 import { familyOf, findFamily } from "../../chains/families.ts";
 import type { OfferBasis, PaymentTerms, PricedAttempt, TxParams } from "../../chains/family.ts";
 import type { TypedFees } from "../../chains/offers.ts";
-import { transactionsOf } from "../../chains/transactions.ts";
-import { joinAddress } from "../../chains/xrp/address.ts";
+import { familyTransactionsOf } from "../../chains/transactions.ts";
+import { encodeXAddress } from "../../chains/xrp/address.ts";
 import { xrp } from "../../chains/xrp/family.ts";
 import { chainIdOf } from "../../chains/xrp/network.ts";
 import { codeOf } from "../support/evm-values.ts";
@@ -41,13 +41,13 @@ describe("networks of XRP", () => {
       expect(chainIdOf(text), text).toBeNull();
     expect(familyOf("xrpl:0")).toBe(xrp);
     expect(findFamily("xrp:0")).toBeUndefined();
-    expect(transactionsOf("xrpl:1").cancels).not.toBeNull();
+    expect(familyTransactionsOf("xrpl:1").cancels).not.toBeNull();
   });
 
   it("a transaction's hash is 64 hex digits in upper case, as nodes and explorers write it", () => {
-    const unsigned = transactionsOf(network).build(payment, txParams);
-    const [digest] = transactionsOf(network).digests(unsigned);
-    const { txHash } = transactionsOf(network).attach(
+    const unsigned = familyTransactionsOf(network).build(payment, txParams);
+    const [digest] = familyTransactionsOf(network).digests(unsigned);
+    const { txHash } = familyTransactionsOf(network).attach(
       unsigned,
       [signDigest(digest!, sender.key)],
       sender.address,
@@ -72,7 +72,7 @@ describe("networks of XRP", () => {
   it("a payment link names the address, the exact amount and the tag", () => {
     const link = { network, contract: "", receiver: receiver.address, units: 1_500_000n };
     expect(xrp.paymentUri(link)).toBe(`ripple:${receiver.address}?amount=1.5`);
-    const tagged = joinAddress({ address: receiver.address, tag: "4294967295" });
+    const tagged = encodeXAddress({ address: receiver.address, tag: "4294967295" });
     expect(xrp.paymentUri({ ...link, receiver: tagged, units: 1n })).toBe(
       `ripple:${receiver.address}?amount=0.000001&dt=4294967295`,
     );

@@ -12,10 +12,10 @@ import {
   readHistoryPage,
   readLedger,
   readNetworkId,
-  readServer,
+  readServerState,
   readTransaction,
 } from "../../chains/xrp/node-answers.ts";
-import { createHistory } from "../../chains/xrp/node-history.ts";
+import { createHistoryReader } from "../../chains/xrp/node-history.ts";
 import {
   accountQuestion,
   ledgerQuestion,
@@ -93,7 +93,7 @@ function changed(value: Json, path: string, to: unknown): Json {
 group("the answers of nodes", () => {
   it("the answers of nodes are read", () => {
     expect(readNetworkId(server)).toBe("0");
-    expect(readServer(server)).toEqual({
+    expect(readServerState(server)).toEqual({
       reserve: { baseDrops: 1_000_000n, incrementDrops: 200_000n },
       ledgers: [
         [32_570, 40_000],
@@ -190,15 +190,15 @@ group("the answers of nodes", () => {
   });
 
   it.each<[string, (value: Json) => unknown, Json, string, unknown]>([
-    ["reserve", readServer, server, "info.validated_ledger.reserve_base_xrp", "1"],
+    ["reserve", readServerState, server, "info.validated_ledger.reserve_base_xrp", "1"],
     [
       "reserve with a part of a drop",
-      readServer,
+      readServerState,
       server,
       "info.validated_ledger.reserve_inc_xrp",
       0.2000001,
     ],
-    ["list of ledgers", readServer, server, "info.complete_ledgers", "1-x"],
+    ["list of ledgers", readServerState, server, "info.complete_ledgers", "1-x"],
     ["ledger's hash", readLedger, ledger, "ledger_hash", hash.toLowerCase()],
     ["ledger's time", readLedger, ledger, "ledger.close_time", -1],
     ["sequence", readAccount, account, "account_data.Sequence", 2 ** 32],
@@ -384,7 +384,7 @@ group("a node that answers by a script", () => {
       throw new AgentError("NODE_NO_BLOCK", "none", "lgrNotFound");
     };
     const within = async (pool: NodePool, change = {}) =>
-      createHistory(pool, forgotten).within(bob, { ...span, ...change }, true);
+      createHistoryReader(pool, forgotten).within(bob, { ...span, ...change }, true);
     expect((await within(await listed({}, 2))).found).toHaveLength(1);
     expect(markers.splice(0)).toEqual([undefined, { ledger: 95_000_000, seq: 3 }]);
     await expect(within(await listed({}, 1_000))).rejects.toEqual(odd);

@@ -5,8 +5,8 @@
 
 import { afterEach, beforeEach, expect, describe as group, it } from "vitest";
 import { valuesIn } from "../../base/result.ts";
-import type { AddressBook, DetectedPayment, MissingHistory } from "../../chains/nodes.ts";
-import { joinAddress } from "../../chains/xrp/address.ts";
+import type { DetectedPayment, MissingHistory, WatchedAddresses } from "../../chains/nodes.ts";
+import { encodeXAddress } from "../../chains/xrp/address.ts";
 import { xrp } from "../../chains/xrp/family.ts";
 import { share } from "../../lab/kit/share.ts";
 import { openLab, type XrpLab, xrpOf } from "./xrp-lab.ts";
@@ -23,7 +23,7 @@ beforeEach(async () => {
 });
 afterEach(() => lab.close());
 
-const bookOf = (addresses: Set<string>): AddressBook => ({
+const bookOf = (addresses: Set<string>): WatchedAddresses => ({
   size: addresses.size,
   has: (address) => addresses.has(address),
   all: () => addresses,
@@ -31,7 +31,7 @@ const bookOf = (addresses: Set<string>): AddressBook => ({
 
 const deposit = (index: number): string => xrp.depositAddress(lab.to.address, index);
 const tagOf = (index: number): number => Number(xrp.accounts.payeeOf(deposit(index)).tag);
-const tagged = (tag: string): string => joinAddress({ address: lab.to.address, tag });
+const tagged = (tag: string): string => encodeXAddress({ address: lab.to.address, tag });
 const code = (name: string) => expect.objectContaining({ code: name, effect: "none" });
 
 /** Blocks from the first of this test to the newest one. */

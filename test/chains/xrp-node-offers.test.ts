@@ -6,7 +6,7 @@
 import { afterEach, beforeEach, expect, describe as group, it } from "vitest";
 import type { Payment, TxParams } from "../../chains/family.ts";
 import type { PricedAttempt } from "../../chains/offers.ts";
-import { readBackOf } from "../../chains/read-back.ts";
+import { independentReadingOf } from "../../chains/read-back.ts";
 import { xrp } from "../../chains/xrp/family.ts";
 import { openLab, type XrpLab, xrpOf } from "./xrp-lab.ts";
 import { type SignedXrp, sign } from "./xrp-wallet.ts";
@@ -34,7 +34,9 @@ async function offered(payment: Payment, txParams: TxParams | null | undefined, 
   if (txParams === null || txParams === undefined) throw new Error("no offer");
   const signed = sign(lab.from, payment, txParams, isCancel);
   const { txHash } = signed;
-  expect(await readBackOf("xrpl:0")(signed.raw, { payment, txParams, txHash, isCancel })).toBe("");
+  expect(
+    await independentReadingOf("xrpl:0")(signed.raw, { payment, txParams, txHash, isCancel }),
+  ).toBe("");
   return { signed, answer: await lab.sender.broadcast(signed.raw) };
 }
 

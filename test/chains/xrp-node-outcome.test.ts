@@ -3,13 +3,13 @@
  * about a payment, and what came to an account.
  */
 import { expect, describe as group, it } from "vitest";
-import { joinAddress } from "../../chains/xrp/address.ts";
+import { encodeXAddress } from "../../chains/xrp/address.ts";
 import type { LedgerTransaction } from "../../chains/xrp/node-answers.ts";
 import {
-  amountReceivedBy,
   judgeAttempt,
   judgeSlotUser,
   outcomeOf,
+  receivedPaymentOf,
 } from "../../chains/xrp/node-outcome.ts";
 import { owner, paymentOf } from "./xrp-wallet.ts";
 
@@ -119,7 +119,7 @@ group("one of our attempts", () => {
 });
 
 group("money that came", () => {
-  const named = (tag: string): string => joinAddress({ address: receiver, tag });
+  const named = (tag: string): string => encodeXAddress({ address: receiver, tag });
   it.each<[string, Partial<LedgerTransaction>, unknown]>([
     ["a payment with a tag", {}, { address: named("7"), drops: amountUnits, index: -1 }],
     [
@@ -159,22 +159,22 @@ group("money that came", () => {
     ],
     ["an escrow that began", { kind: "EscrowCreate", risen: [] }, null],
   ])("money that came by %s is told with its payee", (_, change, received) => {
-    expect(amountReceivedBy(receiver, { ...paid, ...change })).toEqual(received);
+    expect(receivedPaymentOf(receiver, { ...paid, ...change })).toEqual(received);
   });
 
   it("money that came to two accounts by one transaction is told apart", () => {
     const both = { ...paid, risen: [[other, 4n] as const, [receiver, amountUnits] as const] };
-    expect(amountReceivedBy(receiver, both)).toEqual({
+    expect(receivedPaymentOf(receiver, both)).toEqual({
       address: named("7"),
       drops: amountUnits,
       index: -1,
     });
-    expect(amountReceivedBy(other, both)).toEqual({
-      address: joinAddress({ address: other, tag: "" }),
+    expect(receivedPaymentOf(other, both)).toEqual({
+      address: encodeXAddress({ address: other, tag: "" }),
       drops: 4n,
       index: 0,
     });
-    expect(amountReceivedBy(receiver, { ...both, kind: "EscrowFinish" })).toEqual({
+    expect(receivedPaymentOf(receiver, { ...both, kind: "EscrowFinish" })).toEqual({
       address: named("7"),
       drops: amountUnits,
       index: 1,
@@ -184,15 +184,15 @@ group("money that came", () => {
   it("money that came by a transaction of the account itself is what it fetched, its fee included, and nothing else", () => {
     const own = { ...paid, account: receiver, ...setting, risen: [[receiver, 88n]] as const };
     for (const kind of ["CheckCash", "EscrowFinish", "PaymentChannelClaim"])
-      expect(amountReceivedBy(receiver, { ...own, kind })).toEqual({
+      expect(receivedPaymentOf(receiver, { ...own, kind })).toEqual({
         address: named(""),
         drops: 100n,
         index: 0,
       });
-    expect(amountReceivedBy(receiver, { ...own, kind: "OfferCreate" })).toBeNull();
+    expect(receivedPaymentOf(receiver, { ...own, kind: "OfferCreate" })).toBeNull();
     expect(
-      amountReceivedBy(receiver, { ...own, kind: "CheckCash", result: "tecNO_ENTRY" }),
+      receivedPaymentOf(receiver, { ...own, kind: "CheckCash", result: "tecNO_ENTRY" }),
     ).toBeNull();
-    expect(amountReceivedBy(receiver, { ...own, kind: "CheckCash", risen: [] })).toBeNull();
+    expect(receivedPaymentOf(receiver, { ...own, kind: "CheckCash", risen: [] })).toBeNull();
   });
 });

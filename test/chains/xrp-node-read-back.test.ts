@@ -7,10 +7,10 @@ import { createRequire, syncBuiltinESMExports } from "node:module";
 import { expect, describe as group, it, onTestFinished, vi } from "vitest";
 import type { Payment } from "../../chains/family.ts";
 import type { ExpectedAttempt } from "../../chains/nodes.ts";
-import { readBackOf } from "../../chains/read-back.ts";
+import { independentReadingOf } from "../../chains/read-back.ts";
 import { owner, paymentOf, sign } from "./xrp-wallet.ts";
 
-const readBack = readBackOf("xrpl:0");
+const readBack = independentReadingOf("xrpl:0");
 const codec = createRequire(import.meta.url)("ripple-binary-codec") as {
   decode(hex: string): Record<string, unknown>;
   encode(fields: Record<string, unknown>): string;

@@ -4,10 +4,10 @@
  * payments without the amount that they delivered.
  */
 import { afterEach, expect, describe as group, it } from "vitest";
-import type { AddressBook } from "../../chains/nodes.ts";
-import { joinAddress } from "../../chains/xrp/address.ts";
+import type { WatchedAddresses } from "../../chains/nodes.ts";
+import { encodeXAddress } from "../../chains/xrp/address.ts";
 import { xrp } from "../../chains/xrp/family.ts";
-import { amountReceivedBy } from "../../chains/xrp/node-outcome.ts";
+import { receivedPaymentOf } from "../../chains/xrp/node-outcome.ts";
 import type { FrontOptions } from "../../lab/xrp-node/front.ts";
 import { openLab, type XrpLab, xrpOf } from "./xrp-lab.ts";
 
@@ -21,7 +21,7 @@ async function opened(front: FrontOptions = {}): Promise<void> {
 /** All that the account got in the newest ledgers, as the watcher reads them. */
 async function found(ledgers = 1, isAgreed = true) {
   const address = xrp.depositAddress(lab.to.address, 0);
-  const book: AddressBook = {
+  const book: WatchedAddresses = {
     size: 1,
     has: (one) => one === address,
     all: () => new Set([address]),
@@ -136,14 +136,14 @@ group("a payment without the amount that it delivered", () => {
       ...{ feeDrops: 12n, destination: account, tag: "7", amountDrops: null, deliveredDrops: 5n },
       ...{ risen: [[account, 5n]] as const, fallen: [[other, 17n]] as const },
     };
-    expect(amountReceivedBy(account, kind)).toMatchObject({
-      address: joinAddress({ address: account, tag: "7" }),
+    expect(receivedPaymentOf(account, kind)).toMatchObject({
+      address: encodeXAddress({ address: account, tag: "7" }),
       drops: 5n,
     });
     // A tag for somebody else is none of ours.
     const theirs = { ...kind, destination: other };
-    expect(amountReceivedBy(account, theirs)).toMatchObject({
-      address: joinAddress({ address: account, tag: "" }),
+    expect(receivedPaymentOf(account, theirs)).toMatchObject({
+      address: encodeXAddress({ address: account, tag: "" }),
     });
   });
 });

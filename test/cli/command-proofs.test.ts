@@ -7,11 +7,11 @@ import { existsSync, readFileSync } from "node:fs";
 import { basename, join } from "node:path";
 import type { Command } from "commander";
 import { describe, expect, it } from "vitest";
-import { agentEnds } from "../../agent/state-ends.ts";
+import { agentStateEnds } from "../../agent/state-ends.ts";
 import type { StateEnds } from "../../base/state-end.ts";
 import { commandTree } from "../../cli/main.ts";
 import { buildGatewayCommands as gatewayTree } from "../../gateway/command.ts";
-import { gatewayEnds } from "../../gateway/operator/state-ends.ts";
+import { gatewayStateEnds } from "../../gateway/operator/state-ends.ts";
 import { projectRoot } from "../../lab/kit/kit.ts";
 import { startsTheBuild } from "../support/built.ts";
 import { agentProofs, type CommandProof, gatewayProofs } from "./command-proofs.ts";
@@ -38,7 +38,7 @@ function commandsOf(root: Command): ReadonlyMap<string, Command> {
 
 /** The options in the lines of the states, those aside that their command always needs. */
 function endingOptions(program: string, commands: ReadonlyMap<string, Command>): readonly string[] {
-  const lines = ([gatewayEnds, agentEnds] as readonly StateEnds[]).flatMap((ends) =>
+  const lines = ([gatewayStateEnds, agentStateEnds] as readonly StateEnds[]).flatMap((ends) =>
     Object.values(ends).flatMap((group) =>
       Object.values(group).flatMap(([, , , line, effect]) => [
         line,

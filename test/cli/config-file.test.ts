@@ -16,7 +16,7 @@ import {
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, describe, expect, it } from "vitest";
-import { stringBytes, withoutMembers } from "../../agent/config/text.ts";
+import { decodeJsonStringBytes, withoutMembers } from "../../agent/config/text.ts";
 import { replaceFile } from "../../agent/files/replace-file.ts";
 
 const dir = mkdtempSync(join(tmpdir(), "autowithdraw-config-"));
@@ -74,20 +74,25 @@ describe("secrets as bytes", () => {
         )
         .join("")}"`;
       for (const source of [plain, escaped]) {
-        expect(Buffer.from(stringBytes(Buffer.from(source)) ?? [1]).toString(), source).toBe(text);
+        expect(
+          Buffer.from(decodeJsonStringBytes(Buffer.from(source)) ?? [1]).toString(),
+          source,
+        ).toBe(text);
       }
     }
     for (const bad of ['"\\q"', '"\\u12"', '"\\ud83d"', '"\\ude00"', '"\\u00g0"'])
-      expect(stringBytes(Buffer.from(bad))).toBeNull();
+      expect(decodeJsonStringBytes(Buffer.from(bad))).toBeNull();
   });
 
   it("the reader of secrets takes no byte that a JSON string does not have", () => {
-    expect(Buffer.from(stringBytes(Buffer.from('"a b"')) ?? []).toString()).toBe("a b");
-    expect(stringBytes(Buffer.from('"a\nb"'))).toBeNull();
-    expect(stringBytes(Buffer.from('"a\u0000b"'))).toBeNull();
-    expect(stringBytes(Buffer.from([0x22, 0xc3, 0xa9, 0x22]))).toEqual(Uint8Array.of(0xc3, 0xa9));
+    expect(Buffer.from(decodeJsonStringBytes(Buffer.from('"a b"')) ?? []).toString()).toBe("a b");
+    expect(decodeJsonStringBytes(Buffer.from('"a\nb"'))).toBeNull();
+    expect(decodeJsonStringBytes(Buffer.from('"a\u0000b"'))).toBeNull();
+    expect(decodeJsonStringBytes(Buffer.from([0x22, 0xc3, 0xa9, 0x22]))).toEqual(
+      Uint8Array.of(0xc3, 0xa9),
+    );
     for (const bytes of [[0xc3], [0xa9], [0xf7, 0x80], [0xed, 0xa0, 0x80], [0xc0, 0x80]]) {
-      expect(stringBytes(Uint8Array.from([0x22, ...bytes, 0x22]))).toBeNull();
+      expect(decodeJsonStringBytes(Uint8Array.from([0x22, ...bytes, 0x22]))).toBeNull();
     }
   });
 });

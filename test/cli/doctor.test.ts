@@ -16,7 +16,7 @@ import {
 import { createServer } from "node:net";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { isCopyOf } from "../../cli/config-copies.ts";
+import { isCopyNameOf } from "../../cli/config-copies.ts";
 import { fileSystemOf } from "../../cli/doctor/machine.ts";
 import { exposureIn } from "../../cli/doctor/outside.ts";
 import { isLongTier } from "../../lab/kit/share.ts";
@@ -489,7 +489,7 @@ describe("the files that doctor reads", () => {
     ".config.json.swo",
     ".#config.json",
     "config.json.1",
-  ])("%s is a copy of config.json", (name) => expect(isCopyOf(name, "config.json")).toBe(true));
+  ])("%s is a copy of config.json", (name) => expect(isCopyNameOf(name, "config.json")).toBe(true));
 
   it.each([
     "config.json",
@@ -499,7 +499,9 @@ describe("the files that doctor reads", () => {
     "my-config.json",
     "encKey.cred",
     "config.d",
-  ])("%s is no copy of config.json", (name) => expect(isCopyOf(name, "config.json")).toBe(false));
+  ])("%s is no copy of config.json", (name) =>
+    expect(isCopyNameOf(name, "config.json")).toBe(false),
+  );
 
   it("a placeholder in a copy is no secret", async () => {
     writeFileSync(beside("config.json.bak"), `{ "mnemonic": "<MNEMONIC>", "apiKey": "" }`);

@@ -10,7 +10,7 @@ import type { Command } from "commander";
 import { beforeAll, describe, expect, it } from "vitest";
 import { commandTree, runCommand } from "../../cli/main.ts";
 import { shells } from "../../cli/manual/completion.ts";
-import { agentIds, gatewayIds } from "../../cli/manual/offered-ids.ts";
+import { agentIdCommands, gatewayIdCommands } from "../../cli/manual/offered-ids.ts";
 import type { Terminal } from "../../cli/terminal.ts";
 import { buildGatewayCommands as gatewayTree } from "../../gateway/command.ts";
 import { projectRoot } from "../../lab/kit/kit.ts";
@@ -161,8 +161,8 @@ esac
         ),
       );
     for (const [root, ids] of [
-      [commandTree(), agentIds],
-      [gatewayTree(), gatewayIds],
+      [commandTree(), agentIdCommands],
+      [gatewayTree(), gatewayIdCommands],
     ] as const) {
       const all = known(root);
       for (const name of Object.keys(ids))

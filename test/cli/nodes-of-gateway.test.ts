@@ -7,7 +7,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, describe, expect, it } from "vitest";
 import { readConfig } from "../../agent/config/config.ts";
-import { chainsOfGateway } from "../../agent/config/nodes-of-gateway.ts";
+import { listChainsOnGatewayNodes } from "../../agent/config/nodes-of-gateway.ts";
 import { problemsOf } from "../../cli/status/problems.ts";
 import { parseConfig } from "../../gateway/config/config.ts";
 import { agentConfigText } from "../../gateway/operator/agent-config.ts";
@@ -45,7 +45,7 @@ function made(hasNodes = true): Made {
 function ofGateway(file: Made): readonly string[] {
   const path = join(folder, "config.json");
   writeFileSync(path, JSON.stringify(file), { mode: 0o600 });
-  return chainsOfGateway(readConfig(path, { requireSecrets: [] }).settings);
+  return listChainsOnGatewayNodes(readConfig(path, { requireSecrets: [] }).settings);
 }
 
 describe("the file that the gateway makes", () => {

@@ -10,7 +10,7 @@ import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { stateFolder } from "../../agent/files/state-folder.ts";
 import { unpairedFault } from "../../agent/launcher/paired.ts";
 import { AgentError } from "../../base/fault.ts";
-import { jsonText, shellWord, visibleAll, visibleText } from "../../base/visible.ts";
+import { formatTerminalSafeJson, shellWord, visibleAll, visibleText } from "../../base/visible.ts";
 import type { Machine } from "../../cli/machine.ts";
 import { askOperator } from "../../cli/operator.ts";
 import { explainUnreachableSigner } from "../../cli/unreachable.ts";
@@ -38,9 +38,9 @@ describe("text of others", () => {
 
   it("as JSON moves no cursor, and a program reads the very text", () => {
     const value = { a: [dirty, 1, null], [dirty]: "\u{e0041} ü" };
-    expect(jsonText(value)).not.toMatch(unseen);
-    expect(JSON.parse(jsonText(value))).toEqual(value);
-    expect(jsonText({ a: "Zürich" })).toBe('{"a":"Zürich"}');
+    expect(formatTerminalSafeJson(value)).not.toMatch(unseen);
+    expect(JSON.parse(formatTerminalSafeJson(value))).toEqual(value);
+    expect(formatTerminalSafeJson({ a: "Zürich" })).toBe('{"a":"Zürich"}');
   });
 
   it("is one word in a shell, or none", () => {

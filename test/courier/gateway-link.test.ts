@@ -1,7 +1,7 @@
 /** The courier's reaction to an acknowledgement that the signer does not take. */
 import { describe, expect, it } from "vitest";
 import { createMetrics } from "../../agent/courier/metrics.ts";
-import { checkSkewed, releaseRecords } from "../../agent/courier/run.ts";
+import { forwardAcknowledgement, reconnectAfterClockSkew } from "../../agent/courier/run.ts";
 import type { RunContext } from "../../agent/courier/run-state.ts";
 
 /** A courier whose link stands, beside a signer that answers each acknowledgement with `code`. */
@@ -21,10 +21,10 @@ function standing(code: string) {
   const link = { drop: (why: string, detail: string) => dropped.push(`${why} ${detail}`) };
   const check = (ms: number): readonly string[] => {
     clock.ms = ms;
-    checkSkewed(shared, link);
+    reconnectAfterClockSkew(shared, link);
     return dropped;
   };
-  return { take: () => releaseRecords(shared, link, Buffer.from("ack")), check, clock };
+  return { take: () => forwardAcknowledgement(shared, link, Buffer.from("ack")), check, clock };
 }
 
 describe("an acknowledgement", () => {

@@ -5,7 +5,7 @@
 import { describe, expect, it } from "vitest";
 import { createReporter } from "../../agent/courier/report/report.ts";
 import { sealEnvelope } from "../../protocol/envelope.ts";
-import type { Head } from "../../protocol/messages.ts";
+import type { AgentLedgerHead } from "../../protocol/messages.ts";
 import { keyPair } from "../support/link-gateway.ts";
 
 const agent = "ab".repeat(8);
@@ -37,7 +37,7 @@ describe("reports", () => {
   function setUp(last = 0) {
     const sent: string[] = [];
     const asked: number[] = [];
-    const heads: Head[] = [];
+    const heads: AgentLedgerHead[] = [];
     const drops: string[] = [];
     const signer = { last, hold: null as (() => void) | null, holds: false };
     const link = {
@@ -45,7 +45,7 @@ describe("reports", () => {
       send(frame: Uint8Array, flushed?: () => void) {
         const payload = JSON.parse(Buffer.from(frame).subarray(66).toString("utf8")) as {
           after: number;
-          head: Head;
+          head: AgentLedgerHead;
         };
         sent.push(`${payload.after}-${payload.head.seq}`);
         if (flushed !== undefined) setImmediate(flushed);

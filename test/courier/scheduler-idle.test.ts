@@ -3,7 +3,7 @@
  * by it.
  */
 import { describe, expect, it } from "vitest";
-import { isIdle } from "../../agent/courier/scheduler/accounts.ts";
+import { isHotWalletIdle } from "../../agent/courier/scheduler/accounts.ts";
 import { gasFor, whyOf } from "../support/scheduler-answers.ts";
 import {
   asked,
@@ -15,7 +15,8 @@ import {
   viewOf,
 } from "../support/scheduler-views.ts";
 
-const isIdleNow = ({ scheduler, nowMs }: Driver): boolean => isIdle(scheduler.book, "local", nowMs);
+const isIdleNow = ({ scheduler, nowMs }: Driver): boolean =>
+  isHotWalletIdle(scheduler.book, "local", nowMs);
 const opened = (driver: Driver, ...withdrawals: ReturnType<typeof viewOf>[]) =>
   driver.feed({ kind: "views", withdrawals });
 /** Ticks, as in life: one a second. */

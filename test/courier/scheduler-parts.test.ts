@@ -8,7 +8,7 @@ import { describeStandstill } from "../../agent/courier/scheduler/signing.ts";
 import type { Code } from "../../base/codes.ts";
 import { AgentError } from "../../base/fault.ts";
 import type { ChainState, StatePart } from "../../chains/nodes.ts";
-import { StateParts } from "../../chains/state-parts.ts";
+import { StatePartReader } from "../../chains/state-parts.ts";
 import { drive, only, sentView, viewOf } from "../support/scheduler-views.ts";
 
 const faultOf = (code: Code): AgentError => new AgentError(code, "none", "made up");
@@ -39,7 +39,7 @@ describe("a chain's state without a part", () => {
 
 describe("the parts of a chain's state", () => {
   it("fail each alone, and the first fault of a part is told; nothing is told if all were read", async () => {
-    const parts = new StateParts();
+    const parts = new StatePartReader();
     expect(await parts.read("market", async () => 7n)).toBe(7n);
     expect(parts.told()).toEqual({});
     for (const code of ["NODE_NO_RATE", "NODE_TIMEOUT"] as const)
@@ -50,7 +50,7 @@ describe("the parts of a chain's state", () => {
   });
 
   it("throw on a bug, and the end of the nodes by us", async () => {
-    const parts = new StateParts();
+    const parts = new StatePartReader();
     await expect(parts.read("funds", () => Promise.reject(new TypeError("a bug")))).rejects.toThrow(
       "a bug",
     );

@@ -3,7 +3,7 @@
  * one that lost its bytes gets new ones.
  */
 import { describe, expect, it } from "vitest";
-import { openSlots } from "../../agent/courier/scheduler/accounts.ts";
+import { listOpenSlots } from "../../agent/courier/scheduler/accounts.ts";
 import { gasFor } from "../support/scheduler-answers.ts";
 import {
   account,
@@ -38,7 +38,8 @@ const location = (driver: Driver, sequence: number) =>
   });
 
 describe("the open slots of a hello", () => {
-  const openAfter = (views: Parameters<typeof drive>[0]) => openSlots(drive(views).scheduler.book);
+  const openAfter = (views: Parameters<typeof drive>[0]) =>
+    listOpenSlots(drive(views).scheduler.book);
 
   it("the open slots lie between the lowest and the highest bound nonce, quarantined or not", () => {
     const views = [
@@ -57,18 +58,18 @@ describe("the open slots of a hello", () => {
     const driver = drive([viewOf(1, "approved")]);
     driver.block(10);
     expect(asked(gasFor(driver, 1))).toEqual(["sign:1"]);
-    expect(openSlots(driver.scheduler.book)).toEqual([]);
+    expect(listOpenSlots(driver.scheduler.book)).toEqual([]);
   });
 
   it("a slot is open until the gateway has confirmed its end; an unconfirmed end leaves it open", () => {
     const driver = drive([viewOf(4, "broadcast"), viewOf(5, "broadcast")]);
     driver.feed({ kind: "views", withdrawals: [viewOf(5, "paid", { changedAt: 9 })] });
-    expect(openSlots(driver.scheduler.book)).toMatchObject([{ first: "4", last: "5" }]);
+    expect(listOpenSlots(driver.scheduler.book)).toMatchObject([{ first: "4", last: "5" }]);
     driver.feed({
       kind: "steps",
       withdrawals: [viewOf(5, "paid", { changedAt: 9, isOver: true })],
     });
-    expect(openSlots(driver.scheduler.book)).toMatchObject([{ first: "4", last: "4" }]);
+    expect(listOpenSlots(driver.scheduler.book)).toMatchObject([{ first: "4", last: "4" }]);
   });
 });
 

@@ -4,11 +4,11 @@
  */
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import type { ChainAccess } from "../../agent/courier/nodes/chain.ts";
-import { createWatch, type Watch } from "../../agent/courier/watch/watch.ts";
+import { type ChainPolling, startChainPolling } from "../../agent/courier/watch/watch.ts";
 import { AgentError } from "../../base/fault.ts";
 import { account, chainStateOf } from "../support/scheduler-views.ts";
 
-const open = new Set<Watch>();
+const open = new Set<ChainPolling>();
 beforeEach(() => void vi.useFakeTimers());
 afterEach(() => {
   for (const watch of open) watch.close();
@@ -41,7 +41,7 @@ function watching(blockMs: number, isIdle: () => boolean, isShort = () => false)
       return chainStateOf(numberNow() - node.lag);
     },
   };
-  const watch = createWatch({
+  const watch = startChainPolling({
     access: access as unknown as ChainAccess,
     account,
     pollMsMin: 250,

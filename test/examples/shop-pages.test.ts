@@ -8,7 +8,7 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { changePage } from "../../gateway/operator/merchant-page.ts";
+import { changeMerchantPage } from "../../gateway/operator/merchant-page.ts";
 import { startTestGateway, type TestGateway } from "../../lab/kit/gateway-server.ts";
 import { freePort } from "../../lab/kit/processes.ts";
 import { startsTheBuild } from "../support/built.ts";
@@ -58,7 +58,7 @@ describe.each(shops)("the pages of the shop in $name", ({ name, isThere, listen 
       proxy = await startBadDays(gateway.url);
       const port = await freePort();
       const site = `http://127.0.0.1:${port}`;
-      changePage(gateway.operator, gateway.merchant.merchantId, { origins: [site] });
+      changeMerchantPage(gateway.operator, gateway.merchant.merchantId, { origins: [site] });
       child = listen(port, {
         ...{ BASE_URL: proxy.url, SHOP_KEY: gateway.merchant.shopKey, CALLBACK_SECRET: secret },
         ...{
@@ -142,7 +142,7 @@ describe.each(shops)("the pages of the shop in $name", ({ name, isThere, listen 
       const site = `http://127.0.0.1:${port}`;
       if (child !== null) await stop(child);
       proxy.days = ["good"];
-      changePage(gateway.operator, gateway.merchant.merchantId, { origins: [] });
+      changeMerchantPage(gateway.operator, gateway.merchant.merchantId, { origins: [] });
       child = listen(port, {
         ...{ BASE_URL: proxy.url, SHOP_KEY: gateway.merchant.shopKey, CALLBACK_SECRET: secret },
         ...{
@@ -159,7 +159,7 @@ describe.each(shops)("the pages of the shop in $name", ({ name, isThere, listen 
         await new Promise((done) => setTimeout(done, 50));
       const order = (await view("/buy", { method: "POST" })).headers.get("location") ?? "";
       expect((await view(order)).status).toBe(503); // the operator has not listed this site
-      changePage(gateway.operator, gateway.merchant.merchantId, { origins: [site] });
+      changeMerchantPage(gateway.operator, gateway.merchant.merchantId, { origins: [site] });
       expect(await (await view(order)).text()).toContain("<iframe");
       const orderId = order.slice("/order/".length);
       gateway.service.store.write((database) =>

@@ -1,7 +1,7 @@
 /** The list of deposit addresses: each has one row, and the newest request's place. */
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { Bug } from "../../base/fault.ts";
-import { newestPlace } from "../../gateway/store/address-states.ts";
+import { newestAddressPlace } from "../../gateway/store/address-states.ts";
 import {
   giveAddress,
   hasForgottenAfter,
@@ -114,7 +114,7 @@ describe("a deposit address", () => {
     for (let tag = 100; tag < 200; tag += 1)
       insertForgotten(db.store.database, forgotten(`rA:${tag}`));
     give("2".repeat(32), "rA:2", 2);
-    expect(newestPlace(db.store.database)).toBe(2);
+    expect(newestAddressPlace(db.store.database)).toBe(2);
     expect(list({ given: 1, forgotten: -100 })).toEqual([["rA:2", "2".repeat(32)]]);
   });
 

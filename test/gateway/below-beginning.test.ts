@@ -14,10 +14,10 @@ import {
 import { createSignals } from "../../gateway/store/signals.ts";
 import { insertSignature } from "../../gateway/store/signatures.ts";
 import { forgetEndedCoins } from "../../gateway/store/unknown-coins.ts";
-import { keepExpiry } from "../../gateway/store/void-attempts.ts";
+import { keepExpiryStatement } from "../../gateway/store/void-attempts.ts";
 import { updateWithdrawal } from "../../gateway/store/withdrawals.ts";
 import type { WatchedChain } from "../../gateway/watcher/chain.ts";
-import { applyVerdict } from "../../gateway/watcher/withdrawals.ts";
+import { applyJudgement } from "../../gateway/watcher/withdrawals.ts";
 import { checkRenewal } from "../../gateway/withdrawals/renewal.ts";
 import {
   type AgentKeys,
@@ -79,8 +79,8 @@ const row = (id: string) => readTransaction(db.store, id);
 const alarms = () =>
   db.store.database.all("SELECT act, subject FROM audit WHERE act LIKE 'alarm %'");
 const named = () => ackListsOfAgent(db.store.database, readAgent(db.store, keys.id), "run");
-const judge = (id: string, verdict: Parameters<typeof applyVerdict>[3]) =>
-  db.store.write((database) => applyVerdict(chain, database, transferRow(row(id)), verdict));
+const judge = (id: string, verdict: Parameters<typeof applyJudgement>[3]) =>
+  db.store.write((database) => applyJudgement(chain, database, transferRow(row(id)), verdict));
 /** The nodes show that the account was not there so long before the order. */
 const shown = (id: string, beforeMs = 1) =>
   judge(id, {
@@ -149,7 +149,9 @@ describe("a payout below its account's first sequence", () => {
       kind: "expire",
       code: endedSlotUnreachableCode,
     });
-    db.store.write((database) => keepExpiry(database, id, endedSlotUnreachableCode, 9_000));
+    db.store.write((database) =>
+      keepExpiryStatement(database, id, endedSlotUnreachableCode, 9_000),
+    );
     expect(row(id)).toMatchObject({ status: 0, stage: "broadcast" });
     expect(shown(id)).toBe(true);
     expect(row(id)).toMatchObject({ status: 2, stage: "expired", code: endedSlotUnreachableCode });

@@ -7,7 +7,7 @@ import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { type Client, createClient } from "../../clients/typescript/client.ts";
 import { recordOf } from "../../gateway/answer/record.ts";
 import { type Callbacks, startCallbacks } from "../../gateway/callbacks/callbacks.ts";
-import { nameFaults } from "../../gateway/callbacks/guard.ts";
+import { nameLookupFaults } from "../../gateway/callbacks/guard.ts";
 import { createCallbackSender, whyNoAddress } from "../../gateway/callbacks/send.ts";
 import { targetsMax } from "../../gateway/callbacks/targets.ts";
 import { addKey, createMerchant } from "../../gateway/operator/accounts.ts";
@@ -400,7 +400,11 @@ describe("deliveries by a key", () => {
       expect(held().failedReason).toBe(reason);
       return ((await only()) as { failedReason: string }).failedReason;
     };
-    const reasons = [whyNoAddress(["ENOTFOUND", "ENOTFOUND"]), whyNoAddress([]), nameFaults.closed];
+    const reasons = [
+      whyNoAddress(["ENOTFOUND", "ENOTFOUND"]),
+      whyNoAddress([]),
+      nameLookupFaults.closed,
+    ];
     expect(new Set(reasons).size).toBe(3);
     for (const reason of reasons)
       expect(await read(reason)).toBe("the name leads to no public address");

@@ -6,10 +6,10 @@
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import type { OperatorContext } from "../../gateway/operator/accounts.ts";
 import { releaseOrder } from "../../gateway/operator/releasing.ts";
-import { markWalletLevel } from "../../gateway/store/levels.ts";
-import { keepUnexplained } from "../../gateway/store/outgoing-holds.ts";
+import { markWalletChainRead } from "../../gateway/store/levels.ts";
+import { keepUnexplainedOutgoing } from "../../gateway/store/outgoing-holds.ts";
 import { createSignals } from "../../gateway/store/signals.ts";
-import { createClearing } from "../../gateway/withdrawals/clearing.ts";
+import { createOrderClearing } from "../../gateway/withdrawals/clearing.ts";
 import {
   type AgentKeys,
   askWithdrawal,
@@ -75,7 +75,7 @@ function begin(isRead = true): void {
 const clear = (ids: readonly string[], agent = keys.id) => {
   const signals = createSignals();
   signals.on("changed", ({ transactionId }) => told.push(transactionId));
-  return createClearing({ store: db.store, signals, log: silentLog, clock: () => 9, run })(
+  return createOrderClearing({ store: db.store, signals, log: silentLog, clock: () => 9, run })(
     agent,
     ids,
   );
@@ -103,7 +103,7 @@ function foreign(name: Name, change: object = {}): void {
     block: 9,
     final: 1 as const,
   };
-  keepUnexplained(db.store.database, { ...place, ...paid, ...change }, 0);
+  keepUnexplainedOutgoing(db.store.database, { ...place, ...paid, ...change }, 0);
 }
 
 const row = (id: string) => readTransaction(db.store, id);
@@ -119,13 +119,13 @@ describe.each(Object.keys(uncounted) as (keyof typeof uncounted)[])(
       begin(false);
       const id = ask(name);
       expect(clear([id])).toEqual([]);
-      markWalletLevel(
+      markWalletChainRead(
         db.store.database,
         { network: networks[name], account: hotWallet },
         "an earlier run",
       );
       expect(clear([id])).toEqual([]);
-      markWalletLevel(db.store.database, { network: networks[name], account: hotWallet }, run);
+      markWalletChainRead(db.store.database, { network: networks[name], account: hotWallet }, run);
       expect(clear([id])).toEqual([id]);
       expect(told).toEqual([]);
     });

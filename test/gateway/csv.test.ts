@@ -7,14 +7,14 @@ import { join } from "node:path";
 import { describe, expect, it, vi } from "vitest";
 import {
   csvCell,
+  csvTableForPeople,
+  csvTableForPrograms,
   type SeparatorName,
   separatorByName,
-  tableForPeople,
-  tableForPrograms,
 } from "../../gateway/answer/csv-cell.ts";
 import { csvColumns } from "../../gateway/answer/record.ts";
 import { csvHead, csvTableOf } from "../../gateway/api/csv.ts";
-import { runWords } from "../../gateway/command.ts";
+import { runGatewayCommandLine } from "../../gateway/command.ts";
 import { schemas } from "../../gateway/openapi/records.ts";
 import { insertTransaction } from "../../lab/kit/gateway-database.ts";
 import { testConfig } from "../../lab/kit/gateway-server.ts";
@@ -76,7 +76,7 @@ describe("GET /transactions as CSV", () => {
   });
 
   it("comes whole, whatever its length, and empty with its head alone", async () => {
-    expect((await csv("/transactions")).text).toBe(csvHead(tableForPrograms));
+    expect((await csv("/transactions")).text).toBe(csvHead(csvTableForPrograms));
     await ready();
     const { transactionId } = (await auto({ orderId: "a" })).body;
     const count =
@@ -135,7 +135,7 @@ describe("GET /transactions as CSV", () => {
       ["*/*", false],
       [undefined, false],
     ] as const) {
-      expect(csvTableOf(accept), accept).toBe(isCsv ? tableForPrograms : null);
+      expect(csvTableOf(accept), accept).toBe(isCsv ? csvTableForPrograms : null);
     }
     const wrong = await csv("/transactions?a=1");
     expect([wrong.status, wrong.body.code]).toEqual([400, "query_invalid"]);
@@ -226,9 +226,9 @@ describe("the table for people", () => {
     [7, "7"],
     [undefined, ""],
   ])("keeps %j a text where it would become a number, a date or a truth value", (value, cell) => {
-    expect(tableForPeople("semicolon").cell(value)).toBe(cell);
+    expect(csvTableForPeople("semicolon").cell(value)).toBe(cell);
     if (typeof value === "string")
-      expect(tableForPrograms.cell(value).replace(/^'/, "")).toBe(value);
+      expect(csvTableForPrograms.cell(value).replace(/^'/, "")).toBe(value);
   });
 
   it.each([
@@ -243,7 +243,7 @@ describe("the table for people", () => {
     ["\t=1", `"\t'=1"`],
     ["1\n=2", `"1\n'=2"`],
   ])("runs nothing of %j, whichever separator its reader has", (value, cell) => {
-    expect(tableForPeople("semicolon").cell(value)).toBe(cell);
+    expect(csvTableForPeople("semicolon").cell(value)).toBe(cell);
   });
 
   it("has only constants where a cell begins with a sign of a formula", () => {
@@ -252,7 +252,7 @@ describe("the table for people", () => {
       for (const two of signs)
         for (const three of signs) {
           const [cell = ""] =
-            rowsOf(`${tableForPeople("comma").cell(one + two + three)}\r\n`)[0] ?? [];
+            rowsOf(`${csvTableForPeople("comma").cell(one + two + three)}\r\n`)[0] ?? [];
           for (const part of cell.split(/[,;\t]/))
             if (/^ *[=+@-]/.test(part))
               expect([cell, /^="[\w.:/+-]*"$/.test(cell)]).toEqual([cell, true]);
@@ -280,7 +280,7 @@ describe("sweeps list --csv", () => {
     const before = process.exitCode;
     process.exitCode = undefined;
     try {
-      await runWords(["sweeps", "list", ...options, "--config", config]);
+      await runGatewayCommandLine(["sweeps", "list", ...options, "--config", config]);
       return { text, code: Number(process.exitCode ?? 0) };
     } finally {
       process.exitCode = before;

@@ -5,7 +5,7 @@
  */
 import { expect, it } from "vitest";
 import { dangerOf } from "../../base/causes.ts";
-import { describeService, endHolds } from "../../gateway/operator/currencies.ts";
+import { endCurrencyHolds, listCurrencyLines } from "../../gateway/operator/currencies.ts";
 import { problemsOf } from "../../gateway/operator/status-problems.ts";
 import { showWithdrawal } from "../../gateway/operator/withdrawals.ts";
 import { probesOf } from "../../gateway/reporting/probes.ts";
@@ -16,12 +16,12 @@ import {
   keepCurrencyStop,
   listCurrencyStops,
 } from "../../gateway/store/currency-holds.ts";
-import { markWalletLevel } from "../../gateway/store/levels.ts";
-import { keepMoved } from "../../gateway/store/moved-payments.ts";
+import { markWalletChainRead } from "../../gateway/store/levels.ts";
+import { keepMovedAttempt } from "../../gateway/store/moved-payments.ts";
 import type { JobRow } from "../../gateway/store/rows.ts";
 import { refundedUnits } from "../../gateway/store/transactions.ts";
 import { endWithdrawal } from "../../gateway/store/withdrawals.ts";
-import { placeWaiting } from "../../gateway/withdrawals/placing.ts";
+import { placeWaitingJobs } from "../../gateway/withdrawals/placing.ts";
 import {
   agentRow,
   auto,
@@ -41,8 +41,13 @@ const txHash = `0x${"ab".repeat(32)}`;
 const hold = (merchant = "", currency = "eth"): boolean =>
   holdCurrency(db(), { currency, merchant, at: 5, transactionId: "a".repeat(32), txHash });
 const resume = (currency = "eth") =>
-  endHolds({ ...gateway.operator, run }, gateway.service.config, currency, "it is clear why");
-const pass = (): void => placeWaiting({ ...gateway.service, run });
+  endCurrencyHolds(
+    { ...gateway.operator, run },
+    gateway.service.config,
+    currency,
+    "it is clear why",
+  );
+const pass = (): void => placeWaitingJobs({ ...gateway.service, run });
 const isPlaced = (id: string): boolean =>
   (db().get<JobRow>("SELECT * FROM jobs WHERE transactionId = ?", id)?.sequence ?? 0) > 0;
 
@@ -51,7 +56,7 @@ async function running(): Promise<void> {
   Object.assign(gateway.service, { run });
   db().run("UPDATE agents SET caughtUp = ?", run);
   const [account] = JSON.parse(agentRow().accounts) as { id: string }[];
-  markWalletLevel(db(), { network, account: account!.id }, run);
+  markWalletChainRead(db(), { network, account: account!.id }, run);
 }
 
 it("a new order is refused with a word of its own and nothing is made; after the resume it is taken", async () => {
@@ -132,7 +137,7 @@ it("stands in status with the line to type, in currencies, and weighs as a payme
   expect(told).toMatch(
     /agent .* signs no first payment in usdt since .*autowithdraw resume --currency usdt/,
   );
-  const lines = describeService(
+  const lines = listCurrencyLines(
     gateway.service.config,
     { reached: false } as never,
     { of: () => null },
@@ -188,7 +193,7 @@ it("a refund that moved another amount has paid that back, so that no second one
     finalBlock: 9,
     changedAt: 9,
   } as const;
-  keepMoved(db(), { transactionId: id, txHash, block: 9, feeUnits: "1", at: 9 });
+  keepMovedAttempt(db(), { transactionId: id, txHash, block: 9, feeUnits: "1", at: 9 });
   endWithdrawal(db(), id, {
     ...end,
     code: "chain_moved",

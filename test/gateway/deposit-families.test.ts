@@ -6,7 +6,7 @@ import { HDKey } from "@scure/bip32";
 import { TronWeb } from "tronweb";
 import { beforeEach, describe, expect, it } from "vitest";
 import { depositAddressOf } from "../../chains/evm/address.ts";
-import { createMerchant, createReceiver } from "../../gateway/operator/accounts.ts";
+import { createMerchant, createReceivingMerchant } from "../../gateway/operator/accounts.ts";
 import { type ReceivingAccount, readReceivingAccount } from "../../gateway/operator/xpub.ts";
 import {
   type GatewayAnswer,
@@ -42,7 +42,11 @@ const chains = {
 const trx = { chain: "tron", decimal: 6, name: "TRON", symbol: "TRX", minPaymentAmount: "1" };
 
 function receives(...accounts: readonly ReceivingAccount[]) {
-  const made = createReceiver(gateway.operator, { name: "Receiver", language: "en" }, ...accounts);
+  const made = createReceivingMerchant(
+    gateway.operator,
+    { name: "Receiver", language: "en" },
+    ...accounts,
+  );
   if (!made.ok) throw new Error(made.code);
   return made;
 }

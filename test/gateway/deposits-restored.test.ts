@@ -9,7 +9,7 @@ import { randomInt } from "node:crypto";
 import { rmSync } from "node:fs";
 import { describe, expect, it, vi } from "vitest";
 import { depositAddressOf } from "../../chains/evm/address.ts";
-import { endIfCaughtUp } from "../../gateway/deposits/ceilings.ts";
+import { endRestoreWaitIfRead } from "../../gateway/deposits/ceilings.ts";
 import { watchSkipped } from "../../gateway/deposits/skipped-addresses.ts";
 import { marksPathOf } from "../../gateway/store/address-marks.ts";
 import { countForgottenIndexes } from "../../gateway/store/forgotten-ranges.ts";
@@ -158,7 +158,7 @@ describe("beside the database", () => {
     while (countForgottenIndexes(database) > 7)
       left.push(kit.store.write((inside) => watchSkipped(inside, 7)));
     expect(left).toEqual([23, 16, 9, 2]);
-    expect(endIfCaughtUp(database, () => true)).toBe(false);
+    expect(endRestoreWaitIfRead(database, () => true)).toBe(false);
     expect(await kit.order("bora")).toMatchObject({ code: "unavailable", reason: "catching_up" });
     await kit.orderSoon("bora");
     expect(forgotten().map(({ addressIndex }) => addressIndex)).toEqual(

@@ -5,7 +5,7 @@
 import { beforeEach, describe, expect, it } from "vitest";
 import type { Code } from "../../base/codes.ts";
 import { AgentError } from "../../base/fault.ts";
-import { failed, goodResult, type Result } from "../../base/result.ts";
+import { failedResult, goodResult, type Result } from "../../base/result.ts";
 import { FaultBook } from "../../gateway/faults/book.ts";
 import { type FaultDomain, faultDomains } from "../../gateway/faults/domains.ts";
 import {
@@ -23,7 +23,7 @@ beforeEach(() => {
   book = new FaultBook(() => nowMs);
 });
 
-const fault = (code: Code, message = "no") => failed(new AgentError(code, "none", message));
+const fault = (code: Code, message = "no") => failedResult(new AgentError(code, "none", message));
 const refused = fault("NODE_ERROR", "execution reverted");
 const key = (domain: FaultDomain, id: string, merchant = ""): FaultKey => ({
   domain,
@@ -52,7 +52,7 @@ describe("the fault of one item", () => {
     pass([
       [
         address("a"),
-        failed(new AgentError("NODE_ERROR", "none", "reverted", { node: "https://n" })),
+        failedResult(new AgentError("NODE_ERROR", "none", "reverted", { node: "https://n" })),
       ],
     ]);
     expect(book.list()).toEqual([

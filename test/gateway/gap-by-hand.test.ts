@@ -6,12 +6,12 @@ import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { AgentError } from "../../base/fault.ts";
 import type { DetectedPayment } from "../../chains/nodes.ts";
 import type { OperatorContext } from "../../gateway/operator/accounts.ts";
-import { creditNamed } from "../../gateway/operator/crediting.ts";
+import { creditPaymentsByName } from "../../gateway/operator/crediting.ts";
 import { addPaymentsByHash, releaseDeposit } from "../../gateway/operator/deposits.ts";
 import { giveUpGap, retryFault } from "../../gateway/operator/faults.ts";
 import { listFaults } from "../../gateway/store/faults.ts";
 import { type GapRow, listGaps, retryGapSoon } from "../../gateway/store/gaps.ts";
-import { listedTransactions } from "../../gateway/store/transaction-lists.ts";
+import { listTransactionsWithMerchant } from "../../gateway/store/transaction-lists.ts";
 import type { Plant } from "../../lab/faults/items/plant-makers.ts";
 import { ItemWorld, type MerchantTransfer } from "../../lab/faults/items/world.ts";
 
@@ -55,9 +55,11 @@ const rowOf = ({ id }: MerchantTransfer) =>
     id,
   );
 const held = (): readonly string[] =>
-  listedTransactions(world.database, { operations: ["deposit"], isHeld: true, most: 9 }).map(
-    ({ id }) => id,
-  );
+  listTransactionsWithMerchant(world.database, {
+    operations: ["deposit"],
+    isHeld: true,
+    most: 9,
+  }).map(({ id }) => id);
 const nameOf = (): string => {
   const [gap] = listGaps(world.database, world.network) as [GapRow];
   return `history/${world.network}/${gap.account || "*"}/${gap.fromBlock}`;
@@ -133,7 +135,11 @@ describe("a payment in a gap on a chain of tags", () => {
     const kept = payments();
     expect(rowOf(paid)).toEqual({ status: 1, stage: "completed", receivedUnits: "1000000" });
     expect(
-      creditNamed(by(), paid.id, { payments: [paid.txHash], reason: "it", isShortFine: false }),
+      creditPaymentsByName(by(), paid.id, {
+        payments: [paid.txHash],
+        reason: "it",
+        isShortFine: false,
+      }),
     ).toMatchObject({ ok: true });
     expect(await prove(paid.id, paid.txHash)).toEqual({ ok: true });
     expect(asked).toEqual([paid.txHash]);
@@ -237,6 +243,9 @@ describe("a payment in a gap on a chain of tags", () => {
     expect(await prove(paid.id, paid.txHash)).toEqual({ ok: true });
     expect(rowOf(paid)).toMatchObject({ status: 2, receivedUnits: "1000000" });
     const named = { payments: [paid.txHash], reason: "late, by our own fault", isShortFine: false };
-    expect(creditNamed(by(), paid.id, named)).toMatchObject({ ok: true, row: { status: 1 } });
+    expect(creditPaymentsByName(by(), paid.id, named)).toMatchObject({
+      ok: true,
+      row: { status: 1 },
+    });
   });
 });

@@ -5,7 +5,7 @@ import { isItemFault } from "../../gateway/faults/blame.ts";
 import type { OperatorContext } from "../../gateway/operator/accounts.ts";
 import { giveUpGap } from "../../gateway/operator/faults.ts";
 import { keepFault } from "../../gateway/store/faults.ts";
-import { endGivenUp } from "../../gateway/store/gap-holds.ts";
+import { endFinishedGapHolds } from "../../gateway/store/gap-holds.ts";
 import { fillGap, type GapRow, listGaps, openGap } from "../../gateway/store/gaps.ts";
 import { type GatewayDatabase, gatewayDatabase } from "../../lab/kit/gateway-database.ts";
 
@@ -122,6 +122,6 @@ it("a gap is given up, by hand alone where tags tell requests apart", () => {
     [7, 7, 9],
     [8, 9, null],
   ]);
-  endGivenUp(database, "eip155:31337");
+  endFinishedGapHolds(database, "eip155:31337");
   expect(listGaps(database, "eip155:31337").map(({ fromBlock }) => fromBlock)).toEqual([5, 8]);
 });

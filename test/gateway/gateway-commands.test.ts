@@ -9,7 +9,7 @@ import { fileURLToPath } from "node:url";
 import { HDKey } from "@scure/bip32";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { version } from "../../base/version.ts";
-import { buildGatewayCommands, runWords } from "../../gateway/command.ts";
+import { buildGatewayCommands, runGatewayCommandLine } from "../../gateway/command.ts";
 import { recordAlarm } from "../../gateway/store/alarm.ts";
 import { addBookEntry } from "../../gateway/store/books.ts";
 import { keepFault } from "../../gateway/store/faults.ts";
@@ -331,7 +331,7 @@ async function command(
   process.exitCode = undefined;
   try {
     const asked = line.includes("--config") ? line : [...line, "--config", "gateway.config.json"];
-    await runWords(
+    await runGatewayCommandLine(
       asked.map((word) => (/\.(?:json|backup)$/.test(word) ? join(gateway.dir, word) : word)),
     );
     return { text, code: Number(process.exitCode ?? 0) };

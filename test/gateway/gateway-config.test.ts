@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, describe, expect, it } from "vitest";
 import { readConfig as readAgentConfig } from "../../agent/config/config.ts";
-import { createPeers } from "../../gateway/api/server.ts";
+import { createPeerRules } from "../../gateway/api/server.ts";
 import { parseConfig } from "../../gateway/config/config.ts";
 import { agentConfigText } from "../../gateway/operator/agent-config.ts";
 import { writeOwnFile } from "../../gateway/operator/folder.ts";
@@ -220,7 +220,7 @@ describe("configuration", () => {
   });
 
   it("keeps plaintext to this machine and the named proxies", () => {
-    const plain = createPeers({
+    const plain = createPeerRules({
       listen: { ...listen, tls: null },
       trustProxy: ["10.1.0.0/16", "2001:db8::1"],
     });
@@ -228,7 +228,7 @@ describe("configuration", () => {
       expect(plain.mayComePlain(address), address).toBe(true);
     for (const address of ["10.2.0.1", "192.0.2.1", "2001:db8::2", undefined])
       expect(plain.mayComePlain(address), String(address)).toBe(false);
-    const tls = createPeers({
+    const tls = createPeerRules({
       listen: { ...listen, tls: { certificate: "c", key: "k" } },
       trustProxy: [],
     });

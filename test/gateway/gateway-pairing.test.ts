@@ -5,7 +5,11 @@
 import { secp256k1 } from "@noble/curves/secp256k1";
 import { HDKey } from "@scure/bip32";
 import { describe, expect, it } from "vitest";
-import { deriveAccounts, namedAccounts, type WalletAccount } from "../../agent/keystore/nodes.ts";
+import {
+  deriveAccounts,
+  pairedAccountsOf,
+  type WalletAccount,
+} from "../../agent/keystore/nodes.ts";
 import {
   createMerchant,
   listAgents,
@@ -13,7 +17,7 @@ import {
   unpairAgent,
 } from "../../gateway/operator/accounts.ts";
 import { hotWalletAddressOn } from "../../gateway/store/agent-accounts.ts";
-import { markWalletLevel } from "../../gateway/store/levels.ts";
+import { markWalletChainRead } from "../../gateway/store/levels.ts";
 import type { JobRow } from "../../gateway/store/rows.ts";
 import {
   type GatewayAnswer,
@@ -85,9 +89,9 @@ describe("pairing", () => {
     expect(recover(null)).toMatchObject({ ok: true, ledgerEpoch: 2, unread: [network] });
     expect(recover("now")).toMatchObject({ ledgerEpoch: 3, unread: [network] });
     const wallet = { network, account: hotWalletAddressOn(agent, network) };
-    markWalletLevel(gateway.operator.store.database, wallet, "before");
+    markWalletChainRead(gateway.operator.store.database, wallet, "before");
     expect(recover("now")).toMatchObject({ unread: [network] });
-    markWalletLevel(gateway.operator.store.database, wallet, "now");
+    markWalletChainRead(gateway.operator.store.database, wallet, "now");
     expect(recover("now")).toMatchObject({ unread: [] });
   });
 
@@ -251,7 +255,7 @@ describe("pairing", () => {
     /** Another merchant with the keys of `nodes`, who may name other accounts than theirs. */
     const pairOutsider = async (
       nodes: readonly WalletAccount[],
-      accounts = namedAccounts(nodes),
+      accounts = pairedAccountsOf(nodes),
     ): Promise<GatewayAnswer> => {
       const outsider = createMerchant(gateway.operator, { name: "Other", language: "en" });
       const change = { wallet: walletFingerprintOf(accounts), accounts };

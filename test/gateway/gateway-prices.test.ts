@@ -12,13 +12,13 @@ import { parseConfig } from "../../gateway/config/config.ts";
 import { type Fiat, fiats } from "../../gateway/config/fiat.ts";
 import { type SourceName, sourceNames } from "../../gateway/config/price-settings.ts";
 import { describePrices, listPrices } from "../../gateway/operator/prices.ts";
-import { createAsk, type PriceRequest } from "../../gateway/prices/ask.ts";
+import { createPriceRequester, type PriceRequester } from "../../gateway/prices/ask.ts";
 import { priceText, readPrice } from "../../gateway/prices/decimal.ts";
 import { parseExact } from "../../gateway/prices/exact-json.ts";
 import { markets } from "../../gateway/prices/markets.ts";
-import { createBoard } from "../../gateway/prices/price-cache.ts";
+import { createPriceBoard } from "../../gateway/prices/price-cache.ts";
 import { judgePrice, type PriceReading } from "../../gateway/prices/price-median.ts";
-import { boardOf, createFeed, type PriceFeed } from "../../gateway/prices/prices.ts";
+import { createFeed, openPriceBoard, type PriceFeed } from "../../gateway/prices/prices.ts";
 import { type GatewayDatabase, gatewayDatabase } from "../../lab/kit/gateway-database.ts";
 import { testConfig } from "../../lab/kit/gateway-server.ts";
 import { share } from "../../lab/kit/share.ts";
@@ -228,14 +228,14 @@ async function world(
   const raw = { ...testConfig, currencies: { eth }, prices: { sources, ...settings } };
   const config = parseConfig(JSON.stringify(raw), "/nowhere", start);
   const db = gatewayDatabase();
-  const board = createBoard(config, () => clock.nowMs);
+  const board = createPriceBoard(config, () => clock.nowMs);
   const events: string[] = [];
   const log = pino(
     { level: "info" },
     { write: (line: string) => void events.push(JSON.parse(line).event) },
   );
-  const ask: PriceRequest = (url, signal) =>
-    createAsk(local.find((one) => url.startsWith(one.url))?.waitMs)(url, signal);
+  const ask: PriceRequester = (url, signal) =>
+    createPriceRequester(local.find((one) => url.startsWith(one.url))?.waitMs)(url, signal);
   const feed = createFeed({ config, board, store: db.store, ask, log, clock: () => clock.nowMs });
   close = async () => {
     feed.close();
@@ -251,7 +251,7 @@ async function world(
     price(fiat) {
       const found = board.of(currency, fiat);
       expect(
-        boardOf({ config, store: db.store, clock: () => clock.nowMs }).of(currency, fiat),
+        openPriceBoard({ config, store: db.store, clock: () => clock.nowMs }).of(currency, fiat),
       ).toEqual(found);
       return found === null ? null : { price: priceText(found.price), isStale: found.isStale };
     },

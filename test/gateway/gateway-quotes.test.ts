@@ -8,7 +8,7 @@ import { paymentUri } from "../../chains/evm/family.ts";
 import { createClient } from "../../clients/typescript/client.ts";
 import type { GatewayCurrency } from "../../gateway/config/config.ts";
 import { readPrice } from "../../gateway/prices/decimal.ts";
-import { createBoard } from "../../gateway/prices/price-cache.ts";
+import { createPriceBoard } from "../../gateway/prices/price-cache.ts";
 import { quoteAmount } from "../../gateway/prices/quote.ts";
 import type { Prices } from "../../gateway/service.ts";
 import { receiver, usdtContract } from "../../lab/kit/gateway-server.ts";
@@ -256,7 +256,7 @@ describe("the path of money", () => {
 describe("the board", () => {
   const currency = (id: string) => ({ id, market: "ETH" }) as GatewayCurrency;
   const board = (prices: object, clock: () => number) =>
-    createBoard({ prices: { ...gateway.service.config.prices, ...prices } }, clock);
+    createPriceBoard({ prices: { ...gateway.service.config.prices, ...prices } }, clock);
 
   it("the price cache puts a typed price before the markets', and forgets no last good one", () => {
     let nowMs = gateway.clock.nowMs;

@@ -3,15 +3,15 @@
  * wrong sums.
  */
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { listReserved, mendReserved } from "../../gateway/store/reserved.ts";
+import { correctReservedSums, listReservedSums } from "../../gateway/store/reserved.ts";
 import type { Database } from "../../gateway/store/store.ts";
 import { insertDeposit } from "../../gateway/store/transactions.ts";
 import {
   endWithdrawal,
   insertWithdrawal,
   LaterSums,
-  moveWithdrawal,
-  replaceWithdrawal,
+  moveWithdrawalToStage,
+  replaceOrderContent,
   updateWithdrawal,
 } from "../../gateway/store/withdrawals.ts";
 import { type GatewayDatabase, gatewayDatabase } from "../../lab/kit/gateway-database.ts";
@@ -66,7 +66,8 @@ function act(number: number, seeded: SeededRandom): void {
   const id = idOf(seeded.below(number));
   db.store.write((database) => {
     const acts = [
-      () => moveWithdrawal(database, id, { stage: "broadcast", txHash: "0x02", changedAt: 1 }),
+      () =>
+        moveWithdrawalToStage(database, id, { stage: "broadcast", txHash: "0x02", changedAt: 1 }),
       () => endWithdrawal(database, id, { status: 1, stage: "completed", code: "", ...place }),
       () => endWithdrawal(database, id, { status: 2, stage: "failed", code: "reverted", ...place }),
       () => {
@@ -83,7 +84,7 @@ function act(number: number, seeded: SeededRandom): void {
       () =>
         updateWithdrawal(database, id, { status: 2, stage: "refused", code: "POLICY_DENIED" }, 1),
       () => updateWithdrawal(database, id, { stage: "signed" }, 1),
-      () => replaceWithdrawal(database, id, orderOf(number, seeded)),
+      () => replaceOrderContent(database, id, orderOf(number, seeded)),
     ];
     seeded.pick(acts)();
   });
@@ -99,16 +100,17 @@ describe("the reserved sums", () => {
         if (step % 4 === 0) {
           made += 1;
           const order = orderOf(made - 1, seeded);
-          const known = (database: Database) => listReserved(database, order.payer, order.network);
+          const known = (database: Database) =>
+            listReservedSums(database, order.payer, order.network);
           db.store.write((database) =>
             insertWithdrawal(database, order, ...(made % 2 === 0 ? [known(database)] : [])),
           );
         } else act(made, seeded);
-        if (step % 10 === 0) expect(mendReserved(db.store.database), `step ${step}`).toBe(0);
+        if (step % 10 === 0) expect(correctReservedSums(db.store.database), `step ${step}`).toBe(0);
       }
-      expect(mendReserved(db.store.database)).toBe(0);
+      expect(correctReservedSums(db.store.database)).toBe(0);
       const kept = accounts.flatMap((account) =>
-        networks.flatMap((network) => listReserved(db.store.database, account, network)),
+        networks.flatMap((network) => listReservedSums(db.store.database, account, network)),
       );
       expect(kept.reduce((sum, row) => sum + row.withdrawals, 0)).toBe(
         db.store.database.get<{ n: number }>("SELECT count(*) AS n FROM transfers WHERE status = 0")
@@ -129,9 +131,9 @@ describe("the reserved sums", () => {
         returnUrl: "",
       },
     });
-    expect(networks.flatMap((network) => listReserved(db.store.database, "0xa", network))).toEqual(
-      [],
-    );
+    expect(
+      networks.flatMap((network) => listReservedSums(db.store.database, "0xa", network)),
+    ).toEqual([]);
   });
 
   it("stay as they were when the transaction around a withdrawal is taken back", () => {
@@ -147,9 +149,9 @@ describe("the reserved sums", () => {
         throw new Error("no");
       });
     expect(failing).toThrow("no");
-    expect(listReserved(db.store.database, "0xa", "eip155:1")).toEqual([]);
+    expect(listReservedSums(db.store.database, "0xa", "eip155:1")).toEqual([]);
     db.store.write((database) => insertWithdrawal(database, order));
-    expect(listReserved(db.store.database, "0xa", "eip155:1")).toMatchObject([
+    expect(listReservedSums(db.store.database, "0xa", "eip155:1")).toMatchObject([
       { withdrawals: 1, units: "5" },
     ]);
   });
@@ -163,13 +165,13 @@ describe("the reserved sums", () => {
       units: "5",
     };
     insertWithdrawal(db.store.database, order);
-    expect(mendReserved(db.store.database)).toBe(0);
+    expect(correctReservedSums(db.store.database)).toBe(0);
     db.store.database.run("UPDATE transfers SET status = 1");
-    expect(mendReserved(db.store.database)).toBe(1);
-    expect(listReserved(db.store.database, "0xa", "eip155:1")).toEqual([]);
+    expect(correctReservedSums(db.store.database)).toBe(1);
+    expect(listReservedSums(db.store.database, "0xa", "eip155:1")).toEqual([]);
     db.store.database.run("UPDATE transfers SET status = 0, units = '9'");
-    expect(mendReserved(db.store.database)).toBe(1);
-    expect(listReserved(db.store.database, "0xa", "eip155:1")).toMatchObject([
+    expect(correctReservedSums(db.store.database)).toBe(1);
+    expect(listReservedSums(db.store.database, "0xa", "eip155:1")).toMatchObject([
       { withdrawals: 1, units: "9" },
     ]);
   });

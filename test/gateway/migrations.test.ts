@@ -31,6 +31,7 @@ import {
   pathOfCopyBeforeVersion,
 } from "../../gateway/store/migrate.ts";
 import {
+  addUnitsSumAggregate,
   digestOfVersion,
   type Migration,
   migrations,
@@ -38,7 +39,6 @@ import {
   schemaDigest,
   schemaVersion,
   statementsOf,
-  sumUnits,
 } from "../../gateway/store/migrations.ts";
 import { ownStore } from "../../gateway/store/owner.ts";
 import { schema } from "../../gateway/store/schema.ts";
@@ -122,7 +122,7 @@ let endState: readonly string[] | null = null;
 /** A database whose statements can add base units, as those of a migration can. */
 function memoryDatabase(): InstanceType<typeof DatabaseSync> {
   const raw = new DatabaseSync(":memory:");
-  sumUnits(raw);
+  addUnitsSumAggregate(raw);
   return raw;
 }
 

@@ -13,7 +13,7 @@ import { listParameterNames } from "../../gateway/api/transactions.ts";
 import { makeEventsOfChanges } from "../../gateway/callbacks/outbox.ts";
 import { createMerchant, revokeMerchantKey } from "../../gateway/operator/accounts.ts";
 import { addCallback } from "../../gateway/operator/callbacks.ts";
-import { changePage } from "../../gateway/operator/merchant-page.ts";
+import { changeMerchantPage } from "../../gateway/operator/merchant-page.ts";
 import type { TransactionRow } from "../../gateway/store/rows.ts";
 import {
   type GatewayAnswer,
@@ -196,7 +196,7 @@ beforeAll(async () => {
   expect((await gateway.pair()).status).toBe(200);
   gateway.fund("eth", 10n ** 19n);
   gateway.fund("usdt", 10n ** 9n);
-  changePage(gateway.operator, gateway.merchant.merchantId, {
+  changeMerchantPage(gateway.operator, gateway.merchant.merchantId, {
     origins: ["https://shop.example.com"],
   });
   about = await readDescription(gateway);

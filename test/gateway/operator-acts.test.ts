@@ -7,12 +7,16 @@ import { mnemonicToSeedSync } from "bip39";
 import { describe, expect, it } from "vitest";
 import { depositAddressOf } from "../../chains/evm/address.ts";
 import { familyOf } from "../../chains/families.ts";
-import { addKey, createReceiver } from "../../gateway/operator/accounts.ts";
+import { addKey, createReceivingMerchant } from "../../gateway/operator/accounts.ts";
 import { creditDeposit } from "../../gateway/operator/crediting.ts";
-import { describeService } from "../../gateway/operator/currencies.ts";
+import { listCurrencyLines } from "../../gateway/operator/currencies.ts";
 import { addDepositNote, listDeposits, showDeposit } from "../../gateway/operator/deposits.ts";
 import { allowAddresses, expireKey, rotateKey } from "../../gateway/operator/keys.ts";
-import { listMerchants, showMerchant, switchMerchant } from "../../gateway/operator/merchants.ts";
+import {
+  listMerchants,
+  setMerchantEnabled,
+  showMerchant,
+} from "../../gateway/operator/merchants.ts";
 import { readReceivingAccount } from "../../gateway/operator/xpub.ts";
 import type { DepositRow } from "../../gateway/store/rows.ts";
 import {
@@ -169,7 +173,7 @@ describe("a merchant", () => {
     await ready();
     const { merchantId } = gateway.merchant;
     expect((await auto()).status).toBe(200);
-    expect(switchMerchant(gateway.operator, merchantId, false)).toEqual({ ok: true, open: 1 });
+    expect(setMerchantEnabled(gateway.operator, merchantId, false)).toEqual({ ok: true, open: 1 });
     for (const answer of [
       await auto({ orderId: "order-2" }),
       await deposit(),
@@ -177,21 +181,21 @@ describe("a merchant", () => {
       await gateway.pair(),
     ])
       expect(told(answer)).toEqual([403, "merchant_disabled"]);
-    expect(switchMerchant(gateway.operator, merchantId, false).ok).toBe(true); // twice is harmless
+    expect(setMerchantEnabled(gateway.operator, merchantId, false).ok).toBe(true); // twice is harmless
     expect(listMerchants(gateway.operator)[0]).toMatchObject({
       merchantId,
       transactions: 1,
       openTransactions: 1,
     });
     expect(listMerchants(gateway.operator)[0]?.disabledAt).not.toBe("");
-    expect(switchMerchant(gateway.operator, merchantId, true).ok).toBe(true);
+    expect(setMerchantEnabled(gateway.operator, merchantId, true).ok).toBe(true);
     expect((await auto({ orderId: "order-2" })).status).toBe(200);
     expect(acts(merchantId).map(({ act }) => act)).toEqual([
       "merchant created",
       "merchant switched off",
       "merchant switched on",
     ]);
-    expect(switchMerchant(gateway.operator, "m_0000000000000000", false)).toEqual({
+    expect(setMerchantEnabled(gateway.operator, "m_0000000000000000", false)).toEqual({
       ok: false,
       code: "GATEWAY_UNKNOWN_MERCHANT",
     });
@@ -213,7 +217,11 @@ describe("a merchant who only receives", () => {
     firstDepositAddress: depositAddressOf(wallet.depositXpub, 0),
   };
   const create = (given = account) => {
-    const made = createReceiver(gateway.operator, { name: "Receiver", language: "en" }, given);
+    const made = createReceivingMerchant(
+      gateway.operator,
+      { name: "Receiver", language: "en" },
+      given,
+    );
     if (!made.ok) throw new Error(made.code);
     return made;
   };
@@ -265,7 +273,7 @@ describe("a merchant who only receives", () => {
     ).publicExtendedKey;
     const waits = readReceivingAccount(`tron=${xpub}`);
     if ("problem" in waits) throw new Error(waits.problem);
-    const made = createReceiver(
+    const made = createReceivingMerchant(
       gateway.operator,
       { name: "Receiver", language: "en" },
       waits,
@@ -279,13 +287,19 @@ describe("a merchant who only receives", () => {
     expect(listMerchants(gateway.operator)).toContainEqual(
       expect.objectContaining({ xpub: wallet.depositXpub, receives }),
     );
-    const again = createReceiver(gateway.operator, { name: "Second", language: "en" }, waits);
+    const again = createReceivingMerchant(
+      gateway.operator,
+      { name: "Second", language: "en" },
+      waits,
+    );
     expect(again).toEqual({ ok: false, code: "GATEWAY_ACCOUNT_TAKEN" });
   });
 
   it("shares its account with no other merchant, in either order", async () => {
     create();
-    expect(createReceiver(gateway.operator, { name: "Second", language: "en" }, account)).toEqual({
+    expect(
+      createReceivingMerchant(gateway.operator, { name: "Second", language: "en" }, account),
+    ).toEqual({
       ok: false,
       code: "GATEWAY_ACCOUNT_TAKEN",
     });
@@ -295,7 +309,11 @@ describe("a merchant who only receives", () => {
 
   it("shares the account with no server that was paired before", async () => {
     expect((await gateway.pair()).status).toBe(200);
-    const second = createReceiver(gateway.operator, { name: "Second", language: "en" }, account);
+    const second = createReceivingMerchant(
+      gateway.operator,
+      { name: "Second", language: "en" },
+      account,
+    );
     expect(second).toEqual({ ok: false, code: "GATEWAY_ACCOUNT_TAKEN" });
   });
 });
@@ -448,7 +466,7 @@ describe("currencies", () => {
     const { config, prices } = gateway.service;
     const checks = [{ name: "currency usdt", ok: false, detail: "out of service: its contract …" }];
     const text = JSON.stringify({ status: "ready", checks });
-    const lines = describeService(
+    const lines = listCurrencyLines(
       config,
       { reached: true, ready: true, text, untrusted: "" },
       prices,
@@ -470,7 +488,7 @@ describe("currencies", () => {
       ...config.currencies,
       off: { ...config.currencies.off!, enabled: true, listUnpriced: true },
     };
-    const shown = describeService(
+    const shown = listCurrencyLines(
       { ...config, currencies: onPurpose },
       { reached: true, ready: true, text, untrusted: "" },
       prices,
@@ -478,7 +496,7 @@ describe("currencies", () => {
     expect(shown[2]).toMatchObject({ listed: true, unpriced: ["USD", "EUR", "TRY"] });
     expect(lines[1]?.outReason).toContain("its contract");
     expect(
-      describeService(config, { reached: false, text: "refused" }, prices).map(
+      listCurrencyLines(config, { reached: false, text: "refused" }, prices).map(
         ({ service }) => service,
       ),
     ).toEqual(Array(3).fill("unknown"));

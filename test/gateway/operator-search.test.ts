@@ -13,7 +13,7 @@ import { actOfAlarm, recordAct } from "../../gateway/store/audit.ts";
 import { addBookEntry } from "../../gateway/store/books.ts";
 import { countsOf } from "../../gateway/store/counts.ts";
 import type { Database, SqlScalar } from "../../gateway/store/store.ts";
-import { listedTransactions } from "../../gateway/store/transaction-lists.ts";
+import { listTransactionsWithMerchant } from "../../gateway/store/transaction-lists.ts";
 import {
   askWithdrawal,
   type GatewayDatabase,
@@ -192,7 +192,7 @@ describe("the operator's search", () => {
       for (const orderId of [undefined, "in-1"])
         for (const sinceMs of [undefined, 5])
           for (const operation of ["deposit", "withdraw", "sweep", "topup"] as const)
-            listedTransactions(explained, {
+            listTransactionsWithMerchant(explained, {
               operations: [operation],
               merchant,
               orderId,

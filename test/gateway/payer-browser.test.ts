@@ -7,7 +7,7 @@
 import { createServer } from "node:http";
 import type { Browser } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { changePage } from "../../gateway/operator/merchant-page.ts";
+import { changeMerchantPage } from "../../gateway/operator/merchant-page.ts";
 import { startStatesGateway } from "../../lab/kit/payer-states.ts";
 import {
   findChromium,
@@ -118,7 +118,7 @@ describe.skipIf(path === null)("the payment page in Chromium", () => {
     const { gateway, pathOf } = await startStatesGateway();
     const page = `${gateway.url}${pathOf.waiting}`;
     const [own, other] = await Promise.all([startSite(page), startSite(page)]);
-    changePage(gateway.operator, gateway.merchant.merchantId, { origins: [own.origin] });
+    changeMerchantPage(gateway.operator, gateway.merchant.merchantId, { origins: [own.origin] });
     const wish = { language: "en", scheme: "light", width: 1280 } as const;
     for (const [site, isShown] of [
       [own, 1],

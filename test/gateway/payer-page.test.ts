@@ -5,13 +5,18 @@
  */
 import { describe, expect, it } from "vitest";
 import { decimalsOfDeposit } from "../../gateway/api/payer.ts";
-import { drawPage, groupsOf, renderNotice, renderPage } from "../../gateway/pages/page.tsx";
+import {
+  drawPage,
+  renderNotice,
+  renderPage,
+  splitAddressIntoGroups,
+} from "../../gateway/pages/page.tsx";
 import type { PayerView } from "../../gateway/pages/payer-view.ts";
 import {
   asksForMoney,
-  lookSeconds,
-  markOf,
   type PayerState,
+  pageContentMark,
+  pageReloadSeconds,
   payerStates,
   stateOf,
 } from "../../gateway/pages/state.ts";
@@ -196,7 +201,9 @@ describe("the payment page", () => {
       const words = { en: "takes longer than usual now", tr: "her zamankinden uzun" }[language];
       expect([usual?.includes(words), slow?.includes(words)]).toEqual([false, true]);
     }
-    expect(markOf({ ...view, isSlow: true })).not.toBe(markOf({ ...view, isSlow: false }));
+    expect(pageContentMark({ ...view, isSlow: true })).not.toBe(
+      pageContentMark({ ...view, isSlow: false }),
+    );
   });
 
   it("has the words of the two languages apart", () => {
@@ -267,12 +274,14 @@ describe("the payment page", () => {
     const behind = { ...base, lateUnits: 1000n, expiresAt: nowMs - 1 };
     expect([stateOf(behind), stateOf({ ...behind, seenUnits: 1000n })]).toEqual(["late", "seen"]);
     expect(renderPage(behind, dress)).not.toContain("You have done your part");
-    expect(new Set([base, paid, { ...paid, isHeld: true }, behind].map(markOf)).size).toBe(4);
+    expect(new Set([base, paid, { ...paid, isHeld: true }, behind].map(pageContentMark)).size).toBe(
+      4,
+    );
   });
 
   it("asks for nothing after the end, also while the request is still open", () => {
     const over = { ...base, expiresAt: nowMs };
-    expect([stateOf(over), lookSeconds(over)]).toEqual(["ending", 4]);
+    expect([stateOf(over), pageReloadSeconds(over)]).toEqual(["ending", 4]);
     expect(stateOf({ ...over, seenUnits: 500n })).toBe("ending");
     expect(stateOf({ ...over, seenUnits: 1000n })).toBe("seen");
     expect(stateOf({ ...base, ...ended, seenUnits: 10n })).toBe("late");
@@ -286,20 +295,26 @@ describe("the payment page", () => {
   });
 
   it("looks for changes while some may come, and its mark changes with what it shows", () => {
-    expect(Object.values(table).map(([change]) => lookSeconds({ ...base, ...change }))).toEqual([
-      4, 4, 4, 4, 0, 0, 4, 60, 60, 60, 4, 4,
-    ]);
-    const marks = Object.values(table).map(([change]) => markOf({ ...base, ...change }));
+    expect(
+      Object.values(table).map(([change]) => pageReloadSeconds({ ...base, ...change })),
+    ).toEqual([4, 4, 4, 4, 0, 0, 4, 60, 60, 60, 4, 4]);
+    const marks = Object.values(table).map(([change]) => pageContentMark({ ...base, ...change }));
     expect(new Set(marks).size).toBe(payerStates.length);
-    expect(markOf({ ...base, nowMs: nowMs + 60_000 })).toBe(markOf(base));
-    expect(markOf({ ...base, seenUnits: 1000n, confirmations: 1 })).not.toBe(
-      markOf({ ...base, seenUnits: 1000n, confirmations: 2 }),
+    expect(pageContentMark({ ...base, nowMs: nowMs + 60_000 })).toBe(pageContentMark(base));
+    expect(pageContentMark({ ...base, seenUnits: 1000n, confirmations: 1 })).not.toBe(
+      pageContentMark({ ...base, seenUnits: 1000n, confirmations: 2 }),
     );
   });
 
   it("shows an address in groups with nothing between them", () => {
-    expect(groupsOf("0x9858EfFD232B4033")).toEqual(["0x", "9858", "EfFD", "232B", "4033"]);
-    expect(groupsOf("TUEZSdKsoDHQMeZwihtdoBiN46zxhGWYdH").join("")).toBe(
+    expect(splitAddressIntoGroups("0x9858EfFD232B4033")).toEqual([
+      "0x",
+      "9858",
+      "EfFD",
+      "232B",
+      "4033",
+    ]);
+    expect(splitAddressIntoGroups("TUEZSdKsoDHQMeZwihtdoBiN46zxhGWYdH").join("")).toBe(
       "TUEZSdKsoDHQMeZwihtdoBiN46zxhGWYdH",
     );
     const shown =

@@ -3,7 +3,7 @@
  * and the way to it, `paymentUrl` and `returnUrl` of an order.
  */
 import { describe, expect, it } from "vitest";
-import { changePage } from "../../gateway/operator/merchant-page.ts";
+import { changeMerchantPage } from "../../gateway/operator/merchant-page.ts";
 import { keepDetectedPayment } from "../../gateway/store/payments.ts";
 import {
   anotherGateway,
@@ -34,8 +34,8 @@ async function asked(
   return { path: new URL(paymentUrl).pathname, id: transactionId, url: paymentUrl };
 }
 
-const settle = (change: Parameters<typeof changePage>[2]) =>
-  changePage(gateway.operator, gateway.merchant.merchantId, change);
+const settle = (change: Parameters<typeof changeMerchantPage>[2]) =>
+  changeMerchantPage(gateway.operator, gateway.merchant.merchantId, change);
 
 describe("the address of the payment page", () => {
   it("has 128 random bits, is in the record, and stays with the order", async () => {
@@ -310,7 +310,7 @@ describe("merchant page", () => {
       { shownName: "Corner", origins: [site, site] },
       { contact: "help@shop.example.com" },
     ]);
-    expect(changePage(gateway.operator, "m_none", {})).toMatchObject({
+    expect(changeMerchantPage(gateway.operator, "m_none", {})).toMatchObject({
       ok: false,
       code: "GATEWAY_UNKNOWN_MERCHANT",
     });

@@ -10,16 +10,16 @@ import { releaseOrder } from "../../gateway/operator/releasing.ts";
 import { problemsOf } from "../../gateway/operator/status-problems.ts";
 import { showWithdrawal } from "../../gateway/operator/withdrawals.ts";
 import { countsOf } from "../../gateway/store/counts.ts";
-import { keepLevelTrouble, markWalletLevel } from "../../gateway/store/levels.ts";
+import { keepCatchUpTrouble, markWalletChainRead } from "../../gateway/store/levels.ts";
 import {
-  forgetUnexplained,
-  keepUnexplained,
-  type UnexplainedRow,
+  forgetUnexplainedOutgoing,
+  keepUnexplainedOutgoing,
+  type UnexplainedOutgoingRow,
 } from "../../gateway/store/outgoing-holds.ts";
 import { keepOutgoing } from "../../gateway/store/outgoing-transactions.ts";
 import type { JobRow } from "../../gateway/store/rows.ts";
 import { insertSignature } from "../../gateway/store/signatures.ts";
-import { placeWaiting } from "../../gateway/withdrawals/placing.ts";
+import { placeWaitingJobs } from "../../gateway/withdrawals/placing.ts";
 import { receiver, usdtContract } from "../../lab/kit/gateway-server.ts";
 import {
   agentRow,
@@ -48,11 +48,11 @@ async function running(isLevel = true): Promise<void> {
   await ready();
   Object.assign(gateway.service, { run });
   db().run("UPDATE agents SET caughtUp = ?", run);
-  if (isLevel) markWalletLevel(db(), { network, account: hotWallet() }, run);
+  if (isLevel) markWalletChainRead(db(), { network, account: hotWallet() }, run);
 }
 
 /** A payment that left the wallet and that no signature explains, of what `auto` orders. */
-function foreign(txHash: string, change: Partial<UnexplainedRow> = {}): void {
+function foreign(txHash: string, change: Partial<UnexplainedOutgoingRow> = {}): void {
   const paid = { receiver, tag: "", contract: "", units: `${ether}` };
   const place = {
     network,
@@ -61,10 +61,10 @@ function foreign(txHash: string, change: Partial<UnexplainedRow> = {}): void {
     block: 9 as number | null,
     final: 1 as const,
   };
-  keepUnexplained(db(), { ...place, ...paid, ...change }, 0);
+  keepUnexplainedOutgoing(db(), { ...place, ...paid, ...change }, 0);
 }
 
-const pass = (): void => placeWaiting({ ...gateway.service, run });
+const pass = (): void => placeWaitingJobs({ ...gateway.service, run });
 const jobOf = (id: string) => db().get<JobRow>("SELECT * FROM jobs WHERE transactionId = ?", id);
 const isPlaced = (id: string): boolean => (jobOf(id)?.sequence ?? 0) > 0;
 const alarms = () =>
@@ -79,7 +79,7 @@ const made = async (orderId: string, change: object = {}): Promise<string> =>
 describe("an order", () => {
   it("gets no place before the reader of its wallet's chain is level in this run, and gets it after the next pass", async () => {
     await running(false);
-    markWalletLevel(db(), { network, account: hotWallet() }, "an earlier run");
+    markWalletChainRead(db(), { network, account: hotWallet() }, "an earlier run");
     const id = await made("w-1");
     pass();
     expect(isPlaced(id)).toBe(false);
@@ -87,7 +87,7 @@ describe("an order", () => {
     expect(showWithdrawal(operator(), id)).toMatchObject({
       unread: expect.stringMatching(/not read up to its newest block/),
     });
-    keepLevelTrouble(
+    keepCatchUpTrouble(
       db(),
       { network, account: hotWallet() },
       "the mempool cannot be read: NODE_TIMEOUT",
@@ -97,7 +97,7 @@ describe("an order", () => {
     expect(showWithdrawal(operator(), id)).toMatchObject({
       unread: expect.stringMatching(/NODE_TIMEOUT/),
     });
-    markWalletLevel(db(), { network, account: hotWallet() }, run);
+    markWalletChainRead(db(), { network, account: hotWallet() }, run);
     const woken: string[] = [];
     gateway.service.signals.on("job", ({ agent }) => woken.push(agent));
     pass();
@@ -108,7 +108,7 @@ describe("an order", () => {
 
   it("that asks for what its wallet paid already is held with an alarm, whatever is known of the block; one that differs goes on", async () => {
     await running();
-    const differ: readonly Partial<UnexplainedRow>[] = [
+    const differ: readonly Partial<UnexplainedOutgoingRow>[] = [
       { receiver: "0x000000000000000000000000000000000000dEaD" },
       { units: `${ether + 1n}` },
       { contract: "0x5FbDB2315678afecb367f032d93F642f64180aa3" },
@@ -293,7 +293,7 @@ describe("an order", () => {
     foreign(hashOf(1), { receiver: "0x000000000000000000000000000000000000dEaD" });
     const { transactionId: id } = (await manual({ orderId: "by-hand" })).body;
     expect(row(id)?.stage).toBe("awaiting_operator");
-    forgetUnexplained(db(), { network, account: hotWallet(), txHash: hashOf(1) });
+    forgetUnexplainedOutgoing(db(), { network, account: hotWallet(), txHash: hashOf(1) });
     pass();
     expect([isPlaced(id), row(id)?.stage]).toEqual([true, "awaiting_approval"]);
   });
@@ -349,7 +349,7 @@ describe("status", () => {
       ...shown,
       hint: expect.stringContaining(`withdrawals show ${id}`),
     });
-    keepLevelTrouble(
+    keepCatchUpTrouble(
       db(),
       { network, account: hotWallet() },
       "the mempool cannot be read: NODE_TIMEOUT",

@@ -10,7 +10,7 @@ import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { AgentError, Bug } from "../../base/fault.ts";
 import { addressSpaceNames, families } from "../../chains/families.ts";
 import { mainNetworkByAddressSpace } from "../../chains/network-names.ts";
-import { tableForPrograms } from "../../gateway/answer/csv-cell.ts";
+import { csvTableForPrograms } from "../../gateway/answer/csv-cell.ts";
 import { recordOf, writeRecord } from "../../gateway/answer/record.ts";
 import { csvLine } from "../../gateway/api/csv.ts";
 import { payerView } from "../../gateway/api/payer.ts";
@@ -27,21 +27,25 @@ import { renderPage } from "../../gateway/pages/page.tsx";
 import type { Service } from "../../gateway/service.ts";
 import { hasChanges } from "../../gateway/store/callback-outbox.ts";
 import { unattributedOrderOf } from "../../gateway/store/forgotten-addresses.ts";
-import { lastItemPathOf, noteLastItem, takeRepeated } from "../../gateway/store/last-item.ts";
+import {
+  crashedRowsPathOf,
+  noteCrashedRow,
+  takeRepeatedlyCrashedRows,
+} from "../../gateway/store/last-item.ts";
 import { readMerchant } from "../../gateway/store/merchants.ts";
 import type { DepositRow, TransactionRow } from "../../gateway/store/rows.ts";
 import {
   guardedWrite,
   insertAsideRow,
-  isAside,
+  isRowAside,
   listAside,
   rowOfBug,
   runGuarded,
   runTrackingRow,
 } from "../../gateway/store/set-aside.ts";
 import { createSignals } from "../../gateway/store/signals.ts";
-import { listedTransactions } from "../../gateway/store/transaction-lists.ts";
-import { listCompletions } from "../../gateway/store/transactions.ts";
+import { listTransactionsWithMerchant } from "../../gateway/store/transaction-lists.ts";
+import { listUnvaluedCompletions } from "../../gateway/store/transactions.ts";
 import type { WatchedChain } from "../../gateway/watcher/chain.ts";
 import { judgeRequests } from "../../gateway/watcher/payments.ts";
 import {
@@ -151,10 +155,11 @@ const listed = (accept?: string): string => {
 const readers: Readonly<Record<string, (row: DepositRow) => unknown>> = {
   "the list": () => JSON.parse(listed()),
   "the list as CSV": () => listed("text/csv"),
-  "one record": (row) => writeRecord(row, service, (record) => csvLine(tableForPrograms, record)),
+  "one record": (row) =>
+    writeRecord(row, service, (record) => csvLine(csvTableForPrograms, record)),
   "the operator's list": (row) =>
-    listedTransactions(db.store.database, { operations: [row.operation], most: 5 }).map((one) =>
-      jsonOfRecord(by, one, service.config),
+    listTransactionsWithMerchant(db.store.database, { operations: [row.operation], most: 5 }).map(
+      (one) => jsonOfRecord(by, one, service.config),
     ),
   "a page": (row) => {
     const merchant = readMerchant(db.store.database, "m1")!;
@@ -254,7 +259,10 @@ describe("a row that no reader takes", () => {
     expect(listed("text/csv")).toContain(good);
     expect(aside()).toEqual([`record/${bad}`]);
     expect(alarms()).toEqual([expect.stringContaining(`autowithdraw-gateway find ${bad}`)]);
-    const [row] = listedTransactions(db.store.database, { operations: ["deposit"], most: 1 });
+    const [row] = listTransactionsWithMerchant(db.store.database, {
+      operations: ["deposit"],
+      most: 1,
+    });
     expect(jsonOfRecord(by, row!, service.config)).toMatchObject({ code: "record_unreadable" });
     expect(writeLineOrSetAside(by, row!, () => String(BigInt(row!.metadata)))).toContain(
       "record_unreadable",
@@ -361,7 +369,7 @@ describe("callbacks with a row that none takes", () => {
     });
     await until(() => letters.length === 2);
     expect([...aside()].sort()).toEqual([`value/${bad}`, `value/${good}`]);
-    expect(listCompletions(db.store.database, 5)).toEqual([]);
+    expect(listUnvaluedCompletions(db.store.database, 5)).toEqual([]);
     expect(db.store.database.all("SELECT 1 FROM completions")).toHaveLength(2);
   });
 
@@ -417,7 +425,7 @@ describe("a row whose work ends the process", () => {
       db.store.database.get<{ file: string }>("SELECT file FROM pragma_database_list")?.file ?? "",
     );
   const repeated = (atMs: number): readonly string[] =>
-    takeRepeated(path(), atMs).map(({ kind, id }) => `${kind}/${id}`);
+    takeRepeatedlyCrashedRows(path(), atMs).map(({ kind, id }) => `${kind}/${id}`);
   const error = new Bug("made up");
   const minuteMs = 60_000;
 
@@ -444,16 +452,16 @@ describe("a row whose work ends the process", () => {
 
   it("twice within ten minutes sets the row aside at the start, once or far apart does not", () => {
     expect(repeated(0)).toEqual([]);
-    noteLastItem(path(), key, error, 0);
+    noteCrashedRow(path(), key, error, 0);
     expect(repeated(minuteMs)).toEqual([]);
-    expect(existsSync(lastItemPathOf(path()))).toBe(true);
-    noteLastItem(path(), { ...key, id: good }, error, 2 * minuteMs);
-    noteLastItem(path(), key, error, 11 * minuteMs);
+    expect(existsSync(crashedRowsPathOf(path()))).toBe(true);
+    noteCrashedRow(path(), { ...key, id: good }, error, 2 * minuteMs);
+    noteCrashedRow(path(), key, error, 11 * minuteMs);
     expect(repeated(11 * minuteMs)).toEqual([]);
-    noteLastItem(path(), key, error, 12 * minuteMs);
+    noteCrashedRow(path(), key, error, 12 * minuteMs);
     writeFileSync(
-      lastItemPathOf(path()),
-      `${readFileSync(lastItemPathOf(path()), "utf8")}{"kind":"jud`,
+      crashedRowsPathOf(path()),
+      `${readFileSync(crashedRowsPathOf(path()), "utf8")}{"kind":"jud`,
     );
     expect(repeated(12 * minuteMs)).toEqual([`judgement/${bad}`]);
     expect(repeated(12 * minuteMs)).toEqual([]);
@@ -470,7 +478,7 @@ describe("a row whose work ends the process", () => {
       db.store.write((database) => judgeRequests(chain, database, [bad, good], 9));
     db.store.write((database) => insertAsideRow(database, key, error, nowMs));
     expect(judge()).toEqual([good]);
-    expect(isAside(db.store.database, "judgement", bad)).toBe(true);
+    expect(isRowAside(db.store.database, "judgement", bad)).toBe(true);
     expect(retryRows(by, bad).ok).toBe(true);
     expect(
       db.store.database.get("SELECT 1 FROM meta WHERE name = 'unjudged eip155:31337 eth'"),

@@ -18,7 +18,7 @@ import { depositAddressOf } from "../../chains/evm/address.ts";
 import { familyOf } from "../../chains/families.ts";
 import { createWatcher as createTronWatcher } from "../../chains/tron/node-watcher.ts";
 import { createGatewayKey } from "../../gateway/auth/gateway-key.ts";
-import { runWords } from "../../gateway/command.ts";
+import { runGatewayCommandLine } from "../../gateway/command.ts";
 import { parseConfig } from "../../gateway/config/config.ts";
 import { listMerchantDepositAccounts } from "../../gateway/deposits/ceilings.ts";
 import { takeInFoundAddresses } from "../../gateway/deposits/found.ts";
@@ -356,7 +356,7 @@ describe("the command scan", () => {
     const before = process.exitCode;
     process.exitCode = undefined;
     try {
-      await runWords([...words, "--config", join(dir, "gateway.config.json")]);
+      await runGatewayCommandLine([...words, "--config", join(dir, "gateway.config.json")]);
       return { text, code: Number(process.exitCode ?? 0) };
     } finally {
       process.exitCode = before;

@@ -11,7 +11,10 @@ import { makeEventsOfChanges } from "../../gateway/callbacks/outbox.ts";
 import { fiatValueOf } from "../../gateway/prices/value.ts";
 import type { Prices } from "../../gateway/service.ts";
 import type { TransactionRow } from "../../gateway/store/rows.ts";
-import { type Completion, listCompletions } from "../../gateway/store/transactions.ts";
+import {
+  listUnvaluedCompletions,
+  type UnvaluedCompletion,
+} from "../../gateway/store/transactions.ts";
 import {
   receiver,
   startTestGateway,
@@ -360,7 +363,7 @@ describe("the fiat value of a record", () => {
     canHave: () => true,
   });
   const moved = { currency: "eth", movedUnits: `${eth / 3n}` };
-  const valued = (change: Partial<Completion>, stale: readonly string[] = []): unknown => {
+  const valued = (change: Partial<UnvaluedCompletion>, stale: readonly string[] = []): unknown => {
     const text = fiatValueOf(
       { ...moved, ...change },
       { currencies: gateway.service.config.currencies, prices: prices(stale) },
@@ -394,7 +397,7 @@ describe("the fiat value of a record", () => {
     );
     database().run(`UPDATE transfers ${complete} WHERE id = ?`, out.value.transactionId);
     const usdt = { currency: "usdt", value: "" };
-    expect(listCompletions(database(), 9)).toEqual([
+    expect(listUnvaluedCompletions(database(), 9)).toEqual([
       { ...usdt, id: into.transactionId, movedUnits: "26000000" },
       { ...usdt, id: out.value.transactionId, movedUnits: "10000000" },
     ]);

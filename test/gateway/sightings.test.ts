@@ -5,8 +5,8 @@
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { AgentError, Bug } from "../../base/fault.ts";
 import {
-  type AnswerQuestion,
-  createSightings,
+  type AnswerSightingsQuestion,
+  createSightingsAnswerer,
   type SightingReader,
 } from "../../gateway/sightings/sightings.ts";
 import {
@@ -61,8 +61,10 @@ beforeEach(() => {
 });
 afterEach(() => db.remove());
 
-const sightings = (change: Partial<Parameters<typeof createSightings>[0]> = {}): AnswerQuestion =>
-  createSightings({
+const sightings = (
+  change: Partial<Parameters<typeof createSightingsAnswerer>[0]> = {},
+): AnswerSightingsQuestion =>
+  createSightingsAnswerer({
     store: db.store,
     log: silentLog,
     clock: () => nowMs,

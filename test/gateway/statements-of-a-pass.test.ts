@@ -6,7 +6,7 @@ import { afterEach, beforeEach, expect, describe as group, it, vi } from "vitest
 import { familyOf } from "../../chains/families.ts";
 import {
   explainedUnits,
-  listClaimed,
+  listClaimedAddresses,
   listComparedBefore,
   listComparedBeforeIn,
   listDueByAge,
@@ -26,7 +26,7 @@ import { keepNativeCoins } from "../../gateway/store/posting.ts";
 import { depositsOfPayee } from "../../gateway/store/search.ts";
 import { insertSlot, listSlotsAfter, newestSlotPlace } from "../../gateway/store/slots.ts";
 import type { Database } from "../../gateway/store/store.ts";
-import { listToppingUp, openSweepUnits } from "../../gateway/store/sweeps.ts";
+import { listSweepsAwaitingTopUp, openSweepUnits } from "../../gateway/store/sweeps.ts";
 import { listAssignedSweeps, listEndedUnreached } from "../../gateway/store/unreachable.ts";
 import { SenderList } from "../../gateway/watcher/deposit-memory.ts";
 import {
@@ -88,7 +88,7 @@ const walks = (step: string): boolean =>
 
 const merchant = "m1";
 const asks: Readonly<Record<string, (database: Database) => unknown>> = {
-  "sweeps behind a top-up": (database) => listToppingUp(database, network),
+  "sweeps behind a top-up": (database) => listSweepsAwaitingTopUp(database, network),
   "sweeps with a slot": (database) => listAssignedSweeps(database, network),
   "ended sweeps that the chain did not reach": (database) =>
     listEndedUnreached(database, network, null),
@@ -126,7 +126,8 @@ const asks: Readonly<Record<string, (database: Database) => unknown>> = {
   "addresses compared long ago": (database) => listComparedBefore(database, network, 9, 5),
   "addresses of a window compared long ago": (database) =>
     listComparedBeforeIn(database, network, 9, { after: 1, window: 9, mostEach: 5 }),
-  "addresses with coins that receipts name": (database) => listClaimed(database, network, 5, 5),
+  "addresses with coins that receipts name": (database) =>
+    listClaimedAddresses(database, network, 5, 5),
   "units that explain a balance": (database) =>
     explainedUnits(database, { network, address: account, currency: "eth" }, 5),
   "slots that are new": (database) => [newestSlotPlace(database), listSlotsAfter(database, 5)],

@@ -12,7 +12,7 @@ import { afterEach, beforeEach, expect, it } from "vitest";
 import { codes } from "../../base/codes.ts";
 import { answerOfError } from "../../gateway/api/server.ts";
 import type { Service } from "../../gateway/service.ts";
-import { freeBytesOf, isDiskFull, unusableStore } from "../../gateway/store/disk.ts";
+import { freeBytesOf, isDiskFull, unusableStoreFault } from "../../gateway/store/disk.ts";
 import { openStore } from "../../gateway/store/store.ts";
 import { silentLog } from "../../lab/kit/gateway-database.ts";
 
@@ -37,7 +37,7 @@ it.each([
   ["pages that contradict each other", sqlite(11), "GATEWAY_STORE_INVALID"],
   ["a file that is no database", sqlite(26), "GATEWAY_STORE_INVALID"],
 ])("%s has a code of its own", (_what, cause, code) => {
-  expect(unusableStore("/gateway.db", cause).code).toBe(code);
+  expect(unusableStoreFault("/gateway.db", cause).code).toBe(code);
   expect(codes[code as keyof typeof codes].advice.includes("restore the newest backup")).toBe(
     code === "GATEWAY_STORE_INVALID",
   );

@@ -8,7 +8,7 @@ import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import type { SlotCounts } from "../../chains/nodes.ts";
 import type { GatewayCurrency } from "../../gateway/config/config.ts";
 import { FaultBook } from "../../gateway/faults/book.ts";
-import { recoveryOffer } from "../../gateway/recovery/offer.ts";
+import { makeRecoveryOffer } from "../../gateway/recovery/offer.ts";
 import { unsweptBalanceOf } from "../../gateway/store/journal.ts";
 import { keepFinalPayment } from "../../gateway/store/payments.ts";
 import { keepNativeCoins } from "../../gateway/store/posting.ts";
@@ -18,7 +18,7 @@ import { insertSignature } from "../../gateway/store/signatures.ts";
 import { insertSlot } from "../../gateway/store/slots.ts";
 import { listSweepNotes } from "../../gateway/store/sweeps.ts";
 import { listUnreachable } from "../../gateway/store/unreachable.ts";
-import { keepExpiry } from "../../gateway/store/void-attempts.ts";
+import { keepExpiryStatement } from "../../gateway/store/void-attempts.ts";
 import { endWithdrawal, updateWithdrawal } from "../../gateway/store/withdrawals.ts";
 import { createSweeps, type Sweeps } from "../../gateway/sweeps/sweeps.ts";
 import type { WatchedChain } from "../../gateway/watcher/chain.ts";
@@ -336,7 +336,7 @@ describe("a sweep that the chain cannot reach", () => {
     await passes();
     const sweep = newest(address);
     signs(sweep, "7");
-    db.store.write((database) => keepExpiry(database, sweep.id, "SWEEP_UNREACHABLE", 1));
+    db.store.write((database) => keepExpiryStatement(database, sweep.id, "SWEEP_UNREACHABLE", 1));
     counted.set(address, slotCounts(7));
     clock.nowMs += hourMs;
     await passes();
@@ -408,7 +408,7 @@ describe("the slot of an ended sweep", () => {
       mark: "m",
     } as RecoveryRow;
     const asking = { hello: { nonce: "n", open: [] }, sign: () => "s", nowMs: clock.nowMs };
-    const [order] = recoveryOffer(
+    const [order] = makeRecoveryOffer(
       db.store.database,
       readAgent(db.store, keys.id),
       recovery,

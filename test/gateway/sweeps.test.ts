@@ -5,15 +5,15 @@
  */
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import type { GatewayCurrency } from "../../gateway/config/config.ts";
-import { sweepOf } from "../../gateway/config/sweep-settings.ts";
+import { sweepSettingsOf } from "../../gateway/config/sweep-settings.ts";
 import { unsweptBalanceOf } from "../../gateway/store/journal.ts";
 import { keepDetectedPayment, keepFinalPayment } from "../../gateway/store/payments.ts";
 import { keepNativeCoins } from "../../gateway/store/posting.ts";
-import { mendReserved } from "../../gateway/store/reserved.ts";
+import { correctReservedSums } from "../../gateway/store/reserved.ts";
 import type { SweepRow, TopUpRow } from "../../gateway/store/rows.ts";
 import {
   listSweepable,
-  listToppingUp,
+  listSweepsAwaitingTopUp,
   openSweepUnits,
   type SweepableRow,
   topUpOf,
@@ -191,7 +191,7 @@ describe("paid-in money", () => {
           expect(held + openSweepUnits(database, "m1", currency)).toBe(lies);
         }
         if (at % 50 === 0)
-          expect([journalFaults(database), db.store.write(mendReserved)]).toEqual([[], 0]);
+          expect([journalFaults(database), db.store.write(correctReservedSums)]).toEqual([[], 0]);
       }
       expect(wallet.fees).toBeGreaterThan(0n);
       db.reopen();
@@ -284,13 +284,13 @@ describe("an order", () => {
     }
     const ofSweeps = "transactionId IN (SELECT id FROM sweeps)";
     db.store.database.run(`DELETE FROM jobs WHERE ${ofSweeps}`);
-    expect(listToppingUp(db.store.database, network)).toHaveLength(2);
-    const waiting = [...listToppingUp(db.store.database, network)].sort((a, b) =>
+    expect(listSweepsAwaitingTopUp(db.store.database, network)).toHaveLength(2);
+    const waiting = [...listSweepsAwaitingTopUp(db.store.database, network)].sort((a, b) =>
       a.payer < b.payer ? -1 : 1,
     );
     const [one, two] = waiting.map((sweep) => topUpOf(db.store.database, sweep)!);
     db.store.write((database) => resumeToppedUpSweeps(database, network, { run, nowMs: 30 }));
-    expect(listToppingUp(db.store.database, network)).toHaveLength(2);
+    expect(listSweepsAwaitingTopUp(db.store.database, network)).toHaveLength(2);
     ends(one!, 1, 1n);
     db.store.write((database) =>
       updateWithdrawal(
@@ -448,7 +448,7 @@ describe("a sweep's worth", () => {
   it("a sweep of a token waits while it would cost more than a tenth of what is there, by the prices of both", () => {
     // 2.85 dollars, as a sweep on Tron took of a deposit of 5 USDT.
     const worth = { price: 10n ** 18n, coinPrice: 3n * 10n ** 17n, coinDecimal: 6 };
-    const sweep = sweepOf(undefined, { least: "5", isCoin: false });
+    const sweep = sweepSettingsOf(undefined, { least: "5", isCoin: false });
     const usdt = { ...eth, id: "usdt", contract: "T", decimal: 6, sweep };
     const chain = { coinUnits: 0n, feeUnits: 9_500_000n, worth };
     const measured = (units: bigint, change: Partial<SweepableRow> = {}, over: object = {}) =>

@@ -11,18 +11,18 @@ import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import type { Alert } from "../../base/alerts/queue/due-alerts.ts";
 import { alertTable } from "../../base/alerts/queue/table.ts";
 import { adviceOf } from "../../base/causes.ts";
-import { momentOf } from "../../base/timestamp.ts";
+import { formatTimestampUtc } from "../../base/timestamp.ts";
 import type { Fault } from "../../gateway/faults/fault.ts";
 import { type ClockState, rightClock } from "../../gateway/own-clock.ts";
 import { startAlerts } from "../../gateway/reporting/alerts.ts";
-import { groupName } from "../../gateway/reporting/fault-alerts.ts";
+import { faultGroupName } from "../../gateway/reporting/fault-alerts.ts";
 import { probesOf } from "../../gateway/reporting/probes.ts";
 import type { FiatPrice } from "../../gateway/service.ts";
 import { readAgent } from "../../gateway/store/agents.ts";
 import { recordAlarm } from "../../gateway/store/alarm.ts";
 import { fileBytesOf, walBytesMax } from "../../gateway/store/disk.ts";
 import { keepFault, listFaults, markFaultTold } from "../../gateway/store/faults.ts";
-import { neighboursOf, parseProcLock } from "../../gateway/store/neighbours.ts";
+import { findOtherDatabaseProcesses, parseProcLock } from "../../gateway/store/neighbours.ts";
 import type { AgentRow } from "../../gateway/store/rows.ts";
 import type { ChainStatus } from "../../gateway/watcher/chain-status.ts";
 import type { Watcher } from "../../gateway/watcher/watcher.ts";
@@ -108,7 +108,7 @@ function watch() {
     freeBytes: () => world.freeBytes,
     onFaultsTold: (subjects) => {
       for (const row of listFaults(store.database))
-        if (subjects.has(groupName(row))) markFaultTold(store.database, row, world.toldAt);
+        if (subjects.has(faultGroupName(row))) markFaultTold(store.database, row, world.toldAt);
     },
     clock: () => gateway.clock.nowMs,
     monotonic: () => nowMs,
@@ -175,12 +175,12 @@ describe("items that cannot be read", () => {
       [
         "item-fault",
         "address eip155:31337 m-a NODE_ERROR",
-        `2 addresses of m-a are not read since ${momentOf(nowMs - 600_000)}: NODE_ERROR: reverted`,
+        `2 addresses of m-a are not read since ${formatTimestampUtc(nowMs - 600_000)}: NODE_ERROR: reverted`,
       ],
       [
         "item-fault",
         "address eip155:31337 m-a NODE_PRUNED",
-        `1 address of m-a is not read since ${momentOf(nowMs - 700_000)}: NODE_PRUNED: reverted`,
+        `1 address of m-a is not read since ${formatTimestampUtc(nowMs - 700_000)}: NODE_PRUNED: reverted`,
       ],
     ]);
     expect(await look(61)).toEqual([]);
@@ -471,7 +471,9 @@ describe("neighbours of the database's file", () => {
     };
     const shell = await holder(config.database);
     try {
-      expect(neighboursOf(config.database).map(({ pid }) => pid)).toContain(shell.pid);
+      expect(findOtherDatabaseProcesses(config.database).map(({ pid }) => pid)).toContain(
+        shell.pid,
+      );
       grow();
       expect(fileBytesOf(`${config.database}-wal`)).toBeGreaterThan(walBytesMax);
       const [alert] = await look();
@@ -506,6 +508,6 @@ describe("neighbours of the database's file", () => {
       null,
       { pid: 5, inode: "12" },
     ]);
-    expect(neighboursOf("/nowhere/gateway.db")).toEqual([]);
+    expect(findOtherDatabaseProcesses("/nowhere/gateway.db")).toEqual([]);
   });
 });

@@ -9,9 +9,9 @@ import { FaultBook } from "../../gateway/faults/book.ts";
 import { createSignals } from "../../gateway/store/signals.ts";
 import { insertSignature } from "../../gateway/store/signatures.ts";
 import { countOpenSweeps } from "../../gateway/store/sweeps.ts";
-import { isCoinGone, listUnknownCoins } from "../../gateway/store/unknown-coins.ts";
+import { isCoinGone, listWithdrawalsOnUnknownCoins } from "../../gateway/store/unknown-coins.ts";
 import { listUnreachable } from "../../gateway/store/unreachable.ts";
-import { keepExpiry } from "../../gateway/store/void-attempts.ts";
+import { keepExpiryStatement } from "../../gateway/store/void-attempts.ts";
 import { updateWithdrawal } from "../../gateway/store/withdrawals.ts";
 import { checkUnknownCoins } from "../../gateway/sweeps/unknown-coins.ts";
 import type { WatchedChain } from "../../gateway/watcher/chain.ts";
@@ -177,14 +177,14 @@ describe("a payout whose coin no node shows", () => {
   });
 });
 
-const endable = () => listUnknownCoins(db.store.database, keys.id, true);
+const endable = () => listWithdrawalsOnUnknownCoins(db.store.database, keys.id, true);
 const dayMinutes = 25 * 60;
 
 /** Stuck for so long, with the agent's word on its end. */
 async function endedAt(minutes: number): Promise<string> {
   const id = out(1);
   await passes(minutes);
-  db.store.write((database) => keepExpiry(database, id, "coin_unknown", nowMs));
+  db.store.write((database) => keepExpiryStatement(database, id, "coin_unknown", nowMs));
   await passes(0);
   return id;
 }

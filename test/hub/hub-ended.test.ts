@@ -3,7 +3,7 @@
  * and the record of a pause.
  */
 import { describe, expect, it } from "vitest";
-import { keepMoved, listMovedEnded } from "../../gateway/store/moved-payments.ts";
+import { keepMovedAttempt, listEndedMovedWithdrawals } from "../../gateway/store/moved-payments.ts";
 import { endWithdrawal } from "../../gateway/store/withdrawals.ts";
 import { askWithdrawal, readAgent } from "../../lab/kit/gateway-database.ts";
 import { headAt, type LinkAgent, statementOf } from "../../lab/kit/link-agent.ts";
@@ -86,7 +86,7 @@ describe("an end on chain", () => {
     const [id = "", open = ""] = ids;
     const agent = await handshake();
     for (const each of ids)
-      keepMoved(db.store.database, {
+      keepMovedAttempt(db.store.database, {
         transactionId: each,
         txHash: "0xa",
         block: 1,
@@ -109,7 +109,7 @@ describe("an end on chain", () => {
     for (let came = 0; came < 20; came += 1) await agent.next("heartbeat");
     expect(named()).toBe(2);
     expect(JSON.stringify(agent.frames)).not.toContain(open);
-    expect(listMovedEnded(db.store.database, "another")).toEqual([]);
+    expect(listEndedMovedWithdrawals(db.store.database, "another")).toEqual([]);
   });
 
   it("is told in as many acknowledgements as it takes", async () => {

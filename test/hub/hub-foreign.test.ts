@@ -5,8 +5,8 @@
 import { beforeEach, describe, expect, it } from "vitest";
 import { insertAssigned } from "../../gateway/store/assigned-payments.ts";
 import { countsOf } from "../../gateway/store/counts.ts";
-import { listForeign } from "../../gateway/store/foreign.ts";
-import { keepRelease, keepUnexplained } from "../../gateway/store/outgoing-holds.ts";
+import { listForeignTransactions } from "../../gateway/store/foreign.ts";
+import { keepOrderRelease, keepUnexplainedOutgoing } from "../../gateway/store/outgoing-holds.ts";
 import { askWithdrawal, readAgent } from "../../lab/kit/gateway-database.ts";
 import { type EntryBody, type LinkAgent, statementOf } from "../../lab/kit/link-agent.ts";
 import { db, eachTestItsHub, handshake, keys, signals } from "../support/hub-server.ts";
@@ -28,7 +28,7 @@ beforeEach(() => {
 /** A final transaction of the wallet that nothing explains. */
 function foreign(
   number: number,
-  change: Partial<Parameters<typeof keepUnexplained>[1]> = {},
+  change: Partial<Parameters<typeof keepUnexplainedOutgoing>[1]> = {},
 ): void {
   const paid = { receiver: "x", tag: "", contract: "", units: "5" };
   const row = {
@@ -40,7 +40,7 @@ function foreign(
     ...paid,
     ...change,
   } as const;
-  keepUnexplained(db.store.database, row, 0);
+  keepUnexplainedOutgoing(db.store.database, row, 0);
 }
 
 const tells = (): void => signals.emit("foreign", { agent: keys.id });
@@ -108,15 +108,17 @@ describe("a transaction that nothing here signed", () => {
     "released from every order": () => {
       foreign(7);
       db.store.write((database) =>
-        keepRelease(database, { account: hotWallet, txHash: hash(7) }, "", 1),
+        keepOrderRelease(database, { account: hotWallet, txHash: hash(7) }, "", 1),
       );
     },
   };
   it.each(Object.entries(none))("is not named if it is %s", async (_, keep) => {
     await caughtUp();
     keep();
-    expect(listForeign(db.store.database, readAgent(db.store, keys.id))).toEqual([]);
+    expect(listForeignTransactions(db.store.database, readAgent(db.store, keys.id))).toEqual([]);
     foreign(8);
-    expect(listForeign(db.store.database, readAgent(db.store, keys.id))).toEqual([named(8)]);
+    expect(listForeignTransactions(db.store.database, readAgent(db.store, keys.id))).toEqual([
+      named(8),
+    ]);
   });
 });

@@ -15,7 +15,7 @@ import { callLevel } from "../../lab/kit/level-reader.ts";
 import { headAt, statementOf } from "../../lab/kit/link-agent.ts";
 import { openEnvelope } from "../../protocol/envelope.ts";
 import { jobHashOf, zeroHash } from "../../protocol/identity.ts";
-import { kindsKnown, linkPath } from "../../protocol/messages.ts";
+import { frameFormNumber, linkPath } from "../../protocol/messages.ts";
 import { parseJob } from "../../protocol/payloads.ts";
 import type { SightingsQuestion } from "../../protocol/sightings.ts";
 import {
@@ -101,7 +101,7 @@ describe("handshake", () => {
     expect(hub.online(keys.id)).toBe(false);
     expect(audit()[0]?.detail).toContain(`agent ${keys.id} runs test`);
     const fewer = connect();
-    await fewer.hello({ kinds: kindsKnown - 1 });
+    await fewer.hello({ kinds: frameFormNumber - 1 });
     expect((await fewer.closed).code).toBe(4010);
     await handshake();
     expect(hub.online(keys.id)).toBe(true);
@@ -120,7 +120,7 @@ describe("handshake", () => {
       "at",
     ]);
     socket.terminate();
-    expect(await connect().next("challenge")).toMatchObject({ kinds: kindsKnown });
+    expect(await connect().next("challenge")).toMatchObject({ kinds: frameFormNumber });
   });
 
   it("the handshake does not take a replayed hello on another connection", async () => {
@@ -132,7 +132,7 @@ describe("handshake", () => {
       answers: nonce,
       nonce: "07".repeat(32),
       software: "test",
-      kinds: kindsKnown,
+      kinds: frameFormNumber,
       open: [],
       at: 1,
     };

@@ -22,7 +22,7 @@ import { isJobSignature, signJob } from "../../protocol/envelope.ts";
 import { jobHashOf, transactionIdOf, zeroHash } from "../../protocol/identity.ts";
 import type { RecoveredEntry, Statement } from "../../protocol/messages.ts";
 import { parseJob } from "../../protocol/payloads.ts";
-import type { Recovery } from "../../protocol/recovery.ts";
+import type { RecoveryPart } from "../../protocol/recovery.ts";
 import {
   audit,
   connect,
@@ -148,7 +148,7 @@ describe("a recovery offer", () => {
       parts: 1,
       held: headAt(4),
     });
-    const { accounts, jobs, withdrawals } = part as never as Recovery;
+    const { accounts, jobs, withdrawals } = part as never as RecoveryPart;
     expect(accounts).toEqual([
       { network: "eip155:31337", account: keys.hotWalletAddress, next: "8" },
     ]);
@@ -156,7 +156,7 @@ describe("a recovery offer", () => {
     expect(withdrawals).toMatchObject([
       { slot: "7", account: keys.hotWalletAddress, attempts: [{ feeMax: "21000" }] },
     ]);
-    const [{ job, signature }] = withdrawals as unknown as [Recovery["withdrawals"][number]];
+    const [{ job, signature }] = withdrawals as unknown as [RecoveryPart["withdrawals"][number]];
     expect(parseJob(job).transactionId).toBe(first);
     expect(isJobSignature(job, signature, gateway.publicKey)).toBe(true);
     expect(isJobSignature(`${job} `, signature, gateway.publicKey)).toBe(false);
@@ -191,7 +191,7 @@ describe("a recovery offer", () => {
       );
     }
     begin();
-    const { outgoing } = (await offered()).part as never as Recovery;
+    const { outgoing } = (await offered()).part as never as RecoveryPart;
     expect(outgoing.map(({ slot, block }) => [slot, block])).toEqual([
       ["3", 9],
       ["2", 6],
@@ -597,7 +597,7 @@ describe("a job that was lost", () => {
     await agent.next("ack");
     agent.socket.terminate();
     begin();
-    const { withdrawals } = (await offered()).part as never as Recovery;
+    const { withdrawals } = (await offered()).part as never as RecoveryPart;
     expect(withdrawals).toMatchObject([{ job: JSON.stringify(job), slot: "7" }]);
   });
 

@@ -3,7 +3,7 @@
  * the moment at which an agent's `expired` ends a signed sweep.
  */
 import { describe, expect, it } from "vitest";
-import { takeExpiry } from "../../gateway/store/void-attempts.ts";
+import { takeExpiryStatement } from "../../gateway/store/void-attempts.ts";
 import { updateWithdrawal } from "../../gateway/store/withdrawals.ts";
 import { askWithdrawal, readAgent, readTransaction } from "../../lab/kit/gateway-database.ts";
 import { type EntryBody, type LinkAgent, statementOf } from "../../lab/kit/link-agent.ts";
@@ -88,7 +88,9 @@ describe("a sweep that the chain cannot reach", () => {
     await agent.next("ack");
     expect(readTransaction(db.store, id)).toMatchObject({ status: 0, stage: "signed" });
     expect(readAgent(db.store, keys.id).lockedCode).toBe("");
-    expect(db.store.write((database) => takeExpiry(database, id))).toBe("SWEEP_UNREACHABLE");
+    expect(db.store.write((database) => takeExpiryStatement(database, id))).toBe(
+      "SWEEP_UNREACHABLE",
+    );
   });
 
   it("a sweep that the chain has paid meanwhile stays paid", async () => {
@@ -103,7 +105,7 @@ describe("a sweep that the chain cannot reach", () => {
     );
     await agent.next("ack");
     expect(readTransaction(db.store, id)).toMatchObject({ status: 1, stage: "completed" });
-    expect(db.store.write((database) => takeExpiry(database, id))).toBeUndefined();
+    expect(db.store.write((database) => takeExpiryStatement(database, id))).toBeUndefined();
     expect(readAgent(db.store, keys.id).lockedCode).toBe("");
   });
 });

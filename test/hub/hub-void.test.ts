@@ -6,20 +6,20 @@
 import { beforeEach, describe, expect, it } from "vitest";
 import { fundsOf } from "../../gateway/balance/funds.ts";
 import type { GatewayCurrency } from "../../gateway/config/config.ts";
-import { recoveryOffer } from "../../gateway/recovery/offer.ts";
+import { makeRecoveryOffer } from "../../gateway/recovery/offer.ts";
 import { beginRecovery, recoveryOf } from "../../gateway/recovery/recovery.ts";
 import { insertAssigned } from "../../gateway/store/assigned-payments.ts";
 import { keepBalance } from "../../gateway/store/balances.ts";
 import { keepOutgoing } from "../../gateway/store/outgoing-transactions.ts";
-import { mendReserved } from "../../gateway/store/reserved.ts";
+import { correctReservedSums } from "../../gateway/store/reserved.ts";
 import type { SignatureRow } from "../../gateway/store/rows.ts";
-import { markVoid, takeExpiry } from "../../gateway/store/void-attempts.ts";
+import { markVoid, takeExpiryStatement } from "../../gateway/store/void-attempts.ts";
 import { askWithdrawal, readAgent, readTransaction } from "../../lab/kit/gateway-database.ts";
 import { callLevel } from "../../lab/kit/level-reader.ts";
 import { type EntryBody, headAt, type LinkAgent, statementOf } from "../../lab/kit/link-agent.ts";
 import type { DecisionEntry, SignedEntry } from "../../protocol/messages.ts";
 import { voidPerAckMax } from "../../protocol/payloads.ts";
-import { parseRecovery } from "../../protocol/recovery.ts";
+import { parseRecoveryPart } from "../../protocol/recovery.ts";
 import {
   audit,
   connect,
@@ -329,13 +329,13 @@ describe("a recovery where attempts end", () => {
       sign: () => "ab".repeat(64),
       nowMs: 9,
     };
-    const [part] = recoveryOffer(
+    const [part] = makeRecoveryOffer(
       db.store.database,
       agent,
       recoveryOf(db.store.database, agent)!,
       asking,
     );
-    const read = parseRecovery(JSON.stringify(part));
+    const read = parseRecoveryPart(JSON.stringify(part));
     expect(read.withdrawals[0]?.attempts).toEqual([
       { txHash: hashOf(ids[0]!), feeMax: "1377000", validUntilMs: until + 1 },
     ]);
@@ -374,7 +374,7 @@ describe("a signed withdrawal that is over", () => {
       finalBlock: null,
     });
     expect(funds().reservedUnits).toBe(7_000_000n);
-    expect(db.store.write(mendReserved)).toBe(0);
+    expect(db.store.write(correctReservedSums)).toBe(0);
     // Nothing of it may come back.
     states(agent, 5, [attempt(ids[0]!, 2)]);
     await isStopped(agent, "was signed while another is not void");
@@ -468,8 +468,8 @@ describe("a signed withdrawal that is over", () => {
     );
     expect((await agent.next("ack")).head).toEqual(headAt(3));
     expect(readTransaction(db.store, ids[0]!)).toMatchObject({ status: 0, stage: "signed" });
-    expect(takeExpiry(db.store.database, ids[0]!)).toBe("JOB_EXPIRED");
-    expect(takeExpiry(db.store.database, ids[0]!)).toBeUndefined();
+    expect(takeExpiryStatement(db.store.database, ids[0]!)).toBe("JOB_EXPIRED");
+    expect(takeExpiryStatement(db.store.database, ids[0]!)).toBeUndefined();
   });
 
   it("a signed withdrawal where slots exclude is never over by an agent's word", async () => {

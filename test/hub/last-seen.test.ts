@@ -1,6 +1,6 @@
 /** An agent's last sight is written when its link opens, and at most once a minute after it. */
 import { afterEach, beforeEach, expect, it, vi } from "vitest";
-import { createLastSeen } from "../../gateway/hub/hub.ts";
+import { createLastSeenWriter } from "../../gateway/hub/hub.ts";
 import { linkLimits } from "../../gateway/hub/link-limits.ts";
 import {
   type GatewayDatabase,
@@ -29,7 +29,11 @@ function start() {
     writes += 1;
     return db.store.write(fn);
   };
-  return createLastSeen(live, { note }, { clock: () => Date.now(), everyMs: linkLimits.seenMs });
+  return createLastSeenWriter(
+    live,
+    { note },
+    { clock: () => Date.now(), everyMs: linkLimits.seenMs },
+  );
 }
 
 const seenAt = (id: string) => readAgent(db.store, id).lastSeenAt;

@@ -15,7 +15,7 @@ import {
 import { tmpdir } from "node:os";
 import { delimiter, join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
-import { encKeyCredential } from "../../agent/config/location.ts";
+import { findEncKeyCredential } from "../../agent/config/location.ts";
 import { findEncKey, openSealedEncKey } from "../../agent/launcher/enc-key.ts";
 import { AgentError } from "../../base/fault.ts";
 import { type CredentialPlaces, sealEncKey } from "../../cli/install/credential.ts";
@@ -225,9 +225,9 @@ describe("pairing on an installed machine", () => {
   });
 
   it("looks for the credential beside config.json", () => {
-    expect(encKeyCredential(places.config)).toBeUndefined();
+    expect(findEncKeyCredential(places.config)).toBeUndefined();
     writeFileSync(places.credential, "");
-    expect(encKeyCredential(places.config)).toBe(
+    expect(findEncKeyCredential(places.config)).toBe(
       process.getuid?.() === 0 ? places.credential : undefined,
     );
   });

@@ -21,11 +21,11 @@ import {
   isTrustedFolder,
   openTrusted,
   readTrusted,
-  type Trust,
+  type TrustRequirement,
 } from "../../agent/files/trusted.ts";
 import { AgentError } from "../../base/fault.ts";
-import { secretCopies } from "../../cli/config-copies.ts";
-import { carryOut } from "../../cli/install/steps.ts";
+import { findSecretCopies } from "../../cli/config-copies.ts";
+import { carryOutInstallAct } from "../../cli/install/steps.ts";
 import { projectRoot } from "../../lab/kit/kit.ts";
 import { start } from "../../lab/kit/processes.ts";
 import { isLongTier } from "../../lab/kit/share.ts";
@@ -43,8 +43,8 @@ if (!isRoot)
 // Any two users that are not root; numbers need no row in passwd.
 const outsider = 64_001;
 const service = 64_002;
-const secret: Trust = { owner: "own", isSecret: true };
-const plain: Trust = { owner: "own", isSecret: false };
+const secret: TrustRequirement = { owner: "own", isSecret: true };
+const plain: TrustRequirement = { owner: "own", isSecret: false };
 
 let dir = "";
 beforeEach(() => {
@@ -71,7 +71,7 @@ function file(mode = 0o600, uid = process.getuid?.() ?? 0, folder = dir): string
 }
 
 describe("a file", () => {
-  const read = (path: string, trust: Trust): Promise<string> =>
+  const read = (path: string, trust: TrustRequirement): Promise<string> =>
     codeOf(() => readTrusted(path, 100, trust));
 
   it("a trusted file is a file, and no link, folder or pipe", async () => {
@@ -125,7 +125,7 @@ describe("a file", () => {
       const folder = join(dir, "signer");
       mkdirSync(folder, { mode: 0o700 });
       chownSync(folder, service, service);
-      const trust: Trust = { owner: "folder", isSecret: true };
+      const trust: TrustRequirement = { owner: "folder", isSecret: true };
       expect(await read(file(0o600, service, folder), trust)).toBe("");
       expect(await read(file(0o600, 0, folder), trust)).toBe("");
       expect(await read(file(0o600, outsider, folder), trust)).toBe("FILE_OWNER");
@@ -232,9 +232,9 @@ describe("a copy of config.json beside it", () => {
     (name) => {
       const config = join(dir, "config.json");
       writeFileSync(join(dir, name), '{"mnemonic": "<MNEMONIC>", "apiKey": ""}');
-      expect(secretCopies(config)).toEqual([]);
+      expect(findSecretCopies(config)).toEqual([]);
       writeFileSync(join(dir, name), 'b0VIM\0"mnemonic": "legal winner",\0"apiKey": "x.y"');
-      expect(secretCopies(config)).toEqual([
+      expect(findSecretCopies(config)).toEqual([
         { path: join(dir, name), secrets: ["mnemonic", "apiKey"] },
       ]);
     },
@@ -249,16 +249,16 @@ describe.runIf(isRoot)("install --config", () => {
     const context = { from: dir, root: "", node: process.execPath, seal: async () => "" };
     writeFileSync(from, "{}", { mode: 0o600 });
     chownSync(from, outsider, outsider);
-    expect(await codeOf(() => carryOut(act, context))).toBe("");
+    expect(await codeOf(() => carryOutInstallAct(act, context))).toBe("");
     expect(readFileSync(to, "utf8")).toBe("{}");
     expect(await codeOf(() => readTrusted(to, 100, secret))).toBe("");
     chmodSync(from, 0o666);
-    expect(await codeOf(() => carryOut(act, context))).toBe("FILE_EXPOSED");
+    expect(await codeOf(() => carryOutInstallAct(act, context))).toBe("FILE_EXPOSED");
     chmodSync(from, 0o600);
     symlinkSync(from, join(dir, "link"));
-    expect(await codeOf(() => carryOut({ ...act, from: join(dir, "link") }, context))).toBe(
-      "FILE_LINK",
-    );
+    expect(
+      await codeOf(() => carryOutInstallAct({ ...act, from: join(dir, "link") }, context)),
+    ).toBe("FILE_LINK");
   });
 });
 

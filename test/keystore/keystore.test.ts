@@ -20,7 +20,7 @@ import { HDNodeWallet, Mnemonic } from "ethers";
 import nacl from "tweetnacl";
 import { afterEach, describe, expect, it } from "vitest";
 import { keystoreName } from "../../agent/files/keystore-name.ts";
-import { assertEncKey, rawKey } from "../../agent/keystore/enckey.ts";
+import { assertEncKey, parseRawEncKey } from "../../agent/keystore/enckey.ts";
 import {
   hasKeystore,
   openKeystoreIn,
@@ -37,7 +37,7 @@ import {
 import {
   deriveAccounts,
   hotWalletKey,
-  namedAccounts,
+  pairedAccountsOf,
   type WalletAccount,
   walletFingerprintOfAccounts,
 } from "../../agent/keystore/nodes.ts";
@@ -132,7 +132,7 @@ describe("account nodes", () => {
   it("on Bitcoin have the address and the account's key of BIP-84's vector", () => {
     const phrase = `${"abandon ".repeat(11)}about`;
     const words = Buffer.from(Mnemonic.fromPhrase(phrase).computeSeed().slice(2), "hex");
-    const [hotWallet, deposits] = namedAccounts(deriveAccounts(words, ["bitcoin"]));
+    const [hotWallet, deposits] = pairedAccountsOf(deriveAccounts(words, ["bitcoin"]));
     expect(hotWallet).toEqual({
       family: "bitcoin",
       purpose: "hot",
@@ -145,7 +145,7 @@ describe("account nodes", () => {
 
   it("give the addresses and the xpub that ethers gives", () => {
     const accounts = deriveAccounts(seed(), ["evm"]) as readonly [WalletAccount, WalletAccount];
-    const [hotWallet, deposits] = namedAccounts(accounts).map(({ id }) => id);
+    const [hotWallet, deposits] = pairedAccountsOf(accounts).map(({ id }) => id);
     const root = HDNodeWallet.fromPhrase(vector.mnemonic, "", "m");
     expect(hotWallet).toBe(root.derivePath("m/44'/60'/0'/0/0").address);
     expect(Buffer.from(hotWalletKey(accounts[0]).bytes).toString("hex")).toBe(
@@ -347,17 +347,17 @@ describe("an encKey", () => {
       random.toString("base64url"),
       `${random.toString("base64url")}=`,
     ]) {
-      expect(Buffer.from(rawKey(Buffer.from(text)) ?? []).toString("hex")).toBe(
+      expect(Buffer.from(parseRawEncKey(Buffer.from(text)) ?? []).toString("hex")).toBe(
         random.toString("hex"),
       );
       expect(codeOf(() => assertEncKey(Buffer.from(text)))).toBe("");
     }
     // One base64 digit changed so that bits beyond the 32 bytes are set.
     const base64 = random.toString("base64");
-    expect(rawKey(Buffer.from(`${base64.slice(0, 42)}B=`))).toBeNull();
-    expect(rawKey(Buffer.from(random.toString("hex").slice(1)))).toBeNull();
+    expect(parseRawEncKey(Buffer.from(`${base64.slice(0, 42)}B=`))).toBeNull();
+    expect(parseRawEncKey(Buffer.from(random.toString("hex").slice(1)))).toBeNull();
     // Words without spaces may have the length of a key; they are still a passphrase.
-    expect(rawKey(Buffer.from("correcthorsebatterystaplecorrecthorsebatter"))).toBeNull();
+    expect(parseRawEncKey(Buffer.from("correcthorsebatterystaplecorrecthorsebatter"))).toBeNull();
   });
 
   it.each([

@@ -21,7 +21,7 @@ import { keystoreName } from "../../agent/files/keystore-name.ts";
 import { openKeystore, sealKeystore, wipeKeystore } from "../../agent/keystore/keystore.ts";
 import {
   deriveAccounts,
-  namedAccounts,
+  pairedAccountsOf,
   walletFingerprintOfAccounts,
 } from "../../agent/keystore/nodes.ts";
 import { type KeystoreDisk, keystoreDisk, rekeyKeystore } from "../../agent/keystore/rekey.ts";
@@ -41,7 +41,7 @@ const contents = {
   accounts,
   signerSeed: new Secret(new Uint8Array(randomBytes(32))),
 };
-const addresses = [namedAccounts(accounts)[0]?.id ?? ""];
+const addresses = [pairedAccountsOf(accounts)[0]?.id ?? ""];
 const random = (bytes: number): Uint8Array => randomBytes(bytes);
 const sealed = sealKeystore({ contents, encKey: oldKey, random });
 
@@ -56,7 +56,7 @@ function openedBy(text: string): "old" | "new" {
   ] as const) {
     try {
       const opened = openKeystore(text, key);
-      expect([namedAccounts(opened.accounts)[0]?.id]).toEqual(addresses);
+      expect([pairedAccountsOf(opened.accounts)[0]?.id]).toEqual(addresses);
       expect(Buffer.from(opened.signerSeed.bytes).equals(contents.signerSeed.bytes)).toBe(true);
       wipeKeystore(opened);
       return name;

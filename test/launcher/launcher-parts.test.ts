@@ -12,7 +12,7 @@ import { findEncKey } from "../../agent/launcher/enc-key.ts";
 import {
   exitVerdictOfCode,
   exitVerdictOfError,
-  verdictLines,
+  formatExitVerdict,
 } from "../../agent/launcher/exit-status.ts";
 import { writeFramesAndWipe } from "../../agent/launcher/frames.ts";
 import { takeLock } from "../../agent/launcher/lock.ts";
@@ -335,7 +335,7 @@ describe("small parts", () => {
 
   it("every error ends in one line, a hint and an exit code", () => {
     expect(
-      verdictLines(exitVerdictOfError(new AgentError("CONFIG_JSON", "none", "x, line 3"))),
+      formatExitVerdict(exitVerdictOfError(new AgentError("CONFIG_JSON", "none", "x, line 3"))),
     ).toBe("crypto: x, line 3\nhint: correct the line named; most often a comma or a quote\n");
     expect(
       exitVerdictOfError(new AgentError("CONFIG_JSON", "none", "x", { hint: "do y" })).hint,

@@ -8,7 +8,7 @@ import type { ArchivedRows, ArchiveKind, ArchiveLookup } from "../../agent/ledge
 import { CopyCheck, copyLedger } from "../../agent/ledger/copy.ts";
 import type { LedgerFile } from "../../agent/ledger/folder.ts";
 import type { LedgerRecord } from "../../agent/ledger/records.ts";
-import { checkpointLocation } from "../../agent/ledger/seal.ts";
+import { sealContextOfCheckpoint } from "../../agent/ledger/seal.ts";
 import { segmentName } from "../../agent/ledger/segment.ts";
 import {
   checkSortedFile,
@@ -21,7 +21,7 @@ import {
 import { verifyLedger } from "../../agent/ledger/verify.ts";
 import type { PolicySnapshot } from "../../agent/signer/policy/policy.ts";
 import { describeDestination } from "../../agent/signer/state/in-force.ts";
-import type { BookSnapshot } from "../../agent/signer/state/withdrawals.ts";
+import type { WithdrawalBookSnapshot } from "../../agent/signer/state/withdrawals.ts";
 import { MemoryDisk } from "../../lab/kit/ledger-disk.ts";
 import { testSeal } from "../../lab/kit/ledger-seal.ts";
 import { Kit, other, shop, twin, txParams } from "../../lab/kit/signer-kit.ts";
@@ -366,7 +366,7 @@ describe("an order that closed before a checkpoint", () => {
   }
 
   function checkpointOf({ disk }: Kit): {
-    readonly book: BookSnapshot;
+    readonly book: WithdrawalBookSnapshot;
     readonly policy: PolicySnapshot;
   } {
     const name =
@@ -378,8 +378,10 @@ describe("an order that closed before a checkpoint", () => {
     const { seq } = JSON.parse(linesIn(disk, segmentName(segment))[0] ?? "") as LedgerRecord;
     return JSON.parse(
       Buffer.from(
-        testSeal.open(checkpointLocation(segment, seq), disk.files.get(name) ?? Buffer.alloc(0)) ??
-          [],
+        testSeal.open(
+          sealContextOfCheckpoint(segment, seq),
+          disk.files.get(name) ?? Buffer.alloc(0),
+        ) ?? [],
       ).toString(),
     );
   }

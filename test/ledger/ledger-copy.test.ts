@@ -8,16 +8,16 @@ import type { LedgerDisk } from "../../agent/ledger/folder.ts";
 import { verifyLedger } from "../../agent/ledger/verify.ts";
 import { MemoryDisk } from "../../lab/kit/ledger-disk.ts";
 import { testSeal } from "../../lab/kit/ledger-seal.ts";
-import type { Head } from "../../protocol/messages.ts";
+import type { AgentLedgerHead } from "../../protocol/messages.ts";
 import { bodies, codeOf, fresh, paired, reopen, write } from "../support/memory-ledger.ts";
 
 /** A ledger of some segments, and the head after each write. */
 function grown(segmentBytesMax = 3000): {
   readonly disk: MemoryDisk;
-  readonly heads: readonly Head[];
+  readonly heads: readonly AgentLedgerHead[];
 } {
   const { disk, ledger } = fresh({ segmentBytesMax });
-  const heads: Head[] = [ledger.durableHead];
+  const heads: AgentLedgerHead[] = [ledger.durableHead];
   for (let n = 1; n <= 10; n++) {
     write(disk, ledger, bodies(n));
     heads.push(ledger.durableHead);
@@ -28,7 +28,9 @@ function grown(segmentBytesMax = 3000): {
   return { disk, heads };
 }
 
-const copied = (disk: LedgerDisk, upTo: Head | null): LedgerPart[] => [...copyLedger(disk, upTo)];
+const copied = (disk: LedgerDisk, upTo: AgentLedgerHead | null): LedgerPart[] => [
+  ...copyLedger(disk, upTo),
+];
 
 function judged(parts: readonly LedgerPart[]) {
   const check = new CopyCheck();
@@ -99,7 +101,7 @@ describe("a copy", () => {
 
   it("is refused when the signer's record is not in these files", () => {
     const { disk, heads } = grown();
-    const last = heads.at(-1) as Head;
+    const last = heads.at(-1) as AgentLedgerHead;
     expect(codeOf(() => copied(disk, { ...last, hash: "00".repeat(32) }))).toBe("LEDGER_DAMAGED");
     expect(codeOf(() => copied(disk, { ...last, seq: last.seq + 1 }))).toBe("LEDGER_DAMAGED");
     expect(codeOf(() => copied(new MemoryDisk(), null))).toBe("LEDGER_MISSING");
@@ -108,7 +110,7 @@ describe("a copy", () => {
 
   it("is refused where it arrives with a file changed, gone, doubled, foreign or in another order", () => {
     const { disk, heads } = grown();
-    const parts = copied(disk, heads.at(-1) as Head);
+    const parts = copied(disk, heads.at(-1) as AgentLedgerHead);
     const segments = parts.filter(({ name }) => name.endsWith(".jsonl"));
     const checkpoints = parts.filter(({ name }) => name.startsWith("checkpoint-"));
     expect(judged(parts).segments).toBe(segments.length);

@@ -6,7 +6,7 @@
  */
 import { createHash } from "node:crypto";
 import { describe, expect, it } from "vitest";
-import { assertPairing, pairingText } from "../../agent/ledger/pairing-mac.ts";
+import { assertPairingMac, pairingMacText } from "../../agent/ledger/pairing-mac.ts";
 import type { LedgerRecord, RecordBody } from "../../agent/ledger/records.ts";
 import { verifyLedger } from "../../agent/ledger/verify.ts";
 import { MemoryDisk } from "../../lab/kit/ledger-disk.ts";
@@ -461,9 +461,9 @@ describe("pairing.json", () => {
     granted: { gatewayKey: "22".repeat(32) },
   };
   const bytesOf = (value: object): Uint8Array => Buffer.from(JSON.stringify(value));
-  const word = testSeal.wordOf(pairingText(agreed));
+  const word = testSeal.wordOf(pairingMacText(agreed));
   const check = (value: object): string =>
-    codeOf(() => assertPairing(testSeal, bytesOf(value), "pairing.json"));
+    codeOf(() => assertPairingMac(testSeal, bytesOf(value), "pairing.json"));
 
   it("is taken with its own word, however far pairing came", () => {
     expect(check({ ...agreed, word })).toBe("");
@@ -476,13 +476,13 @@ describe("pairing.json", () => {
     ["one member more", { ...agreed, more: 1, word }],
     ["no word", agreed],
     ["an empty word", { ...agreed, word: "" }],
-    ["the word of another key", { ...agreed, word: outsidersSeal.wordOf(pairingText(agreed)) }],
+    ["the word of another key", { ...agreed, word: outsidersSeal.wordOf(pairingMacText(agreed)) }],
   ])("is refused with %s", (_, changed) => {
     expect(check(changed)).toBe("PAIRING_FORGED");
   });
 
   it("is refused when it is none", () => {
-    expect(codeOf(() => assertPairing(testSeal, Buffer.from("{"), "pairing.json"))).toBe(
+    expect(codeOf(() => assertPairingMac(testSeal, Buffer.from("{"), "pairing.json"))).toBe(
       "PAIRING_FORGED",
     );
   });

@@ -10,7 +10,7 @@ import * as bip39 from "bip39";
 import { describe, expect, it } from "vitest";
 import {
   deriveAccounts,
-  namedAccounts,
+  pairedAccountsOf,
   walletFingerprintOfAccounts,
 } from "../../agent/keystore/nodes.ts";
 import { exitVerdictOfCode } from "../../agent/launcher/exit-status.ts";
@@ -56,7 +56,7 @@ function registeringParts(): readonly Uint8Array[] {
     ...{
       wallet: walletFingerprintOfAccounts(nodes),
       networks: ["eip155:31337"],
-      accounts: namedAccounts(nodes),
+      accounts: pairedAccountsOf(nodes),
       currencies: [],
     },
     ...{ nonce: randomBytes(32).toString("hex"), at: Date.now() },
@@ -311,9 +311,9 @@ describe("the secrets that each process sees", () => {
     );
     expect(fits).toEqual([true, true]);
     const [hotWallet] = sealed.accounts;
-    const mixed = [hotWallet, namedAccounts(others)[1]] as PairedAccount[];
+    const mixed = [hotWallet, pairedAccountsOf(others)[1]] as PairedAccount[];
     for (const change of [
-      { wallet: walletFingerprintOfAccounts(others), accounts: namedAccounts(others) },
+      { wallet: walletFingerprintOfAccounts(others), accounts: pairedAccountsOf(others) },
       { wallet: walletFingerprintOf(mixed), accounts: mixed },
       { signerKey: outsider },
     ]) {

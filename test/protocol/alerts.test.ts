@@ -11,8 +11,8 @@ import { afterAll, describe, expect, it } from "vitest";
 import { type AlertDelivery, createAlertQueue } from "../../base/alerts/queue/alert-queue.ts";
 import {
   type Alert,
+  type AlertCondition,
   type AlertStandings,
-  type Condition,
   observeConditions,
 } from "../../base/alerts/queue/due-alerts.ts";
 import { createAlertDelivery } from "../../base/alerts/queue/send.ts";
@@ -20,7 +20,7 @@ import { until } from "../support/until.ts";
 
 const dayMs = 24 * 3_600_000;
 const origin = { process: "courier", agent: "a1" } as const;
-const held = (subject: string, afterMs = 0): Condition => ({
+const held = (subject: string, afterMs = 0): AlertCondition => ({
   ...{ event: "withdrawal-held", subject, message: "waits", context: { amount: "1" }, afterMs },
 });
 
@@ -28,8 +28,8 @@ const held = (subject: string, afterMs = 0): Condition => ({
 function looks(
   ...steps: readonly (readonly [
     nowMs: number,
-    conditions: readonly Condition[],
-    unknown?: readonly Condition["event"][],
+    conditions: readonly AlertCondition[],
+    unknown?: readonly AlertCondition["event"][],
   ])[]
 ): readonly (readonly string[])[] {
   let standings: AlertStandings = new Map();
@@ -100,7 +100,7 @@ describe("the due alerts", () => {
   it("alerts beyond those that can be taken are due again at the next look, ends too, and none is lost", () => {
     const many = Array.from({ length: 2_000 }, (_, index) => held(`x${index}`));
     let standings: AlertStandings = new Map();
-    const look = (conditions: readonly Condition[], alertsMax: number): readonly string[] => {
+    const look = (conditions: readonly AlertCondition[], alertsMax: number): readonly string[] => {
       const seen = observeConditions(
         standings,
         { at: 0, nowMs: 0, conditions, unknown: [], alertsMax },

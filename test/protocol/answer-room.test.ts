@@ -10,7 +10,7 @@ import {
   AnswerBytesBudget,
   answersBytesMax,
   createOutgoingClient,
-  type Outcome,
+  type OutgoingOutcome,
 } from "../../base/outgoing/exchange.ts";
 import { until } from "../support/until.ts";
 
@@ -48,7 +48,10 @@ async function nodeAt(answer: (path: string, response: ServerResponse) => void):
   return `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
 }
 
-function asking(origin: string, room: AnswerBytesBudget): (path: string) => Promise<Outcome> {
+function asking(
+  origin: string,
+  room: AnswerBytesBudget,
+): (path: string) => Promise<OutgoingOutcome> {
   const outgoing = createOutgoingClient({ origin, connectionsMax: 16, idleMs: 4_000, room });
   closers.push(() => outgoing.close());
   return (path) =>

@@ -11,16 +11,16 @@ import { join } from "node:path";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
 import type WebSocket from "ws";
 import { WebSocketServer } from "ws";
-import { egressOf, readNetwork } from "../../agent/config/network.ts";
+import { egressOf, readNetworkSettings } from "../../agent/config/network.ts";
 import { createLink, type LinkDown, type LinkOptions } from "../../agent/courier/link/link.ts";
-import { connectionAdvice, withCause } from "../../base/connection-words.ts";
+import { addLikelyCause, connectionAdvice } from "../../base/connection-words.ts";
 import type { Egress } from "../../base/egress.ts";
 import {
   codeEnvironmentWarnings,
   networkEnvironmentWarnings,
 } from "../../base/ignored-environment.ts";
 import { isByProxy, useEgress } from "../../base/outgoing/egress.ts";
-import { createOutgoingClient, type Outcome } from "../../base/outgoing/exchange.ts";
+import { createOutgoingClient, type OutgoingOutcome } from "../../base/outgoing/exchange.ts";
 import { linkRemedy } from "../../cli/status/remedies.ts";
 import { privateKeyFromSeed } from "../../protocol/envelope.ts";
 import { startsTheBuild } from "../support/built.ts";
@@ -122,7 +122,7 @@ async function proxyWith(...given: Parameters<typeof startConnectProxy>): Promis
   return proxy;
 }
 
-function get(origin: string): Promise<Outcome> {
+function get(origin: string): Promise<OutgoingOutcome> {
   const outgoing = createOutgoingClient({ origin, connectionsMax: 1, idleMs: 0 });
   return new Promise((resolve) => {
     outgoing.send({ method: "GET", path: "/", bytesMax: 1_000, timeoutMs: 5_000 }, (outcome) => {
@@ -131,7 +131,7 @@ function get(origin: string): Promise<Outcome> {
     });
   });
 }
-const said = (outcome: Outcome): string =>
+const said = (outcome: OutgoingOutcome): string =>
   outcome.ok ? `${outcome.status} ${outcome.body.toString()}` : outcome.why;
 
 describe("an exchange out of a company's network", () => {
@@ -312,12 +312,12 @@ describe("network of config.json", () => {
       proxy: "http://u:p@proxy.example:3128",
       direct: ["Node.Example", ".inside"],
     };
-    expect(readNetwork(good)).toEqual({
+    expect(readNetworkSettings(good)).toEqual({
       ca: "/etc/ca.pem",
       proxy: "http://u:p@proxy.example:3128/",
       direct: ["node.example", ".inside"],
     });
-    expect(readNetwork({})).toEqual({ direct: [] });
+    expect(readNetworkSettings({})).toEqual({ direct: [] });
     const bad = [
       { ca: "ca.pem" },
       { proxy: "https://proxy.example" },
@@ -327,8 +327,8 @@ describe("network of config.json", () => {
       { direct: "node.example" },
       { certificate: "/x" },
     ];
-    for (const one of bad) expect(() => readNetwork(one), JSON.stringify(one)).toThrow();
-    expect(() => readNetwork({ proxy: "socks5://u:secret@p" })).toThrow(/^(?!.*secret)/);
+    for (const one of bad) expect(() => readNetworkSettings(one), JSON.stringify(one)).toThrow();
+    expect(() => readNetworkSettings({ proxy: "socks5://u:secret@p" })).toThrow(/^(?!.*secret)/);
   });
 
   it("reads certificates that only root or this user can change", () => {
@@ -363,7 +363,7 @@ describe("words for a connection", () => {
       "ETIMEDOUT",
     ])
       expect(connectionAdvice(seen)?.hint, seen).toBeTruthy();
-    expect([connectionAdvice("SOMETHING_ELSE"), withCause("SOMETHING_ELSE")]).toEqual([
+    expect([connectionAdvice("SOMETHING_ELSE"), addLikelyCause("SOMETHING_ELSE")]).toEqual([
       null,
       "SOMETHING_ELSE",
     ]);

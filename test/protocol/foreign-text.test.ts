@@ -25,9 +25,9 @@ import {
   readHex,
   readOutspend,
   readRates,
-  readStatus,
   readText,
   readTransactionCount,
+  readTransactionPlace,
   readUnspent,
 } from "../../chains/utxo/answers.ts";
 import {
@@ -36,7 +36,7 @@ import {
   readHistoryPage,
   readLedger,
   readNetworkId,
-  readServer,
+  readServerState,
   readSubmitted,
   readTransaction,
 } from "../../chains/xrp/node-answers.ts";
@@ -47,7 +47,7 @@ import { languageOf } from "../../gateway/answer/language.ts";
 import { csvTableOf } from "../../gateway/api/csv.ts";
 import { keyIdOfToken } from "../../gateway/auth/authenticate.ts";
 import { retryAfterOf as retryAfterOfShop } from "../../gateway/callbacks/callbacks.ts";
-import { receivedOf } from "../../gateway/callbacks/send.ts";
+import { receiverAnswerOf } from "../../gateway/callbacks/send.ts";
 import { createClientAddressReader } from "../../gateway/config/client-address.ts";
 import { readPrice } from "../../gateway/prices/decimal.ts";
 import { parseExact } from "../../gateway/prices/exact-json.ts";
@@ -65,7 +65,7 @@ import {
   parseStatement,
   parseWelcome,
 } from "../../protocol/payloads.ts";
-import { parseRecovery } from "../../protocol/recovery.ts";
+import { parseRecoveryPart } from "../../protocol/recovery.ts";
 import { parseSightings, parseSightingsQuestion } from "../../protocol/sightings.ts";
 
 const limits = {
@@ -111,7 +111,7 @@ const readers: Readonly<Record<string, (text: string) => unknown>> = {
       readHash,
       readHex,
       readHead,
-      readStatus,
+      readTransactionPlace,
       readUnspent,
       readOutspend,
       readTransactionCount,
@@ -125,7 +125,7 @@ const readers: Readonly<Record<string, (text: string) => unknown>> = {
     return each(
       ...[
         readNetworkId,
-        readServer,
+        readServerState,
         readLedger,
         readAccount,
         readFee,
@@ -156,7 +156,13 @@ const readers: Readonly<Record<string, (text: string) => unknown>> = {
   // lukevella/rallly 3297, kubernetes-sigs/external-dns 6484: an answer to a webhook without end.
   "an answer of a shop to a callback": each(
     (text) =>
-      receivedOf({ ok: true, status: 500, retryAfter: text, date: text, body: Buffer.from(text) }),
+      receiverAnswerOf({
+        ok: true,
+        status: 500,
+        retryAfter: text,
+        date: text,
+        body: Buffer.from(text),
+      }),
     (text) => retryAfterOfShop(text, 0),
   ),
   "Retry-After of any server": (text) => retryAfterOf(text, text),
@@ -177,7 +183,7 @@ const readers: Readonly<Record<string, (text: string) => unknown>> = {
     parseJobs,
     parseJob,
     parseAck,
-    parseRecovery,
+    parseRecoveryPart,
   ),
   "a question of an agent, and a gateway's answer": each(parseSightingsQuestion, parseSightings),
   "a server that pairs, and the answer to it": each(

@@ -8,9 +8,9 @@ import { createLauncherOutput } from "../../agent/launcher/output.ts";
 import { createLog } from "../../agent/signer/runtime/log.ts";
 import {
   type AgentLog,
+  formatLogLine,
   isJournalStream,
-  lineOptions,
-  logLine,
+  pinoLineOptions,
   priorityOf,
   withPriority,
 } from "../../base/log.ts";
@@ -22,7 +22,7 @@ describe("a line", () => {
   it("a log line has the same five keys from the signer and from pino", () => {
     const lines: string[] = [];
     createLog((line) => lines.push(line), clock)("signer-ready", "ready", { seq: 3 });
-    const log: AgentLog = pino(lineOptions("courier", clock), {
+    const log: AgentLog = pino(pinoLineOptions("courier", clock), {
       write: (line: string) => void lines.push(line),
     });
     log.info({ event: "link-up", agent: "a" }, "the link is up");
@@ -51,7 +51,7 @@ describe("a line", () => {
       message: "m",
     } as const;
     const line = JSON.parse(
-      logLine(form, { level: "debug", message: "other", long: "x".repeat(1000), few: "y" }),
+      formatLogLine(form, { level: "debug", message: "other", long: "x".repeat(1000), few: "y" }),
     ) as Record<string, string>;
     expect(line).toMatchObject({ level: "warn", message: "m", few: "y" });
     expect(line.long).toHaveLength(512);
@@ -68,7 +68,7 @@ describe("the journal", () => {
     ]);
     const lines: string[] = [];
     const log: AgentLog = pino(
-      { level: "debug", ...lineOptions("courier", clock) },
+      { level: "debug", ...pinoLineOptions("courier", clock) },
       {
         write: (line: string) => void lines.push(withPriority(line)),
       },

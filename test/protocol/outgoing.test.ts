@@ -20,8 +20,8 @@ import { afterEach, describe, expect, it } from "vitest";
 import {
   connectionReasonOf,
   createOutgoingClient,
-  type Outcome,
-  type Request,
+  type OutgoingOutcome,
+  type OutgoingRequest,
 } from "../../base/outgoing/exchange.ts";
 import { version } from "../../base/version.ts";
 import { projectRoot } from "../../lab/kit/kit.ts";
@@ -46,17 +46,20 @@ async function listening(
 
 async function asked(
   answer: RequestListener,
-  change: Partial<Request> = {},
+  change: Partial<OutgoingRequest> = {},
   host = "127.0.0.1",
-): Promise<Outcome> {
+): Promise<OutgoingOutcome> {
   const port = await listening(createServer(answer));
   return exchanged(`http://${host}:${port}`, change);
 }
 
-function exchanged(origin: string, change: Partial<Request> = {}): Promise<Outcome> {
+function exchanged(
+  origin: string,
+  change: Partial<OutgoingRequest> = {},
+): Promise<OutgoingOutcome> {
   const outgoing = createOutgoingClient({ origin, connectionsMax: 1, idleMs: 0 });
   closers.push(() => outgoing.close());
-  const request: Request = {
+  const request: OutgoingRequest = {
     method: "GET",
     path: "/",
     bytesMax: 1_000,
@@ -167,18 +170,20 @@ describe("a request that leaves", () => {
       idleMs: 0,
     });
     closers.push(() => outgoing.close());
-    const request: Request = {
+    const request: OutgoingRequest = {
       method: "POST",
       path: "/",
       body: "{}",
       bytesMax: 100,
       timeoutMs: 5_000,
     };
-    const outcome = await new Promise<Outcome>((resolve) =>
+    const outcome = await new Promise<OutgoingOutcome>((resolve) =>
       outgoing.send(request, resolve).abort(),
     );
     expect(outcome).toMatchObject({ ok: false, kind: "aborted", isUnsent: true });
-    expect(await new Promise<Outcome>((resolve) => outgoing.send(request, resolve))).toMatchObject({
+    expect(
+      await new Promise<OutgoingOutcome>((resolve) => outgoing.send(request, resolve)),
+    ).toMatchObject({
       ok: true,
     });
     expect(hits).toBe(1);

@@ -3,7 +3,7 @@
  * has said in this run that nothing on the chain pays the withdrawal already.
  */
 import { describe, expect, it } from "vitest";
-import { depositsOf } from "../../agent/signer/policy/own-accounts.ts";
+import { depositAccountIdOf } from "../../agent/signer/policy/own-accounts.ts";
 import { addressSpaceNames, families } from "../../chains/families.ts";
 import { merchant } from "../../lab/kit/signer-kit.ts";
 import { transactionIdOf } from "../../protocol/identity.ts";
@@ -12,7 +12,10 @@ import { evidenceFor } from "../chains/utxo-values.ts";
 import { coinKit, network as coins, made, raised, sender } from "../support/coin-kit.ts";
 import { keys, network, offerAt, receiver, waitingKit } from "../support/waiting-kit.ts";
 
-const depositAddress = families.tron.depositAddress(depositsOf(keys.vault.accounts, "tron"), 3);
+const depositAddress = families.tron.depositAddress(
+  depositAccountIdOf(keys.vault.accounts, "tron"),
+  3,
+);
 const orderId = `${depositAddress}/1`;
 const sweep = {
   ...{

@@ -4,7 +4,7 @@
  */
 import { describe, expect, it } from "vitest";
 import { expiryExclusionOf } from "../../chains/families.ts";
-import { transactionsOf } from "../../chains/transactions.ts";
+import { familyTransactionsOf } from "../../chains/transactions.ts";
 import { readAttemptBack } from "../../chains/tron/node-read-back.ts";
 import { Kit } from "../../lab/kit/signer-kit.ts";
 import { token } from "../../lab/kit/tron-values.ts";
@@ -543,17 +543,20 @@ describe("bytes that end by expiry", () => {
       tag: "",
       amountUnits: 5n,
     };
-    const unsigned = transactionsOf(network).build(payment, txParams);
+    const unsigned = familyTransactionsOf(network).build(payment, txParams);
     const told = { network, account: sender, slot: "0", txParams };
-    expect(transactionsOf(network).describe(unsigned, told)).toMatchObject({
+    expect(familyTransactionsOf(network).describe(unsigned, told)).toMatchObject({
       ok: true,
       description: { account: sender },
     });
     expect(
-      transactionsOf(network).describe(unsigned, { ...told, network: "eip155:1" }),
+      familyTransactionsOf(network).describe(unsigned, { ...told, network: "eip155:1" }),
     ).toMatchObject({ ok: false });
     expect(
-      transactionsOf(network).describe(unsigned, { ...told, txParams: offerAt(1_700_000_000_001) }),
+      familyTransactionsOf(network).describe(unsigned, {
+        ...told,
+        txParams: offerAt(1_700_000_000_001),
+      }),
     ).toMatchObject({
       ok: false,
     });

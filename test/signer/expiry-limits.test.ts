@@ -9,7 +9,7 @@
 import { describe, expect, it } from "vitest";
 import { readRules } from "../../agent/signer/policy/rules.ts";
 import { Core, type CoreSnapshot } from "../../agent/signer/state/core.ts";
-import { usedAt } from "../../agent/signer/state/policy-state.ts";
+import { limitUseAt } from "../../agent/signer/state/policy-state.ts";
 import { expiryExclusionOf } from "../../chains/families.ts";
 import { mostPayable, payableWithin, type SignedBytes } from "../../lab/kit/signed-bytes.ts";
 import type { KitOptions } from "../../lab/kit/signer-kit.ts";
@@ -278,7 +278,7 @@ describe("replayed", () => {
       ([currency, hour, day]) => [currency, hour, day, [], [], []] as const,
     );
     const older = { ...now, policy: { ...now.policy, windows } } as CoreSnapshot;
-    const used = usedAt(
+    const used = limitUseAt(
       new Core(rulesOf(kit), kit.signer.ledger.past, older).policy,
       "usdt",
       kit.now,

@@ -6,7 +6,7 @@
  */
 
 import { describe, expect, it } from "vitest";
-import { usedAt } from "../../agent/signer/state/policy-state.ts";
+import { limitUseAt } from "../../agent/signer/state/policy-state.ts";
 import { type AnyAnswer, Kit, txParams } from "../../lab/kit/signer-kit.ts";
 import { well } from "../support/operator-socket.ts";
 import { SignerAndGateway } from "../support/signer-and-gateway.ts";
@@ -62,7 +62,7 @@ describe("both clocks thirty hours ahead for a moment", () => {
       clockAheadMs: 0,
       ledgerAheadMs: 0,
     });
-    expect(usedAt(kit.core.policy, "eth", kit.signer.context().nowMs).dayUnits).toBe(
+    expect(limitUseAt(kit.core.policy, "eth", kit.signer.context().nowMs).dayUnits).toBe(
       2n * 10n ** 18n,
     );
     expect(orderAt(kit, 0)).toMatchObject({ withdrawals: [{ state: "approved" }] });

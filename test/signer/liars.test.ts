@@ -6,7 +6,7 @@
  */
 import { afterEach, describe, expect, it, vi } from "vitest";
 import { Policy } from "../../agent/signer/policy/policy.ts";
-import { Sums } from "../../agent/signer/policy/sums.ts";
+import { LimitSums } from "../../agent/signer/policy/sums.ts";
 import { SlidingWindow } from "../../agent/signer/policy/window.ts";
 import { expiryExclusionOf } from "../../chains/families.ts";
 import { SeededRandom } from "../../lab/kit/seeded.ts";
@@ -106,7 +106,7 @@ function liars(seed: number, steps = 60): readonly SignedBytes[] {
 
 const seeds = [1, 2, 3];
 const { add: addAsWritten } = SlidingWindow.prototype;
-const { apply: applyAsWritten, stand: standAsWritten } = Sums.prototype;
+const { apply: applyAsWritten, stand: standAsWritten } = LimitSums.prototype;
 
 afterEach(() => {
   vi.restoreAllMocks();
@@ -128,12 +128,16 @@ describe("gateway and courier lie together", () => {
       vi.spyOn(Policy.prototype, "withoutRoom").mockReturnValue(null);
     },
     "a later attempt does not count": () => {
-      vi.spyOn(Sums.prototype, "apply").mockImplementation(function (this: Sums, record, currency) {
+      vi.spyOn(LimitSums.prototype, "apply").mockImplementation(function (
+        this: LimitSums,
+        record,
+        currency,
+      ) {
         if (record.kind !== "INTENT" || record.attempt === 1)
           applyAsWritten.call(this, record, currency);
       });
-      vi.spyOn(Sums.prototype, "stand").mockImplementation(function (
-        this: Sums,
+      vi.spyOn(LimitSums.prototype, "stand").mockImplementation(function (
+        this: LimitSums,
         currency,
         counted,
         standing,

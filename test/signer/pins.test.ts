@@ -1,6 +1,9 @@
 /** Exclusion by the pin: no two attempts of a withdrawal can both be paid. */
 import { describe, expect, it } from "vitest";
-import { coinRefusal, type OfferedAttempt } from "../../agent/signer/handlers/intent.ts";
+import {
+  type OfferedAttempt,
+  refuseIfCoinsUnspendable,
+} from "../../agent/signer/handlers/intent.ts";
 import { OwedCoins } from "../../agent/signer/state/owed-coins.ts";
 import type { TxParams } from "../../chains/family.ts";
 import { decodeTransaction } from "../../chains/utxo/raw-transaction.ts";
@@ -320,7 +323,7 @@ describe("exclusion by the pin", () => {
         coins: [told, ...beside].map(({ id, units }) => `${id}:${units}`).join(","),
       };
       const offer = { withdrawal, approval, account, slot: "0", txParams, evidence };
-      return coinRefusal(kit.signer.context(), offer)?.code ?? "";
+      return refuseIfCoinsUnspendable(kit.signer.context(), offer)?.code ?? "";
     };
     expect(refusalOf(coin)).toBe("TRANSACTION_EVIDENCE");
     expect(refusalOf({ ...coin, units: 900_000n }, [coin.made])).toBe("TRANSACTION_EVIDENCE");
@@ -352,7 +355,7 @@ describe("exclusion by the pin", () => {
       const context = {
         core: { book: { open: () => [held], spenderOf: () => undefined }, owed: new OwedCoins() },
         run: { sightings: { names: () => true } },
-      } as unknown as Parameters<typeof coinRefusal>[0];
+      } as unknown as Parameters<typeof refuseIfCoinsUnspendable>[0];
       const offer = {
         withdrawal: withdrawalOf([]),
         approval: {},
@@ -360,7 +363,10 @@ describe("exclusion by the pin", () => {
         slot: "0",
         evidence: [coin.made],
       };
-      return coinRefusal(context, { ...offer, txParams: coinKit().offerOf([coin]) })?.code ?? "";
+      return (
+        refuseIfCoinsUnspendable(context, { ...offer, txParams: coinKit().offerOf([coin]) })
+          ?.code ?? ""
+      );
     };
     expect(refusalBeside(`${coin.id}:${coin.units}`)).toBe("ACCOUNT_PIN_TAKEN");
     expect(refusalBeside(`${coin.id}:900000`)).toBe("ACCOUNT_PIN_TAKEN");

@@ -11,7 +11,7 @@ import { isClearance } from "../../agent/signer/policy/clearance.ts";
 import { Policy } from "../../agent/signer/policy/policy.ts";
 import { readRules } from "../../agent/signer/policy/rules.ts";
 import { SlidingWindow } from "../../agent/signer/policy/window.ts";
-import { policySnapshot, usedAt } from "../../agent/signer/state/policy-state.ts";
+import { limitUseAt, policySnapshot } from "../../agent/signer/state/policy-state.ts";
 import { buildTransfer, type Transfer } from "../../chains/evm/transaction.ts";
 import { SeededRandom, seedsOfRun } from "../../lab/kit/seeded.ts";
 import { share } from "../../lab/kit/share.ts";
@@ -384,7 +384,7 @@ describe("the fees of a day", () => {
       );
     applied(1, "3");
     applied(2, "2");
-    expect(usedAt(policy, "usdt", begun).feesUnits).toBe(150_000n);
+    expect(limitUseAt(policy, "usdt", begun).feesUnits).toBe(150_000n);
   });
 });
 

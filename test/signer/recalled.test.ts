@@ -3,7 +3,7 @@
  * and nothing else.
  */
 import { expect, it } from "vitest";
-import { depositsOf } from "../../agent/signer/policy/own-accounts.ts";
+import { depositAccountIdOf } from "../../agent/signer/policy/own-accounts.ts";
 import { families } from "../../chains/families.ts";
 import { Kit, merchant, txParams, vault } from "../../lab/kit/signer-kit.ts";
 import { transactionIdOf } from "../../protocol/identity.ts";
@@ -116,7 +116,7 @@ it("a recall that the gateway did not sign refuses nothing", () => {
 
 it("a recall of a sweep refuses nothing, because only a payment to a receiver is the shop's", () => {
   const kit = new Kit().ready();
-  const depositAddress = families.evm.depositAddress(depositsOf(vault.accounts, "evm"), 3);
+  const depositAddress = families.evm.depositAddress(depositAccountIdOf(vault.accounts, "evm"), 3);
   const orderId = `${depositAddress}/1`;
   const { transactionId } = kit.request({
     ...{

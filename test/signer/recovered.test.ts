@@ -4,7 +4,7 @@
  */
 import { Transaction } from "ethers";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { depositsOf } from "../../agent/signer/policy/own-accounts.ts";
+import { depositAccountIdOf } from "../../agent/signer/policy/own-accounts.ts";
 import { families } from "../../chains/families.ts";
 import { beginRecovery } from "../../gateway/recovery/recovery.ts";
 import { contentHashOfJob } from "../../gateway/withdrawals/withdrawals.ts";
@@ -111,7 +111,7 @@ describe("an agent that was rolled back", () => {
 
   it("keeps a sweep on the slot of the address that it empties, and the hot wallet goes on for itself", () => {
     const { kit } = both;
-    const address = families.evm.depositAddress(depositsOf(vault.accounts, "evm"), 3);
+    const address = families.evm.depositAddress(depositAccountIdOf(vault.accounts, "evm"), 3);
     const sweep = (place: number): string => {
       const orderId = `${address}/${place}`;
       const id = transactionIdOf({ merchant, operation: "sweep", orderId });

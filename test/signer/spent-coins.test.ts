@@ -4,7 +4,7 @@
  */
 import { describe, expect, it } from "vitest";
 import type { Withdrawal } from "../../agent/signer/state/withdrawal.ts";
-import type { Book } from "../../agent/signer/state/withdrawals.ts";
+import type { WithdrawalBook } from "../../agent/signer/state/withdrawals.ts";
 import { type CoinKit, coinKit, made, network, satPerKvB } from "../support/coin-kit.ts";
 
 const closedMax = 1_000;
@@ -61,7 +61,7 @@ function loaded(kit: CoinKit, recent: readonly Withdrawal[]): void {
 }
 
 /** Orders of another network that an operator refuses, one after the other, each closed. */
-function refusedElsewhere(book: Book, { job }: Withdrawal, count: number): void {
+function refusedElsewhere(book: WithdrawalBook, { job }: Withdrawal, count: number): void {
   const seq = 1_000_000;
   for (let at = 0; at < count; at += 1) {
     const transactionId = `e${at.toString(16).padStart(31, "0")}`;

@@ -3,7 +3,7 @@
  * included, whatever the courier offers; a payout's amount is what its receiver gets.
  */
 import { describe, expect, it } from "vitest";
-import { depositsOf } from "../../agent/signer/policy/own-accounts.ts";
+import { depositAccountIdOf } from "../../agent/signer/policy/own-accounts.ts";
 import { families } from "../../chains/families.ts";
 import type { TxParams } from "../../chains/family.ts";
 import { decodeTransaction } from "../../chains/utxo/raw-transaction.ts";
@@ -23,7 +23,7 @@ import {
 } from "../support/coin-kit.ts";
 
 const { fees, depositAddress } = families.bitcoinregtest;
-const address = depositAddress(depositsOf(keys.vault.accounts, "bitcoinregtest"), 3);
+const address = depositAddress(depositAccountIdOf(keys.vault.accounts, "bitcoinregtest"), 3);
 const coinOf = (units: bigint): MadeCoin => values.coin(scriptOf(address, row), units);
 
 /** A sweep of 0.001 BTC, admitted. */

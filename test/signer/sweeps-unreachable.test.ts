@@ -6,14 +6,14 @@
  * sent again).
  */
 import { describe, expect, it } from "vitest";
-import { depositsOf } from "../../agent/signer/policy/own-accounts.ts";
+import { depositAccountIdOf } from "../../agent/signer/policy/own-accounts.ts";
 import { families } from "../../chains/families.ts";
 import { Kit, merchant, txParams, vault } from "../../lab/kit/signer-kit.ts";
 import { transactionIdOf } from "../../protocol/identity.ts";
 import type { Job } from "../../protocol/messages.ts";
 import { databaseOf, taken } from "../support/recovery-offer.ts";
 
-const deposit = families.evm.depositAddress(depositsOf(vault.accounts, "evm"), 3);
+const deposit = families.evm.depositAddress(depositAccountIdOf(vault.accounts, "evm"), 3);
 const approver = "ann";
 
 function sweep(number: number, change: Partial<Job> = {}): Partial<Job> {

@@ -4,7 +4,7 @@
  * without end.
  */
 import { describe, expect, it } from "vitest";
-import { depositsOf } from "../../agent/signer/policy/own-accounts.ts";
+import { depositAccountIdOf } from "../../agent/signer/policy/own-accounts.ts";
 import { families } from "../../chains/families.ts";
 import { computeLimitOfActivation } from "../../chains/tron/fees.ts";
 import { Kit, merchant, txParams, vault } from "../../lab/kit/signer-kit.ts";
@@ -40,7 +40,7 @@ function jobsOf(depositAddress: string, onNetwork: string, coins: string): Jobs 
 }
 
 const { sweep, topUp } = jobsOf(
-  families.tron.depositAddress(depositsOf(keys.vault.accounts, "tron"), 3),
+  families.tron.depositAddress(depositAccountIdOf(keys.vault.accounts, "tron"), 3),
   network,
   "8",
 );
@@ -190,7 +190,7 @@ describe("a sweep on a chain whose slots exclude", () => {
   it("is signed beside its top-up: no block takes it before its coins are there", () => {
     const kit = new Kit().ready();
     const evm = jobsOf(
-      families.evm.depositAddress(depositsOf(vault.accounts, "evm"), 3),
+      families.evm.depositAddress(depositAccountIdOf(vault.accounts, "evm"), 3),
       "eip155:31337",
       "0.002",
     );

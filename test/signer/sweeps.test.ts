@@ -4,7 +4,7 @@
  */
 import { Transaction } from "ethers";
 import { describe, expect, it } from "vitest";
-import { depositsOf } from "../../agent/signer/policy/own-accounts.ts";
+import { depositAccountIdOf } from "../../agent/signer/policy/own-accounts.ts";
 import { families } from "../../chains/families.ts";
 import {
   hotWallet,
@@ -18,7 +18,7 @@ import {
 import { transactionIdOf } from "../../protocol/identity.ts";
 import type { Job } from "../../protocol/messages.ts";
 
-const xpub = depositsOf(vault.accounts, "evm");
+const xpub = depositAccountIdOf(vault.accounts, "evm");
 const deposit = (index: number): string => families.evm.depositAddress(xpub, index);
 const sweepId = (orderId: string): string =>
   transactionIdOf({ merchant, operation: "sweep", orderId });

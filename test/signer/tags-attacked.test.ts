@@ -5,7 +5,7 @@
 import { describe, expect, it } from "vitest";
 import type { PolicySettings, SignerSettings } from "../../agent/config/settings.ts";
 import { families } from "../../chains/families.ts";
-import { joinAddress } from "../../chains/xrp/address.ts";
+import { encodeXAddress } from "../../chains/xrp/address.ts";
 import { decodeFields } from "../../chains/xrp/transactions.ts";
 import { Kit, type KitOptions, keysOf, settings } from "../../lab/kit/signer-kit.ts";
 import type { Job } from "../../protocol/messages.ts";
@@ -102,7 +102,7 @@ describe("a tag under attack", () => {
     const kit = tagKit();
     for (const tag of ["007", "00", "4294967296", "-1", "+7", "7.0", "0x7", "7 ", "a"])
       expect(stateOf(kit.ordered({ tag }))).toBe("refused JOB_TAG_UNSUPPORTED");
-    const address = joinAddress({ address: shop, tag: "8" });
+    const address = encodeXAddress({ address: shop, tag: "8" });
     for (const tag of ["", "7"])
       expect(stateOf(kit.ordered({ address, tag }))).toBe("refused ADDRESS_FORMAT");
     const [none, zero, last] = ["", "0", "4294967295"].map(

@@ -15,7 +15,7 @@ import {
   unpairAgent,
 } from "../../gateway/operator/accounts.ts";
 import { keepCaughtUp, keepNotCaughtUp } from "../../gateway/recovery/catch-up.ts";
-import { recoveryOf, takeRecovery } from "../../gateway/recovery/recovery.ts";
+import { acceptRecoveredLedger, recoveryOf } from "../../gateway/recovery/recovery.ts";
 import { owningRun, ownStore } from "../../gateway/store/owner.ts";
 import { createStore } from "../../gateway/store/store.ts";
 import { silentLog } from "../../lab/kit/gateway-database.ts";
@@ -291,7 +291,7 @@ describe("a release without catching up", () => {
     gateway.service.store.write((database) => {
       const order = `${recoveryOf(database, agent)?.mark}${byOrder.order}`.slice(0, 64);
       expect(
-        takeRecovery(
+        acceptRecoveredLedger(
           database,
           agent,
           { kind: "recovered", ...byOrder, order, seq: 2, at: 1 },

@@ -13,8 +13,8 @@ import {
   isFinal,
   isUnfinished,
   nextState,
-  type State,
-  type Step,
+  type RecordedWithdrawalState,
+  type WithdrawalTransition,
 } from "../../agent/signer/state/machine.ts";
 import { SeededRandom, seedsOfRun } from "../../lab/kit/seeded.ts";
 import { share } from "../../lab/kit/share.ts";
@@ -36,21 +36,21 @@ describe("the drawn machine", () => {
     expect(steps).toHaveLength(14);
   });
 
-  it.each(rows.map((row) => [row[0] as State, row.slice(1)] as const))(
+  it.each(rows.map((row) => [row[0] as RecordedWithdrawalState, row.slice(1)] as const))(
     "goes from %s where the drawing goes",
     (state, drawn) => {
-      expect(steps.map((by) => nextState(state, by as Step) ?? ".")).toEqual(drawn);
+      expect(steps.map((by) => nextState(state, by as WithdrawalTransition) ?? ".")).toEqual(drawn);
     },
   );
 
   it("ends where no step leads to anything but an end, and counts as unfinished what has a slot", () => {
     const ends = ["paid", "reverted", "conflicted", "cancelled", "refused", "expired", "moved"];
     for (const [state, ...drawn] of rows) {
-      expect(isFinal(state as State)).toBe(
+      expect(isFinal(state as RecordedWithdrawalState)).toBe(
         drawn.every((cell) => cell === "." || ends.includes(cell)),
       );
       const assigned = ["intent", "signed", "released", "broadcast", "included", "quarantined"];
-      expect(isUnfinished(state as State)).toBe(assigned.includes(state!));
+      expect(isUnfinished(state as RecordedWithdrawalState)).toBe(assigned.includes(state!));
     }
   });
 });

@@ -4,10 +4,10 @@
  */
 import { DatabaseSync } from "@photostructure/sqlite";
 import {
+  addUnitsSumAggregate,
   digestOfVersion,
   type Migration,
   migrations,
-  sumUnits,
 } from "../../gateway/store/migrations.ts";
 
 type Raw = InstanceType<typeof DatabaseSync>;
@@ -101,7 +101,7 @@ export function databaseOfVersion(
   steps: readonly Migration[] = migrations,
 ): void {
   const raw = new DatabaseSync(path);
-  sumUnits(raw);
+  addUnitsSumAggregate(raw);
   for (const { sql } of steps.slice(0, version)) raw.exec(sql);
   const meta = raw.prepare("INSERT INTO meta (name, value) VALUES (?, ?)");
   meta.run("schema", String(version));

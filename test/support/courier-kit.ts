@@ -34,7 +34,7 @@ import { createSender } from "../../chains/evm/node-sender.ts";
 import { agentId, Kit, settings as kitSettings, vault } from "../../lab/kit/signer-kit.ts";
 import { openEnvelope, sealEnvelope } from "../../protocol/envelope.ts";
 import { zeroHash } from "../../protocol/identity.ts";
-import { envelopeKinds, type Job, kindsKnown } from "../../protocol/messages.ts";
+import { envelopeKinds, frameFormNumber, type Job } from "../../protocol/messages.ts";
 import { parseHeartbeat, parseHello, parseStatement } from "../../protocol/payloads.ts";
 import { type KeyPair, keyPair } from "./link-gateway.ts";
 
@@ -122,7 +122,7 @@ class KitGateway {
     const { gateway } = this.kit;
     const nonce = `${this.connections}`.padStart(64, "0");
     socket.send(
-      sealEnvelope("challenge", { nonce, kinds: kindsKnown, at: Date.now() }, gateway.key),
+      sealEnvelope("challenge", { nonce, kinds: frameFormNumber, at: Date.now() }, gateway.key),
     );
     let isHandshakeDone = false;
     socket.on("message", (data: Buffer) => {

@@ -10,9 +10,9 @@ import { bloomOf } from "../../chains/evm/bloom.ts";
 import { createTransferLogReader } from "../../chains/evm/node-logs.ts";
 import { transferTopic } from "../../chains/evm/token-reads.ts";
 import type {
-  AddressBook,
   BalanceQuestion,
   DetectedPayment,
+  WatchedAddresses,
   WatchedBlock,
   WatcherNodes,
 } from "../../chains/nodes.ts";
@@ -230,7 +230,7 @@ export class TestNetwork {
       payments: async (
         blocks: readonly WatchedBlock[],
         _contracts: readonly string[],
-        list: AddressBook,
+        list: WatchedAddresses,
       ) => ({
         found: await this.#payments(blocks, list),
         unread: [],
@@ -258,7 +258,7 @@ export class TestNetwork {
 
   async #payments(
     blocks: readonly WatchedBlock[],
-    list: AddressBook,
+    list: WatchedAddresses,
   ): Promise<readonly DetectedPayment[]> {
     const tokens = await this.#tokens(blocks);
     const found = blocks.flatMap((block) => [...this.#coins(block), ...this.#entries(block)]);

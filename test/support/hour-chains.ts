@@ -6,7 +6,7 @@
 import { multicallAddress } from "../../chains/evm/multicall.ts";
 import type { ChainPreset, CurrencyPreset } from "../../chains/presets/preset.ts";
 import { chainPresets, currencyPresets } from "../../chains/presets.ts";
-import { shownPath } from "../../chains/providers/node-words.ts";
+import { maskQuestionPath } from "../../chains/providers/node-words.ts";
 import { FakeChain } from "../../lab/kit/fake-chain.ts";
 import { type RpcCall, startFakeNode } from "../../lab/kit/fake-node.ts";
 import { TronNode } from "../../lab/tron-node/tron-node.ts";
@@ -59,7 +59,7 @@ async function openCoins(name: string): Promise<HourChain> {
       for (let left = 20; left > 0; left -= 1) chain.mine(atMs - left * blockMs);
     },
     mine: (atMs) => chain.mine(atMs),
-    asked: () => servers.map(({ asked }) => asked.map(shownPath)),
+    asked: () => servers.map(({ asked }) => asked.map(maskQuestionPath)),
     close: () => Promise.all(servers.map((server) => server.close())),
   };
 }

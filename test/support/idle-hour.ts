@@ -4,8 +4,8 @@
  * of their times, and none waits by a real clock.
  */
 import { createChainAccess } from "../../agent/courier/nodes/chain.ts";
-import { createWatch, type Watch } from "../../agent/courier/watch/watch.ts";
-import { deriveAccounts, namedAccounts } from "../../agent/keystore/nodes.ts";
+import { type ChainPolling, startChainPolling } from "../../agent/courier/watch/watch.ts";
+import { deriveAccounts, pairedAccountsOf } from "../../agent/keystore/nodes.ts";
 import { openSender, openWatcher } from "../../chains/connect.ts";
 import { familyOf } from "../../chains/families.ts";
 import { paceOf } from "../../chains/final-times.ts";
@@ -43,7 +43,7 @@ export class IdlePrograms {
   readonly #db: GatewayDatabase;
   readonly #watch: ChainWatch;
   readonly #sender: SenderNodes;
-  readonly #agent: Watch;
+  readonly #agent: ChainPolling;
   #poll: { readonly atMs: number; readonly run: () => void } | null = null;
   #polled: () => void = () => {};
   #blockAtMs = begunMs;
@@ -58,7 +58,7 @@ export class IdlePrograms {
     this.#db = gatewayDatabase();
     const network = networkOf(lines.family, lines.chainId);
     const { store } = this.#db;
-    const accounts = namedAccounts(
+    const accounts = pairedAccountsOf(
       deriveAccounts(fixedSeed("an idle hour"), [family.addressSpace.name]),
     ).map((one) => ({
       ...one,
@@ -137,7 +137,7 @@ export class IdlePrograms {
       byId as never,
     );
     const access = createChainAccess(this.#sender, clock, paceOf({ ...lines }));
-    this.#agent = createWatch({
+    this.#agent = startChainPolling({
       ...{ access, account: hot, pollMsMin: 250, pollMsMax: 2_000, clock, isIdle: () => true },
       ...{
         onHead: () => {},

@@ -13,10 +13,10 @@ import {
   sealEnvelope,
 } from "../../protocol/envelope.ts";
 import {
+  type AgentLedgerHead,
   type EnvelopeKind,
-  type Head,
+  frameFormNumber,
   type Hello,
-  kindsKnown,
   type Welcome,
 } from "../../protocol/messages.ts";
 import { parseHello } from "../../protocol/payloads.ts";
@@ -49,7 +49,7 @@ export interface LinkGatewayOptions {
   challenges?: boolean;
   /** Changes the welcome, or gives a whole frame in its place; null sends none. */
   welcome?: (welcome: Welcome) => Welcome | Uint8Array | null;
-  gatewayHead?: Head | null;
+  gatewayHead?: AgentLedgerHead | null;
 }
 
 interface Peer {
@@ -86,7 +86,7 @@ export async function startLinkGateway(options: LinkGatewayOptions): Promise<Lin
     const nonce = randomBytes(32).toString("hex");
     if (options.challenges === false) return;
     const { privateKey } = options.challengeKey ?? options.key;
-    const kinds = options.isOld === true ? {} : { kinds: kindsKnown };
+    const kinds = options.isOld === true ? {} : { kinds: frameFormNumber };
     socket.send(sealEnvelope("challenge", { nonce, ...kinds, at: 1 }, privateKey));
     socket.on("message", (data: Buffer) => {
       if (peer.hello !== null) {

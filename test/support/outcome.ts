@@ -14,7 +14,7 @@ import {
   parseStatement,
   parseWelcome,
 } from "../../protocol/payloads.ts";
-import { parseRecovery } from "../../protocol/recovery.ts";
+import { parseRecoveryPart } from "../../protocol/recovery.ts";
 import { parseSightings, parseSightingsQuestion } from "../../protocol/sightings.ts";
 
 /**
@@ -48,5 +48,5 @@ export const payloadReaders: Readonly<Record<string, (text: string | Uint8Array)
   question: parseSightingsQuestion,
   sightings: parseSightings,
   statement: parseStatement,
-  recovery: parseRecovery,
+  recovery: parseRecoveryPart,
 };

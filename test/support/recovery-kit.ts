@@ -8,7 +8,7 @@ import { stateFolder } from "../../agent/files/state-folder.ts";
 import { openKeystoreIn } from "../../agent/keystore/file.ts";
 import { wipeKeystore } from "../../agent/keystore/keystore.ts";
 import { ledgerKey } from "../../agent/keystore/ledger-key.ts";
-import { openRecord } from "../../agent/ledger/codec.ts";
+import { unsealRecordBytes } from "../../agent/ledger/codec.ts";
 import type { LedgerRecord } from "../../agent/ledger/records.ts";
 import { LedgerSeal } from "../../agent/ledger/seal.ts";
 import type { OperatorView, RecoveryPlan, SignerStatus } from "../../agent/socket/verbs.ts";
@@ -209,7 +209,9 @@ export class RecoveryKit {
     );
     const seal = new LedgerSeal(ledgerKey(contents).bytes);
     wipeKeystore(contents);
-    return this.records().map((record) => openRecord(record, seal, { file: "", line: record.seq }));
+    return this.records().map((record) =>
+      unsealRecordBytes(record, seal, { file: "", line: record.seq }),
+    );
   }
 
   async stopAll(): Promise<void> {

@@ -10,11 +10,11 @@ import { familyOf } from "../../chains/families.ts";
 import { MemoryDisk } from "../../lab/kit/ledger-disk.ts";
 import { type AnyAnswer, agentId, type Kit } from "../../lab/kit/signer-kit.ts";
 import { sealEnvelope, signJob } from "../../protocol/envelope.ts";
-import type { Head } from "../../protocol/messages.ts";
-import { type Recovery, recoveryNameOf } from "../../protocol/recovery.ts";
+import type { AgentLedgerHead } from "../../protocol/messages.ts";
+import { type RecoveryPart, recoveryNameOf } from "../../protocol/recovery.ts";
 
 export type Contents = Pick<
-  Recovery,
+  RecoveryPart,
   "held" | "jobs" | "accounts" | "spent" | "withdrawals" | "ended" | "outgoing"
 >;
 
@@ -90,7 +90,7 @@ export function orderOf(text: string): { orderId: string; currency: string; amou
 export function orderFrame(
   kit: Kit,
   contents: Contents,
-  change: Partial<Recovery> = {},
+  change: Partial<RecoveryPart> = {},
   key?: KeyObject,
 ): Uint8Array {
   const base = {
@@ -118,7 +118,7 @@ export function restore(kit: Kit, disk: MemoryDisk): void {
   kit.start();
 }
 
-export function offer(kit: Kit, contents: Contents, change: Partial<Recovery> = {}): AnyAnswer {
+export function offer(kit: Kit, contents: Contents, change: Partial<RecoveryPart> = {}): AnyAnswer {
   countChains(kit);
   return kit.admit(orderFrame(kit, contents, change));
 }
@@ -149,7 +149,7 @@ export function shown(kit: Kit, both = false): RecoveryPlan {
 export function recovered(
   kit: Kit,
   contents: Contents,
-  change: Partial<Recovery> = {},
+  change: Partial<RecoveryPart> = {},
   both = false,
 ): RecoveryPlan {
   offer(kit, contents, change);
@@ -165,7 +165,11 @@ export function recovered(
  * Recovered, after the handshake under the new epoch and acknowledged; gives the head that the
  * gateway holds then.
  */
-export function taken(kit: Kit, contents: Contents, change: Partial<Recovery> = {}): Head {
+export function taken(
+  kit: Kit,
+  contents: Contents,
+  change: Partial<RecoveryPart> = {},
+): AgentLedgerHead {
   recovered(kit, contents, change);
   kit.handshake();
   kit.acknowledge();

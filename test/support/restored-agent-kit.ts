@@ -3,7 +3,7 @@
  */
 import { createPublicKey } from "node:crypto";
 import { findFamilyOfAddressSpace } from "../../chains/families.ts";
-import { askedCeiling, settleCeilingOfAgent } from "../../gateway/deposits/ceilings.ts";
+import { missingCeilingOfAgent, settleCeilingOfAgent } from "../../gateway/deposits/ceilings.ts";
 import { applyStatements } from "../../gateway/hub/statements.ts";
 import { keepCaughtUp } from "../../gateway/recovery/catch-up.ts";
 import { readAgent } from "../../gateway/store/agents.ts";
@@ -66,7 +66,7 @@ export class RestoredAgentKit extends RestoredKit {
     for (let round = 0; round < talkRounds; round += 1) {
       for (const frame of this.signer.ask("report", { after: this.agent.headSeq }).frames)
         this.#take(frame);
-      const asked = askedCeiling(this.agent);
+      const asked = missingCeilingOfAgent(this.agent);
       const ceiling = asked === null ? {} : { ceiling: asked };
       if (this.#head() !== null)
         this.signer.release(this.#seal("ack", { head: this.#head(), ended: [], ...ceiling }));

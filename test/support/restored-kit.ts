@@ -8,7 +8,11 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { depositAddressOf } from "../../chains/evm/address.ts";
 import type { Answer } from "../../gateway/answer/answer.ts";
-import { compareMarks, endIfCaughtUp, marksOf } from "../../gateway/deposits/ceilings.ts";
+import {
+  compareMarks,
+  endRestoreWaitIfRead,
+  raisedMarksOf,
+} from "../../gateway/deposits/ceilings.ts";
 import { requestDeposit } from "../../gateway/deposits/deposits.ts";
 import { watchSkipped } from "../../gateway/deposits/skipped-addresses.ts";
 import { rightClock } from "../../gateway/own-clock.ts";
@@ -93,7 +97,7 @@ export class RestoredKit {
     const path = marksPathOf(this.database);
     const known = readMarks(path);
     this.reason = this.store.write((database) => compareMarks(database, known, this.nowMs)).reason;
-    this.marks = openMarks(path, marksOf(this.store.database, known));
+    this.marks = openMarks(path, raisedMarksOf(this.store.database, known));
     const config = configOf([this.#node.url], confirmations);
     const signals = createSignals();
     const { store, run, marks } = this;
@@ -103,7 +107,7 @@ export class RestoredKit {
     const onPass = async (): Promise<void> => {
       while (store.write((database) => watchSkipped(database, 7)) > 0);
       const isRead = (wait: number): boolean => (waitsRead(network) ?? -1) >= wait;
-      store.write((database) => endIfCaughtUp(database, isRead));
+      store.write((database) => endRestoreWaitIfRead(database, isRead));
     };
     this.#watcher = startWatcher({
       store,

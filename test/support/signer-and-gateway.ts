@@ -6,14 +6,14 @@ import { createPublicKey } from "node:crypto";
 import { copyFileSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { openSlots } from "../../agent/courier/scheduler/accounts.ts";
+import { listOpenSlots } from "../../agent/courier/scheduler/accounts.ts";
 import { applySchedulerEvent, createScheduler } from "../../agent/courier/scheduler/scheduler.ts";
 import type { RecoveryPlan } from "../../agent/socket/recovery-plan.ts";
 import type { CourierAnswers } from "../../agent/socket/verbs.ts";
 import { answeredSequence, fillEnvelope, jobsAfter } from "../../gateway/hub/outbox.ts";
 import { applyStatements } from "../../gateway/hub/statements.ts";
 import { keepCaughtUp } from "../../gateway/recovery/catch-up.ts";
-import { endedIds, recoveryOffer } from "../../gateway/recovery/offer.ts";
+import { endedIds, makeRecoveryOffer } from "../../gateway/recovery/offer.ts";
 import { beginRecovery, recoveryOf } from "../../gateway/recovery/recovery.ts";
 import type { AgentRow } from "../../gateway/store/rows.ts";
 import { openStore, type Store } from "../../gateway/store/store.ts";
@@ -50,7 +50,7 @@ import {
   signJob,
 } from "../../protocol/envelope.ts";
 import { transactionIdOf, zeroHash } from "../../protocol/identity.ts";
-import type { Head, OpenSlots } from "../../protocol/messages.ts";
+import type { AgentLedgerHead, OpenSlots } from "../../protocol/messages.ts";
 import { parseStatement } from "../../protocol/payloads.ts";
 import { countChains } from "./recovery-offer.ts";
 import { assertTaken } from "./taken.ts";
@@ -75,7 +75,7 @@ function openSlotsOf(hello: AnyAnswer): readonly OpenSlots[] {
     },
     0,
   );
-  return openSlots(scheduler.book);
+  return listOpenSlots(scheduler.book);
 }
 
 export class SignerAndGateway {
@@ -227,7 +227,7 @@ export class SignerAndGateway {
     if (kit.core.paired.ledgerEpoch < agent.ledgerEpoch) {
       const recovery = recoveryOf(this.store.database, agent);
       if (recovery === undefined || recovery.takenAt !== null) return null;
-      const parts = recoveryOffer(this.store.database, agent, recovery, {
+      const parts = makeRecoveryOffer(this.store.database, agent, recovery, {
         hello: { nonce, open: openSlotsOf(hello) },
         sign: (text) => signJob(text, kit.gateway.key),
         nowMs: kit.now,
@@ -301,7 +301,7 @@ export class SignerAndGateway {
     return join(this.#folder, `gateway-${this.#opened}.db`);
   }
 
-  #head(): Head | null {
+  #head(): AgentLedgerHead | null {
     const { headSeq, headHash } = this.agent;
     return headSeq === 0 ? null : { seq: headSeq, hash: headHash };
   }

@@ -5,7 +5,7 @@
  */
 
 import { AgentError } from "../../base/fault.ts";
-import type { AddressBook, DetectedPayment, WatcherNodes } from "../../chains/nodes.ts";
+import type { DetectedPayment, WatchedAddresses, WatcherNodes } from "../../chains/nodes.ts";
 
 const blocksAtOnce = 8;
 
@@ -14,7 +14,7 @@ export class Scanner {
   readonly blockOf = new Map<string, string>(); // block by transaction
   faults = 0;
   cursor: { number: number; hash: string };
-  readonly #addresses: AddressBook;
+  readonly #addresses: WatchedAddresses;
   readonly #contracts: readonly string[];
 
   constructor(

@@ -8,7 +8,7 @@ import { describe, expect, it } from "vitest";
 import { decodeRlp, encodeRlp, type RlpItem } from "../../chains/evm/rlp.ts";
 import {
   buildTransfer,
-  describe as describeBytes,
+  describeTransfer as describeBytes,
   type Transfer,
 } from "../../chains/evm/transaction.ts";
 import { description, rlp } from "../../lab/fuzz/targets/transaction.ts";

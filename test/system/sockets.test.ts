@@ -14,7 +14,7 @@ import { listenLines } from "../../agent/signer/sockets/line-server.ts";
 import { createSocketClient } from "../../agent/socket/client.ts";
 import { serveMetrics } from "../../base/alerts/metrics/server.ts";
 import { useEgress } from "../../base/outgoing/egress.ts";
-import { createOutgoingClient, type Outcome } from "../../base/outgoing/exchange.ts";
+import { createOutgoingClient, type OutgoingOutcome } from "../../base/outgoing/exchange.ts";
 import { createClient } from "../../clients/typescript/client.ts";
 import { projectRoot } from "../../lab/kit/kit.ts";
 import { keyPair } from "../support/link-gateway.ts";
@@ -253,7 +253,7 @@ describe("listeners", () => {
 describe("clients", () => {
   /** An answer is waited for; silence is given up soon. */
   const patience = (isAnswered: boolean): number => (isAnswered ? 20_000 : 300);
-  const exchanged = (port: number, idleMs: number, timeoutMs: number): Promise<Outcome> => {
+  const exchanged = (port: number, idleMs: number, timeoutMs: number): Promise<OutgoingOutcome> => {
     const outgoing = createOutgoingClient({
       origin: `http://127.0.0.1:${port}`,
       connectionsMax: 1,
@@ -301,7 +301,9 @@ describe("clients", () => {
     closers.push(() => outgoing.close());
     const arrived = next();
     const request = { method: "GET", path: "/", bytesMax: 64, timeoutMs: 1_000 } as const;
-    expect((await new Promise<Outcome>((done) => outgoing.send(request, done))).ok).toBe(false);
+    expect((await new Promise<OutgoingOutcome>((done) => outgoing.send(request, done))).ok).toBe(
+      false,
+    );
     await letsGo(arrived);
   });
 

@@ -7,12 +7,21 @@ import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import type { Command } from "commander";
 import { afterAll, describe, expect, it } from "vitest";
-import { agentEnds, endedStates, statesOfCourier, statesOfSigner } from "../../agent/state-ends.ts";
+import {
+  agentStateEnds,
+  endedStates,
+  statesOfCourier,
+  statesOfSigner,
+} from "../../agent/state-ends.ts";
 import { endTables, endWords, type StateEnd, type StateEnds } from "../../base/state-end.ts";
 import { commandTree } from "../../cli/main.ts";
 import { buildGatewayCommands as gatewayTree } from "../../gateway/command.ts";
 import { shopFlows } from "../../gateway/openapi/page.ts";
-import { countedStates, gatewayEnds, statesOfTables } from "../../gateway/operator/state-ends.ts";
+import {
+  countedStates,
+  gatewayStateEnds,
+  statesOfTables,
+} from "../../gateway/operator/state-ends.ts";
 import { gatewayDatabase } from "../../lab/kit/gateway-database.ts";
 import { projectRoot } from "../../lab/kit/kit.ts";
 
@@ -24,7 +33,7 @@ const rowsOf = (ends: StateEnds): readonly (readonly [string, StateEnd])[] =>
   Object.entries(ends).flatMap(([group, rows]) =>
     Object.entries(rows).map(([name, row]) => [`${group} ${name}`, row] as const),
   );
-const all = [...rowsOf(gatewayEnds), ...rowsOf(agentEnds)];
+const all = [...rowsOf(gatewayStateEnds), ...rowsOf(agentStateEnds)];
 
 /** States that no command ends yet. */
 const unended: readonly string[] = ["stuck WATCHER_SLOT_CONSUMED", "stuck PIN_UNREADABLE"];
@@ -90,8 +99,8 @@ describe("the table of states", () => {
       Object.keys(rows)
         .filter((name) => !beside.includes(name))
         .sort();
-    expect(named(gatewayEnds.deposits)).toEqual([...openOf(shopFlows.deposit)].sort());
-    expect([...named(gatewayEnds.withdrawals), "stuck"].sort()).toEqual(
+    expect(named(gatewayStateEnds.deposits)).toEqual([...openOf(shopFlows.deposit)].sort());
+    expect([...named(gatewayStateEnds.withdrawals), "stuck"].sort()).toEqual(
       [...openOf(shopFlows.withdrawal)].sort(),
     );
   });
@@ -119,13 +128,13 @@ describe("the table of states", () => {
   });
 
   it("gives the words for status: the line to type, or what ends it", () => {
-    expect(endWords(gatewayEnds.aside.record)).toBe(
+    expect(endWords(gatewayStateEnds.aside.record)).toBe(
       "autowithdraw-gateway rows retry NAME: lists show it whole, once it is corrected",
     );
-    expect(endWords(gatewayEnds.faults.span)).toBe(
+    expect(endWords(gatewayStateEnds.faults.span)).toBe(
       "ends by itself: read again in each pass; after ten minutes they are a gap",
     );
-    expect(endWords(gatewayEnds.faults.head)).toContain("; or autowithdraw-gateway check");
+    expect(endWords(gatewayStateEnds.faults.head)).toContain("; or autowithdraw-gateway check");
   });
 
   it("is the one place of each line to type and of each sentence: no other source writes it", () => {
@@ -177,7 +186,7 @@ describe("the table of states", () => {
   it("is docs/states.md; -u writes it", async () => {
     const page = readFileSync(join(projectRoot, "docs/states.md"), "utf8");
     const [head = ""] = page.split("<!-- states -->\n");
-    const text = `## Gateway\n\n${endTables(gatewayEnds)}\n\n## Agent\n\n${endTables(agentEnds)}`;
+    const text = `## Gateway\n\n${endTables(gatewayStateEnds)}\n\n## Agent\n\n${endTables(agentStateEnds)}`;
     await expect(`${head}<!-- states -->\n\n${text}\n`).toMatchFileSnapshot("../../docs/states.md");
   });
 });

@@ -7,7 +7,7 @@
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { joinAddress } from "../../chains/xrp/address.ts";
+import { encodeXAddress } from "../../chains/xrp/address.ts";
 import { type Kit, projectRoot, startKit } from "../../lab/kit/kit.ts";
 import { run, until } from "../../lab/kit/processes.ts";
 import { createShop, type Shop } from "../../lab/kit/shop.ts";
@@ -173,7 +173,7 @@ describe.skipIf(lacks !== null)("an agent with a chain of XRP", () => {
     const ids = [
       await order("5", customer.address, "payout-0"),
       await order("7.000001", exchange.address, "payout-1", "4294967295"),
-      await order("2", joinAddress({ address: exchange.address, tag: "7" }), "payout-2"),
+      await order("2", encodeXAddress({ address: exchange.address, tag: "7" }), "payout-2"),
     ];
     for (const pid of [kit.courierPid(), kit.signerPid()])
       if (pid !== undefined) process.kill(pid, "SIGKILL");

@@ -5,16 +5,16 @@
 import { afterEach, beforeEach, expect, it } from "vitest";
 import type { Judgement, OutgoingTransaction } from "../../chains/nodes.ts";
 import { FaultBook } from "../../gateway/faults/book.ts";
-import { listReserved, mendReserved } from "../../gateway/store/reserved.ts";
+import { correctReservedSums, listReservedSums } from "../../gateway/store/reserved.ts";
 import { insertSignature } from "../../gateway/store/signatures.ts";
 import { insertSlot } from "../../gateway/store/slots.ts";
 import type { Database } from "../../gateway/store/store.ts";
 import { insertWithdrawal } from "../../gateway/store/withdrawals.ts";
 import type { Tip, WatchedChain } from "../../gateway/watcher/chain.ts";
-import { findConsumptions } from "../../gateway/watcher/findings.ts";
+import { findSlotConsumptions } from "../../gateway/watcher/findings.ts";
 import { findOutgoing, keepAllOutgoing } from "../../gateway/watcher/outgoing-transactions.ts";
 import {
-  applyVerdict,
+  applyJudgement,
   checkWithdrawals,
   newWithdrawalMemory,
 } from "../../gateway/watcher/withdrawals.ts";
@@ -165,10 +165,10 @@ it("the reserved sum of payouts that end in one pass is written once, and is wha
   expect(asked.filter((sql) => /(?:INTO|UPDATE) accounts/.test(sql))).toHaveLength(1);
   // Whose transaction it is, the row, its end, whose account the receiver is, and two moves.
   expect(asked.length).toBeLessThanOrEqual(8 * 6 + 10);
-  expect(listReserved(db.store.database, keys.hotWalletAddress, network)).toMatchObject([
+  expect(listReservedSums(db.store.database, keys.hotWalletAddress, network)).toMatchObject([
     { withdrawals: 0, units: "0" },
   ]);
-  expect(mendReserved(db.store.database)).toBe(0);
+  expect(correctReservedSums(db.store.database)).toBe(0);
   expect(db.store.database.all("SELECT id FROM transfers WHERE status = 1")).toHaveLength(8);
 });
 
@@ -177,7 +177,7 @@ it("signatures and slots of a block's transactions are each looked up in one sta
   sent = [1, 2, 3, 4, 5, 6].map((number) => outgoingOf(number, number));
   const accounts = new Set([keys.hotWalletAddress]);
   const asked = await askedBy(async () => {
-    expect(await findConsumptions(chain, accounts, [])).toEqual([]);
+    expect(await findSlotConsumptions(chain, accounts, [])).toEqual([]);
     const found = await findOutgoing(chain, accounts, []);
     expect(found.paid.map(({ untold }) => untold)).toEqual([0, 0, 0, 0, 0, 0]);
     chain.store.write((database) => keepAllOutgoing(chain, database, found));
@@ -194,18 +194,18 @@ it("a foreign transaction among own ones is found by its slot, and kept as unexp
   signedPayouts(4);
   sent = [outgoingOf(1, 1), outgoingOf(2, 99), outgoingOf(7, 98), outgoingOf(3, 3)];
   const accounts = new Set([keys.hotWalletAddress]);
-  const used = await findConsumptions(chain, accounts, []);
+  const used = await findSlotConsumptions(chain, accounts, []);
   expect(
     used.map(({ row, verdict }) => [row.id, verdict.kind === "failed" && verdict.final.txHash]),
   ).toEqual([[idOf(2), hashOf(99)]]);
   const found = await findOutgoing(chain, accounts, []);
   db.store.write((database) => {
     keepAllOutgoing(chain, database, found);
-    expect(used.map(({ row, verdict }) => applyVerdict(chain, database, row, verdict))).toEqual([
+    expect(used.map(({ row, verdict }) => applyJudgement(chain, database, row, verdict))).toEqual([
       true,
     ]);
   });
-  expect(listReserved(db.store.database, keys.hotWalletAddress, network)).toMatchObject([
+  expect(listReservedSums(db.store.database, keys.hotWalletAddress, network)).toMatchObject([
     { withdrawals: 3, units: "8" },
   ]);
   const unexplained = db.store.database.all<{ txHash: string }>(

@@ -5,7 +5,7 @@
  */
 import { describe, expect, it } from "vitest";
 import { AgentError } from "../../base/fault.ts";
-import { failed } from "../../base/result.ts";
+import { failedResult } from "../../base/result.ts";
 import { runCell } from "../../lab/faults/items/cell.ts";
 import { runChainCell } from "../../lab/faults/items/chain-cell.ts";
 import { chainPlants } from "../../lab/faults/items/chain-plants.ts";
@@ -134,7 +134,7 @@ describe("an item that fails", () => {
             if (!planted.accounts.has(account) || contract !== "") return one;
             asked += 1;
             return isPlanted
-              ? failed(new AgentError("NODE_PRUNED", "none", "missing trie node"))
+              ? failedResult(new AgentError("NODE_PRUNED", "none", "missing trie node"))
               : one;
           });
         },

@@ -13,9 +13,9 @@ import { startCallbacks } from "../../gateway/callbacks/callbacks.ts";
 import { startWatchingSkipped } from "../../gateway/deposits/skipped-addresses.ts";
 import { startAlerts } from "../../gateway/reporting/alerts.ts";
 import { createMeasures } from "../../gateway/reporting/measures.ts";
-import { countAllWaiting } from "../../gateway/store/callback-deliveries.ts";
+import { countAllWaitingDeliveries } from "../../gateway/store/callback-deliveries.ts";
 import { createSweeps } from "../../gateway/sweeps/sweeps.ts";
-import { placeWaiting } from "../../gateway/withdrawals/placing.ts";
+import { placeWaitingJobs } from "../../gateway/withdrawals/placing.ts";
 import { silentLog } from "../../lab/kit/gateway-database.ts";
 import { share } from "../../lab/kit/share.ts";
 import { type Costs, type Size, World } from "../support/growth-world.ts";
@@ -172,7 +172,7 @@ const measured = {
         residentBytes: () => 0,
         databaseTimes: { read: none, write: none },
       },
-      callbacksWaiting: () => countAllWaiting(world.db.store.database),
+      callbacksWaiting: () => countAllWaitingDeliveries(world.db.store.database),
     } as never);
     return { round: async () => void (await measures.text()) };
   },
@@ -231,7 +231,7 @@ async function open(size: Size): Promise<World> {
     const sweeps = createSweeps({ ...common, config });
     const books = startBooks({ ...common, config, rest: async () => {} });
     return {
-      onRead: () => placeWaiting(common),
+      onRead: () => placeWaitingJobs(common),
       onPass: async (chain, tip) => {
         planted(own);
         await sweeps.onPass(chain, tip);

@@ -5,7 +5,7 @@
  */
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { AgentError } from "../../base/fault.ts";
-import { failed, goodResult } from "../../base/result.ts";
+import { failedResult, goodResult } from "../../base/result.ts";
 import { listHotWalletsEver } from "../../gateway/store/agents.ts";
 import { unreserveAmount } from "../../gateway/store/reserved.ts";
 import { newBalanceMemory, readBalances } from "../../gateway/watcher/balances.ts";
@@ -106,7 +106,7 @@ class Readings {
         this.asked.push(...questions.map(({ contract }) => contract || "coin"));
         const fault = new AgentError("NODE_ANSWER", "none", "no answer");
         return questions.map(({ contract }) =>
-          contract === this.refused ? failed(fault) : goodResult(1n),
+          contract === this.refused ? failedResult(fault) : goodResult(1n),
         );
       },
     },

@@ -4,7 +4,10 @@
  */
 import { afterEach, describe, expect, it } from "vitest";
 import type { UnconfirmedTransaction } from "../../chains/nodes.ts";
-import { countUnexplainedSeen, keepUnexplained } from "../../gateway/store/outgoing-holds.ts";
+import {
+  countSeenUnexplainedOutgoing,
+  keepUnexplainedOutgoing,
+} from "../../gateway/store/outgoing-holds.ts";
 import type { WatchedChain } from "../../gateway/watcher/chain.ts";
 import { endSeenOutgoing, keepSeenOutgoing } from "../../gateway/watcher/outgoing-transactions.ts";
 import { ItemWorld } from "../../lab/faults/items/world.ts";
@@ -49,7 +52,7 @@ describe("transactions of one wallet that nothing explains", () => {
   const many = (account: string, count: number) =>
     Array.from({ length: count }, (_, at) => sent(account, at));
   const seenOf = (account: string): number =>
-    countUnexplainedSeen(db!.store.database, { network, account });
+    countSeenUnexplainedOutgoing(db!.store.database, { network, account });
 
   it("are kept up to a thousand of an account, and those of another wallet beside them", () => {
     const chain = chainOf();
@@ -64,7 +67,7 @@ describe("transactions of one wallet that nothing explains", () => {
     const chain = chainOf();
     keepSeenOutgoing(chain, [sent("a", 0), sent("a", 1)]);
     const final = { ...sent("a", 1), network, units: "1", final: 1 as const };
-    db!.store.write((database) => keepUnexplained(database, final, nowMs));
+    db!.store.write((database) => keepUnexplainedOutgoing(database, final, nowMs));
     nowMs += 7 * dayMs;
     endSeenOutgoing(chain);
     expect(seenOf("a")).toBe(1);
@@ -96,7 +99,7 @@ it("a wallet with too many of its own transactions stops no other merchant's req
         units: "1",
         block: null,
       };
-      keepUnexplained(database, { ...row, final: 0 }, world!.nowMs);
+      keepUnexplainedOutgoing(database, { ...row, final: 0 }, world!.nowMs);
     }
   });
   for (let at = 0; at < 6; at += 1) {

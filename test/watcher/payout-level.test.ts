@@ -6,9 +6,9 @@ import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { AgentError } from "../../base/fault.ts";
 import type { UnconfirmedTransaction, WatcherNodes } from "../../chains/nodes.ts";
 import { FaultBook } from "../../gateway/faults/book.ts";
-import { isWalletLevel, readCatchUpTrouble } from "../../gateway/store/levels.ts";
+import { isWalletChainRead, readCatchUpTrouble } from "../../gateway/store/levels.ts";
 import type { Tip, WatchedChain } from "../../gateway/watcher/chain.ts";
-import { markLevelWallets, newLevelMemory } from "../../gateway/watcher/watcher.ts";
+import { markWalletChainsRead, newWalletChainMemory } from "../../gateway/watcher/watcher.ts";
 import {
   type GatewayDatabase,
   gatewayDatabase,
@@ -60,7 +60,7 @@ const tipAt = (number: number): Tip => ({
   askedAt: 0,
 });
 const wallet = (name: Name) => ({ network: networks[name], account });
-const level = (name: Name): boolean => isWalletLevel(db.store.database, wallet(name), run);
+const level = (name: Name): boolean => isWalletChainRead(db.store.database, wallet(name), run);
 const trouble = (name: Name): string => readCatchUpTrouble(db.store.database, wallet(name));
 const unexplained = () =>
   db.store.database.all(
@@ -72,29 +72,29 @@ describe("a hot wallet", () => {
     "on %s is level when all blocks up to the head were read, and not before",
     async (name) => {
       const chain = chainOf(name);
-      const memory = newLevelMemory();
-      await markLevelWallets(chain, tipAt(9), memory, false);
+      const memory = newWalletChainMemory();
+      await markWalletChainsRead(chain, tipAt(9), memory, false);
       expect(level(name)).toBe(false);
-      await markLevelWallets(chain, tipAt(9), memory, true);
-      expect([level(name), isWalletLevel(db.store.database, wallet(name), "another run")]).toEqual([
-        true,
-        false,
-      ]);
+      await markWalletChainsRead(chain, tipAt(9), memory, true);
+      expect([
+        level(name),
+        isWalletChainRead(db.store.database, wallet(name), "another run"),
+      ]).toEqual([true, false]);
     },
   );
 
   it("on Tron is level a minute of blocks after the first head of the run, whatever the gateway's clock says", async () => {
     const times = new Map([10, 11, 29, 30].map((number) => [number, 1_000 + number * 3]));
     const chain = chainOf("tron", { timestamp: async (number) => times.get(number) ?? 0 });
-    const memory = newLevelMemory();
+    const memory = newWalletChainMemory();
     // The first head counts although its blocks are read later.
-    await markLevelWallets(chain, tipAt(10), memory, false);
-    await markLevelWallets(chain, tipAt(11), memory, true);
-    await markLevelWallets(chain, tipAt(29), memory, true);
+    await markWalletChainsRead(chain, tipAt(10), memory, false);
+    await markWalletChainsRead(chain, tipAt(11), memory, true);
+    await markWalletChainsRead(chain, tipAt(29), memory, true);
     expect(level("tron")).toBe(false);
-    await markLevelWallets(chain, tipAt(30), memory, false);
+    await markWalletChainsRead(chain, tipAt(30), memory, false);
     expect(level("tron")).toBe(false);
-    await markLevelWallets(chain, tipAt(30), memory, true);
+    await markWalletChainsRead(chain, tipAt(30), memory, true);
     expect(level("tron")).toBe(true);
   });
 
@@ -106,16 +106,16 @@ describe("a hot wallet", () => {
         return 1_000 + number * 3;
       },
     });
-    const memory = newLevelMemory();
-    await markLevelWallets(chain, tipAt(10), memory, true);
+    const memory = newWalletChainMemory();
+    await markWalletChainsRead(chain, tipAt(10), memory, true);
     expect([level("tron"), trouble("tron")]).toEqual([
       false,
       expect.stringMatching(/block 10.*NODE_ANSWER/),
     ]);
     isTold = true;
-    await markLevelWallets(chain, tipAt(10), memory, true);
+    await markWalletChainsRead(chain, tipAt(10), memory, true);
     expect(level("tron")).toBe(false);
-    await markLevelWallets(chain, tipAt(30), memory, true);
+    await markWalletChainsRead(chain, tipAt(30), memory, true);
     expect([level("tron"), trouble("tron")]).toEqual([true, ""]);
   });
 
@@ -137,22 +137,22 @@ describe("a hot wallet", () => {
         return [waiting];
       };
       const chain = chainOf(name, { unconfirmed });
-      const memory = newLevelMemory();
-      await markLevelWallets(chain, tipAt(9), memory, false);
+      const memory = newWalletChainMemory();
+      await markWalletChainsRead(chain, tipAt(9), memory, false);
       expect(asked).toBe(0);
-      await markLevelWallets(chain, tipAt(9), memory, true);
+      await markWalletChainsRead(chain, tipAt(9), memory, true);
       expect([level(name), trouble(name)]).toEqual([
         false,
         expect.stringMatching(/mempool.*NODE_TIMEOUT/),
       ]);
-      expect(await markLevelWallets(chain, tipAt(9), memory, true)).toBe(true);
+      expect(await markWalletChainsRead(chain, tipAt(9), memory, true)).toBe(true);
       expect([level(name), trouble(name)]).toEqual([false, ""]);
       expect(unexplained()).toEqual([
         { txHash: "aa", block: null, final: 0, receiver, units: "7" },
       ]);
-      expect(await markLevelWallets(chain, tipAt(9), memory, true)).toBe(false);
+      expect(await markWalletChainsRead(chain, tipAt(9), memory, true)).toBe(false);
       expect([level(name), trouble(name)]).toEqual([true, ""]);
-      await markLevelWallets(chain, tipAt(9), memory, true);
+      await markWalletChainsRead(chain, tipAt(9), memory, true);
       expect(asked).toBe(3);
     },
   );
@@ -162,13 +162,13 @@ describe("a hot wallet", () => {
     async (name) => {
       // The pass began at block 9; block 10 took the payment before the mempool was read.
       const chain = chainOf(name, { unconfirmed: async () => [] });
-      const memory = newLevelMemory();
-      await markLevelWallets(chain, tipAt(9), memory, true);
+      const memory = newWalletChainMemory();
+      await markWalletChainsRead(chain, tipAt(9), memory, true);
       expect(level(name)).toBe(false);
       // Its blocks are not all read yet.
-      await markLevelWallets(chain, tipAt(10), memory, false);
+      await markWalletChainsRead(chain, tipAt(10), memory, false);
       expect(level(name)).toBe(false);
-      await markLevelWallets(chain, tipAt(10), memory, true);
+      await markWalletChainsRead(chain, tipAt(10), memory, true);
       expect(level(name)).toBe(true);
     },
   );
@@ -190,11 +190,12 @@ describe("a hot wallet", () => {
       `["${networks.bitcoin}"]`,
       "b".repeat(16),
     );
-    const memory = newLevelMemory();
-    for (let pass = 0; pass < 2; pass += 1) await markLevelWallets(chain, tipAt(9), memory, true);
+    const memory = newWalletChainMemory();
+    for (let pass = 0; pass < 2; pass += 1)
+      await markWalletChainsRead(chain, tipAt(9), memory, true);
     expect([
       level("bitcoin"),
-      isWalletLevel(db.store.database, { network: networks.bitcoin, account: "bc1other" }, run),
+      isWalletChainRead(db.store.database, { network: networks.bitcoin, account: "bc1other" }, run),
     ]).toEqual([false, true]);
   });
 
@@ -211,9 +212,10 @@ describe("a hot wallet", () => {
     const chain = chainOf("bitcoin", {
       unconfirmed: async () => Array.from({ length: count }, (_, n) => one(n)),
     });
-    const memory = newLevelMemory();
+    const memory = newWalletChainMemory();
     const passes = async (): Promise<void> => {
-      for (let pass = 0; pass < 2; pass += 1) await markLevelWallets(chain, tipAt(9), memory, true);
+      for (let pass = 0; pass < 2; pass += 1)
+        await markWalletChainsRead(chain, tipAt(9), memory, true);
     };
     await passes();
     expect([level("bitcoin"), unexplained().length]).toEqual([false, 1_000]);

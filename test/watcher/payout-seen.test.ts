@@ -3,7 +3,7 @@
  * as long as it may have paid somebody.
  */
 import { describe, expect, it } from "vitest";
-import type { UnexplainedRow } from "../../gateway/store/outgoing-holds.ts";
+import type { UnexplainedOutgoingRow } from "../../gateway/store/outgoing-holds.ts";
 import { hashOf } from "../../lab/kit/fake-chain.ts";
 import { pairAgent, receiver } from "../../lab/kit/gateway-database.ts";
 import { until } from "../support/until.ts";
@@ -27,7 +27,7 @@ const foreign = (nonce: number, change: object = {}) => ({
   hash: hashOf(`foreign ${nonce}`),
   ...change,
 });
-const kept = (): UnexplainedRow[] =>
+const kept = (): UnexplainedOutgoingRow[] =>
   db.store.database.all(
     "SELECT network, account, txHash, block, final, receiver, tag, contract, units FROM unexplained ORDER BY txHash",
   );

@@ -15,11 +15,11 @@ import {
 } from "../../gateway/store/address-states.ts";
 import { addReceivingKey, moveReceivingKey } from "../../gateway/store/receiving-keys.ts";
 import {
-  type AheadMemory,
-  askAhead,
-  isShortAhead,
-  lookAhead,
-  newAheadMemory,
+  type AddressLookMemory,
+  hasFewLookedAtAddresses,
+  lookAtNextAddresses,
+  newAddressLookMemory,
+  requestAddressLook,
 } from "../../gateway/watcher/ahead.ts";
 import type { WatchedChain } from "../../gateway/watcher/chain.ts";
 import { type GatewayDatabase, gatewayDatabase } from "../../lab/kit/gateway-database.ts";
@@ -40,7 +40,7 @@ const key = {
 class Shop {
   readonly db: GatewayDatabase = gatewayDatabase();
   readonly chain: WatchedChain;
-  memory: AheadMemory = newAheadMemory(network);
+  memory: AddressLookMemory = newAddressLookMemory(network);
   nowMs = 1_790_000_000_000;
   asked: string[] = []; // since the last pass began
   left = 0; // addresses
@@ -76,7 +76,7 @@ class Shop {
       issueAddress(database, address, times);
       this.left += 1;
       moveReceivingKey(database, key, this.left);
-    } else askAhead(this.memory, account);
+    } else requestAddressLook(this.memory, account);
     return isLooked;
   }
 
@@ -93,7 +93,10 @@ class Shop {
     this.nowMs += ms;
     this.#block += 1;
     this.asked = [];
-    await lookAhead(this.chain, this.memory, { number: this.#block, hash: `hash ${this.#block}` });
+    await lookAtNextAddresses(this.chain, this.memory, {
+      number: this.#block,
+      hash: `hash ${this.#block}`,
+    });
     return this.asked.length;
   }
 
@@ -135,7 +138,7 @@ describe("a sale", () => {
 
   it("goes on after a restart with what was looked at", async () => {
     await shop.sale(60, 5);
-    shop.memory = newAheadMemory(network);
+    shop.memory = newAddressLookMemory(network);
     expect(shop.second(60)).toBe(0);
   });
 
@@ -143,9 +146,11 @@ describe("a sale", () => {
     await shop.sale(60, 5);
     const first = shop.left;
     expect(
-      [first, first + 30, first + 89].map((index) => isShortAhead(shop.memory, account, index)),
+      [first, first + 30, first + 89].map((index) =>
+        hasFewLookedAtAddresses(shop.memory, account, index),
+      ),
     ).toEqual([false, false, true]);
-    expect(isShortAhead(newAheadMemory(network), account, 7)).toBe(false);
+    expect(hasFewLookedAtAddresses(newAddressLookMemory(network), account, 7)).toBe(false);
   });
 });
 
@@ -154,7 +159,7 @@ describe("orders that wait", () => {
     shop.order();
     await shop.pass();
     for (let at = 0; at < shop.asked.length; at += 1) shop.order();
-    for (let at = 0; at < 100_000; at += 1) askAhead(shop.memory, account);
+    for (let at = 0; at < 100_000; at += 1) requestAddressLook(shop.memory, account);
     const before = shop.asked.length;
     expect(await shop.pass()).toBeLessThanOrEqual(3 * before);
     expect(await shop.pass()).toBe(0);

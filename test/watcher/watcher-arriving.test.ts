@@ -5,12 +5,16 @@
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { AgentError } from "../../base/fault.ts";
 import type { ArrivingPayment, ArrivingPayments } from "../../chains/nodes.ts";
-import { isHeldOpen, listArriving } from "../../gateway/store/arriving.ts";
+import { isHeldOpen, listArrivingPayments } from "../../gateway/store/arriving.ts";
 import { keepDetectedPayment, keepFinalPayment } from "../../gateway/store/payments.ts";
 import { newArrivingMemory, watchArriving } from "../../gateway/watcher/arriving.ts";
 import type { Tip, WatchedChain } from "../../gateway/watcher/chain.ts";
 import { newCompareMemory } from "../../gateway/watcher/compare-lists.ts";
-import { endOverdue, nameEnds, newEndMemory } from "../../gateway/watcher/ends.ts";
+import {
+  endOverdueRequests,
+  keepRequestEnds,
+  newRequestEndMemory,
+} from "../../gateway/watcher/ends.ts";
 import { judgeRequests } from "../../gateway/watcher/payments.ts";
 import {
   type AgentKeys,
@@ -36,7 +40,11 @@ let head: number;
 let shown: Map<string, ArrivingPayments>;
 let asked: string[];
 let away: ReadonlySet<string>; // addresses of which no node tells
-const memory = { arriving: newArrivingMemory(), ends: newEndMemory(), compare: newCompareMemory() };
+const memory = {
+  arriving: newArrivingMemory(),
+  ends: newRequestEndMemory(),
+  compare: newCompareMemory(),
+};
 beforeEach(() => {
   db = gatewayDatabase();
   keys = pairAgent(db.store);
@@ -47,7 +55,7 @@ beforeEach(() => {
   away = new Set();
   Object.assign(memory, {
     arriving: newArrivingMemory(),
-    ends: newEndMemory(),
+    ends: newRequestEndMemory(),
     compare: newCompareMemory(),
   });
 });
@@ -98,13 +106,13 @@ async function pass(chain: WatchedChain, laterMs = 30_000): Promise<void> {
   nowMs += laterMs;
   head += 1;
   await watchArriving(chain, tip(), memory.arriving);
-  const over = await nameEnds(chain, memory.ends, tip(), commit as never);
+  const over = await keepRequestEnds(chain, memory.ends, tip(), commit as never);
   // In the coin the comparison of balances ends what is over; here it has compared all.
   for (const { id } of over)
     db.store.write((database) =>
       judgeRequests(chain, database, [id], memory.ends.ends.has(id) ? nowMs : 0),
     );
-  endOverdue(chain, memory.compare, over, tip(), commit as never);
+  endOverdueRequests(chain, memory.compare, over, tip(), commit as never);
 }
 
 const payment = (change: Partial<ArrivingPayment> = {}): ArrivingPayment => ({
@@ -155,7 +163,7 @@ describe("a payment that no block has", () => {
     expect(row(id)).toMatchObject({ stage: "unconfirmed" });
     await pass(chain, 60_000);
     expect(row(id)).toMatchObject({ stage: "waiting" });
-    expect(listArriving(db.store.database, id)).toEqual([]);
+    expect(listArrivingPayments(db.store.database, id)).toEqual([]);
   });
 
   it("that was whole, sure and in time keeps its request open past the end, and counts in whatever block it comes", async () => {
@@ -171,7 +179,7 @@ describe("a payment that no block has", () => {
     show(0);
     include(chain, held);
     expect(row(held)).toMatchObject({ status: 1, stage: "completed", late: 0 });
-    expect(listArriving(db.store.database, held)).toEqual([]);
+    expect(listArrivingPayments(db.store.database, held)).toEqual([]);
   });
 
   it.each([
@@ -211,7 +219,7 @@ describe("a payment that no block has", () => {
     show(1, payment({ txHash: hash, isSure: false }));
     await pass(chain);
     nowMs += 26 * hourMs;
-    await nameEnds(chain, memory.ends, tip(), commit as never);
+    await keepRequestEnds(chain, memory.ends, tip(), commit as never);
     head += 1;
     include(chain, held);
     include(chain, unsure, 1000, hash);
@@ -241,10 +249,9 @@ describe("a payment that no block has", () => {
     await pass(chain);
     show(0, payment({ units: 5n, txHash: "c".repeat(64) }));
     await pass(chain);
-    const held = listArriving(db.store.database, taken).map(({ txHash: hash, isHeld: one }) => [
-      hash.charAt(0),
-      one,
-    ]);
+    const held = listArrivingPayments(db.store.database, taken).map(
+      ({ txHash: hash, isHeld: one }) => [hash.charAt(0), one],
+    );
     expect(held).toEqual([
       ["a", 1],
       ["c", 0],
@@ -316,9 +323,11 @@ describe("a payment that no block has", () => {
       ];
       shown.set(address(0), { isWhole: false, payments: all });
       await pass(chain);
-      expect(listArriving(db.store.database, id)).toHaveLength(look === 0 ? 51 : 64);
+      expect(listArrivingPayments(db.store.database, id)).toHaveLength(look === 0 ? 51 : 64);
     }
-    expect(listArriving(db.store.database, id).map(({ txHash: hash }) => hash)).toContain(txHash);
+    expect(listArrivingPayments(db.store.database, id).map(({ txHash: hash }) => hash)).toContain(
+      txHash,
+    );
   });
 
   it("holds no longer than the hours that are given", async () => {

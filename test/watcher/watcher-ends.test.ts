@@ -5,8 +5,8 @@
 import { describe, expect, it } from "vitest";
 import { AgentError } from "../../base/fault.ts";
 import { goodResult } from "../../base/result.ts";
-import { depositEnd, listProvisionalEnds } from "../../gateway/store/deposits.ts";
-import { firstNotBefore } from "../../gateway/watcher/block-times.ts";
+import { depositEndBlock, listDepositsWithProvisionalEnd } from "../../gateway/store/deposits.ts";
+import { findFirstBlockNotBefore } from "../../gateway/watcher/block-times.ts";
 import type { WatchedChain } from "../../gateway/watcher/chain.ts";
 import { hashOf, NodeErrorAnswer } from "../../lab/kit/fake-chain.ts";
 import { until } from "../support/until.ts";
@@ -36,7 +36,7 @@ const pay = (name: string, address: string) => ({
   to: address,
   value: eth,
 });
-const endOf = (id: string): number | null => depositEnd(db.store.database, id);
+const endOf = (id: string): number | null => depositEndBlock(db.store.database, id);
 
 it("a clock that is hours ahead for some seconds ends no request, in the coin and in a token", async () => {
   clock.nowMs = atBlock(5);
@@ -97,7 +97,7 @@ it("an end whose block is not final is taken back when the clock goes back", asy
   clock.nowMs = atBlock(30);
   await until(() => endOf(other.id) !== null && endOf(early.id) !== null);
   expect([endOf(early.id), endOf(other.id)]).toEqual([8, 18]);
-  expect(listProvisionalEnds(db.store.database, network, 8)).toEqual([other.id]);
+  expect(listDepositsWithProvisionalEnd(db.store.database, network, 8)).toEqual([other.id]);
   clock.nowMs = atBlock(6);
   await until(() => endOf(other.id) === null);
   chain.mine(pay("in time", other.address));
@@ -135,7 +135,7 @@ describe("the first block at or after a time", () => {
     known: (number: number) => number,
     floor = 0,
     untold: "before" | "notBefore" = "before",
-  ) => firstNotBefore(times(known), 50_000, { floor, top: 100, untold });
+  ) => findFirstBlockNotBefore(times(known), 50_000, { floor, top: 100, untold });
 
   it("is found from any floor", async () => {
     for (const [floor, block] of [

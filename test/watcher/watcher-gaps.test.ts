@@ -5,7 +5,7 @@
  */
 import { afterEach, describe, expect, it } from "vitest";
 import { AgentError } from "../../base/fault.ts";
-import { failed } from "../../base/result.ts";
+import { failedResult } from "../../base/result.ts";
 import { giveUpGap } from "../../gateway/operator/faults.ts";
 import { listFaults } from "../../gateway/store/faults.ts";
 import { type GapRow, listGaps, retryGapSoon } from "../../gateway/store/gaps.ts";
@@ -40,7 +40,7 @@ function worldOf(
       },
       balances: async (questions, block) => {
         const told = await honest.balances(questions, block);
-        const out = failed(
+        const out = failedResult(
           new AgentError("NODE_ANSWER", "none", "the node's answer is no balance"),
         );
         return told.map((one, at) => (questions[at]?.account === blind ? out : one));

@@ -11,7 +11,7 @@ import {
   needsReceiverCode,
 } from "../../chains/evm/outcome.ts";
 import type { Payment as Payout } from "../../chains/family.ts";
-import { agreedAnswer } from "../../chains/providers/node-agreement.ts";
+import { findAgreedAnswer } from "../../chains/providers/node-agreement.ts";
 import { judgeDeposit, type Payment } from "../../gateway/watcher/credit.ts";
 import { receiver } from "../../lab/kit/gateway-database.ts";
 import { outsider, token } from "../support/watched-chain.ts";
@@ -184,7 +184,7 @@ describe("judging", () => {
         : Promise.resolve(answer);
     };
     const agree = (answers: readonly (string | null)[]) =>
-      agreedAnswer(
+      findAgreedAnswer(
         answers.map((_answer, node) => node),
         ask(answers),
         (value) => value,

@@ -11,7 +11,7 @@ import {
   listUnexplainedOutgoing,
   listUntoldOutgoing,
 } from "../../gateway/store/outgoing-transactions.ts";
-import { mendReserved } from "../../gateway/store/reserved.ts";
+import { correctReservedSums } from "../../gateway/store/reserved.ts";
 import { insertSignature } from "../../gateway/store/signatures.ts";
 import { hashOf } from "../../lab/kit/fake-chain.ts";
 import {
@@ -69,7 +69,7 @@ function names(
     },
     ...{ validUntilMs: 0, pin: "", cancel: 0 },
   });
-  mendReserved(db.store.database);
+  correctReservedSums(db.store.database);
   return id;
 }
 

@@ -9,17 +9,17 @@ import { encodeTransferCall } from "../../chains/evm/erc20.ts";
 import type { GatewayConfig } from "../../gateway/config/config.ts";
 import { readSecretFile } from "../../gateway/config/secret-file.ts";
 import {
-  endMoved,
-  evidenceOf,
+  endWithdrawalByMoved,
   type MovedAmounts,
   type MovedEvidenceReader,
+  movedEvidenceOf,
   readMovedEvidence,
 } from "../../gateway/operator/moving.ts";
 import { currencyHoldOf } from "../../gateway/store/currency-holds.ts";
 import { listMovesAfter, unsweptBalanceOf } from "../../gateway/store/journal.ts";
-import { movedOf } from "../../gateway/store/moved-payments.ts";
+import { readMovedPayment } from "../../gateway/store/moved-payments.ts";
 import { keepNativeCoins } from "../../gateway/store/posting.ts";
-import { mendReserved } from "../../gateway/store/reserved.ts";
+import { correctReservedSums } from "../../gateway/store/reserved.ts";
 import type { SweepRow } from "../../gateway/store/rows.ts";
 import { listSweepable, openSweepUnits } from "../../gateway/store/sweeps.ts";
 import { updateWithdrawal } from "../../gateway/store/withdrawals.ts";
@@ -138,7 +138,7 @@ const ends = (
   operation: "withdraw" | "sweep" = "sweep",
 ) => {
   const moving = { receivedUnits: received, sentUnits: units, reason: "a fee", ...change };
-  return endMoved(by(), config(), { operation, id }, moving, look);
+  return endWithdrawalByMoved(by(), config(), { operation, id }, moving, look);
 };
 const no = (detail: RegExp) => ({
   ok: false,
@@ -159,12 +159,12 @@ const movesOf = (side: "in" | "out", account: string) =>
 describe("sweeps moved", () => {
   it("shows a sweep's attempt, what the hot wallet got and both balances, and writes nothing", async () => {
     const sweep = await stuckSweep();
-    expect(movedOf(db.store.database, sweep.id)).toMatchObject({
+    expect(readMovedPayment(db.store.database, sweep.id)).toMatchObject({
       txHash: attemptTxHash(sweep.id),
       receivedUnits: null,
     });
     expect(currencyHoldOf(db.store.database, "usd", "another")).toMatchObject({ merchant: "" });
-    const told = await evidenceOf(by(), config(), { operation: "sweep", id: sweep.id }, look);
+    const told = await movedEvidenceOf(by(), config(), { operation: "sweep", id: sweep.id }, look);
     expect(told).toMatchObject({
       ok: true,
       final: { txHash: attemptTxHash(sweep.id) },
@@ -185,7 +185,10 @@ describe("sweeps moved", () => {
       receivedUnits: `${received}`,
     });
     expect(sumsOf(sweep)).toEqual([0n, 0n]);
-    expect([journalFaults(db.store.database), db.store.write(mendReserved)]).toEqual([[], 0]);
+    expect([journalFaults(db.store.database), db.store.write(correctReservedSums)]).toEqual([
+      [],
+      0,
+    ]);
     expect(movesOf("in", keys.hotWalletAddress)).toEqual([received]);
     expect(audit()).toContain("moved payment ended");
     chain.mineEmpty(2);

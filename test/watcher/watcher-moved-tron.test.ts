@@ -7,7 +7,7 @@ import { openWatcher } from "../../chains/connect.ts";
 import type { GatewayConfig } from "../../gateway/config/config.ts";
 import { readSecretFile } from "../../gateway/config/secret-file.ts";
 import {
-  endMoved,
+  endWithdrawalByMoved,
   type MovedEvidenceReader,
   readMovedEvidence,
 } from "../../gateway/operator/moving.ts";
@@ -55,7 +55,13 @@ const ends = (id: string) => {
     sentUnits: lessUnits,
     reason: "an agent that pays less",
   };
-  return endMoved(by, configOf() as GatewayConfig, { operation: "withdraw", id }, moving, look);
+  return endWithdrawalByMoved(
+    by,
+    configOf() as GatewayConfig,
+    { operation: "withdraw", id },
+    moving,
+    look,
+  );
 };
 
 it("withdrawals moved waits on Tron until each other attempt of the order is void", async () => {

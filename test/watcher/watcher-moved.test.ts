@@ -10,16 +10,16 @@ import { recordOf } from "../../gateway/answer/record.ts";
 import type { GatewayConfig } from "../../gateway/config/config.ts";
 import { readSecretFile } from "../../gateway/config/secret-file.ts";
 import {
-  endMoved,
-  evidenceOf,
+  endWithdrawalByMoved,
   type MovedAmounts,
   type MovedEvidenceReader,
+  movedEvidenceOf,
   readMovedEvidence,
 } from "../../gateway/operator/moving.ts";
 import { currencyHoldOf, resumeCurrency } from "../../gateway/store/currency-holds.ts";
 import { listMovesAfter } from "../../gateway/store/journal.ts";
-import { movedOf } from "../../gateway/store/moved-payments.ts";
-import { listReserved, mendReserved } from "../../gateway/store/reserved.ts";
+import { readMovedPayment } from "../../gateway/store/moved-payments.ts";
+import { correctReservedSums, listReservedSums } from "../../gateway/store/reserved.ts";
 import { updateWithdrawal } from "../../gateway/store/withdrawals.ts";
 import { nodeLog } from "../../gateway/watcher/node-log.ts";
 import { readAgent, receiver, silentLog, transferRow } from "../../lab/kit/gateway-database.ts";
@@ -92,7 +92,7 @@ const ends = (
   operation: "withdraw" | "sweep" = "withdraw",
 ) => {
   const moving = { receivedUnits: 4_950_000n, sentUnits: units, reason: "a fee", ...change };
-  return endMoved(by(), config(), { operation, id }, moving, look);
+  return endWithdrawalByMoved(by(), config(), { operation, id }, moving, look);
 };
 const no = (detail: RegExp) => ({
   ok: false,
@@ -105,7 +105,7 @@ describe("a final attempt that moved something else", () => {
   it("is kept with its block, and holds the currency of every merchant, if the contract did otherwise than it was asked", async () => {
     await start();
     const id = await stuck(0, fee);
-    expect(movedOf(db.store.database, id)).toMatchObject({
+    expect(readMovedPayment(db.store.database, id)).toMatchObject({
       txHash: attemptTxHash(id),
       block: 6,
       receivedUnits: null,
@@ -127,7 +127,7 @@ describe("a final attempt that moved something else", () => {
     chain.mine(payment(id, 0, { from: outsider }));
     chain.mineEmpty(2);
     await until(() => row(id).stage === "stuck");
-    expect([movedOf(db.store.database, id), audit()]).toEqual([
+    expect([readMovedPayment(db.store.database, id), audit()]).toEqual([
       undefined,
       ["alarm WATCHER_CONTENT_DIFFERS"],
     ]);
@@ -150,7 +150,7 @@ describe("withdrawals moved", () => {
   it("shows the attempt, its payments to the receiver and both balances, and writes nothing", async () => {
     await start();
     const id = await stuck(0, fee);
-    const told = await evidenceOf(by(), config(), { operation: "withdraw", id }, look);
+    const told = await movedEvidenceOf(by(), config(), { operation: "withdraw", id }, look);
     expect(told).toMatchObject({
       ok: true,
       final: { txHash: attemptTxHash(id), block: 6 },
@@ -183,10 +183,10 @@ describe("withdrawals moved", () => {
       amount: "5",
     });
     const { database } = db.store;
-    expect(listReserved(database, keys.hotWalletAddress, network)).toEqual([
+    expect(listReservedSums(database, keys.hotWalletAddress, network)).toEqual([
       expect.objectContaining({ currency: "usd", withdrawals: 0, units: "0" }),
     ]);
-    expect(db.store.write((writing) => mendReserved(writing))).toBe(0);
+    expect(db.store.write((writing) => correctReservedSums(writing))).toBe(0);
     const moves = (side: "in" | "out", account: string) =>
       listMovesAfter(database, network, account, side, { block: -1, number: 0 }, 10)
         .filter(({ kind }) => kind === "withdraw")
@@ -235,7 +235,7 @@ describe("withdrawals moved", () => {
     const elsewhere = { ...config(), currencies: {} };
     const moving = { receivedUnits: 1n, sentUnits: 1n, reason: "a fee" };
     expect(
-      await endMoved(by(), elsewhere, { operation: "withdraw", id }, moving, look),
+      await endWithdrawalByMoved(by(), elsewhere, { operation: "withdraw", id }, moving, look),
     ).toMatchObject(no(/does not have usd/));
     const notFinal: MovedEvidenceReader = async (asked, attempts) => {
       return {
@@ -244,7 +244,7 @@ describe("withdrawals moved", () => {
       };
     };
     expect(
-      await endMoved(by(), config(), { operation: "withdraw", id }, moving, notFinal),
+      await endWithdrawalByMoved(by(), config(), { operation: "withdraw", id }, moving, notFinal),
     ).toMatchObject(no(/\(confirming\)/));
     const notOwn: MovedEvidenceReader = async (asked, attempts) => {
       const seen = await look(asked, attempts);
@@ -254,7 +254,7 @@ describe("withdrawals moved", () => {
       };
     };
     expect(
-      await endMoved(by(), config(), { operation: "withdraw", id }, moving, notOwn),
+      await endWithdrawalByMoved(by(), config(), { operation: "withdraw", id }, moving, notOwn),
     ).toMatchObject({ ok: false });
     expect([row(id).status, audit().filter((act) => act.startsWith("moved"))]).toEqual([0, []]);
     expect(await ends(id)).toMatchObject({ ok: true });
@@ -279,7 +279,7 @@ describe("withdrawals moved", () => {
         reader.close();
       }
     };
-    const told = await evidenceOf(by(), config(), { operation: "withdraw", id }, pruned);
+    const told = await movedEvidenceOf(by(), config(), { operation: "withdraw", id }, pruned);
     expect(told).toMatchObject({
       ok: true,
       seen: { receiver: { before: null, after: null }, payer: { before: null } },

@@ -4,7 +4,7 @@
  */
 import { getAddress } from "ethers";
 import { describe, expect, it } from "vitest";
-import { askRetry, listFaults } from "../../gateway/store/faults.ts";
+import { listFaults, requestFaultRetry } from "../../gateway/store/faults.ts";
 import { startAnvil } from "../../lab/kit/anvil.ts";
 import { FakeChain, hashOf, type Lie, serveChain } from "../../lab/kit/fake-chain.ts";
 import { askWithdrawal, pairAgent, receiver } from "../../lab/kit/gateway-database.ts";
@@ -119,7 +119,9 @@ describe("two nodes", () => {
     // The withdrawal rests after each try; an operator has it tried at once.
     await until(() => listFaults(db.store.database).length > 0);
     expect(
-      db.store.write((database) => askRetry(database, { domain: "withdrawal", network, id })),
+      db.store.write((database) =>
+        requestFaultRetry(database, { domain: "withdrawal", network, id }),
+      ),
     ).toBe(true);
     await until(() => row(id).stage === "stuck");
     await until(() => listFaults(db.store.database).length === 0);

@@ -8,8 +8,13 @@ import { resultOf } from "../../base/result.ts";
 import { readBlock, readReceipt } from "../../chains/evm/answers.ts";
 import type { EvmNodes } from "../../chains/evm/node.ts";
 import { createSeenReceipts } from "../../chains/evm/node-finality.ts";
-import { watcherOf } from "../../chains/evm/node-watcher.ts";
-import type { AddressBook, Finds, WatchedBlock, WatcherNodes } from "../../chains/nodes.ts";
+import { createWatcherOverNodes } from "../../chains/evm/node-watcher.ts";
+import type {
+  BlockFinds,
+  WatchedAddresses,
+  WatchedBlock,
+  WatcherNodes,
+} from "../../chains/nodes.ts";
 import { createWatcher } from "../../chains/tron/node-watcher.ts";
 import { createUtxoWatcher } from "../../chains/utxo/node-watcher.ts";
 import { fakeEsplora, fakeNetwork } from "../chains/utxo-fake.ts";
@@ -32,7 +37,7 @@ interface Scene {
   close(): Promise<void> | void;
 }
 
-const bookOf = (address: string): AddressBook => ({
+const bookOf = (address: string): WatchedAddresses => ({
   size: 1,
   has: (one) => one === address,
   all: () => [address],
@@ -87,7 +92,7 @@ function evmScene(
     };
     const receipt = async () => readReceipt(evmReceipt);
     const nodes = () => ({ block, receipt, finalReceipt: receipt }) as unknown as EvmNodes;
-    const watcher = watcherOf({ together: nodes(), each: [nodes(), nodes()] });
+    const watcher = createWatcherOverNodes({ together: nodes(), each: [nodes(), nodes()] });
     return {
       show: (isOdd) => {
         shown = isOdd ? { ...evmTransaction, ...odd } : evmTransaction;
@@ -263,7 +268,7 @@ const rows: readonly (readonly [name: string, open: () => Promise<Scene>])[] = [
   ["Bitcoin, a block without its last byte", utxoScene],
 ];
 
-const isFinds = (answer: unknown): answer is Finds<object> =>
+const isFinds = (answer: unknown): answer is BlockFinds<object> =>
   typeof answer === "object" && answer !== null && "unread" in answer;
 
 /**

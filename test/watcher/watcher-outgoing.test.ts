@@ -6,7 +6,7 @@ import { describe, expect, it } from "vitest";
 import type { Block, BlockTransaction, SentTransaction } from "../../chains/evm/answers.ts";
 import { encodeTransferCall } from "../../chains/evm/erc20.ts";
 import type { EvmNodes } from "../../chains/evm/node.ts";
-import { watcherOf } from "../../chains/evm/node-watcher.ts";
+import { createWatcherOverNodes } from "../../chains/evm/node-watcher.ts";
 import type { WatchedBlock } from "../../chains/nodes.ts";
 import { keepOutgoing } from "../../gateway/store/outgoing-transactions.ts";
 import type { OutgoingRow } from "../../gateway/store/rows.ts";
@@ -51,7 +51,7 @@ const blockOf = (transactions: readonly BlockTransaction[]): WatchedBlock => {
 function watched(status = 1) {
   const db = gatewayDatabase();
   const nodes = { finalReceipt: async () => ({ status }) } as unknown as EvmNodes;
-  const reader = watcherOf({ together: nodes, each: [nodes] });
+  const reader = createWatcherOverNodes({ together: nodes, each: [nodes] });
   const chain = { store: db.store, network: "eip155:31337", reader } as unknown as WatchedChain;
   return { db, chain };
 }

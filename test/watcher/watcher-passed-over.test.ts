@@ -4,7 +4,7 @@
  */
 import { afterEach, describe, expect, it } from "vitest";
 import { AgentError } from "../../base/fault.ts";
-import { placesAhead } from "../../gateway/watcher/ahead.ts";
+import { addressesAheadMin } from "../../gateway/watcher/ahead.ts";
 import { type Plant, unreadable } from "../../lab/faults/items/plant-makers.ts";
 import type { FamilyKey } from "../../lab/faults/items/plants.ts";
 import { ItemWorld } from "../../lab/faults/items/world.ts";
@@ -123,13 +123,13 @@ describe("an address that leaves next and cannot be read", () => {
   });
 
   it("none is passed over for good: behind more of them than are read ahead, the first that is read leaves", async () => {
-    await worldOf("evm", placesAhead + 20);
+    await worldOf("evm", addressesAheadMin + 20);
     let address = "";
     for (let hour = 0; hour < 48 && address === ""; hour += 1) {
       world.nowMs += 3_600_000;
       await world.settle();
       address = await world.order("A", "coin");
     }
-    expect(address).toBe(world.nextOf("A", placesAhead + 20));
+    expect(address).toBe(world.nextOf("A", addressesAheadMin + 20));
   });
 });

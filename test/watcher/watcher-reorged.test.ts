@@ -10,18 +10,18 @@ import { goodResult } from "../../base/result.ts";
 import { families } from "../../chains/families.ts";
 import type { FamilyName } from "../../chains/family.ts";
 import type {
-  AddressBook,
   BalanceQuestion,
+  WatchedAddresses,
   WatchedBlock,
   WatcherNodes,
 } from "../../chains/nodes.ts";
 import { eventsOf } from "../../gateway/callbacks/events.ts";
 import type { OperatorContext } from "../../gateway/operator/accounts.ts";
-import { keepReorged, revokeReorged } from "../../gateway/operator/revoking.ts";
+import { keepReorgedDeposit, revokeReorgedCredit } from "../../gateway/operator/revoking.ts";
 import { keepIssuedComparison } from "../../gateway/store/address-states.ts";
 import { readChanges } from "../../gateway/store/callback-outbox.ts";
 import { sumUnsweptUnits } from "../../gateway/store/journal.ts";
-import { listedTransactions } from "../../gateway/store/transaction-lists.ts";
+import { listTransactionsWithMerchant } from "../../gateway/store/transaction-lists.ts";
 import { newDepositMemory } from "../../gateway/watcher/deposit-memory.ts";
 import { checkRefund } from "../../gateway/withdrawals/checks.ts";
 import {
@@ -128,7 +128,7 @@ class Blocks {
       payments: async (
         blocks: readonly WatchedBlock[],
         _contracts: readonly string[],
-        list: AddressBook,
+        list: WatchedAddresses,
       ) => ({
         found: list.has(this.address)
           ? blocks.flatMap(({ number: block, hash: blockHash }) =>
@@ -183,7 +183,7 @@ class Blocks {
 
   get reorged(): readonly string[] {
     const query = { operations: ["deposit"], isReorged: true, most: 10 } as const;
-    return listedTransactions(this.db.store.database, query).map(({ id }) => id);
+    return listTransactionsWithMerchant(this.db.store.database, query).map(({ id }) => id);
   }
 
   get events(): readonly string[] {
@@ -199,7 +199,11 @@ class Blocks {
       nowMs: 9_000,
       actor: "operator",
     } as unknown as OperatorContext;
-    return (how === "revoke" ? revokeReorged : keepReorged)(by, this.id, "looked it up");
+    return (how === "revoke" ? revokeReorgedCredit : keepReorgedDeposit)(
+      by,
+      this.id,
+      "looked it up",
+    );
   }
 }
 

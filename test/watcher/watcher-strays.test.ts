@@ -7,12 +7,12 @@ import { setImmediate as nextTurn } from "node:timers/promises";
 import { afterEach, describe, expect, it } from "vitest";
 import { familyOf } from "../../chains/families.ts";
 import type { DetectedPayment, WatcherNodes } from "../../chains/nodes.ts";
-import { joinAddress } from "../../chains/xrp/address.ts";
+import { encodeXAddress } from "../../chains/xrp/address.ts";
 import { sheetsOf } from "../../gateway/books/accounts.ts";
 import { explainedUnits } from "../../gateway/store/address-states.ts";
 import { unsweptBalanceOf } from "../../gateway/store/journal.ts";
 import {
-  beginSums,
+  beginNewStraySums,
   listStrayTotals,
   paymentRowsMax,
   type StraySumRow,
@@ -154,7 +154,7 @@ interface Story {
 const accountOf = (address: string): string =>
   familyOf(world.network).accounts.payeeOf(address).address;
 const tagged = (request: MerchantTransfer, tag: number): string =>
-  joinAddress({ address: accountOf(request.address), tag: `${tag}` });
+  encodeXAddress({ address: accountOf(request.address), tag: `${tag}` });
 
 const stories: readonly Story[] = [
   {
@@ -357,7 +357,7 @@ describe("sums of payments", () => {
     ]).toEqual([600n, 600n, 0n]);
     // The books begin a new sum at the block that they compare, and so many blocks have their own.
     const compared = world.chain.final;
-    world.store.write((database) => beginSums(database, world.network, compared));
+    world.store.write((database) => beginNewStraySums(database, world.network, compared));
     await block([dust]);
     await block([dust]);
     await block();

@@ -7,13 +7,13 @@
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { familyOf } from "../../chains/families.ts";
 import type {
-  AddressBook,
   DetectedPayment,
+  WatchedAddresses,
   WatchedBlock,
   WatcherNodes,
 } from "../../chains/nodes.ts";
 import { hasTags, payeeOf } from "../../chains/payees.ts";
-import { joinAddress } from "../../chains/xrp/address.ts";
+import { encodeXAddress } from "../../chains/xrp/address.ts";
 import { sheetsOf } from "../../gateway/books/accounts.ts";
 import { creditPayments } from "../../gateway/operator/crediting.ts";
 import { searchRecords } from "../../gateway/operator/find.ts";
@@ -83,11 +83,11 @@ function give(at: number): void {
 
 function detected(
   { number, hash }: WatchedBlock,
-  addresses: AddressBook,
+  addresses: WatchedAddresses,
 ): readonly DetectedPayment[] {
   asked = new Set(addresses.all());
   return (blocks[number] ?? []).map(({ tag, units }, at) => {
-    const address = joinAddress({ address: hotWallet, tag });
+    const address = encodeXAddress({ address: hotWallet, tag });
     return {
       txHash: `${number} ${at}`,
       index: -1,
@@ -214,7 +214,7 @@ describe("deposits by tags", () => {
     await pass();
     const [payment] = unassigned();
     expect(payment).toMatchObject({
-      address: joinAddress({ address: hotWallet, tag: "" }),
+      address: encodeXAddress({ address: hotWallet, tag: "" }),
       leftUnits: amountUnits,
       merchant: "m1",
     });

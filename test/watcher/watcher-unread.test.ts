@@ -7,7 +7,7 @@ import { afterEach, describe, expect, it } from "vitest";
 import { AgentError } from "../../base/fault.ts";
 import {
   askReread,
-  isUnread,
+  hasUnreadTransaction,
   listUnread,
   unreadEachMax,
 } from "../../gateway/store/unread-transactions.ts";
@@ -98,9 +98,11 @@ describe.each(["evm", "tron", "xrp"] as const)(
         stage: "completed",
         receivedUnits: received(theirs.id)?.receivedUnits,
       });
-      expect([unread(), alarms().length, isUnread(world.database, world.network, address)]).toEqual(
-        [[], 1, false],
-      );
+      expect([
+        unread(),
+        alarms().length,
+        hasUnreadTransaction(world.database, world.network, address),
+      ]).toEqual([[], 1, false]);
       await pass(minuteMs, 3);
       expect(received(own.id)?.receivedUnits).toBe(received(theirs.id)?.receivedUnits);
     });

@@ -7,11 +7,15 @@ import { describe, expect, it } from "vitest";
 import { AgentError } from "../../base/fault.ts";
 import type { WatcherNodes } from "../../chains/nodes.ts";
 import { FaultBook } from "../../gateway/faults/book.ts";
-import { mendReserved } from "../../gateway/store/reserved.ts";
+import { correctReservedSums } from "../../gateway/store/reserved.ts";
 import { createSignals } from "../../gateway/store/signals.ts";
-import { isAllVoid, keepExpiry, listVoidHashes } from "../../gateway/store/void-attempts.ts";
+import {
+  isAllVoid,
+  keepExpiryStatement,
+  listVoidHashes,
+} from "../../gateway/store/void-attempts.ts";
 import type { WatchedChain } from "../../gateway/watcher/chain.ts";
-import { checkVoid, newVoidMemory } from "../../gateway/watcher/void-attempts.ts";
+import { checkVoidAttempts, newVoidMemory } from "../../gateway/watcher/void-attempts.ts";
 import { silentLog } from "../../lab/kit/gateway-database.ts";
 import { inhabitant, sender } from "../support/tron-network.ts";
 import {
@@ -118,7 +122,7 @@ describe("a withdrawal that its agent called over before its database knew that 
     const first = sign(id);
     testNetwork.node.chain.mine(30);
     const second = sign(id, 2);
-    db.store.write((database) => keepExpiry(database, id, "JOB_EXPIRED", 9));
+    db.store.write((database) => keepExpiryStatement(database, id, "JOB_EXPIRED", 9));
     await watch();
     outlive(first);
     await until(() => isVoid(first.txHash));
@@ -133,13 +137,13 @@ describe("a withdrawal that its agent called over before its database knew that 
       finalBlock: null,
     });
     expect(told).toEqual(["void 1", "void 1", "changed 1"]);
-    expect(db.store.write(mendReserved)).toBe(0);
+    expect(db.store.write(correctReservedSums)).toBe(0);
   });
 
   it("a withdrawal that its agent called over is completed all the same when a block holds an attempt, with an alarm", async () => {
     const id = withdrawal(1);
     const attempt = sign(id);
-    db.store.write((database) => keepExpiry(database, id, "JOB_EXPIRED", 9));
+    db.store.write((database) => keepExpiryStatement(database, id, "JOB_EXPIRED", 9));
     await watch();
     await testNetwork.send(attempt.signed);
     outlive(attempt);
@@ -298,7 +302,7 @@ describe("a lying node of two", () => {
     const at = { number: 9, hash: "nine" };
     const tip = { head: at, final: at, askedAt: 0 };
     const check = (code: "NODE_DISAGREE" | "NODE_UNREACHABLE") =>
-      checkVoid(reading(code), tip, newVoidMemory());
+      checkVoidAttempts(reading(code), tip, newVoidMemory());
     await check("NODE_UNREACHABLE");
     expect([asked, attempts.filter(({ txHash }) => isVoid(txHash))]).toEqual([1, []]);
     await check("NODE_DISAGREE");
@@ -340,7 +344,7 @@ describe("a lying node of two", () => {
       clock: () => 9,
       run: "",
     } as unknown as WatchedChain;
-    await checkVoid(chain, { head: at, final: at, askedAt: 0 }, newVoidMemory());
+    await checkVoidAttempts(chain, { head: at, final: at, askedAt: 0 }, newVoidMemory());
     expect([seen, asked, stuck].map(({ txHash }) => isVoid(txHash))).toEqual([true, true, false]);
   });
 });

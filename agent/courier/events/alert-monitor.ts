@@ -5,8 +5,8 @@
  */
 import type { AlertDelivery, AlertQueueCounts } from "../../../base/alerts/queue/alert-queue.ts";
 import {
+  type AlertCondition,
   type AlertStandings,
-  type Condition,
   observeConditions,
 } from "../../../base/alerts/queue/due-alerts.ts";
 import { createLoggedAlertQueue } from "../../../base/alerts/queue/logged-queue.ts";
@@ -17,7 +17,7 @@ import { commandOfEnd } from "../../../base/state-end.ts";
 import { formatAmount, parseAmount } from "../../../protocol/amount.ts";
 import type { CourierSettings, NotifySettings } from "../../config/settings.ts";
 import type { CourierStatus, WithdrawalState } from "../../socket/verbs.ts";
-import { agentEnds } from "../../state-ends.ts";
+import { agentStateEnds } from "../../state-ends.ts";
 import type { Snapshot, SnapshotChain, WithdrawalSnapshot } from "./snapshot.ts";
 
 /* Finds the conditions of base/alerts/queue/table.ts that hold in the courier's snapshot. Pure. */
@@ -52,7 +52,7 @@ export function conditionsOf(
   snapshot: Snapshot,
   notify: Pick<NotifySettings, "stuckMinutes" | "awayMinutes" | "lowFunds">,
   currencies: CourierSettings["currencies"],
-): { readonly conditions: readonly Condition[]; readonly unknown: readonly AlertName[] } {
+): { readonly conditions: readonly AlertCondition[]; readonly unknown: readonly AlertName[] } {
   const stuckMs = notify.stuckMinutes * minuteMs;
   const awayMs = notify.awayMinutes * minuteMs;
   const conditions = [
@@ -148,13 +148,13 @@ function condition(
   event: AlertName,
   subject: string,
   message: string,
-  context: Condition["context"],
+  context: AlertCondition["context"],
   afterMs = 0,
-): Condition {
+): AlertCondition {
   return { event, subject, message, context, afterMs };
 }
 
-function lockConditions({ agent, locked }: Snapshot): readonly Condition[] {
+function lockConditions({ agent, locked }: Snapshot): readonly AlertCondition[] {
   if (locked === "") return [];
   if (locked === "RECOVERY_OFFERED")
     return [condition("recovery-offered", agent, "the gateway offers a recovery", {})];
@@ -164,7 +164,7 @@ function lockConditions({ agent, locked }: Snapshot): readonly Condition[] {
 }
 
 /** First payments of a chain stopped because of a transaction that nobody here signed. */
-function stopConditions({ chain, stopped }: SnapshotChain): readonly Condition[] {
+function stopConditions({ chain, stopped }: SnapshotChain): readonly AlertCondition[] {
   if (stopped !== "CHAIN_COIN_FOREIGN") return [];
   const words = `the account on ${chain} paid by a transaction that nothing here signed: no first payment is signed there`;
   const context = { code: stopped, danger: dangerOf(stopped) };
@@ -172,7 +172,7 @@ function stopConditions({ chain, stopped }: SnapshotChain): readonly Condition[]
 }
 
 /** First payments in a currency stopped because a final one moved something else. */
-function heldCurrency(currency: string): Condition {
+function heldCurrency(currency: string): AlertCondition {
   const code = "CURRENCY_MOVES_OTHERWISE";
   const words = `a final payment in ${currency} moved something else than was asked for: no first payment is signed in it`;
   return {
@@ -181,13 +181,16 @@ function heldCurrency(currency: string): Condition {
   };
 }
 
-function withdrawalConditions(item: WithdrawalSnapshot, stuckMs: number): readonly Condition[] {
+function withdrawalConditions(
+  item: WithdrawalSnapshot,
+  stuckMs: number,
+): readonly AlertCondition[] {
   const { transactionId, state, code, currency, amount, why } = item;
   const context = { state, code, currency, amount };
   if (state === "held" || state === "quarantined") return [heldCondition(item, context)];
   if (!moving.has(state) || general.test(why)) return [];
   const words = `a withdrawal of ${amount} ${currency} does not go on: ${why === "" ? "no block has it yet" : why}`;
-  const hint = `${commandOfEnd(agentEnds.signer.stuck, { ID: transactionId })} says what it waits for`;
+  const hint = `${commandOfEnd(agentStateEnds.signer.stuck, { ID: transactionId })} says what it waits for`;
   return [
     { ...condition("withdrawal-stuck", transactionId, words, { ...context, why }, stuckMs), hint },
   ];
@@ -196,11 +199,11 @@ function withdrawalConditions(item: WithdrawalSnapshot, stuckMs: number): readon
 /** An alert that an operator can act on: the order, the amount, the end, and the lines to type. */
 function heldCondition(
   { transactionId, currency, amount, awaited }: WithdrawalSnapshot,
-  context: Condition["context"],
-): Condition {
+  context: AlertCondition["context"],
+): AlertCondition {
   const names = { ID: transactionId };
-  const yes = commandOfEnd(agentEnds.withdrawals.held, names).replace(/^autowithdraw /, "");
-  const hint = `${commandOfEnd(agentEnds.signer.stuck, names)}; ${yes} pays it, refuse ${transactionId} rejects it`;
+  const yes = commandOfEnd(agentStateEnds.withdrawals.held, names).replace(/^autowithdraw /, "");
+  const hint = `${commandOfEnd(agentStateEnds.signer.stuck, names)}; ${yes} pays it, refuse ${transactionId} rejects it`;
   const words = `a withdrawal of ${amount} ${currency}`;
   if (awaited === null)
     return {
@@ -217,7 +220,7 @@ function heldCondition(
   };
 }
 
-function feeConditions(items: readonly WithdrawalSnapshot[]): readonly Condition[] {
+function feeConditions(items: readonly WithdrawalSnapshot[]): readonly AlertCondition[] {
   const chains = new Map<string, number>();
   for (const { chain, why } of items)
     if (why.startsWith("fee ")) chains.set(chain, (chains.get(chain) ?? 0) + 1);
@@ -229,7 +232,7 @@ function feeConditions(items: readonly WithdrawalSnapshot[]): readonly Condition
 /**
  * Orders that wait for the gateway's word on a coin, a first slot or the order, or for an operator.
  */
-function namingConditions(items: readonly WithdrawalSnapshot[]): readonly Condition[] {
+function namingConditions(items: readonly WithdrawalSnapshot[]): readonly AlertCondition[] {
   const waitingFor = (code: RegExp): ReadonlyMap<string, number> => {
     const chains = new Map<string, number>();
     for (const { chain, why } of items)
@@ -246,14 +249,14 @@ function namingConditions(items: readonly WithdrawalSnapshot[]): readonly Condit
     const words = `the account of ${chain} was used before, and begins with an operator's yes: ${waiting} wait`;
     return {
       ...condition("adopt-needed", chain, words, { waiting }),
-      hint: commandOfEnd(agentEnds.courier.firstSlot, { CHAIN: chain }),
+      hint: commandOfEnd(agentStateEnds.courier.firstSlot, { CHAIN: chain }),
     };
   });
   return [...unnamed, ...unadopted];
 }
 
 /** A paused token, or a blocked hot wallet, is one trouble, whatever the number of withdrawals. */
-function refusedConditions(items: readonly WithdrawalSnapshot[]): readonly Condition[] {
+function refusedConditions(items: readonly WithdrawalSnapshot[]): readonly AlertCondition[] {
   const currencies = new Map<string, number>();
   for (const { currency, why } of items)
     if (why === "COURIER_TOKEN_REFUSES")
@@ -267,10 +270,10 @@ function refusedConditions(items: readonly WithdrawalSnapshot[]): readonly Condi
   });
 }
 
-function signerConditions({ summary }: Snapshot): readonly Condition[] {
+function signerConditions({ summary }: Snapshot): readonly AlertCondition[] {
   if (summary === null) return [];
   const { freeBytes, freeBytesMin, configDiffers } = summary;
-  const found: Condition[] = [];
+  const found: AlertCondition[] = [];
   if (freeBytes >= 0 && freeBytes < freeBytesMin * roomFactor) {
     const words =
       freeBytes < freeBytesMin

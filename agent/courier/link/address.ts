@@ -4,7 +4,7 @@
  */
 import { AgentError } from "../../../base/fault.ts";
 import { isLoopback } from "../../../base/loopback.ts";
-import { linkPathNaming } from "../../../protocol/messages.ts";
+import { linkPathWithFormNumber } from "../../../protocol/messages.ts";
 
 /**
  * @throws AgentError LINK_ADDRESS if it is not an http(s) origin; LINK_PLAINTEXT for http off
@@ -38,5 +38,5 @@ export function linkAddress(gatewayUrl: string): string {
       host: url.host,
     });
   }
-  return `${url.protocol === "https:" ? "wss:" : "ws:"}//${url.host}${url.pathname.replace(/\/$/, "")}${linkPathNaming}`;
+  return `${url.protocol === "https:" ? "wss:" : "ws:"}//${url.host}${url.pathname.replace(/\/$/, "")}${linkPathWithFormNumber}`;
 }

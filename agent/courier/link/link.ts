@@ -8,7 +8,7 @@ import type { KeyObject } from "node:crypto";
 import type { Socket } from "node:net";
 import WebSocket, { type RawData } from "ws";
 import type { Code } from "../../../base/codes.ts";
-import { withCause } from "../../../base/connection-words.ts";
+import { addLikelyCause } from "../../../base/connection-words.ts";
 import { AgentError } from "../../../base/fault.ts";
 import { isByProxy, openTunnel, trustedAuthorities } from "../../../base/outgoing/egress.ts";
 import {
@@ -18,10 +18,10 @@ import {
   sealEnvelope,
 } from "../../../protocol/envelope.ts";
 import {
+  type AgentLedgerHead,
   type EnvelopeKind,
-  type Head,
+  frameFormNumber,
   type Hello,
-  kindsKnown,
   type OpenSlots,
 } from "../../../protocol/messages.ts";
 import { parseChallenge, parseHeartbeat, parseWelcome } from "../../../protocol/payloads.ts";
@@ -68,7 +68,7 @@ type FrameResult =
 interface Session {
   /** @throws AgentError LINK_* or ENVELOPE_* or JSON_*; then the connection must be closed. */
   receive(frame: Uint8Array, nowMs: number): FrameResult;
-  heartbeat(head: Head | null, nowMs: number): Uint8Array;
+  heartbeat(head: AgentLedgerHead | null, nowMs: number): Uint8Array;
 }
 
 function createSession(self: LinkSelf, keys: SessionKeys, said: HelloContent): Session {
@@ -81,7 +81,8 @@ function createSession(self: LinkSelf, keys: SessionKeys, said: HelloContent): S
   const challenged = (frame: Uint8Array, nowMs: number): FrameResult => {
     const challenge = parseChallenge(open(frame, "challenge"));
     // The gateway's key signed it, so nobody on the way can make a gateway look old.
-    if ((challenge.kinds ?? 0) < kindsKnown) throw misfit("LINK_UPGRADE_REQUIRED", upgradeWords);
+    if ((challenge.kinds ?? 0) < frameFormNumber)
+      throw misfit("LINK_UPGRADE_REQUIRED", upgradeWords);
     const { agent, ledgerEpoch, nonce } = self;
     const { software } = said;
     const about = {
@@ -90,7 +91,7 @@ function createSession(self: LinkSelf, keys: SessionKeys, said: HelloContent): S
       answers: challenge.nonce,
       nonce,
       software,
-      kinds: kindsKnown,
+      kinds: frameFormNumber,
     };
     const hello: Hello = { ...about, open: said.open(), at: nowMs };
     phase = "welcome";
@@ -206,7 +207,7 @@ export interface LinkOptions extends SessionKeys {
   readonly software: string;
   readonly clock: () => number;
   readonly random: () => number; // [0, 1)
-  readonly head: () => Head | null; // newest known ledger head, for the heartbeat
+  readonly head: () => AgentLedgerHead | null; // newest known ledger head, for the heartbeat
   readonly open: () => readonly OpenSlots[]; // ranges of slots with open withdrawals at this moment, for the hello
   readonly times?: Partial<LinkTimes>;
   readonly onUp: (welcomeFrame: Uint8Array) => void;
@@ -370,7 +371,7 @@ function connect(options: LinkOptions, times: LinkTimes, events: ConnectionEvent
     act(received);
   });
   socket.on("error", (error: NodeJS.ErrnoException) =>
-    drop("LINK_SOCKET", withCause(seenIn(error))),
+    drop("LINK_SOCKET", addLikelyCause(seenIn(error))),
   );
   socket.on("close", (code, reason) => {
     const isOld = code === upgradeCloseCode;

@@ -15,14 +15,14 @@ import type {
   WantedPaymentFrom,
 } from "../../../chains/nodes.ts";
 import type { CourierView } from "../../socket/verbs.ts";
-import type { CoinWanted } from "../scheduler/events.ts";
+import type { PinQuestion } from "../scheduler/events.ts";
 import type {
   ChainOutcome,
   InclusionAnswer,
   InclusionQuestion,
   SchedulerEvent,
-  VoidFound,
-  VoidWanted,
+  VoidAttemptsAnswer,
+  VoidAttemptsQuestion,
 } from "../scheduler/scheduler.ts";
 
 type GasAnswer = Extract<SchedulerEvent, { kind: "gas" }>["answer"];
@@ -57,10 +57,10 @@ export interface ChainAccess {
   ): Promise<readonly { readonly coin: string; readonly txHash: string | null }[]>;
   /** If nodes show the makers of these coins; null where a question failed. */
   makers(
-    wanted: readonly CoinWanted[],
-  ): Promise<readonly (CoinWanted & { readonly answer: CoinVisibility | null })[]>;
+    wanted: readonly PinQuestion[],
+  ): Promise<readonly (PinQuestion & { readonly answer: CoinVisibility | null })[]>;
   /** Asks which attempts of one account are void; for chains with exclusion by expiry. */
-  findVoid(wanted: readonly VoidWanted[]): Promise<readonly VoidFound[]>;
+  findVoid(wanted: readonly VoidAttemptsQuestion[]): Promise<readonly VoidAttemptsAnswer[]>;
 }
 
 /** `pace` is the chain's usual pace; by default one without a preset that finalizes by itself. */
@@ -124,8 +124,8 @@ export function createChainAccess(
  */
 async function findVoid(
   nodes: SenderNodes,
-  wanted: readonly VoidWanted[],
-): Promise<readonly VoidFound[]> {
+  wanted: readonly VoidAttemptsQuestion[],
+): Promise<readonly VoidAttemptsAnswer[]> {
   const [first, ...others] = wanted;
   if (first === undefined) return [];
   const { account } = first.withdrawal;
@@ -135,16 +135,16 @@ async function findVoid(
   // all attempts.
   const isForAll = answer.ok ? answer.isVoid : !answer.code.startsWith("NODE_DISAGREE");
   if (others.length === 0 || isForAll) return wanted.map((one) => voidAnswerOf(one, answer));
-  const found: VoidFound[] = [];
+  const found: VoidAttemptsAnswer[] = [];
   for (const one of wanted)
     found.push(voidAnswerOf(one, await askVoid(nodes, account, one.attempts)));
   return found;
 }
 
 function voidAnswerOf(
-  { withdrawal, attempts }: VoidWanted,
-  answer: VoidFound["answer"],
-): VoidFound {
+  { withdrawal, attempts }: VoidAttemptsQuestion,
+  answer: VoidAttemptsAnswer["answer"],
+): VoidAttemptsAnswer {
   return {
     transactionId: withdrawal.transactionId,
     txHashes: attempts.map(({ txHash }) => txHash),
@@ -156,7 +156,7 @@ async function askVoid(
   nodes: SenderNodes,
   account: string,
   attempts: readonly VoidQuestion[],
-): Promise<VoidFound["answer"]> {
+): Promise<VoidAttemptsAnswer["answer"]> {
   invariant(nodes.findVoid !== undefined, "nobody asks for void attempts where a slot excludes");
   try {
     return { ok: true, ...(await nodes.findVoid(account, attempts)) };
@@ -219,7 +219,7 @@ function attemptsOf({
 }
 
 /** A fault of the nodes in a sentence: its code, the node, and the node's own text. */
-export function troubleWords(error: AgentError): string {
+export function explainNodeFault(error: AgentError): string {
   const { node, method } = error.context;
   if (typeof node !== "string") return `${error.code}: ${error.message}`;
   return `${error.code}: ${node} answers${typeof method === "string" ? ` ${method}` : ""}: ${error.message}`;

@@ -16,7 +16,7 @@ import type { ChainAccess } from "./chain.ts";
 /** Above this number of jobs in a frame the steps overlap anyway. */
 const jobsMax = 8;
 
-export interface Prefetch {
+export interface PrefetchContext {
   readonly chainAccess: ReadonlyMap<string, ChainAccess>;
   readonly currencies: CourierSettings["currencies"];
   /** Called with the chain of each payment of the frame. */
@@ -28,7 +28,7 @@ export interface Prefetch {
 export function prefetchAnswers(
   frame: Uint8Array,
   accounts: readonly AccountView[],
-  { chainAccess, currencies, onExpected, onBug }: Prefetch,
+  { chainAccess, currencies, onExpected, onBug }: PrefetchContext,
 ): void {
   try {
     const { jobs } = parseJobs(frame.subarray(envelopeHeaderBytes));

@@ -6,7 +6,7 @@
 import { parseAddress } from "../../../chains/address-forms.ts";
 import { families, isFeeInside, networkOf } from "../../../chains/families.ts";
 import type { ConfiguredChain } from "../../../chains/family.ts";
-import { readBackOf } from "../../../chains/read-back.ts";
+import { independentReadingOf } from "../../../chains/read-back.ts";
 import { parseAmount } from "../../../protocol/amount.ts";
 import type { CourierSettings } from "../../config/settings.ts";
 import type { AttemptView, CourierView } from "../../socket/verbs.ts";
@@ -39,7 +39,10 @@ export function createReadBack(settings: Pick<CourierSettings, "chains" | "curre
     const wrong = checks.find(([, said, expected]) => said !== expected);
     if (wrong !== undefined) return `${wrong[0]} reads as ${wrong[1]}, not ${wrong[2]}`;
     try {
-      return await readBackOf(withdrawal.network)(attempt.raw ?? "", saidOf(withdrawal, attempt));
+      return await independentReadingOf(withdrawal.network)(
+        attempt.raw ?? "",
+        saidOf(withdrawal, attempt),
+      );
     } catch (error) {
       return `unreadable: ${error instanceof Error ? error.message : "no reason"}`;
     }
@@ -55,7 +58,7 @@ function canonical(chain: ConfiguredChain, contract: string): string {
 function saidOf(
   withdrawal: CourierView,
   attempt: AttemptView,
-): Parameters<ReturnType<typeof readBackOf>>[1] {
+): Parameters<ReturnType<typeof independentReadingOf>>[1] {
   const { network, account, slot, contract, address, tag, amountUnits } = withdrawal;
   const units = {
     amountUnits: BigInt(amountUnits),

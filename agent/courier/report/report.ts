@@ -5,7 +5,7 @@
  * section 6 (resuming by sequence).
  */
 import { envelopeHeaderBytes } from "../../../protocol/envelope.ts";
-import type { Head } from "../../../protocol/messages.ts";
+import type { AgentLedgerHead } from "../../../protocol/messages.ts";
 import { parseStatement } from "../../../protocol/payloads.ts";
 import type { Link } from "../link/link.ts";
 
@@ -30,14 +30,14 @@ export interface ReporterOptions {
    */
   readonly report: (after: number) => Promise<readonly Uint8Array[]>;
   /** Called with the head of each statement as it is handed to the link. */
-  readonly onStatement: (head: Head) => void;
+  readonly onStatement: (head: AgentLedgerHead) => void;
 }
 
 /** A complete statement envelope, and its position as the signer gave it. */
 export interface StatementFrame {
   readonly frame: Uint8Array;
   readonly after: number;
-  readonly head: Head;
+  readonly head: AgentLedgerHead;
 }
 
 export interface Reporter {

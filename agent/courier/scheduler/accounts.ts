@@ -9,7 +9,7 @@ import { openAccountsMax } from "../../../protocol/payloads.ts";
 import type { AccountView, CourierView } from "../../socket/verbs.ts";
 import { newHeldCoins, newOwnCoins } from "./coins.ts";
 import type { SchedulerEffect } from "./events.ts";
-import type { Account, AccountCounts, Book } from "./item.ts";
+import type { Account, AccountCounts, SchedulerBook } from "./item.ts";
 import { newNamedCoins } from "./naming.ts";
 
 /** An account is idle once no withdrawal was open or expected for this time. */
@@ -32,7 +32,7 @@ export function accountKey(chain: string, deposit: string | undefined): string {
 }
 
 /** The fields by which an effect names the account of its answer. */
-export function namesOfAccount({ chain, address, isDeposit }: Account): {
+export function accountFieldsOfEffect({ chain, address, isDeposit }: Account): {
   readonly chain: string;
   readonly account?: string;
 } {
@@ -40,8 +40,8 @@ export function namesOfAccount({ chain, address, isDeposit }: Account): {
 }
 
 /** Runs an act on the account that an event names. @returns that account, if there is one */
-export function withAccount(
-  book: Book,
+export function runOnAccount(
+  book: SchedulerBook,
   { chain, account: deposit }: { readonly chain: string; readonly account?: string },
   run: (account: Account) => void,
 ): Iterable<Account> {
@@ -51,7 +51,7 @@ export function withAccount(
   return [account];
 }
 
-export function putAccount(book: Book, view: AccountView): Account {
+export function putAccount(book: SchedulerBook, view: AccountView): Account {
   const isDeposit = view.deposit === true;
   const key = accountKey(view.chain, isDeposit ? view.address : undefined);
   let account = book.accounts.get(key);
@@ -98,7 +98,7 @@ export function putAccount(book: Book, view: AccountView): Account {
  * deposit address is known after the first sweep, and the next slot after the first question.
  */
 export function senderAccountOf(
-  book: Book,
+  book: SchedulerBook,
   { mode, chain, network, sender }: CourierView,
 ): Account | undefined {
   const isSweep = mode === "sweep" && sender !== "";
@@ -108,7 +108,7 @@ export function senderAccountOf(
 }
 
 /** Whether a chain's hot wallet is idle, so the nodes are asked for little. */
-export function isIdle(book: Book, chain: string, nowMs: number): boolean {
+export function isHotWalletIdle(book: SchedulerBook, chain: string, nowMs: number): boolean {
   const account = book.accounts.get(accountKey(chain, undefined));
   return account === undefined || isQuiet(account, nowMs);
 }
@@ -118,7 +118,7 @@ function isQuiet({ busyAtMs }: Account, nowMs: number): boolean {
 }
 
 /** Keeps an account busy with withdrawals in a queue or on a slot; called each second and block. */
-export function stayBusy(account: Account, nowMs: number): void {
+export function keepAccountBusy(account: Account, nowMs: number): void {
   const isOpen =
     account.flight.size > 0 || [...account.queues.values()].some((queue) => queue.length > 0);
   if (isOpen) account.busyAtMs = nowMs;
@@ -133,7 +133,7 @@ export function wakeAccount(account: Account, nowMs: number, out: SchedulerEffec
   account.busyAtMs = nowMs;
   if (!isStale || account.chainState === null) return;
   account.chainState = null;
-  out.push({ kind: "wake", ...namesOfAccount(account) });
+  out.push({ kind: "wake", ...accountFieldsOfEffect(account) });
 }
 
 /** The account has no first slot yet, as the signer says: its counts are asked for at once. */
@@ -143,7 +143,7 @@ export function markAccountUnbegun(account: Account, nowMs: number): void {
 }
 
 /** Removes a deposit address without open withdrawals. */
-export function forgetIdle(book: Book, account: Account): void {
+export function forgetIdleDepositAddress(book: SchedulerBook, account: Account): void {
   if (!account.isDeposit) return;
   for (const item of book.items.values()) if (item.account === account) return;
   book.accounts.delete(accountKey(account.chain, account.address));
@@ -153,7 +153,7 @@ export function forgetIdle(book: Book, account: Account): void {
  * For each account, the range of slots with open withdrawals in the ledger. A gateway that recovers
  * the ledger reports the final ones among these.
  */
-export function openSlots({ accounts, awaiting }: Book): readonly OpenSlots[] {
+export function listOpenSlots({ accounts, awaiting }: SchedulerBook): readonly OpenSlots[] {
   const open = new Map<string, OpenSlots>();
   const flying = [...accounts.values()].flatMap((account) =>
     [...account.flight].map(({ view: { slot } }) => ({ account, slot })),

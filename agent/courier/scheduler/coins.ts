@@ -37,7 +37,7 @@ export const newHeldCoins = (): HeldCoins => ({
  * The basis of an offer for a withdrawal: the account's final coins that no other withdrawal may
  * spend. The withdrawal's own coins are among them.
  */
-export function marketOf(
+export function offerBasisOf(
   item: ScheduledWithdrawal,
   feeMarket: FeeMarket,
   computeLimit: bigint,
@@ -102,7 +102,7 @@ function textOf({ id, units }: Coin): string {
  * Counts the coins of a withdrawal, or counts them out once it has left `flight`. Called after each
  * change of its attempts, its request and its state.
  */
-export function holdCoins(item: ScheduledWithdrawal): void {
+export function updateHeldCoins(item: ScheduledWithdrawal): void {
   const { account } = item;
   const { held, flight, pinExclusion } = account;
   if (pinExclusion === null) return;
@@ -127,7 +127,7 @@ export function holdCoins(item: ScheduledWithdrawal): void {
  * it is another withdrawal's. @returns false if the refusal is of another kind, if the withdrawal
  * did not offer the coin, or if all of its attempts have to spend it
  */
-export function leaveCoin(
+export function leaveOutRefusedCoin(
   { account, asked, view }: ScheduledWithdrawal,
   { code, detail = "" }: SchedulerRefusal,
   nowMs: number,
@@ -154,7 +154,7 @@ export function leaveCoin(
 const outpointOf = (coin: string): string => coin.slice(0, coin.lastIndexOf(":"));
 
 /** Offers the coins again whose time has come. */
-export function takeCoinsBack({ held }: Account, nowMs: number): void {
+export function readmitLeftOutCoins({ held }: Account, nowMs: number): void {
   for (const [coin, { untilMs }] of held.left)
     if (untilMs <= nowMs && held.left.delete(coin)) held.version += 1;
 }

@@ -20,18 +20,18 @@ import type {
 import type { AskedAccount, SightedCoin, SightingsQuestion } from "../../../protocol/sightings.ts";
 import type {
   AccountView,
+  ChangedWithdrawalPart,
   CourierAnswers,
   CourierRequests,
   CourierView,
   NetworkStop,
-  WithdrawalStep,
 } from "../../socket/verbs.ts";
 
 /** The nodes' answer on the inclusion of a withdrawal. */
 export type InclusionAnswer = Inclusion & { readonly transactionId: string };
 
 /** The nodes' answer on possibly void attempts of a withdrawal, all of them together. */
-export interface VoidFound {
+export interface VoidAttemptsAnswer {
   readonly transactionId: string;
   readonly txHashes: readonly string[];
   readonly answer: ({ readonly ok: true } & VoidAnswer) | SchedulerRefusal;
@@ -67,13 +67,13 @@ export type SchedulerEvent =
    * Steps of withdrawals with earlier views. For a withdrawal without a view, the scheduler asks
    * for the signer's complete view.
    */
-  | { readonly kind: "steps"; readonly withdrawals: readonly WithdrawalStep[] }
+  | { readonly kind: "steps"; readonly withdrawals: readonly ChangedWithdrawalPart[] }
   | {
       readonly kind: "answered";
       readonly verb: SchedulerVerb;
       readonly transactionId: string;
       readonly answer:
-        | { readonly ok: true; readonly withdrawal: WithdrawalStep }
+        | { readonly ok: true; readonly withdrawal: ChangedWithdrawalPart }
         | SchedulerRefusal;
     }
   | {
@@ -152,7 +152,7 @@ export type SchedulerEvent =
       readonly kind: "void";
       readonly chain: string;
       readonly account?: string;
-      readonly found: readonly VoidFound[];
+      readonly found: readonly VoidAttemptsAnswer[];
     }
   /** The gateway's word on coins, next slots and withdrawals, as the signer took it. */
   | {
@@ -189,7 +189,7 @@ export type SchedulerEvent =
       readonly kind: "makers";
       readonly chain: string;
       readonly account?: string;
-      readonly found: readonly (CoinWanted & { readonly answer: CoinVisibility | null })[];
+      readonly found: readonly (PinQuestion & { readonly answer: CoinVisibility | null })[];
     }
   /** The withdrawals that no block takes, as the gateway's newest acknowledgement names them. */
   | { readonly kind: "unreachable"; readonly transactionIds: readonly string[] }
@@ -229,7 +229,7 @@ export type NodeQuestion =
       readonly kind: "void";
       readonly chain: string;
       readonly account?: string;
-      readonly wanted: readonly VoidWanted[];
+      readonly wanted: readonly VoidAttemptsQuestion[];
     }
   /** `asksBegan`: some of its withdrawals have slots below the count. */
   | {
@@ -251,11 +251,11 @@ export type NodeQuestion =
       readonly kind: "makers";
       readonly chain: string;
       readonly account?: string;
-      readonly wanted: readonly CoinWanted[];
+      readonly wanted: readonly PinQuestion[];
     };
 
 /** The pin of a withdrawal, as txHash:output. */
-export interface CoinWanted {
+export interface PinQuestion {
   readonly transactionId: string;
   readonly coin: string;
 }
@@ -302,7 +302,7 @@ export type SchedulerEffect =
       readonly detail: string;
     };
 
-export interface VoidWanted {
+export interface VoidAttemptsQuestion {
   readonly withdrawal: CourierView;
   readonly attempts: readonly VoidQuestion[];
 }

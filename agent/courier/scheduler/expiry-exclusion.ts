@@ -8,21 +8,21 @@
 import type { FeeMarket } from "../../../chains/family.ts";
 import type { VoidQuestion } from "../../../chains/nodes.ts";
 import { courierAttemptsMax } from "../../socket/limits.ts";
-import type { AttemptView, WithdrawalStep } from "../../socket/verbs.ts";
-import { codeOfUnreadState, namesOfAccount } from "./accounts.ts";
-import { marketOf, termsOfWithdrawal } from "./coins.ts";
-import type { SchedulerEffect, VoidFound, VoidWanted } from "./events.ts";
-import type { Account, Book, ScheduledWithdrawal } from "./item.ts";
+import type { AttemptView, ChangedWithdrawalPart } from "../../socket/verbs.ts";
+import { accountFieldsOfEffect, codeOfUnreadState } from "./accounts.ts";
+import { offerBasisOf, termsOfWithdrawal } from "./coins.ts";
+import type { SchedulerEffect, VoidAttemptsAnswer, VoidAttemptsQuestion } from "./events.ts";
+import type { Account, ScheduledWithdrawal, SchedulerBook } from "./item.ts";
 import { isOfferExpired } from "./offers.ts";
-import { askGas, feesOf, gasOf } from "./signing.ts";
+import { askGasEstimate, familyFeesOf, freshGasEstimateOf } from "./signing.ts";
 import {
-  fileItem,
-  freeUnits,
-  isAside,
-  isToldOver,
+  hasSignerRecordedEnd,
+  isItemDelayed,
   listAttemptsWithBytes,
   listPossiblyIncludedAttempts,
-  newRequest,
+  newPendingRequest,
+  sortItemIntoSets,
+  unreservedUnitsOf,
 } from "./withdrawals.ts";
 
 /**
@@ -67,7 +67,7 @@ export function sortByLongestWait(
 }
 
 /** Asks the nodes about those attempts in no block whose end the chain has passed. */
-export function askVoid(account: Account, nowMs: number, out: SchedulerEffect[]): void {
+export function askIfAttemptsVoid(account: Account, nowMs: number, out: SchedulerEffect[]): void {
   const { expiryExclusion, chainState, askingVoid } = account;
   if (expiryExclusion === null || chainState?.chainMs === undefined) return;
   const { chainMs } = chainState;
@@ -93,13 +93,13 @@ export function askVoid(account: Account, nowMs: number, out: SchedulerEffect[])
   account.askingVoid = nowMs;
   for (const { item } of some) item.voidDueAtMs = nowMs + againMs;
   const wanted = some.map(
-    ({ item: { view }, attempts }): VoidWanted => ({ withdrawal: view, attempts }),
+    ({ item: { view }, attempts }): VoidAttemptsQuestion => ({ withdrawal: view, attempts }),
   );
-  out.push({ kind: "void", ...namesOfAccount(account), wanted });
+  out.push({ kind: "void", ...accountFieldsOfEffect(account), wanted });
 }
 
 function isOver(item: ScheduledWithdrawal): boolean {
-  return isSeen(item) || isToldOver(item.view);
+  return isSeen(item) || hasSignerRecordedEnd(item.view);
 }
 
 /**
@@ -132,7 +132,7 @@ function describeWait(item: ScheduledWithdrawal, chainMs: number, nowMs: number)
     account.expiryExclusion === null ||
     newest?.validUntilMs === undefined ||
     isOver(item) ||
-    isAside(item, nowMs)
+    isItemDelayed(item, nowMs)
   )
     return;
   if (isTold(newest.voidBy)) {
@@ -156,10 +156,10 @@ function timeOf(ms: number): string {
 }
 
 /** Takes the nodes' answer on attempts of an account. @returns the withdrawals concerned */
-export function takeVoid(
-  book: Book,
+export function takeVoidAnswers(
+  book: SchedulerBook,
   account: Account,
-  found: readonly VoidFound[],
+  found: readonly VoidAttemptsAnswer[],
 ): readonly ScheduledWithdrawal[] {
   account.askingVoid = null;
   return found.flatMap((one) => {
@@ -169,7 +169,7 @@ export function takeVoid(
   });
 }
 
-function takeVoidOf(item: ScheduledWithdrawal, { txHashes, answer }: VoidFound): void {
+function takeVoidOf(item: ScheduledWithdrawal, { txHashes, answer }: VoidAttemptsAnswer): void {
   // An inclusion that appeared meanwhile counts more than the answer.
   if (isSeen(item)) return;
   item.voidTrouble = answer.ok ? "" : answer.code;
@@ -179,7 +179,7 @@ function takeVoidOf(item: ScheduledWithdrawal, { txHashes, answer }: VoidFound):
 }
 
 /** The void attempt that the signer must still record, null when there is none. */
-export function voidReport({ view, voidFound, location, isAbsent }: ScheduledWithdrawal) {
+export function findVoidToReport({ view, voidFound, location, isAbsent }: ScheduledWithdrawal) {
   if (location !== null) return null;
   const newest = listPossiblyIncludedAttempts(view).at(-1);
   // The attempt was called void, then a late answer showed a block with it, and now no block has
@@ -199,7 +199,7 @@ export function voidReport({ view, voidFound, location, isAbsent }: ScheduledWit
 
 /** True if the signer's answer shows the attempt as void in its record. */
 export function isVoidRecorded(
-  { attempts }: Pick<WithdrawalStep, "attempts">,
+  { attempts }: Pick<ChangedWithdrawalPart, "attempts">,
   key: string,
 ): boolean {
   const [, txHash] = key.split(" ");
@@ -207,7 +207,7 @@ export function isVoidRecorded(
 }
 
 /** A block has an attempt that was called void. The block counts, and an operator must look. */
-export function dropExpiryClaim(
+export function withdrawVoidClaim(
   item: ScheduledWithdrawal,
   txHash: string,
   out: SchedulerEffect[],
@@ -237,7 +237,13 @@ export function requestNewAttempts(account: Account, nowMs: number, out: Schedul
   for (const item of sortByLongestWait(account.pending, ({ openedAtMs }) => openedAtMs)) {
     const { view } = item;
     const isMoving = view.state === "released" || view.state === "broadcast";
-    if (!isMoving || !item.isAbsent || isOver(item) || item.asking !== null || isAside(item, nowMs))
+    if (
+      !isMoving ||
+      !item.isAbsent ||
+      isOver(item) ||
+      item.asking !== null ||
+      isItemDelayed(item, nowMs)
+    )
       continue;
     const newest = view.attempts.at(-1);
     if (newest === undefined || view.attempts.some(({ voidBy }) => voidBy !== "both")) continue;
@@ -254,28 +260,28 @@ function askAnother(
   out: SchedulerEffect[],
 ): void {
   const { account, view } = item;
-  const computeLimit = gasOf(item, 0, nowMs);
+  const computeLimit = freshGasEstimateOf(item, 0, nowMs);
   if (computeLimit === null) {
-    askGas(item, nowMs, out);
+    askGasEstimate(item, nowMs, out);
     return;
   }
-  const fees = feesOf(account);
-  const txParams = fees.first(marketOf(item, feeMarket, computeLimit), termsOfWithdrawal(item));
+  const fees = familyFeesOf(account);
+  const txParams = fees.first(offerBasisOf(item, feeMarket, computeLimit), termsOfWithdrawal(item));
   if (txParams === null) return;
   const most = fees.most(txParams);
   const bound = item.reserved.native - (view.contract === "" ? item.amountUnits : 0n);
   // All reserved funds must still be there, with the amount of this withdrawal and the highest fee
   // of this attempt. The attempt before is void, so its reserved fee serves this one.
   const isThere = (contract: string, more: bigint): boolean =>
-    (freeUnits(account, contract) ?? -1n) >= more;
+    (unreservedUnitsOf(account, contract) ?? -1n) >= more;
   if (!isThere("", most - bound) || (view.contract !== "" && !isThere(view.contract, 0n))) {
     item.waiting = fundsForAnother;
     return;
   }
-  item.asking = newRequest("replace", nowMs);
+  item.asking = newPendingRequest("replace", nowMs);
   item.feeAskedWei = most;
   item.waiting = "";
-  fileItem(item);
+  sortItemIntoSets(item);
   const body = { transactionId: view.transactionId, above: newest.attempt, txParams };
   out.push({ kind: "ask", withdrawal: view, verb: "replace", body });
 }

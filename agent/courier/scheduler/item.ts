@@ -7,15 +7,20 @@ import type {
   Coin,
   ExpiryExclusion,
   PinExclusion,
-  Slots,
+  SlotRules,
   TxParams,
 } from "../../../chains/family.ts";
-import type { ChainState, Location, NodeAnswer, VoidAnswer } from "../../../chains/nodes.ts";
+import type {
+  ChainState,
+  NodeAnswer,
+  TransactionLocation,
+  VoidAnswer,
+} from "../../../chains/nodes.ts";
 import type { CourierView, NetworkStop } from "../../socket/verbs.ts";
 import type { SchedulerVerb } from "./events.ts";
 
 /** The hand-over of an attempt's bytes to the nodes, in this run. */
-export interface Offer {
+export interface OfferToNodes {
   readonly attempt: number;
   readonly txHash: string;
   readonly atMs: number; // of the last hand-over
@@ -55,14 +60,14 @@ export interface ScheduledWithdrawal {
    */
   lowered: { readonly attempts: number; readonly steps: number; readonly refusedUnits: bigint };
   reverts: { count: number; firstAtMs: number };
-  reserved: Reserve;
+  reserved: ReservedUnits;
   asked: TxParams | null; // offer of the last `sign` or `replace`, until the view shows it
   feeAskedWei: bigint; // fee in the last `sign` or `replace`, reserved until the view shows it
   sendingSinceMs: number | null;
   sendNotBeforeMs: number;
   unsent: number; // failed tries in a row
-  offer: Offer | null; // of the newest attempt that was handed to nodes in this run
-  location: Location | null;
+  offer: OfferToNodes | null; // of the newest attempt that was handed to nodes in this run
+  location: TransactionLocation | null;
   locatedAtMs: number; // when it was first found there
   looked: LastNodeQuestion; // when it was last looked for
   confirmed: LastNodeQuestion; // last question for its finality; the block is the final one
@@ -95,7 +100,7 @@ export interface LastNodeQuestion {
   readonly isOpen: boolean; // its answer is still to come
 }
 
-export interface Reserve {
+export interface ReservedUnits {
   readonly native: bigint;
   readonly token: bigint;
 }
@@ -106,7 +111,7 @@ export interface Account {
   readonly chain: string;
   readonly network: string;
   readonly address: string;
-  readonly slots: Slots; // slots of its family
+  readonly slots: SlotRules; // slots of its family
   readonly expiryExclusion: ExpiryExclusion | null; // its family's exclusion by expiry, null if another one holds
   readonly pinExclusion: PinExclusion | null; // its family's exclusion by the pin, null if the chain has no coins
   nextSlot: string; // "" until adopted
@@ -142,7 +147,11 @@ export interface Account {
   reservedNative: bigint;
   readonly reservedTokens: Map<string, bigint>;
   /** Final withdrawals, newer than the known balances; reserved until the balances include them. */
-  settling: { readonly block: number; readonly contract: string; readonly reserve: Reserve }[];
+  settling: {
+    readonly block: number;
+    readonly contract: string;
+    readonly reserve: ReservedUnits;
+  }[];
   slotCounts: AccountCounts;
   askingVoid: number | null; // time of the open question for void attempts
   naming: NamedCoins; // the coins that the gateway has named
@@ -215,7 +224,7 @@ export interface AccountCounts {
   latest: { readonly slot: string; readonly atMs: number } | null;
 }
 
-export interface Book {
+export interface SchedulerBook {
   handshakeDone: boolean;
   locked: string;
   readonly items: Map<string, ScheduledWithdrawal>;

@@ -6,11 +6,17 @@
 import { commandOfEnd } from "../../../base/state-end.ts";
 import { familyOf } from "../../../chains/families.ts";
 import type { Coin, FeeMarket, TxParams } from "../../../chains/family.ts";
-import { sightedMax } from "../../../protocol/sightings.ts";
-import { agentEnds } from "../../state-ends.ts";
-import { isOwedCoinMissing, marketOf, termsOfWithdrawal } from "./coins.ts";
+import { sightedPerQuestionMax } from "../../../protocol/sightings.ts";
+import { agentStateEnds } from "../../state-ends.ts";
+import { isOwedCoinMissing, offerBasisOf, termsOfWithdrawal } from "./coins.ts";
 import type { SchedulerEffect, SchedulerEvent } from "./events.ts";
-import type { Account, Book, NamedCoins, ScheduledWithdrawal, WaitingOffer } from "./item.ts";
+import type {
+  Account,
+  NamedCoins,
+  ScheduledWithdrawal,
+  SchedulerBook,
+  WaitingOffer,
+} from "./item.ts";
 
 export const newNamedCoins = (): NamedCoins => ({
   named: new Set(),
@@ -25,7 +31,7 @@ export const newNamedCoins = (): NamedCoins => ({
 const againMs = 2_000;
 const againMsMax = 60_000;
 /** The link carries one question a second. */
-export const questionMs = 1_000;
+export const gatewayQuestionPauseMs = 1_000;
 
 /** An offer that waits is made again after this time at the latest, to ask for further coins. */
 const sameMs = 500;
@@ -34,31 +40,31 @@ const sameMs = 500;
 const silentMs = 20_000;
 
 export const unnamedCode = "ACCOUNT_PIN_UNNAMED";
-const { firstSlot, firstUnnamed } = agentEnds.courier;
+const { firstSlot, firstUnnamed } = agentStateEnds.courier;
 
 export const unclearedCode = "WITHDRAWAL_UNCLEARED";
 /** The words until a silence is told. */
-export const askingWords = "the gateway's word on it is asked for";
+export const gatewayAskedWords = "the gateway's word on it is asked for";
 
-export const owedWords =
+export const owedCoinWords =
   "ACCOUNT_COIN_OWED: the coin that it has to spend is spent, or held by another payment";
 
 const coinText = ({ id, units }: Coin): string => `${id}:${units}`;
 
 /** The words of a withdrawal that waits for the gateway's word on a coin. */
-export function unnamedWords(account: Account, nowMs: number): string {
+export function describeUnnamedCoinWait(account: Account, nowMs: number): string {
   return isSilent(account, nowMs)
     ? `${unnamedCode}: the gateway's nodes have not named a coin for it yet`
-    : askingWords;
+    : gatewayAskedWords;
 }
 
 /** The reason why an account has not begun, with the values that an operator must compare. */
-export function whyUnbegun(account: Account, code: string, nowMs: number): string {
+export function explainUnbegunAccount(account: Account, code: string, nowMs: number): string {
   const { slotCounts, chain } = account;
   if (code === "ACCOUNT_FIRST_SLOT")
     return `${code}: the nodes count ${slotCounts.highest}; ${commandOfEnd(firstSlot, { CHAIN: chain })}`;
   if (code !== "ACCOUNT_FIRST_UNNAMED") return code;
-  return isSilent(account, nowMs) ? `${code}: ${firstUnnamed[1]} yet` : askingWords;
+  return isSilent(account, nowMs) ? `${code}: ${firstUnnamed[1]} yet` : gatewayAskedWords;
 }
 
 /** True if the gateway has been silent for long. The first call begins the time. */
@@ -74,7 +80,7 @@ function isSilent({ naming }: Account, nowMs: number): boolean {
  * and for others of the account if it stays silent about these. With coins, an offer is much work,
  * and most events leave one that waits as it is: then it is not made again.
  */
-export function namedOffer(
+export function findOfferOfNamedCoins(
   item: ScheduledWithdrawal,
   feeMarket: FeeMarket,
   computeLimit: bigint,
@@ -95,11 +101,11 @@ function offerFor(
   computeLimit: bigint,
   nowMs: number,
   out: SchedulerEffect[],
-): ReturnType<typeof namedOffer> {
+): ReturnType<typeof findOfferOfNamedCoins> {
   const { account } = item;
   const { pinExclusion, naming } = account;
   const { fees } = familyOf(account.network);
-  const market = marketOf(item, feeMarket, computeLimit);
+  const market = offerBasisOf(item, feeMarket, computeLimit);
   if (item.view.attempts.length === 0 && isOwedCoinMissing(item, market)) return "owed";
   const whole = fees.first(market, termsOfWithdrawal(item));
   // The signer keeps the coins of a recorded attempt.
@@ -174,7 +180,7 @@ function askFor(
   const rank = (coin: Coin): number => Number(!offered.includes(coinText(coin)));
   const byRank = (a: Coin, b: Coin): number =>
     rank(a) - rank(b) || (a.units === b.units ? 0 : a.units > b.units ? -1 : 1);
-  askForCoins(account, [...free].sort(byRank).map(coinText), nowMs, out);
+  askGatewayToNameCoins(account, [...free].sort(byRank).map(coinText), nowMs, out);
 }
 
 /**
@@ -182,7 +188,7 @@ function askFor(
  * Each is asked for again while the gateway is silent, because a question or its answer may be
  * lost, or its nodes may be away.
  */
-export function askForCoins(
+export function askGatewayToNameCoins(
   { network, address, naming }: Account,
   texts: readonly string[],
   nowMs: number,
@@ -191,9 +197,9 @@ export function askForCoins(
   if (nowMs < naming.dueAtMs) return;
   const isWanted = (text: string): boolean =>
     !naming.named.has(text) && (naming.asked.get(text)?.dueAtMs ?? 0) <= nowMs;
-  const wanted = [...new Set(texts)].filter(isWanted).slice(0, sightedMax);
+  const wanted = [...new Set(texts)].filter(isWanted).slice(0, sightedPerQuestionMax);
   if (wanted.length === 0) return;
-  naming.dueAtMs = nowMs + questionMs;
+  naming.dueAtMs = nowMs + gatewayQuestionPauseMs;
   for (const text of wanted) {
     const { tries = 0 } = naming.asked.get(text) ?? {};
     naming.asked.set(text, {
@@ -226,22 +232,22 @@ export function askFirstSlot(
 }
 
 /** The time until a withdrawal is asked for again that the gateway has not cleared. */
-export function clearanceRetryMs(tries: number): number {
+export function unclearedRetryMs(tries: number): number {
   return Math.min(againMsMax, againMs * 2 ** Math.min(tries, 8));
 }
 
 /** The words of a withdrawal that waits for the gateway's word that nothing pays it already. */
-export function unclearedWords(item: ScheduledWithdrawal, nowMs: number): string {
+export function describeUnclearedWait(item: ScheduledWithdrawal, nowMs: number): string {
   item.unclearedSinceMs ??= nowMs;
   const isSilent = nowMs - item.unclearedSinceMs >= silentMs;
   return isSilent
     ? `${unclearedCode}: the gateway has not said yet that nothing on the chain pays it already`
-    : askingWords;
+    : gatewayAskedWords;
 }
 
 /** Takes what the signer kept of the gateway's word. @returns the accounts it is about */
 export function takeSightings(
-  book: Book,
+  book: SchedulerBook,
   { coins, next, orders }: Extract<SchedulerEvent, { kind: "sighted" }>,
 ): readonly Account[] {
   const touched = new Set<Account>();
@@ -278,7 +284,7 @@ export function takeSightings(
 }
 
 /** The signer does not know the coin any more: the gateway is asked again. */
-export function forgetNamed({ account, asked }: ScheduledWithdrawal): void {
+export function forgetNamedPin({ account, asked }: ScheduledWithdrawal): void {
   const [pin = ""] = asked === null ? [] : (account.pinExclusion?.coins(asked) ?? []);
   if (account.naming.named.delete(pin)) account.naming.version += 1;
 }

@@ -4,7 +4,7 @@
  */
 import type { BroadcastStanding, NodeAnswer } from "../../../chains/nodes.ts";
 import { bestAnswer, mayHigherFeeHelp } from "../../../chains/standing.ts";
-import type { Offer, ScheduledWithdrawal } from "./item.ts";
+import type { OfferToNodes, ScheduledWithdrawal } from "./item.ts";
 
 /**
  * After this time without a node that took them, bytes in doubt, or on a used slot, are told. A
@@ -17,7 +17,7 @@ const refusedReason = "offered, no node took it";
 const doubtfulReason = "offered, no node has said that it took it";
 
 /** The offer after further answers. A node that was not reached keeps its last one. */
-export function addNodeAnswers(offer: Offer, answers: readonly NodeAnswer[]): Offer {
+export function addNodeAnswers(offer: OfferToNodes, answers: readonly NodeAnswer[]): OfferToNodes {
   const heard = answers.filter(({ standing }) => standing !== "unsent");
   return {
     ...offer,
@@ -25,33 +25,35 @@ export function addNodeAnswers(offer: Offer, answers: readonly NodeAnswer[]): Of
   };
 }
 
-export function bestOf({ byNode }: Offer): NodeAnswer {
+export function bestNodeAnswerOf({ byNode }: OfferToNodes): NodeAnswer {
   return bestAnswer([...byNode.values()]);
 }
 
 /** The standing of the newest offer; unasked if no node has got its bytes in this run. */
 export function standingOfOffer(
-  offer: Offer | null,
+  offer: OfferToNodes | null,
 ): Exclude<BroadcastStanding, "unsent"> | "unasked" {
   if (offer === null) return "unasked";
-  const { standing } = bestOf(offer);
+  const { standing } = bestNodeAnswerOf(offer);
   return standing === "unsent" ? "unasked" : standing;
 }
 
 /** True if every node that has got the bytes calls their end past. */
-export function isOfferExpired(offer: Offer | null): boolean {
+export function isOfferExpired(offer: OfferToNodes | null): boolean {
   return (
-    standingOfOffer(offer) === "refused" && offer !== null && bestOf(offer).meaning === "expired"
+    standingOfOffer(offer) === "refused" &&
+    offer !== null &&
+    bestNodeAnswerOf(offer).meaning === "expired"
   );
 }
 
 /** True if no node took the bytes, and a higher fee changes none of the refusals. */
-export function isRefusedForGood(offer: Offer): boolean {
+export function isRefusedForGood(offer: OfferToNodes): boolean {
   return standingOfOffer(offer) === "refused" && !mayHigherFeeHelp([...offer.byNode.values()]);
 }
 
 /** The least price that refusals of the bytes name, the lowest of all; null without one. */
-export function readLowestRequiredFee(offer: Offer | null): bigint | null {
+export function readLowestRequiredFee(offer: OfferToNodes | null): bigint | null {
   if (standingOfOffer(offer) !== "refused") return null;
   const named = [...(offer?.byNode.values() ?? [])].flatMap(({ least }) =>
     least === undefined ? [] : [BigInt(least)],
@@ -66,7 +68,7 @@ export function readLowestRequiredFee(offer: Offer | null): bigint | null {
  * The reason why the offered bytes are in no mempool as far as the nodes say, in a node's own
  * words; "" if a node took them, or if that is not long ago enough to say.
  */
-export function offerWords({
+export function describeUntakenOffer({
   offer,
   location,
   chainOutcome,
@@ -74,7 +76,7 @@ export function offerWords({
   if (offer === null || location !== null || chainOutcome !== null || isOfferExpired(offer))
     return "";
   const standing = standingOfOffer(offer);
-  const { node, meaning, text } = bestOf(offer);
+  const { node, meaning, text } = bestNodeAnswerOf(offer);
   const isLong = offer.atMs - offer.firstAtMs >= doubtMs;
   const words = node === "" ? text : `${node}: ${text}`;
   if (standing === "refused" && (meaning !== "slot-used" || isLong))

@@ -3,9 +3,9 @@
  * and then not any more must be spent by an attempt. The final spender of any other is told to the
  * signer, which stops first attempts on that network. Pure.
  */
-import { namesOfAccount } from "./accounts.ts";
+import { accountFieldsOfEffect } from "./accounts.ts";
 import type { SchedulerEffect, SchedulerEvent } from "./events.ts";
-import type { Account, Book } from "./item.ts";
+import type { Account, SchedulerBook } from "./item.ts";
 
 /** Coins that are asked about at the same time, and in one question. */
 const goneMax = 64;
@@ -19,7 +19,7 @@ const forgetMs = 86_400_000;
 const outpointOf = (coin: string): string => coin.slice(0, coin.lastIndexOf(":"));
 
 /** Compares the newest list of the account's final coins with the one before, once a block. */
-export function watchCoins(account: Account, nowMs: number, out: SchedulerEffect[]): void {
+export function findVanishedCoins(account: Account, nowMs: number, out: SchedulerEffect[]): void {
   const { chainState, pinExclusion, ownCoins, held } = account;
   if (pinExclusion === null || chainState?.coins === undefined) return;
   const now = new Set(chainState.coins.map(({ id }) => id));
@@ -41,7 +41,11 @@ export function watchCoins(account: Account, nowMs: number, out: SchedulerEffect
     one.tries += 1;
     one.dueAtMs = nowMs + Math.min(againMsMax, againMs * 2 ** one.tries);
   }
-  out.push({ kind: "spenders", ...namesOfAccount(account), coins: due.map(([coin]) => coin) });
+  out.push({
+    kind: "spenders",
+    ...accountFieldsOfEffect(account),
+    coins: due.map(([coin]) => coin),
+  });
 }
 
 /**
@@ -49,7 +53,7 @@ export function watchCoins(account: Account, nowMs: number, out: SchedulerEffect
  * goes to the signer with each answer, because the signer may not have taken it.
  */
 export function takeSpenders(
-  book: Book,
+  book: SchedulerBook,
   account: Account,
   { found }: Extract<SchedulerEvent, { kind: "spenders" }>,
   out: SchedulerEffect[],
@@ -66,7 +70,7 @@ export function takeSpenders(
   }
 }
 
-function isAttempt(book: Book, account: Account, txHash: string): boolean {
+function isAttempt(book: SchedulerBook, account: Account, txHash: string): boolean {
   for (const { account: of, view } of book.items.values())
     if (of === account && view.attempts.some((one) => one.txHash === txHash)) return true;
   return false;

@@ -6,74 +6,79 @@
  */
 
 import { pendingPerAccountMax } from "../../socket/limits.ts";
-import type { WithdrawalStep } from "../../socket/verbs.ts";
+import type { ChangedWithdrawalPart } from "../../socket/verbs.ts";
 import {
+  accountFieldsOfEffect,
+  keepAccountBusy,
   markAccountUnbegun,
-  namesOfAccount,
   putAccount,
-  stayBusy,
+  runOnAccount,
   wakeAccount,
-  withAccount,
 } from "./accounts.ts";
-import { leaveCoin } from "./coins.ts";
+import { leaveOutRefusedCoin } from "./coins.ts";
 import type { SchedulerEffect, SchedulerEvent, SchedulerRefusal, SchedulerVerb } from "./events.ts";
-import { askVoid, isVoidRecorded, requestNewAttempts, takeVoid } from "./expiry-exclusion.ts";
-import type { Account, Book, PendingRequest, ScheduledWithdrawal } from "./item.ts";
+import {
+  askIfAttemptsVoid,
+  isVoidRecorded,
+  requestNewAttempts,
+  takeVoidAnswers,
+} from "./expiry-exclusion.ts";
+import type { Account, PendingRequest, ScheduledWithdrawal, SchedulerBook } from "./item.ts";
 import {
   askFirstSlot,
-  askForCoins,
-  forgetNamed,
-  questionMs,
+  askGatewayToNameCoins,
+  explainUnbegunAccount,
+  forgetNamedPin,
+  gatewayQuestionPauseMs,
   takeSightings,
   unclearedCode,
   unnamedCode,
-  whyUnbegun,
 } from "./naming.ts";
 import { standingOfOffer } from "./offers.ts";
-import { takeSpenders, watchCoins } from "./own-coins.ts";
+import { findVanishedCoins, takeSpenders } from "./own-coins.ts";
 import {
+  blockMisreadAttempt,
   requestAttemptsAfterRecovery,
   requestFeeBumps,
   resendAttempts,
   sendAttempt,
-  takeMisread,
-  takeSent,
+  takeBroadcastAnswers,
 } from "./sending.ts";
 import {
   advanceAccount,
-  askCleared,
+  askGatewayIfUnpaid,
   finishIntent,
-  takeGas,
-  takeOwnTransfer,
+  takeGasEstimate,
   takeRefusal,
+  takeSelfTransferEstimate,
 } from "./signing.ts";
-import { takePaused, takeStops } from "./stops.ts";
+import { takePauseChange, takeStops } from "./stops.ts";
 import {
+  askForInclusions,
   checkFinality,
   closeQuestion,
-  countersFailed,
   detectReorg,
-  findInBlocks,
   recheckInclusion,
   refreshSlotCounts,
   reportObservation,
-  searchAgain,
+  searchUnprovenAgain,
   takeChainOutcome,
-  takeLocations,
+  takeInclusions,
+  takeSlotCountFault,
   takeSlotCounts,
 } from "./watching.ts";
 import {
-  clearBook,
+  clearSchedulerBook,
   closeItem,
-  createBook,
-  fileItem,
-  isAside,
-  isToldOver,
+  createSchedulerBook,
+  hasSignerRecordedEnd,
+  isItemDelayed,
   isVoidKey,
   listPossiblyIncludedAttempts,
-  putStep,
-  putView,
+  putChangedWithdrawalPart,
+  putWithdrawalView,
   sortBySlot,
+  sortItemIntoSets,
 } from "./withdrawals.ts";
 
 /*
@@ -96,7 +101,7 @@ function lookForCoins(account: Account, nowMs: number, out: SchedulerEffect[]): 
   if (due.length === 0) return;
   for (const item of due) item.coinLookedAtMs = nowMs;
   const wanted = due.map((item) => ({ transactionId: item.view.transactionId, coin: pinOf(item) }));
-  out.push({ kind: "makers", ...namesOfAccount(account), wanted });
+  out.push({ kind: "makers", ...accountFieldsOfEffect(account), wanted });
 }
 
 function isDue(item: ScheduledWithdrawal, nowMs: number): boolean {
@@ -127,7 +132,7 @@ function pinOf({ view: { attempts }, account: { pinExclusion } }: ScheduledWithd
 
 /** Takes the answers, and tells each to the signer. */
 function takeCoinLooks(
-  book: Book,
+  book: SchedulerBook,
   account: Account,
   { found }: Extract<SchedulerEvent, { kind: "makers" }>,
   nowMs: number,
@@ -148,11 +153,11 @@ function takeCoinLooks(
  */
 function askBesidePins(account: Account, nowMs: number, out: SchedulerEffect[]): void {
   const { pinExclusion, naming } = account;
-  if (pinExclusion === null || nowMs < naming.dueAtMs + questionMs) return;
+  if (pinExclusion === null || nowMs < naming.dueAtMs + gatewayQuestionPauseMs) return;
   const missing = [...account.pending].filter(
     ({ isPinMissing, view }) => isPinMissing && view.mode !== "sweep",
   );
-  if (missing.length > 0) askForCoins(account, missing.flatMap(besidePin), nowMs, out);
+  if (missing.length > 0) askGatewayToNameCoins(account, missing.flatMap(besidePin), nowMs, out);
 }
 
 function besidePin({
@@ -164,7 +169,7 @@ function besidePin({
   );
 }
 
-export type { ChainOutcome, ChainState, Location } from "../../../chains/nodes.ts";
+export type { ChainOutcome, ChainState, TransactionLocation } from "../../../chains/nodes.ts";
 export type {
   BlockCheckEffect,
   InclusionAnswer,
@@ -175,8 +180,8 @@ export type {
   SchedulerRefusal,
   SchedulerVerb,
   SendEffect,
-  VoidFound,
-  VoidWanted,
+  VoidAttemptsAnswer,
+  VoidAttemptsQuestion,
 } from "./events.ts";
 
 /**
@@ -195,13 +200,13 @@ const gasMsMax = 60_000;
 type Event<K extends SchedulerEvent["kind"]> = Extract<SchedulerEvent, { kind: K }>;
 
 export interface SchedulerState {
-  readonly book: Book;
+  readonly book: SchedulerBook;
   readonly inFlightMax: number;
 }
 
 /** An empty scheduler; a `hello` event fills it. */
 export function createScheduler(options: { readonly inFlightMax?: number } = {}): SchedulerState {
-  return { book: createBook(), inFlightMax: options.inFlightMax ?? pendingPerAccountMax };
+  return { book: createSchedulerBook(), inFlightMax: options.inFlightMax ?? pendingPerAccountMax };
 }
 
 /**
@@ -221,7 +226,7 @@ export function applySchedulerEvent(
 }
 
 /** Withdrawals that are not final. */
-export function openCount(state: SchedulerState): number {
+export function countOpenWithdrawals(state: SchedulerState): number {
   return state.book.items.size;
 }
 
@@ -240,7 +245,7 @@ function takeEvent(
       book.locked = event.code;
       return [];
     case "paused":
-      return takePaused(book, event);
+      return takePauseChange(book, event);
     case "views":
       return takeViews(book, event.withdrawals, nowMs, out);
     case "steps":
@@ -250,9 +255,9 @@ function takeEvent(
     case "adopted":
       if (event.answer.ok)
         return [Object.assign(putAccount(book, event.answer.account), { isUnbegun: false })];
-      return withAccount(book, event, (account) => {
+      return runOnAccount(book, event, (account) => {
         if (event.answer.ok) return;
-        account.slotCounts.detail = whyUnbegun(account, event.answer.code, nowMs);
+        account.slotCounts.detail = explainUnbegunAccount(account, event.answer.code, nowMs);
         askFirstSlot(account, event.answer.code, nowMs, out);
       });
     case "sighted":
@@ -262,48 +267,50 @@ function takeEvent(
         return account;
       });
     case "away":
-      return withAccount(book, event, (account) => {
+      return runOnAccount(book, event, (account) => {
         account.away = event.code;
       });
     case "expected":
-      return withAccount(book, event, (account) => wakeAccount(account, nowMs, out));
+      return runOnAccount(book, event, (account) => wakeAccount(account, nowMs, out));
     case "head":
-      return withAccount(book, event, (account) => {
+      return runOnAccount(book, event, (account) => {
         account.head = event.number;
-        findInBlocks(account, nowMs, out);
+        askForInclusions(account, nowMs, out);
         account.foundLately = 0;
       });
     case "block":
-      return withAccount(book, event, (account) => takeBlock(book, account, event, nowMs, out));
+      return runOnAccount(book, event, (account) => takeBlock(book, account, event, nowMs, out));
     case "gas":
     case "sent":
     case "misread":
       return takeItemEvent(book, event, nowMs, out);
     case "looked":
-      return withAccount(book, event, (account) => {
-        for (const item of takeLocations(book, account, event, nowMs, out))
+      return runOnAccount(book, event, (account) => {
+        for (const item of takeInclusions(book, account, event, nowMs, out))
           advanceItem(item, nowMs, out);
       });
     case "confirmed":
-      return withAccount(book, event, () => takeConfirmed(book, event, nowMs, out));
+      return runOnAccount(book, event, () => takeConfirmed(book, event, nowMs, out));
     case "void":
-      return withAccount(book, event, (account) =>
-        steerAll(takeVoid(book, account, event.found), nowMs, out),
+      return runOnAccount(book, event, (account) =>
+        steerAll(takeVoidAnswers(book, account, event.found), nowMs, out),
       );
     case "blockChecked":
-      return withAccount(book, event, (account) => {
+      return runOnAccount(book, event, (account) => {
         if (!event.holds) recheckInclusion(account, out);
       });
     case "slotCounts":
-      return withAccount(book, event, (account) => {
+      return runOnAccount(book, event, (account) => {
         if (event.answer.ok) takeSlotCounts(book, account, event.answer, nowMs, out);
-        else countersFailed(account, event.answer.code, nowMs);
+        else takeSlotCountFault(account, event.answer.code, nowMs);
         for (const item of account.flight) advanceItem(item, nowMs, out);
       });
     case "makers":
-      return withAccount(book, event, (account) => takeCoinLooks(book, account, event, nowMs, out));
+      return runOnAccount(book, event, (account) =>
+        takeCoinLooks(book, account, event, nowMs, out),
+      );
     case "spenders":
-      return withAccount(book, event, (account) => takeSpenders(book, account, event, out));
+      return runOnAccount(book, event, (account) => takeSpenders(book, account, event, out));
     case "unreachable":
       book.unreachable = new Set(event.transactionIds);
       return book.accounts.values();
@@ -313,12 +320,12 @@ function takeEvent(
 }
 
 function takeHello(
-  book: Book,
+  book: SchedulerBook,
   { hello, isFresh, askedAtMs }: Event<"hello">,
   nowMs: number,
   out: SchedulerEffect[],
 ): Iterable<Account> {
-  if (isFresh) clearBook(book);
+  if (isFresh) clearSchedulerBook(book);
   book.handshakeDone = hello.handshakeDone;
   book.helloAtMs = nowMs;
   book.locked = hello.locked;
@@ -344,13 +351,15 @@ function takeHello(
 }
 
 function takeViews(
-  book: Book,
+  book: SchedulerBook,
   views: Event<"views">["withdrawals"],
   nowMs: number,
   out: SchedulerEffect[],
 ): Iterable<Account> {
   const touched = new Set<Account>();
-  const items = views.map((view) => putView(book, view, nowMs)).filter((item) => item !== null);
+  const items = views
+    .map((view) => putWithdrawalView(book, view, nowMs))
+    .filter((item) => item !== null);
   steerAll(items, nowMs, out);
   for (const view of views) {
     const account = book.items.get(view.transactionId)?.account ?? book.accounts.get(view.chain);
@@ -360,7 +369,7 @@ function takeViews(
 }
 
 function takeSteps(
-  book: Book,
+  book: SchedulerBook,
   steps: Event<"steps">["withdrawals"],
   nowMs: number,
   out: SchedulerEffect[],
@@ -371,7 +380,7 @@ function takeSteps(
     const account = book.items.get(one.transactionId)?.account;
     if (account !== undefined) touched.add(account);
     else if (!book.closed.has(one.transactionId)) requestRefresh(book, nowMs, out);
-    const item = putStep(book, one, nowMs);
+    const item = putChangedWithdrawalPart(book, one, nowMs);
     if (item !== null) items.push(item);
   }
   steerAll(items, nowMs, out);
@@ -391,13 +400,13 @@ function steerAll(
 /** Asks for the next step of this withdrawal, after any event. A second call asks nothing twice. */
 function advanceItem(item: ScheduledWithdrawal, nowMs: number, out: SchedulerEffect[]): void {
   sendAttempt(item, false, nowMs, out);
-  if (item.asking !== null || isAside(item, nowMs)) return;
+  if (item.asking !== null || isItemDelayed(item, nowMs)) return;
   if (item.view.state === "intent") finishIntent(item, nowMs, out);
   else reportObservation(item, nowMs, out);
 }
 
 function takeAnswer(
-  book: Book,
+  book: SchedulerBook,
   event: Event<"answered">,
   nowMs: number,
   out: SchedulerEffect[],
@@ -410,7 +419,7 @@ function takeAnswer(
   }
   if (answer.ok) return takeSteps(book, [answer.withdrawal], nowMs, out);
   if (item === undefined) return [];
-  fileItem(item);
+  sortItemIntoSets(item);
   return [item.account];
 }
 
@@ -418,10 +427,10 @@ function takeAnswer(
 function endAsk(
   item: ScheduledWithdrawal,
   asked: PendingRequest,
-  withdrawal: WithdrawalStep,
+  withdrawal: ChangedWithdrawalPart,
 ): void {
   const { state } = withdrawal;
-  const stage = isToldOver({ state }) ? "final" : state;
+  const stage = hasSignerRecordedEnd({ state }) ? "final" : state;
   // A withdrawal that a recovery has quarantined stays quarantined until its end.
   const isWatched = state === "quarantined" && !asked.key.startsWith("final ");
   const isOther = isVoidKey(asked.key)
@@ -435,7 +444,7 @@ function endAsk(
 }
 
 function handleRefusal(
-  book: Book,
+  book: SchedulerBook,
   item: ScheduledWithdrawal,
   verb: SchedulerVerb,
   answer: SchedulerRefusal,
@@ -449,24 +458,24 @@ function handleRefusal(
     return;
   }
   item.asking = null;
-  if (answer.code === unnamedCode) forgetNamed(item);
-  const isLeft = leaveCoin(item, answer, nowMs);
+  if (answer.code === unnamedCode) forgetNamedPin(item);
+  const isLeft = leaveOutRefusedCoin(item, answer, nowMs);
   if (answer.code === "ACCOUNT_NOT_ADOPTED") markAccountUnbegun(item.account, nowMs);
   const refusedUnits = item.feeAskedWei;
   if (verb === "sign" || verb === "replace") Object.assign(item, { asked: null, feeAskedWei: 0n });
   if (isLeft) return;
-  if (answer.code === unclearedCode) askCleared(item, nowMs, out);
+  if (answer.code === unclearedCode) askGatewayIfUnpaid(item, nowMs, out);
   else if (takeRefusal(item, answer.code, refusedUnits, nowMs)) requestRefresh(book, nowMs, out);
 }
 
-function requestRefresh(book: Book, nowMs: number, out: SchedulerEffect[]): void {
+function requestRefresh(book: SchedulerBook, nowMs: number, out: SchedulerEffect[]): void {
   if (nowMs < book.refreshDueAtMs) return;
   book.refreshDueAtMs = nowMs + refreshMs;
   out.push({ kind: "refresh" });
 }
 
 function takeBlock(
-  book: Book,
+  book: SchedulerBook,
   account: Account,
   { chainState }: Event<"block">,
   nowMs: number,
@@ -477,22 +486,22 @@ function takeBlock(
   if (account.away !== "") account.slotCounts.dueAtMs = 0;
   account.away = "";
   account.head = chainState.number;
-  stayBusy(account, nowMs);
-  findInBlocks(account, nowMs, out);
+  keepAccountBusy(account, nowMs);
+  askForInclusions(account, nowMs, out);
   checkFinality(account, nowMs, out);
   detectReorg(account, out);
   requestFeeBumps(account, nowMs, out);
   requestAttemptsAfterRecovery(account, nowMs, out);
-  askVoid(account, nowMs, out);
+  askIfAttemptsVoid(account, nowMs, out);
   requestNewAttempts(account, nowMs, out);
   refreshSlotCounts(book, account, nowMs, out);
-  watchCoins(account, nowMs, out);
+  findVanishedCoins(account, nowMs, out);
   lookForCoins(account, nowMs, out);
   for (const item of account.flight) advanceItem(item, nowMs, out);
 }
 
 function takeItemEvent(
-  book: Book,
+  book: SchedulerBook,
   event: Event<"gas" | "sent" | "misread">,
   nowMs: number,
   out: SchedulerEffect[],
@@ -500,21 +509,21 @@ function takeItemEvent(
   const item = book.items.get(event.transactionId);
   if (item === undefined) return [];
   if (event.kind === "gas") {
-    if (event.isOwn === true) takeOwnTransfer(item, event.answer, nowMs, out);
-    else takeGas(item, event.answer, nowMs, out);
+    if (event.isOwn === true) takeSelfTransferEstimate(item, event.answer, nowMs, out);
+    else takeGasEstimate(item, event.answer, nowMs, out);
     requestFeeBumps(item.account, nowMs, out);
     requestNewAttempts(item.account, nowMs, out);
     if (item.view.state === "intent") advanceItem(item, nowMs, out);
     return [item.account];
   }
-  if (event.kind === "sent") takeSent(item, event, nowMs, out);
-  else takeMisread(item, event, out);
+  if (event.kind === "sent") takeBroadcastAnswers(item, event, nowMs, out);
+  else blockMisreadAttempt(item, event, out);
   advanceItem(item, nowMs, out);
   return [];
 }
 
 function takeConfirmed(
-  book: Book,
+  book: SchedulerBook,
   event: Event<"confirmed">,
   nowMs: number,
   out: SchedulerEffect[],
@@ -528,31 +537,31 @@ function takeConfirmed(
     if (chainOutcome === null && item.location !== null) unproven.push(item);
     advanceItem(item, nowMs, out);
   }
-  searchAgain(unproven, out);
+  searchUnprovenAgain(unproven, out);
 }
 
 /**
  * Runs every second: repeats requests that were lost on the way, and goes on with items whose delay
  * is over.
  */
-function takeTick(book: Book, nowMs: number, out: SchedulerEffect[]): Iterable<Account> {
+function takeTick(book: SchedulerBook, nowMs: number, out: SchedulerEffect[]): Iterable<Account> {
   if (nowMs - book.helloAtMs >= refreshMsMax) requestRefresh(book, nowMs, out);
   for (const item of book.items.values()) {
     if (item.gasAskedAtMs !== null && nowMs - item.gasAskedAtMs > gasMsMax)
       item.gasAskedAtMs = null;
     if (item.asking === null || nowMs - item.asking.sinceMs <= askMsMax) continue;
     item.asking = null;
-    fileItem(item);
+    sortItemIntoSets(item);
     requestRefresh(book, nowMs, out);
   }
   for (const account of book.accounts.values()) {
-    stayBusy(account, nowMs);
+    keepAccountBusy(account, nowMs);
     refreshSlotCounts(book, account, nowMs, out);
     if (account.away === "") {
-      findInBlocks(account, nowMs, out);
+      askForInclusions(account, nowMs, out);
       checkFinality(account, nowMs, out);
       requestAttemptsAfterRecovery(account, nowMs, out);
-      askVoid(account, nowMs, out);
+      askIfAttemptsVoid(account, nowMs, out);
       requestNewAttempts(account, nowMs, out);
     }
     askBesidePins(account, nowMs, out);

@@ -6,28 +6,28 @@
 import type { FeeMarket, TxParams } from "../../../chains/family.ts";
 import { attemptsApartMs, courierAttemptsMax } from "../../socket/limits.ts";
 import type { AttemptView } from "../../socket/verbs.ts";
-import { namesOfAccount } from "./accounts.ts";
-import { marketOf, termsOfWithdrawal } from "./coins.ts";
+import { accountFieldsOfEffect } from "./accounts.ts";
+import { offerBasisOf, termsOfWithdrawal } from "./coins.ts";
 import type { SchedulerEffect, SchedulerEvent } from "./events.ts";
 import { isPastSending, sortByLongestWait } from "./expiry-exclusion.ts";
 import type { Account, ScheduledWithdrawal } from "./item.ts";
 import {
   addNodeAnswers,
-  bestOf,
+  bestNodeAnswerOf,
   isRefusedForGood,
   readLowestRequiredFee,
   standingOfOffer,
 } from "./offers.ts";
-import { askGas, feesOf, gasOf, marketForNextOffer } from "./signing.ts";
+import { askGasEstimate, familyFeesOf, freshGasEstimateOf, marketForNextOffer } from "./signing.ts";
 import {
-  fileItem,
-  freeUnits,
-  isAside,
+  isItemDelayed,
+  itemWithLowestSlot,
   listAttemptsWithBytes,
   listPossiblyIncludedAttempts,
-  lowestSlotOf,
-  newRequest,
+  newPendingRequest,
   sortBySlot,
+  sortItemIntoSets,
+  unreservedUnitsOf,
 } from "./withdrawals.ts";
 
 /** The same bytes are sent again after this time, for nodes without them. */
@@ -103,7 +103,7 @@ function handedAtMs({ offer, sendingSinceMs }: ScheduledWithdrawal): number {
 }
 
 /** Bytes that independent code reads differently are never sent. */
-export function takeMisread(
+export function blockMisreadAttempt(
   item: ScheduledWithdrawal,
   { detail }: Extract<SchedulerEvent, { kind: "misread" }>,
   out: SchedulerEffect[],
@@ -120,7 +120,7 @@ export function takeMisread(
  * Takes what the nodes said to the bytes. For every answer except "unsent", the bytes may now be in
  * any mempool, and only the chain decides their fate.
  */
-export function takeSent(
+export function takeBroadcastAnswers(
   item: ScheduledWithdrawal,
   { attempt: number, answers }: Extract<SchedulerEvent, { kind: "sent" }>,
   nowMs: number,
@@ -155,11 +155,15 @@ export function takeSent(
   if (isNew && item.looked.block < item.account.head)
     item.looked = { block: item.account.head, atMs: nowMs, isOpen: false };
   if (answers.some(({ meaning }) => meaning === "slot-used"))
-    out.push({ kind: "look", ...namesOfAccount(item.account), wanted: [attemptsToLookFor(item)] });
+    out.push({
+      kind: "look",
+      ...accountFieldsOfEffect(item.account),
+      wanted: [inclusionQuestionOf(item)],
+    });
 }
 
 /** Looks for every released attempt, because a block may hold any of them. */
-export function attemptsToLookFor(item: ScheduledWithdrawal): {
+export function inclusionQuestionOf(item: ScheduledWithdrawal): {
   readonly withdrawal: ScheduledWithdrawal["view"];
   readonly txHashes: readonly string[];
 } {
@@ -176,8 +180,8 @@ export function attemptsToLookFor(item: ScheduledWithdrawal): {
  */
 export function requestFeeBumps(account: Account, nowMs: number, out: SchedulerEffect[]): void {
   const { pending, slots } = account;
-  if (feesOf(account).bidding === null) return;
-  const first = lowestSlotOf(pending);
+  if (familyFeesOf(account).bidding === null) return;
+  const first = itemWithLowestSlot(pending);
   for (const item of slots.blocksLater ? (first === undefined ? [] : [first]) : [...pending])
     bumpOne(item, nowMs, out);
 }
@@ -197,11 +201,11 @@ function bumpOne(item: ScheduledWithdrawal, nowMs: number, out: SchedulerEffect[
     newest === undefined ||
     newest.raw === undefined ||
     newest.attempt !== offer.attempt ||
-    isAside(item, nowMs)
+    isItemDelayed(item, nowMs)
   )
     return;
   const isRefused = standingOfOffer(offer) === "refused";
-  if (feesOf(account).bidding?.isReplaced !== true && !isRefused) return;
+  if (familyFeesOf(account).bidding?.isReplaced !== true && !isRefused) return;
   const { firstBlock, firstAtMs } = offer;
   if (firstBlock === null) {
     item.offer = { ...offer, firstBlock: chainState.number };
@@ -213,7 +217,7 @@ function bumpOne(item: ScheduledWithdrawal, nowMs: number, out: SchedulerEffect[
     account.pinExclusion === null
       ? blocks >= bumpBlocks || ageMs >= bumpMs
       : blocks >= coinBumpBlocks;
-  const isDue = isOverdue || (isRefused && bestOf(offer).meaning === "price");
+  const isDue = isOverdue || (isRefused && bestNodeAnswerOf(offer).meaning === "price");
   if (!isDue || ageMs < attemptsApartMs || chainState.number === firstBlock) return;
   // A node shows the attempt in a block, or no higher fee makes a node take it. A replacement could
   // not succeed.
@@ -229,23 +233,24 @@ function bumpOne(item: ScheduledWithdrawal, nowMs: number, out: SchedulerEffect[
   }
   // The cost of the call may have changed since the last estimate, and that estimate may have been
   // false.
-  const gas = gasOf(item, firstAtMs + attemptsApartMs, nowMs);
+  const gas = freshGasEstimateOf(item, firstAtMs + attemptsApartMs, nowMs);
   if (gas === null) {
-    askGas(item, nowMs, out);
+    askGasEstimate(item, nowMs, out);
     return;
   }
   const next = replacementParams(item, newest, gas);
-  const most = next === null ? 0n : feesOf(account).most(next);
+  const most = next === null ? 0n : familyFeesOf(account).most(next);
   const isShort =
-    account.pinExclusion === null && (freeUnits(account, "") ?? 0n) < most - BigInt(newest.feeMax);
+    account.pinExclusion === null &&
+    (unreservedUnitsOf(account, "") ?? 0n) < most - BigInt(newest.feeMax);
   if (next === null || isShort) {
     item.waiting = "funds for a higher fee";
     return;
   }
-  item.asking = newRequest("replace", nowMs);
+  item.asking = newPendingRequest("replace", nowMs);
   item.feeAskedWei = most;
   item.asked = next;
-  fileItem(item);
+  sortItemIntoSets(item);
   out.push({
     kind: "ask",
     withdrawal: item.view,
@@ -282,7 +287,7 @@ export function requestAttemptsAfterRecovery(
   nowMs: number,
   out: SchedulerEffect[],
 ): void {
-  if (feesOf(account).bidding === null) return;
+  if (familyFeesOf(account).bidding === null) return;
   for (const item of sortBySlot(account.pending)) {
     const newest = item.view.attempts.at(-1);
     const isApproved = item.view.state === "released" || item.view.state === "broadcast";
@@ -291,21 +296,21 @@ export function requestAttemptsAfterRecovery(
       newest?.isOut !== true ||
       item.asking !== null ||
       item.stopped !== "" ||
-      isAside(item, nowMs)
+      isItemDelayed(item, nowMs)
     )
       continue;
     if (account.chainState === null || item.location !== null || item.chainOutcome !== null)
       continue;
     if (item.gas === null) {
-      askGas(item, nowMs, out);
+      askGasEstimate(item, nowMs, out);
       continue;
     }
     const next = replacementParams(item, newest, item.gas.limit);
     if (next === null) continue;
-    item.asking = newRequest("replace", nowMs);
-    item.feeAskedWei = feesOf(account).most(next);
+    item.asking = newPendingRequest("replace", nowMs);
+    item.feeAskedWei = familyFeesOf(account).most(next);
     item.asked = next;
-    fileItem(item);
+    sortItemIntoSets(item);
     const { transactionId } = item.view;
     out.push({
       kind: "ask",
@@ -323,11 +328,11 @@ function replacementParams(
   computeLimit: bigint,
 ): TxParams | null {
   const { account, isTipLow, view } = item;
-  const { bidding } = feesOf(account);
+  const { bidding } = familyFeesOf(account);
   if (account.chainState === null || account.chainState.feeMarket === null || bidding === null)
     return null;
   const offerAt = (feeMarket: FeeMarket): TxParams | null => {
-    const market = marketOf(item, feeMarket, computeLimit);
+    const market = offerBasisOf(item, feeMarket, computeLimit);
     return bidding.replacementAt(
       market,
       termsOfWithdrawal(item),
@@ -350,7 +355,7 @@ function marketWithNamed(
   feeMarket: FeeMarket,
 ): FeeMarket {
   const least = item.offer?.attempt === attempt ? readLowestRequiredFee(item.offer) : null;
-  const { bidding } = feesOf(item.account);
+  const { bidding } = familyFeesOf(item.account);
   return least === null || txParams === null
     ? feeMarket
     : (bidding?.named?.(feeMarket, least, txParams) ?? feeMarket);

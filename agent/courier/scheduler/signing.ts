@@ -5,29 +5,29 @@
  */
 import { commandOfEnd } from "../../../base/state-end.ts";
 import { familyOf } from "../../../chains/families.ts";
-import type { FeeMarket, Fees, TxParams } from "../../../chains/family.ts";
+import type { FamilyFees, FeeMarket, TxParams } from "../../../chains/family.ts";
 import type { AttemptView } from "../../socket/verbs.ts";
-import { agentEnds } from "../../state-ends.ts";
+import { agentStateEnds } from "../../state-ends.ts";
 import { codeOfLostControl, codeOfUnreadState } from "./accounts.ts";
-import { findSpentCoin, marketOf, takeCoinsBack, termsOfWithdrawal } from "./coins.ts";
+import { findSpentCoin, offerBasisOf, readmitLeftOutCoins, termsOfWithdrawal } from "./coins.ts";
 import type { SchedulerEffect, SchedulerEvent } from "./events.ts";
-import type { Account, Book, ScheduledWithdrawal } from "./item.ts";
+import type { Account, ScheduledWithdrawal, SchedulerBook } from "./item.ts";
 import {
-  clearanceRetryMs,
-  namedOffer,
-  owedWords,
-  unclearedWords,
+  describeUnclearedWait,
+  describeUnnamedCoinWait,
+  findOfferOfNamedCoins,
+  owedCoinWords,
+  unclearedRetryMs,
   unnamedCode,
-  unnamedWords,
 } from "./naming.ts";
 import { describeCurrencyStop } from "./stops.ts";
 import {
-  fileItem,
-  freeUnits,
-  isAside,
+  delayItem,
+  isItemDelayed,
   isLedgerBehindChain,
-  newRequest,
-  setAside,
+  newPendingRequest,
+  sortItemIntoSets,
+  unreservedUnitsOf,
 } from "./withdrawals.ts";
 
 /** Estimates asked for ahead of the head of a queue, so they share a node's batch. */
@@ -65,16 +65,16 @@ const waitingCodes: ReadonlySet<string> = new Set([
 ]);
 
 /** The family's own words on fees. */
-export function feesOf({ network }: Account): Fees {
+export function familyFeesOf({ network }: Account): FamilyFees {
   return familyOf(network).fees;
 }
 
 /** The reason why nothing is signed from this account; "" while signing goes on. */
-export function describeStandstill(book: Book, account: Account): string {
+export function describeStandstill(book: SchedulerBook, account: Account): string {
   if (book.locked !== "") return `locked ${book.locked}`;
   if (book.paused) return "SIGNER_PAUSED";
   if (book.stopped.has(account.network))
-    return `NETWORK_PAUSED: ${commandOfEnd(agentEnds.signer.networkStopped, { CHAIN: account.chain })}`;
+    return `NETWORK_PAUSED: ${commandOfEnd(agentStateEnds.signer.networkStopped, { CHAIN: account.chain })}`;
   if (!book.handshakeDone) return "link";
   if (account.away !== "") return `nodes ${account.away}`;
   if (account.chainState === null) return "nodes";
@@ -94,14 +94,14 @@ export function describeStandstill(book: Book, account: Account): string {
  * change the answer.
  */
 export function advanceAccount(
-  book: Book,
+  book: SchedulerBook,
   account: Account,
   inFlightMax: number,
   nowMs: number,
   out: SchedulerEffect[],
 ): void {
   if (describeStandstill(book, account) !== "") return;
-  takeCoinsBack(account, nowMs);
+  readmitLeftOutCoins(account, nowMs);
   const most = inFlightMax + outOfReach(book, account);
   for (const queue of account.queues.values()) {
     const [first] = queue;
@@ -111,7 +111,7 @@ export function advanceAccount(
 }
 
 /** The number of those in flight that no block takes, as the gateway says. */
-function outOfReach({ unreachable }: Book, { unincluded }: Account): number {
+function outOfReach({ unreachable }: SchedulerBook, { unincluded }: Account): number {
   if (unreachable.size === 0) return 0;
   return [...unincluded].filter(({ view }) => unreachable.has(view.transactionId)).length;
 }
@@ -123,7 +123,7 @@ function advanceQueue(
   nowMs: number,
   out: SchedulerEffect[],
 ): void {
-  const fees = feesOf(account);
+  const fees = familyFeesOf(account);
   const feeMarket = account.chainState?.feeMarket ?? null;
   const [head] = queue;
   if (head !== undefined && nowMs < (account.refusing.get(head.view.contract) ?? 0)) {
@@ -140,18 +140,18 @@ function advanceQueue(
       item.waiting = "others in flight";
       return;
     }
-    const gas = gasOf(item, 0, nowMs);
+    const gas = freshGasEstimateOf(item, 0, nowMs);
     const computeLimit = gas ?? fees.computeLimitMin;
     const market = marketForFirstOffer(item, feeMarket, computeLimit);
-    const txParams = namedOffer(item, market, computeLimit, nowMs, out);
+    const txParams = findOfferOfNamedCoins(item, market, computeLimit, nowMs, out);
     if (txParams === "owed") {
       // Only this one needs that coin.
-      item.waiting = owedWords;
+      item.waiting = owedCoinWords;
       at += 1;
       continue;
     }
     if (txParams === "unnamed") {
-      item.waiting = unnamedWords(account, nowMs);
+      item.waiting = describeUnnamedCoinWait(account, nowMs);
       return;
     }
     if (txParams === null || !isCovered(item, fees.most(txParams))) {
@@ -179,7 +179,7 @@ export function marketForNextOffer(
   feeMarket: FeeMarket,
   offerAt: (feeMarket: FeeMarket) => TxParams | null,
 ): FeeMarket {
-  const { bidding, most } = feesOf(item.account);
+  const { bidding, most } = familyFeesOf(item.account);
   const steps = stepsBelow(item);
   if (steps === 0) return feeMarket;
   const marketAt = (step: number): FeeMarket => bidding?.lowered(feeMarket, step) ?? feeMarket;
@@ -199,9 +199,9 @@ function marketForFirstOffer(
   feeMarket: FeeMarket,
   computeLimit: bigint,
 ): FeeMarket {
-  const { first } = feesOf(item.account);
+  const { first } = familyFeesOf(item.account);
   return marketForNextOffer(item, feeMarket, (at) =>
-    first(marketOf(item, at, computeLimit), termsOfWithdrawal(item)),
+    first(offerBasisOf(item, at, computeLimit), termsOfWithdrawal(item)),
   );
 }
 
@@ -217,7 +217,7 @@ function lowerOffer(
 ): boolean {
   if (feeMarket === null) return false;
   const steps = stepsBelow(item) + 1;
-  const isLeft = (feesOf(item.account).bidding?.lowered(feeMarket, steps) ?? null) !== null;
+  const isLeft = (familyFeesOf(item.account).bidding?.lowered(feeMarket, steps) ?? null) !== null;
   item.lowered = { attempts: item.view.attempts.length, steps: isLeft ? steps : 0, refusedUnits };
   return isLeft;
 }
@@ -226,11 +226,19 @@ function lowerOffer(
  * The cost of its call, by an estimate not made before `sinceMs` and still valid; null when there
  * is none.
  */
-export function gasOf({ gas }: ScheduledWithdrawal, sinceMs: number, nowMs: number): bigint | null {
+export function freshGasEstimateOf(
+  { gas }: ScheduledWithdrawal,
+  sinceMs: number,
+  nowMs: number,
+): bigint | null {
   return gas !== null && gas.atMs >= sinceMs && nowMs - gas.atMs <= gasValidMs ? gas.limit : null;
 }
 
-export function askGas(item: ScheduledWithdrawal, nowMs: number, out: SchedulerEffect[]): void {
+export function askGasEstimate(
+  item: ScheduledWithdrawal,
+  nowMs: number,
+  out: SchedulerEffect[],
+): void {
   if (item.gasAskedAtMs !== null) return;
   item.gasAskedAtMs = nowMs;
   const { account, view } = item;
@@ -239,16 +247,16 @@ export function askGas(item: ScheduledWithdrawal, nowMs: number, out: SchedulerE
 
 /** The item is delayed or being declined; nothing more is asked for it meanwhile. */
 function isBusy(item: ScheduledWithdrawal, nowMs: number): boolean {
-  return item.asking !== null || isAside(item, nowMs);
+  return item.asking !== null || isItemDelayed(item, nowMs);
 }
 
 /** On a chain with coins, an offer is proof that they suffice. */
 function isCovered(item: ScheduledWithdrawal, feeUnits: bigint): boolean {
   const { account, view, amountUnits } = item;
   if (account.pinExclusion !== null) return true;
-  const native = freeUnits(account, "");
+  const native = unreservedUnitsOf(account, "");
   if (view.contract === "") return native !== null && native >= amountUnits + feeUnits;
-  const token = freeUnits(account, view.contract);
+  const token = unreservedUnitsOf(account, view.contract);
   return native !== null && native >= feeUnits && token !== null && token >= amountUnits;
 }
 
@@ -260,7 +268,9 @@ function whyUncovered({ account, view: { contract } }: ScheduledWithdrawal): str
   const spent = findSpentCoin(account);
   if (spent !== undefined)
     return `ACCOUNT_COIN_SPENT: a closed payment has spent ${spent}, and nodes still show it`;
-  return freeUnits(account, contract) === null ? "the token's balance cannot be read" : "funds";
+  return unreservedUnitsOf(account, contract) === null
+    ? "the token's balance cannot be read"
+    : "funds";
 }
 
 /**
@@ -274,12 +284,16 @@ function estimateAhead(
   out: SchedulerEffect[],
 ): void {
   const first = queue[from] as ScheduledWithdrawal;
-  let left = freeUnits(first.account, first.view.contract) ?? 0n;
+  let left = unreservedUnitsOf(first.account, first.view.contract) ?? 0n;
   for (const item of queue.slice(from, from + prefetchMax)) {
     left -= item.amountUnits;
     // Coins that are on their way are missing from the balance and reserved as well.
     if (left < 0n && first.account.pinExclusion === null) return;
-    if (gasOf(item, 0, nowMs) !== null || item.gasAskedAtMs !== null || isBusy(item, nowMs))
+    if (
+      freshGasEstimateOf(item, 0, nowMs) !== null ||
+      item.gasAskedAtMs !== null ||
+      isBusy(item, nowMs)
+    )
       continue;
     item.gasAskedAtMs = nowMs;
     item.waiting = "";
@@ -294,11 +308,11 @@ function askSign(
   nowMs: number,
   out: SchedulerEffect[],
 ): void {
-  item.asking = newRequest("sign", nowMs);
-  item.feeAskedWei = feesOf(item.account).most(txParams);
+  item.asking = newPendingRequest("sign", nowMs);
+  item.feeAskedWei = familyFeesOf(item.account).most(txParams);
   item.asked = txParams;
   item.waiting = "";
-  fileItem(item);
+  sortItemIntoSets(item);
   out.push({
     kind: "ask",
     withdrawal: item.view,
@@ -319,22 +333,22 @@ export function finishIntent(
 ): void {
   const feeMarket = item.account.chainState?.feeMarket ?? null;
   if (feeMarket === null) return;
-  const computeLimit = gasOf(item, 0, nowMs);
+  const computeLimit = freshGasEstimateOf(item, 0, nowMs);
   if (computeLimit === null) {
-    askGas(item, nowMs, out);
+    askGasEstimate(item, nowMs, out);
     return;
   }
   const market = marketForFirstOffer(item, feeMarket, computeLimit);
-  const txParams = namedOffer(item, market, computeLimit, nowMs, out);
+  const txParams = findOfferOfNamedCoins(item, market, computeLimit, nowMs, out);
   if (txParams === null) item.waiting = whyUncovered(item);
-  else if (txParams === "owed") item.waiting = owedWords;
-  else if (txParams === "unnamed") item.waiting = unnamedWords(item.account, nowMs);
+  else if (txParams === "owed") item.waiting = owedCoinWords;
+  else if (txParams === "unnamed") item.waiting = describeUnnamedCoinWait(item.account, nowMs);
   else askSign(item, txParams, nowMs, out);
 }
 
 type GasAnswer = Extract<SchedulerEvent, { kind: "gas" }>["answer"];
 
-export function takeGas(
+export function takeGasEstimate(
   item: ScheduledWithdrawal,
   answer: GasAnswer,
   nowMs: number,
@@ -348,13 +362,13 @@ export function takeGas(
     return;
   }
   if (!answer.wouldRevert) {
-    if (item.asking === null) setAside(item, answer.code, { notBeforeMs: nowMs + faultRetryMs });
+    if (item.asking === null) delayItem(item, answer.code, { notBeforeMs: nowMs + faultRetryMs });
     return;
   }
   const newest = item.view.attempts.at(-1);
   if (newest !== undefined && item.account.expiryExclusion !== null) {
     // No slot must be used up here, so a payment that would revert is not signed again.
-    setAside(item, "the chain would revert it", { notBeforeMs: nowMs + revertRetryMs });
+    delayItem(item, "the chain would revert it", { notBeforeMs: nowMs + revertRetryMs });
     return;
   }
   if (newest !== undefined || item.view.state === "intent") {
@@ -364,14 +378,14 @@ export function takeGas(
     return;
   }
   if (item.view.state !== "approved" || item.asking !== null) return;
-  const fees = feesOf(item.account);
+  const fees = familyFeesOf(item.account);
   const feeMarket = item.account.chainState?.feeMarket ?? null;
   const least =
     feeMarket === null
       ? null
-      : fees.first(marketOf(item, feeMarket, fees.computeLimitMin), termsOfWithdrawal(item));
+      : fees.first(offerBasisOf(item, feeMarket, fees.computeLimitMin), termsOfWithdrawal(item));
   if (least === null || !isCovered(item, fees.most(least))) {
-    setAside(item, "funds", { notBeforeMs: nowMs + faultRetryMs });
+    delayItem(item, "funds", { notBeforeMs: nowMs + faultRetryMs });
     return;
   }
   const { reverts } = item;
@@ -398,13 +412,13 @@ export function takeGas(
   // The retries are spread so that the last one falls just past the required time.
   const nextAtMs =
     reverts.count >= revertsMax - 1 ? reverts.firstAtMs + revertsOverMs : nowMs + revertRetryMs;
-  setAside(item, "the chain would revert it", {
+  delayItem(item, "the chain would revert it", {
     notBeforeMs: Math.max(nextAtMs, nowMs + faultRetryMs),
   });
 }
 
 function declineItem(item: ScheduledWithdrawal, nowMs: number, out: SchedulerEffect[]): void {
-  item.asking = newRequest("decline", nowMs);
+  item.asking = newPendingRequest("decline", nowMs);
   const body = { transactionId: item.view.transactionId, code: "CHAIN_WOULD_REVERT" };
   out.push({ kind: "ask", withdrawal: item.view, verb: "decline", body });
 }
@@ -429,7 +443,7 @@ function isTroubleOfReceiver({ account, view, reverts }: ScheduledWithdrawal): b
  * trouble is the token's or the account's, so no withdrawal is declined: all of the token wait. If
  * not, the payment is estimated once more, because the token may have been released meanwhile.
  */
-export function takeOwnTransfer(
+export function takeSelfTransferEstimate(
   item: ScheduledWithdrawal,
   answer: GasAnswer,
   nowMs: number,
@@ -439,17 +453,17 @@ export function takeOwnTransfer(
   const { account, view } = item;
   if (answer.ok) {
     takesTransfers(item, nowMs);
-    if (view.state === "approved" && item.asking === null) askGas(item, nowMs, out);
+    if (view.state === "approved" && item.asking === null) askGasEstimate(item, nowMs, out);
     return;
   }
   if (!answer.wouldRevert) {
-    if (item.asking === null) setAside(item, answer.code, { notBeforeMs: nowMs + faultRetryMs });
+    if (item.asking === null) delayItem(item, answer.code, { notBeforeMs: nowMs + faultRetryMs });
     return;
   }
   // Some tokens refuse every transfer to the sender. Another withdrawal shows that this one is
   // sound.
   if (isTroubleOfReceiver(item)) {
-    setAside(item, "the chain would revert it", { notBeforeMs: nowMs + revertRetryMs });
+    delayItem(item, "the chain would revert it", { notBeforeMs: nowMs + revertRetryMs });
     return;
   }
   account.refusing.set(view.contract, nowMs + refusingMs);
@@ -457,7 +471,7 @@ export function takeOwnTransfer(
 }
 
 function computeLimitOf({ account }: ScheduledWithdrawal, newest: AttemptView | undefined): bigint {
-  const fees = feesOf(account);
+  const fees = familyFeesOf(account);
   const txParams = newest?.txParams ?? null;
   return txParams === null ? fees.computeLimitUnknown : fees.computeLimitOf(txParams);
 }
@@ -470,9 +484,13 @@ function isOfFeeMarket(code: string): boolean {
  * Asks for the gateway's word that nothing on the chain pays a withdrawal already, because the
  * signer makes no such attempt without it, and sets the withdrawal aside meanwhile. Others go on.
  */
-export function askCleared(item: ScheduledWithdrawal, nowMs: number, out: SchedulerEffect[]): void {
-  setAside(item, unclearedWords(item, nowMs), {
-    notBeforeMs: nowMs + clearanceRetryMs(item.refusals),
+export function askGatewayIfUnpaid(
+  item: ScheduledWithdrawal,
+  nowMs: number,
+  out: SchedulerEffect[],
+): void {
+  delayItem(item, describeUnclearedWait(item, nowMs), {
+    notBeforeMs: nowMs + unclearedRetryMs(item.refusals),
   });
   item.refusals += 1;
   out.push({ kind: "question", coins: [], accounts: [], orders: [item.view.transactionId] });
@@ -502,19 +520,21 @@ export function takeRefusal(
   }
   // A fee over its cap depends on the fee market, so the scheduler offers it again at each block.
   if (isOfFeeMarket(code) && chainState !== null) {
-    setAside(item, `fee ${code}`, "next block");
+    delayItem(item, `fee ${code}`, "next block");
     return false;
   }
   if (waitingCodes.has(code)) {
-    setAside(item, code, { notBeforeMs: nowMs + fullRetryMs });
+    delayItem(item, code, { notBeforeMs: nowMs + fullRetryMs });
     return false;
   }
   if (code === unnamedCode) {
-    setAside(item, unnamedWords(item.account, nowMs), { notBeforeMs: nowMs + fullRetryMs });
+    delayItem(item, describeUnnamedCoinWait(item.account, nowMs), {
+      notBeforeMs: nowMs + fullRetryMs,
+    });
     return false;
   }
   item.refusals += 1;
   const waitMs = Math.min(refusalRetryMsMax, refusalRetryMs * 2 ** Math.min(item.refusals - 1, 8));
-  setAside(item, code, { notBeforeMs: nowMs + waitMs });
+  delayItem(item, code, { notBeforeMs: nowMs + waitMs });
   return true;
 }

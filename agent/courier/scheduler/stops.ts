@@ -2,11 +2,11 @@
 import { parseStopKey, stopKey } from "../../socket/stops.ts";
 import type { CourierAnswers, CourierView } from "../../socket/verbs.ts";
 import type { SchedulerEvent } from "./events.ts";
-import type { Account, Book } from "./item.ts";
+import type { Account, SchedulerBook } from "./item.ts";
 
 /** Takes every stop of a hello. */
 export function takeStops(
-  book: Book,
+  book: SchedulerBook,
   { paused, stopped }: Pick<CourierAnswers["hello"], "paused" | "stopped">,
 ): void {
   book.paused = paused;
@@ -15,8 +15,8 @@ export function takeStops(
 }
 
 /** Takes a stop or its end. @returns the accounts whose queues may now move */
-export function takePaused(
-  book: Book,
+export function takePauseChange(
+  book: SchedulerBook,
   event: Extract<SchedulerEvent, { kind: "paused" }>,
 ): Iterable<Account> {
   const { paused, network, currency, code = "NETWORK_PAUSED" } = event;
@@ -31,14 +31,17 @@ export function takePaused(
 
 /** The reason why no first attempt in a currency is signed; "" while signing goes on. */
 export function describeCurrencyStop(
-  { stopped }: Book,
+  { stopped }: SchedulerBook,
   { network, currency }: Pick<CourierView, "network" | "currency">,
 ): string {
   return stopped.has(stopKey({ network, currency })) ? `CURRENCY_MOVES_OTHERWISE: ${currency}` : "";
 }
 
 /** The currencies of a network in which no first attempt is signed. */
-export function heldCurrenciesOn({ stopped }: Book, network: string): readonly string[] {
+export function stoppedCurrenciesOn(
+  { stopped }: SchedulerBook,
+  network: string,
+): readonly string[] {
   const places = [...stopped.keys()].map(parseStopKey).filter((place) => place.network === network);
   return places.flatMap(({ currency }) => (currency === undefined ? [] : [currency]));
 }

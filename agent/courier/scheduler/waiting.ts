@@ -1,7 +1,7 @@
 /** The reasons for which withdrawals wait, in words for `status`. Pure. */
 import { limitGroupOf } from "../../../protocol/job-mode.ts";
 import type { CourierStatus } from "../../socket/verbs.ts";
-import { offerWords } from "./offers.ts";
+import { describeUntakenOffer } from "./offers.ts";
 import type { SchedulerState } from "./scheduler.ts";
 
 import { describeStandstill } from "./signing.ts";
@@ -29,7 +29,7 @@ export function listWaitingItems(state: SchedulerState): CourierStatus["waiting"
       ? describeStandstill(state.book, item.account) || describeCurrencyStop(state.book, item.view)
       : "";
     const first = isQueued ? item.account.queues.get(limitGroupOf(item.view))?.[0] : undefined;
-    const why = standing || offerWords(item) || item.waiting || first?.waiting || "";
+    const why = standing || describeUntakenOffer(item) || item.waiting || first?.waiting || "";
     if (why !== "") found.push({ transactionId: item.view.transactionId, why });
   }
   return found;

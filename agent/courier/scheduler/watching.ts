@@ -4,21 +4,26 @@
  * flight cost few calls a block. No state is final here before the nodes agree on it.
  */
 
-import type { BeginningProof, ChainOutcome, Location, SlotCounts } from "../../../chains/nodes.ts";
-import { namesOfAccount } from "./accounts.ts";
+import type {
+  BeginningProof,
+  ChainOutcome,
+  SlotCounts,
+  TransactionLocation,
+} from "../../../chains/nodes.ts";
+import { accountFieldsOfEffect } from "./accounts.ts";
 import type { SchedulerEffect, SchedulerEvent } from "./events.ts";
-import { dropExpiryClaim, sortByLongestWait, voidReport } from "./expiry-exclusion.ts";
-import type { Account, Book, LastNodeQuestion, ScheduledWithdrawal } from "./item.ts";
+import { findVoidToReport, sortByLongestWait, withdrawVoidClaim } from "./expiry-exclusion.ts";
+import type { Account, LastNodeQuestion, ScheduledWithdrawal, SchedulerBook } from "./item.ts";
 import { standingOfOffer } from "./offers.ts";
-import { attemptsToLookFor } from "./sending.ts";
+import { inclusionQuestionOf } from "./sending.ts";
 import {
-  fileItem,
+  hasSignerRecordedEnd,
   isLedgerBehindChain,
-  isToldOver,
   listPossiblyIncludedAttempts,
-  newRequest,
+  newPendingRequest,
   observationKey,
   sortBySlot,
+  sortItemIntoSets,
 } from "./withdrawals.ts";
 
 /**
@@ -62,7 +67,7 @@ const questionMsMax = 60_000;
 const doubt = "the nodes do not agree on its receipt";
 
 /** Looks which withdrawals a block holds: at each new block, and by the clock if none comes. */
-export function findInBlocks(account: Account, nowMs: number, out: SchedulerEffect[]): void {
+export function askForInclusions(account: Account, nowMs: number, out: SchedulerEffect[]): void {
   lookAhead(account, Math.min(lookMax, Math.max(lookMin, account.foundLately * 2)), nowMs, out);
 }
 
@@ -81,7 +86,11 @@ export function checkFinality(account: Account, nowMs: number, out: SchedulerEff
   for (let at = 0; at < due.length; at += confirmMax) {
     const some = due.slice(at, at + confirmMax);
     for (const item of some) item.confirmed = { block: finalNumber, atMs: nowMs, isOpen: true };
-    out.push({ kind: "confirm", ...namesOfAccount(account), wanted: some.map(attemptsToLookFor) });
+    out.push({
+      kind: "confirm",
+      ...accountFieldsOfEffect(account),
+      wanted: some.map(inclusionQuestionOf),
+    });
   }
 }
 
@@ -118,7 +127,7 @@ function lossesDue(
  * ones stand too.
  */
 export function detectReorg(account: Account, out: SchedulerEffect[]): void {
-  let youngest: Location | null = null;
+  let youngest: TransactionLocation | null = null;
   for (const { location, chainOutcome } of account.flight) {
     if (
       location !== null &&
@@ -130,7 +139,7 @@ export function detectReorg(account: Account, out: SchedulerEffect[]): void {
   if (youngest === null) return;
   out.push({
     kind: "checkBlock",
-    ...namesOfAccount(account),
+    ...accountFieldsOfEffect(account),
     block: youngest.block,
     blockHash: youngest.blockHash,
   });
@@ -151,7 +160,7 @@ function isDue(
 
 /** The answers to a question are there, or it failed. */
 export function closeQuestion(
-  book: Book,
+  book: SchedulerBook,
   { kind, found, failed = [] }: Extract<SchedulerEvent, { kind: "looked" | "confirmed" }>,
 ): void {
   for (const id of [...found.map(({ transactionId }) => transactionId), ...failed]) {
@@ -173,15 +182,19 @@ function lookAhead(account: Account, most: number, nowMs: number, out: Scheduler
   }
   if (wanted.length === 0) return;
   for (const item of wanted) item.looked = { block, atMs: nowMs, isOpen: true };
-  out.push({ kind: "look", ...namesOfAccount(account), wanted: wanted.map(attemptsToLookFor) });
+  out.push({
+    kind: "look",
+    ...accountFieldsOfEffect(account),
+    wanted: wanted.map(inclusionQuestionOf),
+  });
 }
 
 /**
  * Takes the inclusions found. Looks further if a complete search found all. @returns the
  * withdrawals concerned
  */
-export function takeLocations(
-  book: Book,
+export function takeInclusions(
+  book: SchedulerBook,
   account: Account,
   event: Extract<SchedulerEvent, { kind: "looked" }>,
   nowMs: number,
@@ -204,7 +217,7 @@ export function takeLocations(
     if (location === null) noteMissedLook(item);
     else {
       if (item.location === null) {
-        dropExpiryClaim(item, location.txHash, out);
+        withdrawVoidClaim(item, location.txHash, out);
         account.foundLately += 1;
         item.locatedAtMs = nowMs;
       }
@@ -217,12 +230,12 @@ export function takeLocations(
   return items;
 }
 
-function setLocation(item: ScheduledWithdrawal, location: Location): void {
+function setLocation(item: ScheduledWithdrawal, location: TransactionLocation): void {
   item.location = location;
   item.misses = 0;
   item.waiting = "";
   item.foreign = { count: 0, firstAtMs: 0 };
-  fileItem(item);
+  sortItemIntoSets(item);
 }
 
 function noteMissedLook(item: ScheduledWithdrawal): void {
@@ -234,7 +247,7 @@ function noteMissedLook(item: ScheduledWithdrawal): void {
   // The transaction is out of the chain again. The same bytes go out at once, and the time for a
   // higher fee starts again.
   item.offer = null;
-  fileItem(item);
+  sortItemIntoSets(item);
 }
 
 /** The youngest block of ours is gone, so every withdrawal that is not final is looked for. */
@@ -245,8 +258,8 @@ export function recheckInclusion(account: Account, out: SchedulerEffect[]): void
   for (let at = 0; at < located.length; at += lookMax) {
     out.push({
       kind: "look",
-      ...namesOfAccount(account),
-      wanted: located.slice(at, at + lookMax).map(attemptsToLookFor),
+      ...accountFieldsOfEffect(account),
+      wanted: located.slice(at, at + lookMax).map(inclusionQuestionOf),
     });
   }
 }
@@ -255,7 +268,7 @@ export function recheckInclusion(account: Account, out: SchedulerEffect[]): void
  * Too few nodes show these transactions in the block that one node named, although the block is
  * final. The node may have invented the receipt, so the search begins again.
  */
-export function searchAgain(
+export function searchUnprovenAgain(
   unproven: readonly ScheduledWithdrawal[],
   out: SchedulerEffect[],
 ): void {
@@ -263,8 +276,8 @@ export function searchAgain(
   if (first !== undefined)
     out.push({
       kind: "look",
-      ...namesOfAccount(first.account),
-      wanted: unproven.map(attemptsToLookFor),
+      ...accountFieldsOfEffect(first.account),
+      wanted: unproven.map(inclusionQuestionOf),
     });
 }
 
@@ -279,7 +292,7 @@ export function takeChainOutcome(
   if (outcome !== "moved") return;
   // It waits for the gateway's operator, and says so once.
   item.waiting = "COURIER_TOKEN_MOVED";
-  fileItem(item);
+  sortItemIntoSets(item);
   if (item.view.state === "moved") return;
   out.push({
     kind: "alarm",
@@ -303,8 +316,8 @@ export function reportObservation(
   // got lost.
   const isOvertaken = next.stage === "broadcast" && item.view.state === "included";
   if (key === item.told && !isOvertaken) return;
-  item.asking = newRequest("observed", nowMs, key);
-  fileItem(item);
+  item.asking = newPendingRequest("observed", nowMs, key);
+  sortItemIntoSets(item);
   out.push({
     kind: "ask",
     withdrawal: item.view,
@@ -348,10 +361,10 @@ function observationOf(item: ScheduledWithdrawal): Observation | null {
       block: chainOutcome.block,
     };
   // For a recorded end, the signer takes only another end or a void attempt.
-  if (isToldOver(view)) return voidReport(item);
+  if (hasSignerRecordedEnd(view)) return findVoidToReport(item);
   if (location !== null)
     return { stage: "included", outcome: "", txHash: location.txHash, block: location.block };
-  const found = voidReport(item);
+  const found = findVoidToReport(item);
   if (found !== null) return found;
   if (offer !== null && standingOfOffer(offer) === "taken")
     return { stage: "broadcast", outcome: "", txHash: offer.txHash, block: 0 };
@@ -379,7 +392,7 @@ function outOfBlock({ view, isAbsent, offer }: ScheduledWithdrawal): Observation
  * or to settle a suspicion.
  */
 export function refreshSlotCounts(
-  book: Book,
+  book: SchedulerBook,
   account: Account,
   nowMs: number,
   out: SchedulerEffect[],
@@ -399,14 +412,14 @@ export function refreshSlotCounts(
   const asksBegan = account.slots.first === null && isBelow ? { asksBegan: true as const } : {};
   out.push({
     kind: "slotCounts",
-    ...namesOfAccount(account),
+    ...accountFieldsOfEffect(account),
     address: account.address,
     ...asksBegan,
   });
 }
 
 export function takeSlotCounts(
-  book: Book,
+  book: SchedulerBook,
   account: Account,
   answer: SlotCounts & { readonly began?: BeginningProof | null },
   nowMs: number,
@@ -442,7 +455,7 @@ export function takeSlotCounts(
   });
 }
 
-export function countersFailed(account: Account, code: string, nowMs: number): void {
+export function takeSlotCountFault(account: Account, code: string, nowMs: number): void {
   account.slotCounts = {
     ...account.slotCounts,
     askedAtMs: null,
@@ -487,10 +500,10 @@ function suspectForeignUse(
     const txHash = listPossiblyIncludedAttempts(item.view).at(-1)?.txHash ?? "";
     if (isSure) item.chainOutcome = { outcome: "conflicted", txHash, block: 0 };
   }
-  const some = suspects.slice(0, confirmMax).map(attemptsToLookFor);
+  const some = suspects.slice(0, confirmMax).map(inclusionQuestionOf);
   out.push(
-    { kind: "confirm", ...namesOfAccount(account), wanted: some },
-    { kind: "look", ...namesOfAccount(account), wanted: some },
+    { kind: "confirm", ...accountFieldsOfEffect(account), wanted: some },
+    { kind: "look", ...accountFieldsOfEffect(account), wanted: some },
   );
   return true;
 }

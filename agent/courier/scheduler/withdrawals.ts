@@ -7,20 +7,20 @@ import { invariant } from "../../../base/fault.ts";
 import { limitGroupOf } from "../../../protocol/job-mode.ts";
 import type {
   AttemptView,
+  ChangedWithdrawalPart,
   CourierView,
   WithdrawalState,
-  WithdrawalStep,
 } from "../../socket/verbs.ts";
-import { forgetIdle, noAccountCounts, senderAccountOf } from "./accounts.ts";
-import { holdCoins, newHeldCoins, newOwnCoins } from "./coins.ts";
+import { forgetIdleDepositAddress, noAccountCounts, senderAccountOf } from "./accounts.ts";
+import { newHeldCoins, newOwnCoins, updateHeldCoins } from "./coins.ts";
 import type { SchedulerVerb } from "./events.ts";
 import type {
   Account,
-  Book,
   LastNodeQuestion,
   PendingRequest,
-  Reserve,
+  ReservedUnits,
   ScheduledWithdrawal,
+  SchedulerBook,
 } from "./item.ts";
 import { newNamedCoins } from "./naming.ts";
 
@@ -46,12 +46,12 @@ const finalStates: ReadonlySet<WithdrawalState> = new Set([
   ...(["refused", "expired"] as const),
 ]);
 const never: LastNodeQuestion = { block: -1, atMs: 0, isOpen: false };
-const nothing: Reserve = { native: 0n, token: 0n };
+const nothing: ReservedUnits = { native: 0n, token: 0n };
 const assignedStates: ReadonlySet<WithdrawalState> = new Set([
   ...(["intent", "signed", "released", "broadcast", "included", "quarantined"] as const),
 ]);
 
-export function createBook(): Book {
+export function createSchedulerBook(): SchedulerBook {
   return {
     handshakeDone: false,
     locked: "",
@@ -67,7 +67,7 @@ export function createBook(): Book {
   };
 }
 
-export function clearBook(book: Book): void {
+export function clearSchedulerBook(book: SchedulerBook): void {
   book.handshakeDone = false;
   book.locked = "";
   book.items.clear();
@@ -97,16 +97,20 @@ export function clearBook(book: Book): void {
  * withdrawal with a recorded end on chain is still watched, and its bytes sent, until this
  * scheduler sees the end or the gateway confirms it.
  */
-export function putView(book: Book, view: CourierView, nowMs: number): ScheduledWithdrawal | null {
+export function putWithdrawalView(
+  book: SchedulerBook,
+  view: CourierView,
+  nowMs: number,
+): ScheduledWithdrawal | null {
   const account = senderAccountOf(book, view);
   if (account === undefined) return null;
   const item = putViewOf(book, account, view, nowMs);
-  if (item === null) forgetIdle(book, account);
+  if (item === null) forgetIdleDepositAddress(book, account);
   return item;
 }
 
 function putViewOf(
-  book: Book,
+  book: SchedulerBook,
   account: Account,
   view: CourierView,
   nowMs: number,
@@ -135,14 +139,14 @@ function putViewOf(
   const { slots } = account;
   const isPast = view.slot !== "" && slots.compare(view.slot, account.nextSlot || slots.least) >= 0;
   if (isPast) account.nextSlot = slots.next(view.slot);
-  fileItem(item);
+  sortItemIntoSets(item);
   return item;
 }
 
 /** Null as well for a final withdrawal, or for one without a view so far. */
-export function putStep(
-  book: Book,
-  step: WithdrawalStep,
+export function putChangedWithdrawalPart(
+  book: SchedulerBook,
+  step: ChangedWithdrawalPart,
   nowMs: number,
 ): ScheduledWithdrawal | null {
   if (step.isOver) book.awaiting.delete(step.transactionId);
@@ -155,7 +159,7 @@ export function putStep(
     return raw === undefined ? one : { ...one, raw };
   });
   const { state, code, changedAt, account, slot, isOver } = step;
-  return putView(
+  return putWithdrawalView(
     book,
     { ...known, state, code, changedAt, account, slot, attempts, isOver },
     nowMs,
@@ -166,13 +170,13 @@ export function putStep(
  * Puts the item into the sets that fit its state and inclusion, and reserves or frees funds
  * accordingly.
  */
-export function fileItem(item: ScheduledWithdrawal): void {
+export function sortItemIntoSets(item: ScheduledWithdrawal): void {
   const { account, view } = item;
   const isToldOver = chainEnds.has(view.state);
   const isAssigned = isToldOver || assignedStates.has(view.state) || item.asking?.verb === "sign";
   if (isAssigned) account.flight.add(item);
   else account.flight.delete(item);
-  holdCoins(item);
+  updateHeldCoins(item);
   if (isAssigned && item.location === null) account.pending.add(item);
   else account.pending.delete(item);
   if (isAssigned && !isToldOver && view.state !== "included" && !isToldOut(item))
@@ -197,10 +201,10 @@ function isToldOut({ asking }: ScheduledWithdrawal): boolean {
   );
 }
 
-export function closeItem(book: Book, item: ScheduledWithdrawal, nowMs: number): void {
+export function closeItem(book: SchedulerBook, item: ScheduledWithdrawal, nowMs: number): void {
   const { account, view, chainOutcome } = item;
   account.flight.delete(item);
-  holdCoins(item);
+  updateHeldCoins(item);
   account.pending.delete(item);
   account.unincluded.delete(item);
   dequeueItem(item);
@@ -214,11 +218,11 @@ export function closeItem(book: Book, item: ScheduledWithdrawal, nowMs: number):
     });
   }
   book.items.delete(view.transactionId);
-  forgetIdle(book, account);
+  forgetIdleDepositAddress(book, account);
   rememberEnd(book, view.transactionId, nowMs);
 }
 
-function rememberEnd(book: Book, transactionId: string, nowMs: number): void {
+function rememberEnd(book: SchedulerBook, transactionId: string, nowMs: number): void {
   book.closed.set(transactionId, nowMs);
   for (const oldest of book.closed.keys()) {
     if (book.closed.size <= closedMax) return;
@@ -280,7 +284,7 @@ function toldAtStart(view: CourierView): string {
     : "";
 }
 
-export function newRequest(verb: SchedulerVerb, sinceMs: number, key = ""): PendingRequest {
+export function newPendingRequest(verb: SchedulerVerb, sinceMs: number, key = ""): PendingRequest {
   return { verb, sinceMs, key, isDoubtful: false };
 }
 
@@ -308,7 +312,7 @@ export function listPossiblyIncludedAttempts(view: CourierView): readonly Attemp
 }
 
 /** True if the signer already recorded an end on chain, but this scheduler has not seen it. */
-export function isToldOver({ state }: Pick<CourierView, "state">): boolean {
+export function hasSignerRecordedEnd({ state }: Pick<CourierView, "state">): boolean {
   return chainEnds.has(state);
 }
 
@@ -318,7 +322,7 @@ function isOlder(view: CourierView, known: CourierView): boolean {
   return view.attempts.length < known.attempts.length;
 }
 
-function reserveOf(item: ScheduledWithdrawal): Reserve {
+function reserveOf(item: ScheduledWithdrawal): ReservedUnits {
   const { view, amountUnits } = item;
   let fee = item.feeAskedWei;
   for (const { feeMax } of view.attempts) if (BigInt(feeMax) > fee) fee = BigInt(feeMax);
@@ -327,7 +331,7 @@ function reserveOf(item: ScheduledWithdrawal): Reserve {
     : { native: fee, token: amountUnits };
 }
 
-function setReserve(item: ScheduledWithdrawal, next: Reserve): void {
+function setReserve(item: ScheduledWithdrawal, next: ReservedUnits): void {
   const { account, view, reserved } = item;
   account.reservedNative += next.native - reserved.native;
   const tokens = account.reservedTokens.get(view.contract) ?? 0n;
@@ -339,7 +343,7 @@ function setReserve(item: ScheduledWithdrawal, next: Reserve): void {
  * The amount that may still be reserved, of the native coin ("") or a token; null while the balance
  * is not known.
  */
-export function freeUnits(account: Account, contract: string): bigint | null {
+export function unreservedUnitsOf(account: Account, contract: string): bigint | null {
   const balance = account.chainState?.balances.get(contract);
   if (balance === undefined) return null;
   const bound =
@@ -392,7 +396,7 @@ export function sortBySlot(items: Iterable<ScheduledWithdrawal>): ScheduledWithd
 }
 
 /** The first item in that order. */
-export function lowestSlotOf(
+export function itemWithLowestSlot(
   items: Iterable<ScheduledWithdrawal>,
 ): ScheduledWithdrawal | undefined {
   let first: ScheduledWithdrawal | undefined;
@@ -412,7 +416,7 @@ function inOrder(a: ScheduledWithdrawal, b: ScheduledWithdrawal): number {
  * Delays a refused item: nothing is asked for it until `notBeforeMs`, or until the next block if
  * that is given.
  */
-export function setAside(
+export function delayItem(
   item: ScheduledWithdrawal,
   waiting: string,
   until: { readonly notBeforeMs: number } | "next block",
@@ -424,7 +428,7 @@ export function setAside(
   } else item.notBeforeMs = until.notBeforeMs;
 }
 
-export function isAside(item: ScheduledWithdrawal, nowMs: number): boolean {
+export function isItemDelayed(item: ScheduledWithdrawal, nowMs: number): boolean {
   // Any other block counts, not only a higher one, so a node that once named a block far ahead
   // delays nothing.
   return nowMs < item.notBeforeMs || item.asideBlock === item.account.chainState?.number;

@@ -8,9 +8,9 @@
 import { AgentError } from "../../../base/fault.ts";
 import { lookPauseMs } from "../../../chains/look-pause.ts";
 import type { ChainState } from "../../../chains/nodes.ts";
-import { type ChainAccess, describeNodeFault, headKey, troubleWords } from "../nodes/chain.ts";
+import { type ChainAccess, describeNodeFault, explainNodeFault, headKey } from "../nodes/chain.ts";
 
-export interface WatchOptions {
+export interface ChainPollingOptions {
   readonly access: ChainAccess;
   readonly account: string;
   readonly pollMsMin: number;
@@ -30,7 +30,7 @@ export interface WatchOptions {
   readonly onBug: (error: unknown) => void;
 }
 
-export interface Watch {
+export interface ChainPolling {
   /** Reads the chain's state at once, in full, also for a head whose state is known. */
   wake(): void;
   close(): void;
@@ -53,7 +53,7 @@ function waitByTimer(run: () => void, ms: number): () => void {
 }
 
 /** Starts to poll at once. */
-export function createWatch(options: WatchOptions): Watch {
+export function startChainPolling(options: ChainPollingOptions): ChainPolling {
   const { access, account, pollMsMin, pollMsMax, wait = waitByTimer } = options;
   let isClosed = false;
   let isPolling = false;
@@ -108,7 +108,7 @@ export function createWatch(options: WatchOptions): Watch {
       const trouble = describeNodeFault(error);
       if (isClosed || awayCode === trouble) return;
       awayCode = trouble;
-      options.onAway(trouble, troubleWords(error));
+      options.onAway(trouble, explainNodeFault(error));
     }
   };
   const intervalMs = (): number => {

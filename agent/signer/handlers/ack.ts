@@ -19,10 +19,10 @@ import {
   refuseIfGateClosed,
 } from "./context.ts";
 import { recordVoid } from "./expiry-exclusion.ts";
-import { takeForeign } from "./foreign.ts";
-import { checkGatewayHead, refuseIfOtherAgent, skewOf } from "./gateway-head.ts";
+import { stopNetworksOfForeign } from "./foreign.ts";
+import { checkGatewayHead, refuseIfClockSkewed, refuseIfOtherAgent } from "./gateway-head.ts";
 import { refuseRecalled } from "./recall.ts";
-import { releaseHeld } from "./release.ts";
+import { releaseAttemptsUpTo } from "./release.ts";
 import { completeHandshake } from "./welcome.ts";
 
 /**
@@ -39,7 +39,7 @@ export function acknowledgeRecords(context: RequestContext, frame: Uint8Array): 
   if (foreign !== null) return foreign;
   const closed =
     (context.run.resync === null ? refuseIfGateClosed(context) : resyncGate(context)) ??
-    skewOf(context, ack);
+    refuseIfClockSkewed(context, ack);
   if (closed !== null) return closed;
   const held = checkGatewayHead(context, ack.head);
   if (context.run.resync !== null)
@@ -51,10 +51,10 @@ export function acknowledgeRecords(context: RequestContext, frame: Uint8Array): 
     context.run.endable = new Set(ack.endable ?? []);
     context.run.recalled = new Set(ack.recalled ?? []);
   }
-  takeForeign(context, ack.foreign ?? [], "gateway");
+  stopNetworksOfForeign(context, ack.foreign ?? [], "gateway");
   if (held === null) keepGatewayTime(context, ack.at);
   const ended = end(context, ack.ended);
-  const released = held === null ? releaseHeld(context, ack.head) : [];
+  const released = held === null ? releaseAttemptsUpTo(context, ack.head) : [];
   // An attempt released by this acknowledgement may be void already.
   const voided = recordVoid(context, ack.void ?? []);
   holdCeiling(context, ack.ceiling ?? 0);

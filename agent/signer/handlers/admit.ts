@@ -9,19 +9,24 @@ import { agentFrameBytesMax, isJobSignature, openEnvelope } from "../../../proto
 import { jobHashOf } from "../../../protocol/identity.ts";
 import type { Jobs } from "../../../protocol/messages.ts";
 import { parseJob, parseJobs, parseWelcome } from "../../../protocol/payloads.ts";
-import { parseRecovery, type Recovery } from "../../../protocol/recovery.ts";
+import { parseRecoveryPart, type RecoveryPart } from "../../../protocol/recovery.ts";
 import type { Core } from "../state/core.ts";
 import { skewMaxMs } from "../state/ledger-time.ts";
-import { openMax } from "../state/withdrawals.ts";
+import { openWithdrawalsMax } from "../state/withdrawals.ts";
 import {
   type AdmissionResult,
-  fullDisk,
   keepGatewayTime,
   lockSigner,
   type RequestContext,
+  refuseIfDiskFull,
   refuseIfGateClosed,
 } from "./context.ts";
-import { checkGatewayHead, otherWallet, refuseIfOtherAgent, skewOf } from "./gateway-head.ts";
+import {
+  checkGatewayHead,
+  refuseIfClockSkewed,
+  refuseIfOtherAgent,
+  refuseIfOtherWallet,
+} from "./gateway-head.ts";
 import { type FreshJob, recordRequest } from "./request.ts";
 import { admitWelcome } from "./welcome.ts";
 
@@ -35,9 +40,10 @@ import { admitWelcome } from "./welcome.ts";
 
 function admitJobs(context: RequestContext, envelope: Jobs): AdmissionResult {
   const { core } = context;
-  const foreign = refuseIfOtherAgent(context, envelope) ?? otherWallet(context, envelope.wallet);
+  const foreign =
+    refuseIfOtherAgent(context, envelope) ?? refuseIfOtherWallet(context, envelope.wallet);
   if (foreign !== null) return foreign;
-  const closed = refuseIfGateClosed(context) ?? skewOf(context, envelope);
+  const closed = refuseIfGateClosed(context) ?? refuseIfClockSkewed(context, envelope);
   if (closed !== null) return closed;
   const headCheck = checkGatewayHead(context, envelope.gatewayHead);
   if (headCheck === "stale") return refuse("JOB_HEAD_STALE");
@@ -45,9 +51,10 @@ function admitJobs(context: RequestContext, envelope: Jobs): AdmissionResult {
   keepGatewayTime(context, envelope.at);
   const read = readJobs(core, envelope);
   if (!read.ok) return "forked" in read ? lockSigner(context, "LEDGER_FORKED", read.forked) : read;
-  const full = read.fresh.length > 0 ? fullDisk(context) : null;
+  const full = read.fresh.length > 0 ? refuseIfDiskFull(context) : null;
   if (full !== null) return full;
-  if (core.book.openCount + read.fresh.length > openMax) return refuse("JOB_TOO_MANY_OPEN");
+  if (core.book.openCount + read.fresh.length > openWithdrawalsMax)
+    return refuse("JOB_TOO_MANY_OPEN");
   const late = outlived(context, read.fresh, envelope.at);
   if (late !== null) return late;
   for (const fresh of read.fresh) recordRequest(context, fresh);
@@ -125,7 +132,7 @@ export function admitJobFrame(context: RequestContext, frame: Uint8Array): Admis
   const { publicKey } = context.core.paired;
   const kinds = ["welcome", "jobs", "recovery"] as const;
   const { kind, payload } = openEnvelope(frame, { kinds, publicKey, bytesMax: agentFrameBytesMax });
-  if (kind === "recovery") return keepOrder(context, parseRecovery(payload));
+  if (kind === "recovery") return keepOrder(context, parseRecoveryPart(payload));
   return kind === "welcome"
     ? admitWelcome(context, parseWelcome(payload))
     : admitJobs(context, parseJobs(payload));
@@ -135,10 +142,10 @@ export function admitJobFrame(context: RequestContext, frame: Uint8Array): Admis
  * Keeps a recovery offer for this run until an operator looks at it. The gateway ends this ledger's
  * epoch before it makes an order, so nothing is signed in the epoch any more.
  */
-function keepOrder(context: RequestContext, part: Recovery): AdmissionResult {
+function keepOrder(context: RequestContext, part: RecoveryPart): AdmissionResult {
   const { core, run } = context;
   if (part.agent !== core.paired.agent) return refuse("ADMISSION_OTHER_AGENT", part.agent);
-  const foreign = otherWallet(context, part.wallet);
+  const foreign = refuseIfOtherWallet(context, part.wallet);
   if (foreign !== null) return foreign;
   if (part.answers !== run.runId) return refuse("RECOVERY_OFFER", "for another run");
   if (part.ledgerEpoch <= core.paired.ledgerEpoch)
@@ -146,7 +153,7 @@ function keepOrder(context: RequestContext, part: Recovery): AdmissionResult {
       "RECOVERY_OFFER",
       `for epoch ${part.ledgerEpoch}, the ledger has ${core.paired.ledgerEpoch}`,
     );
-  const skewed = skewOf(context, part);
+  const skewed = refuseIfClockSkewed(context, part);
   if (skewed !== null) return skewed;
   keepGatewayTime(context, part.at);
   run.handshakeDone = false;

@@ -13,10 +13,10 @@ import type { AskedAccount } from "../../../protocol/sightings.ts";
 import type { AccountBeginning } from "../../socket/first-slot.ts";
 import { type Account, isBegun } from "../state/accounts.ts";
 import { isFinal } from "../state/machine.ts";
-import { belowCode } from "../state/out-of-reach.ts";
+import { slotBelowFirstCode } from "../state/out-of-reach.ts";
 import { isOver } from "../state/withdrawal.ts";
 import {
-  countKey,
+  accountCountKey,
   lockSigner,
   type RequestContext,
   raiseAlarm,
@@ -36,7 +36,7 @@ const quorumMs = 120_000;
 export const claimQuorumMin = 2;
 
 /** The courier's claim that so many nodes count this slot. */
-export interface FirstSlot {
+export interface FirstSlotClaim {
   readonly slot: string;
   readonly quorum: number;
   readonly address?: string | undefined; // a deposit address; default: the hot wallet
@@ -57,7 +57,7 @@ export interface FirstSlot {
 export function adoptSlot(
   context: RequestContext,
   chain: ConfiguredChain & { readonly name: string },
-  claim: FirstSlot,
+  claim: FirstSlotClaim,
 ): { readonly ok: true; readonly account: Account } | Refusal {
   const closed = refuseIfClosedOrFull(context);
   if (closed !== null) return closed;
@@ -109,7 +109,7 @@ function unagreed(
 function adoptDeposit(
   context: RequestContext,
   chain: ConfiguredChain & { readonly name: string },
-  { slot, quorum, address }: Required<FirstSlot> & { readonly address: string },
+  { slot, quorum, address }: Required<FirstSlotClaim> & { readonly address: string },
 ): { readonly ok: true; readonly account: Account } | Refusal {
   const network = networkOf(chain);
   const { isCounted, first } = familyOf(network).slots;
@@ -118,13 +118,13 @@ function adoptDeposit(
   const isKept =
     known !== undefined &&
     (isBegun(known) || known.adopted === slot) &&
-    !beginsAgain(context, known);
+    !mayAccountBeginAgain(context, known);
   if (isKept) return { ok: true, account: known };
   const sweep = sweepOf(context, network, address);
   if (sweep === undefined) return refuse("ACCOUNT_NOT_ADOPTED", address);
-  const wanted = Math.min(claimQuorumMin, highestQuorum(context, chain.name, quorum));
+  const wanted = Math.min(claimQuorumMin, keepHighestQuorum(context, chain.name, quorum));
   if (quorum < wanted) return refuse("ACCOUNT_FIRST_SLOT", `${quorum} nodes count ${slot}`);
-  context.run.firstSlots.set(countKey(context, network, address), { slot, quorum });
+  context.run.firstSlots.set(accountCountKey(context, network, address), { slot, quorum });
   // On a chain that counts, the job's own word comes from the gateway's nodes.
   const depositNext = isCounted ? sweep.depositNext : first;
   if (slot === depositNext) return begin(context, network, address, slot);
@@ -143,7 +143,10 @@ function adoptDeposit(
  * True if a deposit address is to begin again: an operator ended the sweep of its newest or next
  * slot, and no other withdrawal is open there.
  */
-export function beginsAgain({ core }: Pick<RequestContext, "core">, account: Account): boolean {
+export function mayAccountBeginAgain(
+  { core }: Pick<RequestContext, "core">,
+  account: Account,
+): boolean {
   if (!core.accounts.isAtEnd(account)) return false;
   for (const one of core.book.open()) {
     const isThere =
@@ -177,7 +180,7 @@ export function adoptByOperator(
   const network = networkOf(chain);
   const known = context.core.accounts.find(network, address);
   if (known?.adopted === slot) return { ok: true, account: known };
-  const told = context.run.firstSlots.get(countKey(context, network, address));
+  const told = context.run.firstSlots.get(accountCountKey(context, network, address));
   if (told === undefined)
     return refuse("ACCOUNT_NOT_ADOPTED", "the courier's nodes have not agreed on a count yet");
   if (told.slot !== slot)
@@ -192,12 +195,12 @@ function begin(
   slot: string,
 ): { readonly ok: true; readonly account: Account } | Refusal {
   const { core, run } = context;
-  const key = countKey(context, network, address);
+  const key = accountCountKey(context, network, address);
   const known = core.accounts.find(network, address);
   const { compare } = familyOf(network).slots;
   if (core.accounts.isEnded(network, address, slot))
     return refuse("ACCOUNT_FIRST_SLOT", `slot ${slot} of ${address} is of a sweep that was ended`);
-  const isAgain = known !== undefined && beginsAgain(context, known);
+  const isAgain = known !== undefined && mayAccountBeginAgain(context, known);
   const isLater = known !== undefined && compare(slot, known.adopted) > 0 && !run.adopted.has(key);
   const isFixed =
     known !== undefined && !isAgain && (isBegun(known) || isLater || run.adoptions >= adoptionsMax);
@@ -213,7 +216,7 @@ function begin(
  * Returns the account that pays. If the chain counts no transactions, begins the account at the
  * family's first slot, because only this ledger gives out the slots.
  */
-export function begunAccount(
+export function findOrBeginAccount(
   context: RequestContext,
   network: string,
   address: string,
@@ -233,7 +236,7 @@ function explainedTo({ core }: RequestContext, { network, account, next }: Accou
 }
 
 /** Returns the most nodes that agreed lately, including this claim. */
-export function highestQuorum(
+export function keepHighestQuorum(
   { run, monotonicMs }: RequestContext,
   chain: string,
   quorum: number,
@@ -258,7 +261,7 @@ export function highestQuorum(
 export function checkChainCount(
   context: RequestContext,
   chain: ConfiguredChain & { readonly name: string },
-  claim: FirstSlot & { readonly began?: AccountBeginning | undefined }, // the slot that the chain would take next
+  claim: FirstSlotClaim & { readonly began?: AccountBeginning | undefined }, // the slot that the chain would take next
 ): { readonly ok: true } | Refusal {
   const { core, run, monotonicMs } = context;
   const { slot: count, quorum, began } = claim;
@@ -266,10 +269,10 @@ export function checkChainCount(
   const { isCounted, compare } = familyOf(network).slots;
   if (!isCounted) return { ok: true };
   const { address = context.accountOn(network) } = claim;
-  const key = countKey(context, network, address);
+  const key = accountCountKey(context, network, address);
   const account = core.accounts.find(network, address);
   if (key !== network && account === undefined) return refuse("ACCOUNT_NOT_ADOPTED", address);
-  const known = highestQuorum(context, chain.name, quorum);
+  const known = keepHighestQuorum(context, chain.name, quorum);
   // A recovery shows the counts and uses them as a floor; `end` and the check of a new slot use
   // them too.
   if (quorum >= Math.min(claimQuorumMin, known)) {
@@ -288,7 +291,7 @@ export function checkChainCount(
     run.aheadSince.delete(key);
     raiseAlarm(
       context,
-      belowCode,
+      slotBelowFirstCode,
       `${network}: ${address} began at ${count}, and the ledger has ${account.adopted} as its first`,
     );
     return { ok: true };

@@ -113,7 +113,7 @@ export function approveWithdrawal(context: RequestContext, yes: ApprovalDecision
   }
   if (needsTwo && first === null)
     context.commit([{ kind: "CONFIRMED", transactionId, approver, digest, address: body.address }]);
-  else if (!needsTwo || !isSameName(first?.approver ?? "", approver)) context.commit([body]);
+  else if (!needsTwo || !isSameOperator(first?.approver ?? "", approver)) context.commit([body]);
   return { ok: true, withdrawal };
 }
 
@@ -129,6 +129,6 @@ function isSameYes({
 }
 
 /** True if two names differ at most in upper and lower case; such names are one operator. */
-export function isSameName(a: string, b: string): boolean {
+export function isSameOperator(a: string, b: string): boolean {
   return a.toLowerCase() === b.toLowerCase();
 }

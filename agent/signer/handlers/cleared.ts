@@ -6,7 +6,7 @@
  */
 import { type Refusal, refuse } from "../../../base/fault.ts";
 import { familyOf } from "../../../chains/families.ts";
-import { isInternal } from "../../../protocol/job-mode.ts";
+import { isInternalMode } from "../../../protocol/job-mode.ts";
 import type { Withdrawal } from "../state/withdrawal.ts";
 import type { RequestContext } from "./context.ts";
 
@@ -14,10 +14,10 @@ import type { RequestContext } from "./context.ts";
  * Returns why a withdrawal gets no such attempt now, or null. A sweep or a top-up needs no word:
  * its money stays the merchant's.
  */
-export function unclearedRefusal(
+export function refuseIfUncleared(
   { run, monotonicMs }: RequestContext,
   { transactionId, job }: Withdrawal,
 ): Refusal | null {
-  if (familyOf(job.network).slots.isCounted || isInternal(job.mode)) return null;
+  if (familyOf(job.network).slots.isCounted || isInternalMode(job.mode)) return null;
   return run.sightings.clears(transactionId, monotonicMs) ? null : refuse("WITHDRAWAL_UNCLEARED");
 }

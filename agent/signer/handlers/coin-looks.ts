@@ -78,7 +78,7 @@ function isRecorded(
 }
 
 /** The chain time in which the courier's nodes were asked for the coin, and did not show it. */
-export function watchedMsOf(
+export function watchedMsOfCoin(
   { run }: Pick<RequestContext, "run">,
   { transactionId, unseen }: Withdrawal,
 ): number {
@@ -94,7 +94,7 @@ export function explainCoinNotGone(
   if (look === undefined || context.monotonicMs - look.heardMs > freshMs)
     return "the courier's nodes have not been asked for its coin in the last hour";
   if (look.isShown) return "the courier's nodes show its coin";
-  const watchedMs = watchedMsOf(context, one);
+  const watchedMs = watchedMsOfCoin(context, one);
   const agedMs = one.unseen === undefined ? 0 : context.nowMs - one.unseen.since;
   const hours = Math.floor(Math.min(watchedMs, agedMs) / 3_600_000);
   if (watchedMs >= coinUnseenMinMs && agedMs >= coinUnseenMinMs) return null;

@@ -15,7 +15,7 @@ import type { Core, CoreSnapshot } from "../state/core.ts";
 import { aheadOfBlocksMs } from "../state/ledger-time.ts";
 import type { Withdrawal } from "../state/withdrawal.ts";
 import { KnownSightings } from "./known-sightings.ts";
-import { Orders } from "./orders.ts";
+import { RecoveryOrderCollector } from "./orders.ts";
 
 /**
  * A resync: the gateway receives its lost records again, and nothing new is taken until the gateway
@@ -84,7 +84,7 @@ export class SignerRun {
   readonly counts = new Map<string, string>();
   // by `countKey`: the account's beginning, as nodes agreed with the newest count
   readonly began = new Map<string, AccountBeginning>();
-  readonly orders = new Orders();
+  readonly orders = new RecoveryOrderCollector();
   readonly sightings = new KnownSightings(); // what the gateway's nodes show, by its own signature
 
   constructor(runId: string, startedAt: number) {
@@ -134,11 +134,11 @@ export function refuseIfGateClosed(context: Clocks & Pick<RequestContext, "core"
   if (core.locked !== null) return refuse("SIGNER_LOCKED", core.locked.code);
   if (run.isReadOnly) return refuse("LEDGER_READ_ONLY");
   if (run.orders.isWhole) return refuse("RECOVERY_OFFERED");
-  return run.handshakeDone ? aheadOfBlocks(context) : refuse("SIGNER_NO_HANDSHAKE");
+  return run.handshakeDone ? refuseIfClocksAheadOfBlocks(context) : refuse("SIGNER_NO_HANDSHAKE");
 }
 
 /** Returns why ledger time stands after a handshake: both clocks are far ahead of every chain. */
-export function aheadOfBlocks({ run, localMs, monotonicMs }: Clocks): Refusal | null {
+export function refuseIfClocksAheadOfBlocks({ run, localMs, monotonicMs }: Clocks): Refusal | null {
   const aheadMs = aheadOfBlocksMs(run, localMs, monotonicMs);
   return aheadMs === 0 ? null : refuse("CLOCK_AHEAD", `${aheadMs} ms ahead of the newest block`);
 }
@@ -154,7 +154,7 @@ export function keepCourierStatus(
 }
 
 /** Returns the key under which an account's count is kept; the hot wallet's key is its network. */
-export function countKey(
+export function accountCountKey(
   context: Pick<RequestContext, "accountOn">,
   network: string,
   account: string,
@@ -167,11 +167,11 @@ export function countKey(
  * slot, so that open withdrawals can still be recorded to their end.
  */
 export function refuseIfClosedOrFull(context: RequestContext): Refusal | null {
-  return refuseIfGateClosed(context) ?? fullDisk(context);
+  return refuseIfGateClosed(context) ?? refuseIfDiskFull(context);
 }
 
 /** Returns the refusal of a disk that takes nothing new; null if it does. */
-export function fullDisk(context: Pick<RequestContext, "fullDisk">): Refusal | null {
+export function refuseIfDiskFull(context: Pick<RequestContext, "fullDisk">): Refusal | null {
   const code = context.fullDisk();
   return code === null ? null : refuse(code);
 }
@@ -180,7 +180,7 @@ export function fullDisk(context: Pick<RequestContext, "fullDisk">): Refusal | n
  * Returns why no payment may be signed, in addition to `refuseIfGateClosed`: an operator paused the
  * signer. A cancel is an operator's own order and pays nothing.
  */
-export function pauseRefusal({ core }: Pick<RequestContext, "core">): Refusal | null {
+export function refuseIfPaused({ core }: Pick<RequestContext, "core">): Refusal | null {
   return core.paused === null ? null : refuse("SIGNER_PAUSED", core.paused.approver);
 }
 

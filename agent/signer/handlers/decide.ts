@@ -10,7 +10,7 @@ import { isHeldByRecovery, type Withdrawal } from "../state/withdrawal.ts";
 import { type RequestContext, refuseIfGateClosed } from "./context.ts";
 import { mayEndVoidWithdrawal } from "./expiry-exclusion.ts";
 import { judgeKept } from "./restored-slots.ts";
-import { expiredBodies } from "./top-up.ts";
+import { expiryRecordsOf } from "./top-up.ts";
 
 /** Returns policy's decision as the record that follows. */
 export function decisionBody(transactionId: string, decision: Decision): RecordBody {
@@ -47,7 +47,7 @@ export function expireWithdrawals(context: RequestContext): readonly Withdrawal[
     )
       ended.push(withdrawal);
   }
-  if (ended.length > 0) context.commit(expiredBodies(context, ended));
+  if (ended.length > 0) context.commit(expiryRecordsOf(context, ended));
   return ended;
 }
 

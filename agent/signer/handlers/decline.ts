@@ -8,7 +8,7 @@ import { refuse } from "../../../base/fault.ts";
 import { saySlot } from "../../../chains/families.ts";
 import { isFinal, nextState } from "../state/machine.ts";
 import { type ActResult, type RequestContext, refuseIfGateClosed } from "./context.ts";
-import { refusedBodies } from "./top-up.ts";
+import { refusalRecordsOf } from "./top-up.ts";
 
 /**
  * Records that the courier will not have this withdrawal signed, for a reason from the table of
@@ -30,7 +30,7 @@ export function declineWithdrawal(
   if (nextState(withdrawal.state, "refused") === null)
     return refuse("WITHDRAWAL_HAS_SLOT", saySlot(withdrawal.job.network, withdrawal.slot));
   const refused = { kind: "REFUSED", transactionId, by: "courier", approver: "", code } as const;
-  context.commit(refusedBodies(context, withdrawal.job, refused));
+  context.commit(refusalRecordsOf(context, withdrawal.job, refused));
   return { ok: true, withdrawal };
 }
 

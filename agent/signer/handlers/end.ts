@@ -9,10 +9,10 @@
  */
 import { type Refusal, refuse } from "../../../base/fault.ts";
 import { familyOf, isFirstSlotOnChain, pinExclusionOf, saySlot } from "../../../chains/families.ts";
-import { isInternal, limitGroupOf } from "../../../protocol/job-mode.ts";
+import { isInternalMode, limitGroupOf } from "../../../protocol/job-mode.ts";
 import type { EndPlan } from "../../socket/stuck.ts";
-import { owedMax } from "../state/owed-coins.ts";
-import { unitsOf } from "../state/view.ts";
+import { owedWithdrawalsMax } from "../state/owed-coins.ts";
+import { amountUnitsOf } from "../state/view.ts";
 import {
   isEndedByOperator,
   isInNoBlock,
@@ -20,9 +20,9 @@ import {
   pinOf,
   type Withdrawal,
 } from "../state/withdrawal.ts";
-import { isSameName } from "./approve.ts";
+import { isSameOperator } from "./approve.ts";
 import { explainCoinNotGone } from "./coin-looks.ts";
-import { countKey, type RequestContext, refuseIfGateClosed } from "./context.ts";
+import { accountCountKey, type RequestContext, refuseIfGateClosed } from "./context.ts";
 
 /*
  * The end of a withdrawal whose pin no node shows. Gateway and courier must both have seen nothing
@@ -50,14 +50,14 @@ function planCoinEnd(
     );
   const shown = explainCoinNotGone(context, withdrawal);
   if (shown !== null) return refuse("REPLACEMENT_REACHABLE", shown);
-  const owed = isInternal(withdrawal.job.mode)
+  const owed = isInternalMode(withdrawal.job.mode)
     ? { ok: true as const, coins: [] }
     : owedBy(context, withdrawal);
   if (!owed.ok) return owed;
-  if (core.owed.size >= owedMax)
+  if (core.owed.size >= owedWithdrawalsMax)
     return refuse(
       "REPLACEMENT_REACHABLE",
-      `${owedMax} renewals of such payments are to come first`,
+      `${owedWithdrawalsMax} renewals of such payments are to come first`,
     );
   return { ok: true, plan: { slot, counted: "", pin: pinOf(withdrawal), owed: owed.coins } };
 }
@@ -133,7 +133,7 @@ function planBelowEnd(
   const { compare } = familyOf(job.network).slots;
   // A courier that does not know the beginning calls the slot used by another transaction.
   if (!isInNoBlock(withdrawal)) return reachable("the courier's nodes show it in a ledger");
-  const key = countKey(context, job.network, account);
+  const key = accountCountKey(context, job.network, account);
   const [counted, began] = [run.counts.get(key), run.began.get(key)];
   if (counted === undefined)
     return reachable("the courier's nodes have not agreed on a count in this run");
@@ -181,7 +181,7 @@ export function planEnd(
   if (!planned.ok) return planned;
   // The first operator's yes again changes nothing.
   const { firstEnd = approver } = withdrawal;
-  const isFirst = needsTwo(context, withdrawal) && isSameName(firstEnd, approver);
+  const isFirst = needsTwo(context, withdrawal) && isSameOperator(firstEnd, approver);
   return {
     ok: true,
     withdrawal,
@@ -203,7 +203,7 @@ function planSlotEnd(
 ): { readonly ok: true; readonly plan: EndPlan } | Refusal {
   const { transactionId, slot, job, account } = withdrawal;
   const { slots } = familyOf(job.network);
-  const counted = context.run.counts.get(countKey(context, job.network, account));
+  const counted = context.run.counts.get(accountCountKey(context, job.network, account));
   if (counted === undefined)
     return refuse(
       "REPLACEMENT_REACHABLE",
@@ -227,8 +227,8 @@ function planSlotEnd(
 function needsTwo({ core: { policy } }: RequestContext, withdrawal: Withdrawal): boolean {
   const { job } = withdrawal;
   return (
-    !isInternal(job.mode) &&
-    policy.needsTwoToEnd(limitGroupOf(job), BigInt(unitsOf(withdrawal, policy) || "0"))
+    !isInternalMode(job.mode) &&
+    policy.needsTwoToEnd(limitGroupOf(job), BigInt(amountUnitsOf(withdrawal, policy) || "0"))
   );
 }
 

@@ -21,11 +21,11 @@ import {
   isVoid,
   type Withdrawal,
 } from "../state/withdrawal.ts";
-import { claimQuorumMin, highestQuorum } from "./adopt.ts";
-import { unclearedRefusal } from "./cleared.ts";
+import { claimQuorumMin, keepHighestQuorum } from "./adopt.ts";
+import { refuseIfUncleared } from "./cleared.ts";
 import { type ActResult, type RequestContext, raiseAlarm } from "./context.ts";
 import { type PreparedAttempt, recordIntent } from "./intent.ts";
-import { expiredBodies } from "./top-up.ts";
+import { expiryRecordsOf } from "./top-up.ts";
 
 /**
  * An attempt may end at most this much later than the longest lifetime from now. A check whether an
@@ -43,7 +43,7 @@ type OfferResult = { readonly ok: true; readonly txParams: TxParams } | Refusal;
  * nonces, the parameters stay as they are.
  * @throws AgentError JSON_SHAPE for malformed parameters
  */
-export function checkOffer(
+export function checkAndTimestampTxParams(
   context: RequestContext,
   { network, lastTimestamp }: Account,
   txParams: TxParams,
@@ -66,7 +66,7 @@ export function checkOffer(
  * Prepares the attempt after `above`, which is the newest and was released. From a number of
  * attempts on, an operator has to order each.
  */
-export function prepareNext(
+export function prepareNextAttempt(
   context: RequestContext,
   withdrawal: Withdrawal,
   above: number,
@@ -80,7 +80,7 @@ export function prepareNext(
   if (!isReceivedVoid(context, withdrawal))
     return refuse("WITHDRAWAL_ALIVE", "the gateway has not said so in this run");
   if (mayEndVoidWithdrawal(context, withdrawal)) {
-    context.commit(expiredBodies(context, [withdrawal]));
+    context.commit(expiryRecordsOf(context, [withdrawal]));
     return refuse("JOB_EXPIRED");
   }
   // The courier may report an end of a withdrawal that policy holds, and such a report is no
@@ -94,7 +94,8 @@ export function prepareNext(
     return refuse("WITHDRAWAL_WAITS_FOR_OPERATOR", "above manualReplaceAbove");
   const account = core.accounts.find(job.network, withdrawal.account);
   invariant(account !== undefined, "an assigned slot has its account");
-  const offer = unclearedRefusal(context, withdrawal) ?? checkOffer(context, account, claimed);
+  const offer =
+    refuseIfUncleared(context, withdrawal) ?? checkAndTimestampTxParams(context, account, claimed);
   if (!offer.ok) return offer;
   return recordIntent(context, {
     withdrawal,
@@ -165,7 +166,7 @@ export function orderReplacement(
   const isSaid = ordered?.act === act && (act === "cancel" || ordered.attempts === attempts.length);
   if (!isSaid) context.commit([{ kind: "MANUAL_REPLACEMENT", transactionId, act, approver }]);
   if (mayEndVoidWithdrawal(context, withdrawal))
-    context.commit(expiredBodies(context, [withdrawal]));
+    context.commit(expiryRecordsOf(context, [withdrawal]));
   return { ok: true, work: null };
 }
 
@@ -204,7 +205,7 @@ export function observeVoid(
   if (!isPastEnd(job.network, ours, context.nowMs))
     return refuse("WITHDRAWAL_ALIVE", `its end is not past${endWords(ours.validUntilMs)}`);
   const chain = core.policy.asset(limitGroupOf(job))?.chain ?? job.network;
-  const wanted = Math.min(claimQuorumMin, highestQuorum(context, chain, quorum));
+  const wanted = Math.min(claimQuorumMin, keepHighestQuorum(context, chain, quorum));
   if (quorum < wanted)
     return refuse("WITHDRAWAL_ALIVE", `${quorum} of ${wanted} nodes say that it is void`);
   context.commit([{ kind: "OBSERVED", transactionId, stage: "void", outcome: "", txHash, block }]);

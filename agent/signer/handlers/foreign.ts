@@ -15,10 +15,10 @@ import type { Core } from "../state/core.ts";
 import type { RequestContext } from "./context.ts";
 
 /** The side whose nodes show a foreign transaction; the approver of the record. */
-export type Side = "gateway" | "courier";
+export type ForeignObserver = "gateway" | "courier";
 
 /** Returns why no first attempt of a job is signed; null if one may be. */
-export function refuseIfStopped(
+export function refuseIfFirstAttemptStopped(
   { core }: Pick<RequestContext, "core">,
   { network, currency }: Pick<Job, "network" | "currency">,
 ): Refusal | null {
@@ -36,10 +36,10 @@ export function refuseIfStopped(
  * The courier's word is recorded once for each stop, so that it cannot fill the ledger. Nothing is
  * recorded on a full disk, where nothing new is signed either.
  */
-export function takeForeign(
+export function stopNetworksOfForeign(
   context: RequestContext,
   named: readonly ForeignTransaction[],
-  by: Side,
+  by: ForeignObserver,
 ): void {
   if (named.length === 0 || context.fullDisk() !== null) return;
   const { core } = context;
@@ -66,7 +66,7 @@ function stop(
   context: RequestContext,
   network: string,
   txHashes: readonly string[],
-  by: Side,
+  by: ForeignObserver,
 ): void {
   // It may be the payment of a withdrawal that both sides have forgotten.
   context.run.sightings.forgetOrders();

@@ -3,22 +3,25 @@
  * envelope names. Touches nothing; a lock goes through the `RequestContext`.
  */
 import { type Refusal, refuse } from "../../../base/fault.ts";
-import type { Head, Jobs } from "../../../protocol/messages.ts";
+import type { AgentLedgerHead, Jobs } from "../../../protocol/messages.ts";
 import { skewMaxMs } from "../state/ledger-time.ts";
-import { aheadOfBlocks, lockSigner, type RequestContext } from "./context.ts";
+import { lockSigner, type RequestContext, refuseIfClocksAheadOfBlocks } from "./context.ts";
 
 /**
  * Compares the local clock with the gateway's. Ledger time is no use here, because it is kept near
  * the gateway's time and would hide a jump of the local clock.
  */
-export function skewOf(context: RequestContext, { at }: { readonly at: number }): Refusal | null {
+export function refuseIfClockSkewed(
+  context: RequestContext,
+  { at }: { readonly at: number },
+): Refusal | null {
   const { run, localMs, monotonicMs } = context;
   const skewMs = Math.abs(at - localMs);
   if (skewMs > skewMaxMs) return refuse("CLOCK_SKEW", skewWords(at, localMs));
   // Checked as if this envelope were taken, because the gateway's clock is one of the two compared
   // with the chains.
   const isNewer = at > run.gatewayAt;
-  return aheadOfBlocks({
+  return refuseIfClocksAheadOfBlocks({
     run: isNewer ? { ...run, gatewayAt: at, receivedAt: monotonicMs } : run,
     localMs,
     monotonicMs,
@@ -42,7 +45,7 @@ export function refuseIfOtherAgent(
     : refuse("ADMISSION_OTHER_EPOCH", String(envelope.ledgerEpoch));
 }
 
-export function otherWallet({ core }: RequestContext, wallet: string): Refusal | null {
+export function refuseIfOtherWallet({ core }: RequestContext, wallet: string): Refusal | null {
   return wallet === core.paired.wallet ? null : refuse("ADMISSION_OTHER_WALLET", wallet);
 }
 
@@ -53,7 +56,7 @@ export function otherWallet({ core }: RequestContext, wallet: string): Refusal |
  */
 export function checkGatewayHead(
   context: RequestContext,
-  gatewayHead: Head | null,
+  gatewayHead: AgentLedgerHead | null,
 ): Refusal | "stale" | null {
   const { heads } = context.core;
   const seq = gatewayHead?.seq ?? 0;

@@ -7,7 +7,7 @@
 import { invariant, type Refusal, refuse } from "../../../base/fault.ts";
 import { familyOf, isFeeInside, pinExclusionOf } from "../../../chains/families.ts";
 import type { TxParams } from "../../../chains/family.ts";
-import { transactionsOf } from "../../../chains/transactions.ts";
+import { familyTransactionsOf } from "../../../chains/transactions.ts";
 import { limitGroupOf } from "../../../protocol/job-mode.ts";
 import type { RecordBody } from "../../ledger/records.ts";
 import type { Approval } from "../policy/approval.ts";
@@ -55,7 +55,10 @@ export interface OfferedAttempt {
  * one spends others.
  * @throws AgentError JSON_SHAPE for malformed parameters
  */
-export function coinRefusal({ core, run }: RequestContext, offer: OfferedAttempt): Refusal | null {
+export function refuseIfCoinsUnspendable(
+  { core, run }: RequestContext,
+  offer: OfferedAttempt,
+): Refusal | null {
   const { withdrawal, approval, account, slot, txParams, evidence = [] } = offer;
   const exclusion = pinExclusionOf(account.network);
   if (exclusion === null) return null;
@@ -94,7 +97,9 @@ export function coinRefusal({ core, run }: RequestContext, offer: OfferedAttempt
   const others =
     approval === null && coins.length === 1 ? [] : coins.filter((coin) => !proven.includes(coin));
   const shown = others.map((coin) => evidence[coins.indexOf(coin)] ?? "");
-  return transactionsOf(account.network).unproven?.({ ...account, slot }, others, shown) ?? null;
+  return (
+    familyTransactionsOf(account.network).unproven?.({ ...account, slot }, others, shown) ?? null
+  );
 }
 
 /** True if one of the coins is this one, whatever amount the two texts give it. */
@@ -167,7 +172,7 @@ export function buildClearedAttempt(
   const { policy } = context.core;
   const unlike =
     approval !== null && attempt === 1 ? policy.unlike(approval, withdrawal.job) : null;
-  const unpinned = unlike ?? coinRefusal(context, next);
+  const unpinned = unlike ?? refuseIfCoinsUnspendable(context, next);
   if (unpinned !== null) return unpinned;
   const place = { account: next.account.account, slot };
   const unsigned = bytesOf(withdrawal, place, approval, txParams);
@@ -222,12 +227,12 @@ function bytesOf(
       tag,
       amountUnits,
     };
-    return transactionsOf(approval.network).build(
+    return familyTransactionsOf(approval.network).build(
       { ...payment, isFeeInside: isFeeInside(network, job.mode) },
       txParams,
     );
   }
-  const { cancels } = transactionsOf(network);
+  const { cancels } = familyTransactionsOf(network);
   invariant(cancels !== null, "an attempt that ends by expiry is cancelled without another one");
   return cancels.build({ ...place, network }, txParams);
 }
@@ -286,7 +291,7 @@ function intentBody(
  * whatever the parameters, but judged again. If policy refuses an unsigned first attempt, the
  * withdrawal is held on its slot for an operator.
  */
-export function recordedAttempt(
+export function prepareRecordedIntent(
   context: RequestContext,
   withdrawal: Withdrawal,
   made: Attempt,

@@ -9,18 +9,18 @@
 
 import { invariant, type Refusal, refuse } from "../../../base/fault.ts";
 import { familyOf, isFeeInside, saySlot } from "../../../chains/families.ts";
-import type { FeeBumps, FeeMarket, Fees, TxParams } from "../../../chains/family.ts";
+import type { FamilyFees, FeeBumps, FeeMarket, TxParams } from "../../../chains/family.ts";
 import { attemptsMax } from "../../../protocol/payloads.ts";
 import type { ReplacementPlan, ReplacementWish } from "../../socket/verbs.ts";
 import type { Account } from "../state/accounts.ts";
 import { type Attempt, isCancelling, isOver, type Withdrawal } from "../state/withdrawal.ts";
-import { pauseRefusal, type RequestContext, refuseIfGateClosed } from "./context.ts";
+import { type RequestContext, refuseIfGateClosed, refuseIfPaused } from "./context.ts";
 import { orderReplacement, refuseIfOrderUseless } from "./expiry-exclusion.ts";
 import {
   buildClearedAttempt,
   type NextAttempt,
   type PreparedAttempt,
-  recordedAttempt,
+  prepareRecordedIntent,
   recordIntent,
 } from "./intent.ts";
 
@@ -114,7 +114,7 @@ export function prepareManualReplacement(
     );
   }
   if (act !== plan.act || attempt !== plan.attempt) return refuse("REPLACEMENT_OTHER_PLAN");
-  if (made !== null) return recordedAttempt(context, withdrawal, made);
+  if (made !== null) return prepareRecordedIntent(context, withdrawal, made);
   invariant(bidding !== null, "what ends by expiry was ordered above");
   const txParams = bidding.manualReplacement(
     withdrawal.attempts,
@@ -154,7 +154,7 @@ function find(
   // A withdrawal that a recovered ledger keeps may be called ended before policy has judged it.
   const isUnjudged = core.policy.approval(transactionId) === undefined;
   if ((isQuarantined || isUnjudged) && !isCancel) return refuse("WITHDRAWAL_HELD", withdrawal.code);
-  const paused = isCancel ? null : pauseRefusal(context);
+  const paused = isCancel ? null : refuseIfPaused(context);
   if (paused !== null) return paused;
   const account = core.accounts.find(withdrawal.job.network, withdrawal.account);
   invariant(account !== undefined, "an assigned slot has its account");
@@ -211,7 +211,7 @@ function biddingOf(withdrawal: Withdrawal): FeeBumps | null {
   return feesOf(withdrawal).bidding;
 }
 
-function feesOf({ job }: Withdrawal): Fees {
+function feesOf({ job }: Withdrawal): FamilyFees {
   return familyOf(job.network).fees;
 }
 

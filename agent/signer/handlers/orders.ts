@@ -4,7 +4,7 @@
  * makes another for the next run. Keeping an order changes nothing else. Touches nothing.
  */
 import { type Refusal, refuse } from "../../../base/fault.ts";
-import { type Recovery, recoveryWithdrawalsMax } from "../../../protocol/recovery.ts";
+import { type RecoveryPart, recoveryWithdrawalsMax } from "../../../protocol/recovery.ts";
 import type { RecoveryOrder } from "../state/recovered-terms.ts";
 
 /** The sources of a plan that an operator saw: an order and the chains' own counts. */
@@ -20,8 +20,8 @@ export interface RecoveryPlanSource {
  * Holds only the order being gathered and the newest complete order, so the size is bounded
  * whatever the courier sends.
  */
-export class Orders {
-  readonly #parts = new Map<number, Recovery>();
+export class RecoveryOrderCollector {
+  readonly #parts = new Map<number, RecoveryPart>();
   #whole: RecoveryOrder | null = null;
   #shown: RecoveryPlanSource | null = null;
 
@@ -44,7 +44,7 @@ export class Orders {
   }
 
   /** Takes a verified part. A repeat is harmless; a part of another order begins that order. */
-  take(part: Recovery): { readonly ok: true } | Refusal {
+  take(part: RecoveryPart): { readonly ok: true } | Refusal {
     const whole = this.#whole;
     if (whole?.order === part.order) return { ok: true };
     // The courier may send an older order of this very run again.
@@ -63,7 +63,7 @@ export class Orders {
     }
     if (this.#parts.size < part.parts) return { ok: true };
     const parts = [...this.#parts.values()].sort((a, b) => a.part - b.part);
-    const { part: _part, parts: _parts, ...first } = parts[0] as Recovery;
+    const { part: _part, parts: _parts, ...first } = parts[0] as RecoveryPart;
     const [withdrawals, ended] = [
       parts.flatMap((each) => each.withdrawals),
       parts.flatMap((each) => each.ended),

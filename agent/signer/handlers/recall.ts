@@ -3,7 +3,7 @@
  * acknowledgement while it is open. A recall can only prevent a payment, so it needs no operator.
  * Touches nothing; records go through the `RequestContext`. Source: docs/protocol.md section 6.7.
  */
-import { isInternal } from "../../../protocol/job-mode.ts";
+import { isInternalMode } from "../../../protocol/job-mode.ts";
 import type { Job } from "../../../protocol/messages.ts";
 import type { RecordBody } from "../../ledger/records.ts";
 import { nextState } from "../state/machine.ts";
@@ -15,7 +15,7 @@ export function isRecalled(
   { run }: Pick<RequestContext, "run">,
   { mode, transactionId }: Job,
 ): boolean {
-  return !isInternal(mode) && run.recalled.has(transactionId);
+  return !isInternalMode(mode) && run.recalled.has(transactionId);
 }
 
 /** The refusal of a recalled withdrawal. */

@@ -8,7 +8,7 @@ import { refuse } from "../../../base/fault.ts";
 import { saySlot } from "../../../chains/families.ts";
 import { isFinal, nextState } from "../state/machine.ts";
 import { type ActResult, type RequestContext, refuseIfGateClosed } from "./context.ts";
-import { refusedBodies } from "./top-up.ts";
+import { refusalRecordsOf } from "./top-up.ts";
 
 /**
  * Records an operator's refusal, which is possible only before the withdrawal has a slot. A repeat
@@ -34,6 +34,6 @@ export function refuseByOperator(
     approver,
     code: "OPERATOR_REFUSED",
   } as const;
-  context.commit(refusedBodies(context, withdrawal.job, refused));
+  context.commit(refusalRecordsOf(context, withdrawal.job, refused));
   return { ok: true, withdrawal };
 }

@@ -3,7 +3,7 @@
  * nothing; records go through the `RequestContext`. Source: docs/protocol.md section 7.
  */
 import { invariant } from "../../../base/fault.ts";
-import type { Head } from "../../../protocol/messages.ts";
+import type { AgentLedgerHead } from "../../../protocol/messages.ts";
 import type { RecordBody } from "../../ledger/records.ts";
 import type { RequestContext } from "./context.ts";
 
@@ -14,7 +14,10 @@ const releasedPerRecordMax = 1_000;
  * Opens the gate for every attempt that the gateway's database covers with `held`, a head that fits
  * our ledger. Returns the released withdrawals.
  */
-export function releaseHeld(context: RequestContext, held: Head): readonly string[] {
+export function releaseAttemptsUpTo(
+  context: RequestContext,
+  held: AgentLedgerHead,
+): readonly string[] {
   const { book, heads } = context.core;
   if (held.seq === heads.acked.seq) return [];
   const releasable = book.releasable(held.seq);
@@ -34,7 +37,7 @@ export function releaseHeld(context: RequestContext, held: Head): readonly strin
   return [...new Set(releasable.map((one) => one.transactionId))];
 }
 
-function headAt({ core }: RequestContext, seq: number): Head {
+function headAt({ core }: RequestContext, seq: number): AgentLedgerHead {
   const hash = core.heads.hashAt(seq);
   invariant(hash !== null, "the hash of what is not acknowledged is kept");
   return { seq, hash };

@@ -8,7 +8,7 @@
 import { invariant, type Refusal, refuse } from "../../../base/fault.ts";
 import { answerOfFirstGuard, type Guard } from "../../../base/guard.ts";
 import { expiryExclusionOf, familyOf } from "../../../chains/families.ts";
-import type { FeeBumps, Fees } from "../../../chains/family.ts";
+import type { FamilyFees, FeeBumps } from "../../../chains/family.ts";
 import { limitGroupOf } from "../../../protocol/job-mode.ts";
 import { attemptsMax } from "../../../protocol/payloads.ts";
 import { attemptsApartMs, courierAttemptsMax } from "../../socket/limits.ts";
@@ -20,9 +20,9 @@ import {
   isOver,
   type Withdrawal,
 } from "../state/withdrawal.ts";
-import { pauseRefusal, type RequestContext, refuseIfGateClosed } from "./context.ts";
-import { prepareNext, refuseForNonVoidAttempts } from "./expiry-exclusion.ts";
-import { type PreparedAttempt, recordedAttempt, recordIntent } from "./intent.ts";
+import { type RequestContext, refuseIfGateClosed, refuseIfPaused } from "./context.ts";
+import { prepareNextAttempt, refuseForNonVoidAttempts } from "./expiry-exclusion.ts";
+import { type PreparedAttempt, prepareRecordedIntent, recordIntent } from "./intent.ts";
 
 /** A replacement that the courier asks for. */
 interface ReplacementRequest {
@@ -51,8 +51,8 @@ export const replaceGuards: readonly Guard<ReplacementRequest, PreparedAttempt>[
   ["over", ({ one }) => isOver(one), ({ one }) => refuse("WITHDRAWAL_CLOSED", one.state)],
   [
     "paused",
-    ({ context, isCancel }) => !isCancel && pauseRefusal(context) !== null,
-    ({ context }) => pauseRefusal(context) as Refusal,
+    ({ context, isCancel }) => !isCancel && refuseIfPaused(context) !== null,
+    ({ context }) => refuseIfPaused(context) as Refusal,
   ],
   [
     "cancelled since",
@@ -67,7 +67,7 @@ export const replaceGuards: readonly Guard<ReplacementRequest, PreparedAttempt>[
   [
     "recorded",
     ({ made }) => made !== undefined,
-    ({ context, one, made }) => recordedAttempt(context, one, made as Attempt),
+    ({ context, one, made }) => prepareRecordedIntent(context, one, made as Attempt),
   ],
   ["not the newest", ({ newest }) => !newest, (asked) => unknown(asked)],
   [
@@ -100,7 +100,7 @@ const waits = ({ above }: ReplacementRequest): Refusal =>
   refuse("WITHDRAWAL_WAITS_FOR_OPERATOR", `${above} attempts are made`);
 const ageWords = (ageMs: number): string => `${ageMs} ms after the one before`;
 const next = ({ context, one, above, claimed }: ReplacementRequest): PreparedAttempt =>
-  prepareNext(context, one, above, claimed.txParams);
+  prepareNextAttempt(context, one, above, claimed.txParams);
 
 /**
  * Prepares a replacement on the same slot, after attempt `above`, the newest. Both fees rise by at
@@ -170,7 +170,12 @@ export function prepareReplace(
  * Returns the tip that is allowed above the ceiling. Only an operator sets a tip above the ceiling;
  * the next attempt must still pay more, by the least step, or no further attempt would be possible.
  */
-function tipAllowed(fees: Fees, bidding: FeeBumps, newest: Attempt, maxUnits: bigint): bigint {
+function tipAllowed(
+  fees: FamilyFees,
+  bidding: FeeBumps,
+  newest: Attempt,
+  maxUnits: bigint,
+): bigint {
   return newest.txParams !== null && fees.tipOf(newest.txParams) > maxUnits
     ? bidding.leastTip([newest])
     : 0n;

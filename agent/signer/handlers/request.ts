@@ -7,14 +7,14 @@ import { transactionIdOf } from "../../../protocol/identity.ts";
 import { operationOf } from "../../../protocol/job-mode.ts";
 import type { Job } from "../../../protocol/messages.ts";
 import type { RecordBody } from "../../ledger/records.ts";
-import { contentOf, differenceOf } from "../state/content.ts";
+import { contentDifferenceOf, contentHashesOf } from "../state/content.ts";
 import { unsignedEnds } from "../state/machine.ts";
 import { isUnjudged } from "../state/withdrawal.ts";
 import type { RequestContext } from "./context.ts";
 import { decisionBody } from "./decide.ts";
 import { isRecalled, recallRefusal } from "./recall.ts";
 import { judgeKept } from "./restored-slots.ts";
-import { refusedBodies, sweepOf } from "./top-up.ts";
+import { openSweepOfTopUp, refusalRecordsOf } from "./top-up.ts";
 
 /** The next job in the sequence, with its exact text. */
 export interface FreshJob {
@@ -42,7 +42,7 @@ export function recordRequest(
   if (known === undefined) {
     const decision = decide(context, job, context.nowMs);
     const decided =
-      decision.kind === "REFUSED" ? refusedBodies(context, job, decision) : [decision];
+      decision.kind === "REFUSED" ? refusalRecordsOf(context, job, decision) : [decision];
     context.commit([{ kind: "REQUESTED", ...place, job: text, signature }, ...decided], job);
     return;
   }
@@ -60,7 +60,7 @@ export function recordRequest(
  * keeps. Done only after the handshake, because a restored ledger may have forgotten a decision and
  * more. Harmless if there are none.
  */
-export function decideLeftOver(context: RequestContext): void {
+export function decideUndecidedWithdrawals(context: RequestContext): void {
   const open = [...context.core.book.open()];
   for (const { job, requestedAt } of open.filter(({ state }) => state === "requested")) {
     context.commit([decide(context, job, requestedAt)]);
@@ -83,7 +83,7 @@ function decide(context: RequestContext, job: Job, requestedAt: number): RecordB
     transactionId,
     context.core.policy.judge(job, requestedAt, context.nowMs),
   );
-  if (judged.kind === "REFUSED" || job.mode !== "topup" || sweepOf(context, job) !== null)
+  if (judged.kind === "REFUSED" || job.mode !== "topup" || openSweepOfTopUp(context, job) !== null)
     return judged;
   return { kind: "REFUSED", transactionId, by: "policy", approver: "", code: "JOB_TOPUP_SWEEP" };
 }
@@ -97,12 +97,12 @@ function differenceIn(
   { core }: RequestContext,
   known: string,
   job: Job,
-): ReturnType<typeof differenceOf> {
+): ReturnType<typeof contentDifferenceOf> {
   const state = core.book.stateOf(job.transactionId);
   const isUnsigned = state !== undefined && unsignedEnds.has(state);
-  return isUnsigned && known === contentOf({ ...job, address: "" })
+  return isUnsigned && known === contentHashesOf({ ...job, address: "" })
     ? ""
-    : differenceOf(known, contentOf(job));
+    : contentDifferenceOf(known, contentHashesOf(job));
 }
 
 /**

@@ -8,7 +8,7 @@ import { type Refusal, refuse } from "../../../base/fault.ts";
 import { agentFrameBytesMax, openEnvelope } from "../../../protocol/envelope.ts";
 import { parseSightings, type Sightings } from "../../../protocol/sightings.ts";
 import type { RequestContext } from "./context.ts";
-import { refuseIfOtherAgent, skewOf } from "./gateway-head.ts";
+import { refuseIfClockSkewed, refuseIfOtherAgent } from "./gateway-head.ts";
 
 /** The named coins, accounts and withdrawals of one frame, or the reason why it did nothing. */
 export type SightingsResult =
@@ -32,7 +32,7 @@ export function keepSightings(context: RequestContext, frame: Uint8Array): Sight
   const foreign = refuseIfOtherAgent(context, sightings);
   if (foreign !== null) return foreign;
   if (sightings.answers !== run.runId) return refuse("SIGHTINGS_OTHER_RUN");
-  const skewed = skewOf(context, sightings);
+  const skewed = refuseIfClockSkewed(context, sightings);
   if (skewed !== null) return skewed;
   run.sightings.keep(sightings, monotonicMs);
   return { ok: true, coins: sightings.coins, next: sightings.next, orders: sightings.orders };

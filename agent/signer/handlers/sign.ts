@@ -8,15 +8,20 @@ import { familyOf, saySlot } from "../../../chains/families.ts";
 import type { AccountSlot } from "../../../chains/family.ts";
 import { pendingPerAccountMax } from "../../socket/limits.ts";
 import type { CourierOffer } from "../../socket/offered.ts";
-import { type Account, isPending } from "../state/accounts.ts";
+import { type Account, isAwaitingInclusion } from "../state/accounts.ts";
 import { isFinal, nextState } from "../state/machine.ts";
 import type { Withdrawal } from "../state/withdrawal.ts";
-import { beginsAgain, begunAccount } from "./adopt.ts";
-import { unclearedRefusal } from "./cleared.ts";
-import { countKey, pauseRefusal, type RequestContext, refuseIfGateClosed } from "./context.ts";
-import { checkOffer } from "./expiry-exclusion.ts";
-import { refuseIfStopped } from "./foreign.ts";
-import { type PreparedAttempt, recordedAttempt, recordIntent } from "./intent.ts";
+import { findOrBeginAccount, mayAccountBeginAgain } from "./adopt.ts";
+import { refuseIfUncleared } from "./cleared.ts";
+import {
+  accountCountKey,
+  type RequestContext,
+  refuseIfGateClosed,
+  refuseIfPaused,
+} from "./context.ts";
+import { checkAndTimestampTxParams } from "./expiry-exclusion.ts";
+import { refuseIfFirstAttemptStopped } from "./foreign.ts";
+import { type PreparedAttempt, prepareRecordedIntent, recordIntent } from "./intent.ts";
 
 /**
  * Prepares the first attempt of an approved withdrawal. A repeat is harmless: a withdrawal with a
@@ -37,10 +42,12 @@ export function prepareSign(
   if (withdrawal.state === "quarantined") return refuse("WITHDRAWAL_HELD", withdrawal.code);
   const first = withdrawal.attempts[0];
   if (first !== undefined && first.txHash !== "") return { ok: true, work: null };
-  const stopped = pauseRefusal(context) ?? refuseIfStopped(context, withdrawal.job);
+  const stopped = refuseIfPaused(context) ?? refuseIfFirstAttemptStopped(context, withdrawal.job);
   if (stopped !== null) return stopped;
   if (first !== undefined)
-    return waitingBelow(core, placeOf(withdrawal)) ?? recordedAttempt(context, withdrawal, first);
+    return (
+      waitingBelow(core, placeOf(withdrawal)) ?? prepareRecordedIntent(context, withdrawal, first)
+    );
   if (withdrawal.state === "held") return refuse("WITHDRAWAL_HELD", withdrawal.code);
   if (nextState(withdrawal.state, "intent") === null)
     return refuse("WITHDRAWAL_CLOSED", withdrawal.state);
@@ -53,11 +60,12 @@ export function prepareSign(
   const isAssigned = withdrawal.slot !== "";
   const sender = core.policy.sender(withdrawal.job);
   if (sender === null) return refuse("JOB_DEPOSIT_ADDRESS");
-  const account = begunAccount(context, approval.network, sender.account);
+  const account = findOrBeginAccount(context, approval.network, sender.account);
   if (account === undefined) return refuse("ACCOUNT_NOT_ADOPTED", approval.chain);
-  if (!isAssigned && beginsAgain(context, account))
+  if (!isAssigned && mayAccountBeginAgain(context, account))
     return refuse("ACCOUNT_NOT_ADOPTED", "it begins again behind an ended sweep");
-  const offer = unclearedRefusal(context, withdrawal) ?? checkOffer(context, account, txParams);
+  const offer =
+    refuseIfUncleared(context, withdrawal) ?? checkAndTimestampTxParams(context, account, txParams);
   if (!offer.ok) return offer;
   const next = { withdrawal, approval, account, attempt: 1, txParams: offer.txParams, evidence };
   // A recovered ledger keeps a slot for this withdrawal, and nothing was signed on that slot.
@@ -89,12 +97,12 @@ export function prepareSign(
  * the withdrawal on its slot. Unsigned withdrawals wait for parameters or an approval, and all
  * slots above wait too. A repeat is harmless.
  */
-export function prepareAssigned(
+export function prepareUnsignedIntents(
   context: RequestContext,
 ): readonly { readonly transactionId: string; readonly prepared: PreparedAttempt }[] {
   if (
     context.core.book.count("intent") === 0 ||
-    (refuseIfGateClosed(context) ?? pauseRefusal(context)) !== null
+    (refuseIfGateClosed(context) ?? refuseIfPaused(context)) !== null
   )
     return [];
   const assigned = [...context.core.book.open()]
@@ -104,11 +112,12 @@ export function prepareAssigned(
   for (const withdrawal of assigned) {
     const [first] = withdrawal.attempts;
     // Prepared singly, because a withdrawal that becomes quarantined here stops the slots above.
-    if (first === undefined || refuseIfStopped(context, withdrawal.job) !== null) continue;
+    if (first === undefined || refuseIfFirstAttemptStopped(context, withdrawal.job) !== null)
+      continue;
     if (waitingBelow(context.core, placeOf(withdrawal)) !== null) continue;
     found.push({
       transactionId: withdrawal.transactionId,
-      prepared: recordedAttempt(context, withdrawal, first),
+      prepared: prepareRecordedIntent(context, withdrawal, first),
     });
   }
   return found;
@@ -155,7 +164,7 @@ function waitingBelow(
 function overtaken(context: RequestContext, { network, account, next }: Account): Refusal | null {
   const { first, compare, isCounted } = familyOf(network).slots;
   if (!isCounted) return null;
-  const count = context.run.counts.get(countKey(context, network, account)) ?? first;
+  const count = context.run.counts.get(accountCountKey(context, network, account)) ?? first;
   if (count === null || compare(count, next) <= 0) return null;
   return refuse("ACCOUNT_BEHIND", `the chain counts ${count} transactions, the ledger ${next}`);
 }
@@ -167,7 +176,8 @@ function overtaken(context: RequestContext, { network, account, next }: Account)
 function outOfReach({ core, run }: RequestContext, { network, account }: Account): number {
   const named = core.book.findEach([...run.unreachable]);
   return named.filter(
-    (one) => one.job.network === network && one.account === account && isPending(one.state),
+    (one) =>
+      one.job.network === network && one.account === account && isAwaitingInclusion(one.state),
   ).length;
 }
 

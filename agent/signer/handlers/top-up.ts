@@ -18,7 +18,7 @@ import type { RequestContext } from "./context.ts";
  * Returns the open sweep of a top-up: of the same currency, from exactly the address that the
  * top-up fills. Without such a sweep, the coins would stay at the address unnoticed.
  */
-export function sweepOf({ core }: RequestContext, topUp: Job): Withdrawal | null {
+export function openSweepOfTopUp({ core }: RequestContext, topUp: Job): Withdrawal | null {
   const sweep = core.book.find(topUp.orderId);
   if (sweep === undefined || isFinal(sweep.state)) return null;
   const fields = ["network", "currency", "depositIndex", "depositAddress"] as const;
@@ -31,12 +31,12 @@ export function sweepOf({ core }: RequestContext, topUp: Job): Withdrawal | null
  * The refusal of a withdrawal, and of the sweep of a refused top-up, which gets no coins; the
  * gateway may then order another sweep.
  */
-export function refusedBodies(
+export function refusalRecordsOf(
   context: RequestContext,
   job: Job,
   refused: RefusedRecord,
 ): readonly RecordBody[] {
-  const sweep = job.mode === "topup" ? sweepOf(context, job) : null;
+  const sweep = job.mode === "topup" ? openSweepOfTopUp(context, job) : null;
   if (sweep === null || nextState(sweep.state, "refused") === null) return [refused];
   return [refused, { ...refused, transactionId: sweep.transactionId }];
 }
@@ -47,12 +47,12 @@ type RefusedRecord = Extract<RecordBody, { kind: "REFUSED" }>;
  * The records that end withdrawals without a payment. A top-up takes its sweep along, because that
  * one gets no coins and would wait until it expires; the gateway may then order both again.
  */
-export function expiredBodies(
+export function expiryRecordsOf(
   context: RequestContext,
   ended: readonly Withdrawal[],
 ): readonly RecordBody[] {
   const sweeps = ended.flatMap(({ job }) =>
-    job.mode === "topup" ? (sweepOf(context, job) ?? []) : [],
+    job.mode === "topup" ? (openSweepOfTopUp(context, job) ?? []) : [],
   );
   const unsigned = sweeps.filter(({ state }) => nextState(state, "expired") !== null);
   const ids = new Set([...ended, ...unsigned].map(({ transactionId }) => transactionId));

@@ -14,9 +14,14 @@ import {
   type RequestContext,
   raiseAlarm,
 } from "./context.ts";
-import { checkGatewayHead, otherWallet, refuseIfOtherAgent, skewOf } from "./gateway-head.ts";
-import { releaseHeld } from "./release.ts";
-import { decideLeftOver } from "./request.ts";
+import {
+  checkGatewayHead,
+  refuseIfClockSkewed,
+  refuseIfOtherAgent,
+  refuseIfOtherWallet,
+} from "./gateway-head.ts";
+import { releaseAttemptsUpTo } from "./release.ts";
+import { decideUndecidedWithdrawals } from "./request.ts";
 
 /**
  * Clocks further apart raise an alarm; beyond `skewMaxMs` nothing is taken, because a daily limit
@@ -26,7 +31,8 @@ const skewAlarmMs = 60_000;
 
 export function admitWelcome(context: RequestContext, welcome: Welcome): AdmissionResult {
   const { core, run } = context;
-  const foreign = refuseIfOtherAgent(context, welcome) ?? otherWallet(context, welcome.wallet);
+  const foreign =
+    refuseIfOtherAgent(context, welcome) ?? refuseIfOtherWallet(context, welcome.wallet);
   if (foreign !== null) return foreign;
   if (welcome.answers !== run.runId) return refuse("WELCOME_OTHER_RUN");
   const isOld = welcome.at <= run.gatewayAt;
@@ -45,7 +51,7 @@ export function admitWelcome(context: RequestContext, welcome: Welcome): Admissi
     return { ok: true, touched: [] };
   }
   if (headCheck !== null && headCheck !== "stale") return headCheck;
-  const skewed = skewOf(context, welcome);
+  const skewed = refuseIfClockSkewed(context, welcome);
   if (!isOld) alarmOfSkew(context, welcome);
   if (skewed !== null) {
     // Ledger time stands until the clocks agree again, and nothing is signed. A repeated old
@@ -81,8 +87,8 @@ export function completeHandshake(
   keepGatewayTime(context, at);
   run.handshakeDone = true;
   run.handshake = challenge;
-  decideLeftOver(context);
-  return gatewayHead === null ? [] : releaseHeld(context, gatewayHead);
+  decideUndecidedWithdrawals(context);
+  return gatewayHead === null ? [] : releaseAttemptsUpTo(context, gatewayHead);
 }
 
 /**

@@ -6,7 +6,7 @@
 import { type Refusal, refuse } from "../../../base/fault.ts";
 import { familyOf } from "../../../chains/families.ts";
 import type { Description, DescriptionResult, TxParams } from "../../../chains/family.ts";
-import { transactionsOf } from "../../../chains/transactions.ts";
+import { familyTransactionsOf } from "../../../chains/transactions.ts";
 import type { Approval } from "./approval.ts";
 import { type Clearance, type ClearedFields, makeClearance } from "./clearance.ts";
 
@@ -61,7 +61,7 @@ export function compareBytes(built: BuiltTransaction): ComparisonResult | Refusa
     said.slot === slot;
   const told = { network, account, slot, txParams, isFeeInside };
   const read = likeness(
-    transactionsOf(network).describe(unsigned, told),
+    familyTransactionsOf(network).describe(unsigned, told),
     isSame,
     "the bytes do not say what was approved",
   );
@@ -75,7 +75,7 @@ export function compareCancel(built: BuiltCancel): ComparisonResult | Refusal {
   const { transactionId, network, unsigned, txParams, attempt, account, addressIndex, slot } =
     built;
   const isSame = (said: Description): boolean => said.network === network && said.slot === slot;
-  const { cancels } = transactionsOf(network);
+  const { cancels } = familyTransactionsOf(network);
   if (cancels === null)
     return refuse("POLICY_NOT_AS_APPROVED", "no transaction cancels a payment there");
   const described = cancels.describe(unsigned, { network, account, slot, txParams });
@@ -99,7 +99,7 @@ function clearanceFor(
   unsigned: Uint8Array,
   fields: Omit<ClearedFields, "family" | "digest">,
 ): Clearance {
-  const digest = transactionsOf(network)
+  const digest = familyTransactionsOf(network)
     .digests(unsigned)
     .map((each) => Buffer.from(each).toString("hex"));
   return makeClearance({

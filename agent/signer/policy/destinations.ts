@@ -38,7 +38,7 @@ export type Payee = Pick<LastPayment, "network" | "address" | "tag">;
 export type PaidEntries = readonly (readonly [string, string, number, string, string, string?])[];
 
 /** Only `pay` and `putAway` change the destinations. */
-export class Destinations {
+export class PaidDestinations {
   readonly #past: ArchiveLookup;
   /** Paid since the newest checkpoint, by network, address in lower case, and tag. */
   readonly #paid = new Map<string, LastPayment>();

@@ -4,7 +4,7 @@
  */
 import type { Code } from "../../../base/codes.ts";
 import type { Job } from "../../../protocol/messages.ts";
-import type { Destinations, LastPayment, Payee } from "./destinations.ts";
+import type { LastPayment, PaidDestinations, Payee } from "./destinations.ts";
 import type { Limits } from "./rules.ts";
 
 /**
@@ -19,9 +19,9 @@ interface Candidate extends Payee, Pick<Job, "mode"> {
 }
 
 /** Returns the reason for a hold, the most alarming first; null if policy may approve by itself. */
-export function holdReason(candidate: Candidate, paid: Destinations): Code | null {
+export function holdReason(candidate: Candidate, paid: PaidDestinations): Code | null {
   const { limits, units, mode, requestedAt, nowMs } = candidate;
-  if (likenessOf(candidate, limits, paid) !== null) return "POLICY_LOOKALIKE";
+  if (findResembledDestination(candidate, limits, paid) !== null) return "POLICY_LOOKALIKE";
   if (mode === "manual") return "POLICY_MANUAL";
   if (isAbove(units, limits.holdAboveUnits)) return "POLICY_HOLD_ABOVE";
   const fresh = paid.isNew(candidate) ? limits.newDestination : null;
@@ -36,10 +36,10 @@ export function holdReason(candidate: Candidate, paid: Destinations): Code | nul
  * Returns the paid destination that an address resembles; none for an address on the allow list,
  * because an operator has read that address in full.
  */
-export function likenessOf(
+export function findResembledDestination(
   payee: Payee,
   limits: Limits | undefined,
-  paid: Destinations,
+  paid: PaidDestinations,
 ): LastPayment | null {
   return limits?.allow.has(payee.address) === true ? null : paid.likeness(payee);
 }

@@ -8,9 +8,9 @@ import { AgentError, invariant, type Refusal, refuse } from "../../../base/fault
 import { familyOf } from "../../../chains/families.ts";
 import type { ParsedAddress } from "../../../chains/family.ts";
 import { parseAmount } from "../../../protocol/amount.ts";
-import { isInternal, limitGroupOf } from "../../../protocol/job-mode.ts";
+import { isInternalMode, limitGroupOf } from "../../../protocol/job-mode.ts";
 import type { Job } from "../../../protocol/messages.ts";
-import { depositsOf, hotWalletOf } from "./own-accounts.ts";
+import { depositAccountIdOf, hotWalletAddressOf } from "./own-accounts.ts";
 import type { Asset, Limits, Rules } from "./rules.ts";
 
 type PaymentField =
@@ -74,7 +74,8 @@ export function destinationOf(
   text: string,
   limits: Limits,
 ): ParsedAddress {
-  if (!isInternal(question.mode)) return parseOutsideAddress(rules, text, question.network, limits);
+  if (!isInternalMode(question.mode))
+    return parseOutsideAddress(rules, text, question.network, limits);
   const deposit = depositOf(rules, question);
   if (!deposit.ok) return deposit;
   return {
@@ -126,7 +127,7 @@ export function hasOtherDestination(
   destination: string,
 ): boolean {
   const { network, address, mode } = question;
-  if (isInternal(mode)) {
+  if (isInternalMode(mode)) {
     const deposit = depositOf(rules, question);
     return (
       !deposit.ok ||
@@ -150,7 +151,7 @@ function depositOf(rules: Rules, question: JudgedJobFields): ParsedAddress {
 }
 
 function hotWalletOn({ own }: Rules, network: string): string {
-  return hotWalletOf(own, familyOf(network).addressSpace.name);
+  return hotWalletAddressOf(own, familyOf(network).addressSpace.name);
 }
 
 /** Returns null if the wallet has no deposit account, or no address at that index. */
@@ -160,7 +161,7 @@ function derived(
 ): string | null {
   invariant(depositIndex !== undefined, "a sweep and a top-up name an address index");
   const family = familyOf(network);
-  const deposits = depositsOf(rules.own, family.addressSpace.name);
+  const deposits = depositAccountIdOf(rules.own, family.addressSpace.name);
   if (deposits === "") return null;
   try {
     return family.depositAddress(deposits, depositIndex);

@@ -2,7 +2,7 @@
 import type { PairedAccount } from "../../../protocol/messages.ts";
 
 /** Returns the hot wallet of a family; "" if the wallet has no such account. */
-export function hotWalletOf(accounts: readonly PairedAccount[], family: string): string {
+export function hotWalletAddressOf(accounts: readonly PairedAccount[], family: string): string {
   return idOf(accounts, family, "hot");
 }
 
@@ -10,7 +10,7 @@ export function hotWalletOf(accounts: readonly PairedAccount[], family: string):
  * Returns the account id from which a family's deposit addresses are derived; "" if the wallet has
  * no such account.
  */
-export function depositsOf(accounts: readonly PairedAccount[], family: string): string {
+export function depositAccountIdOf(accounts: readonly PairedAccount[], family: string): string {
   return idOf(accounts, family, "deposits");
 }
 

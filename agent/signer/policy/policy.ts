@@ -20,7 +20,7 @@ import {
   compareBytes,
   compareCancel,
 } from "./comparison.ts";
-import { Destinations, type PaidEntries } from "./destinations.ts";
+import { PaidDestinations, type PaidEntries } from "./destinations.ts";
 import { holdReason, isAbove } from "./holds.ts";
 import {
   assetOf,
@@ -34,11 +34,11 @@ import {
 } from "./job-terms.ts";
 import type { Asset, Limits, Rules } from "./rules.ts";
 import {
-  countKeyOf,
-  type ExceededLimit,
+  type ExceededLimitCode,
+  feeKeyOfAttempt,
   findExceededLimit,
   isAboveLimit,
-  Sums,
+  LimitSums,
   type SumsEntries,
 } from "./sums.ts";
 
@@ -121,14 +121,14 @@ export interface PolicySnapshot {
  */
 export class Policy {
   readonly rules: Rules;
-  readonly sums: Sums;
-  readonly paid: Destinations;
+  readonly sums: LimitSums;
+  readonly paid: PaidDestinations;
   readonly #approvals = new Map<string, Approval>();
 
   constructor(rules: Rules, past: ArchiveLookup = emptyArchive, snapshot?: PolicySnapshot) {
     this.rules = rules;
-    this.sums = new Sums(snapshot?.windows);
-    this.paid = new Destinations(past, snapshot?.paid);
+    this.sums = new LimitSums(snapshot?.windows);
+    this.paid = new PaidDestinations(past, snapshot?.paid);
     for (const [
       transactionId,
       seq,
@@ -301,7 +301,7 @@ export class Policy {
       refuseUnbounded(asset, description) ??
       aboveTip(limits, description, built.tipAllowedUnits) ??
       this.#aboveFees(
-        countKeyOf(network, transactionId, built.attempt),
+        feeKeyOfAttempt(network, transactionId, built.attempt),
         currency,
         limits,
         description.feeMaxUnits,
@@ -315,7 +315,7 @@ export class Policy {
    * Returns the limit that a later attempt would exceed, or null. Only with exclusion by expiry is
    * a later attempt a payment of its own.
    */
-  withoutRoom(approval: Approval, attempt: number, nowMs: number): ExceededLimit {
+  withoutRoom(approval: Approval, attempt: number, nowMs: number): ExceededLimitCode {
     const limits = this.rules.limits.get(approval.currency);
     if (limits === undefined || expiryExclusionOf(approval.network) === null) return null;
     return this.#aboveAssigned(approval, attempt, limits, nowMs);
@@ -327,9 +327,9 @@ export class Policy {
     attempt: number,
     limits: Limits,
     nowMs: number,
-  ): ExceededLimit {
+  ): ExceededLimitCode {
     const { hourAssigned: hour, dayAssigned: day } = this.sums.of(approval.currency);
-    const key = countKeyOf(approval.network, approval.transactionId, attempt);
+    const key = feeKeyOfAttempt(approval.network, approval.transactionId, attempt);
     return findExceededLimit({ hour, day }, limits, { key, units: approval.amountUnits }, nowMs);
   }
 

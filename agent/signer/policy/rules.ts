@@ -4,7 +4,7 @@
  */
 
 import { AgentError } from "../../../base/fault.ts";
-import { families, familyOf, isNodesOfGateway } from "../../../chains/families.ts";
+import { families, familyOf, hasGatewayNodes } from "../../../chains/families.ts";
 import type { ConfiguredChain, Family } from "../../../chains/family.ts";
 import { parseAmount } from "../../../protocol/amount.ts";
 import { limitGroupOf } from "../../../protocol/job-mode.ts";
@@ -172,7 +172,7 @@ function limitsOf(
 
 /** True if the chain has exclusion by expiry and its nodes come from the gateway's service. */
 function isOneSource(chain: ConfiguredChain): boolean {
-  return families[chain.family].exclusion.kind === "expiry" && isNodesOfGateway(chain);
+  return families[chain.family].exclusion.kind === "expiry" && hasGatewayNodes(chain);
 }
 
 function unitsAt(path: string, text: string, decimal: number): bigint {

@@ -13,7 +13,7 @@ const hourMs = 3_600_000;
 const dayMs = 86_400_000;
 
 /** The windows of one currency. Base units; fees in those of the fee coin. */
-export interface Windows {
+export interface LimitWindows {
   readonly hour: SlidingWindow; // approved
   readonly day: SlidingWindow; // approved
   // fees of the day: each withdrawal by its most expensive attempt, or each attempt with exclusion
@@ -25,8 +25,8 @@ export interface Windows {
 
 /** Makes windows with the entries of a checkpoint, or empty ones. */
 function makeWindows(
-  kept: { readonly [K in keyof Windows]?: WindowEntries | undefined } = {},
-): Windows {
+  kept: { readonly [K in keyof LimitWindows]?: WindowEntries | undefined } = {},
+): LimitWindows {
   return {
     hour: new SlidingWindow(hourMs, kept.hour),
     day: new SlidingWindow(dayMs, kept.day),
@@ -64,7 +64,7 @@ export function attemptKey(transactionId: string, attempt: number): string {
 }
 
 /** Returns the key of an attempt's fee: with a nonce, all attempts count as one. */
-export function countKeyOf(network: string, transactionId: string, attempt: number): string {
+export function feeKeyOfAttempt(network: string, transactionId: string, attempt: number): string {
   return expiryExclusionOf(network) === null ? transactionId : attemptKey(transactionId, attempt);
 }
 
@@ -72,8 +72,8 @@ export function countKeyOf(network: string, transactionId: string, attempt: numb
  * Only `apply` and `stand` change the sums, and state/attempt-sums.ts and state/policy-state.ts,
  * after a record or for a recovered ledger. Every time is ledger time.
  */
-export class Sums {
-  readonly #windows = new Map<string, Windows>();
+export class LimitSums {
+  readonly #windows = new Map<string, LimitWindows>();
 
   constructor(entries: SumsEntries = []) {
     for (const [currency, hour, day, fees, hourAssigned, dayAssigned] of entries) {
@@ -82,7 +82,7 @@ export class Sums {
   }
 
   /** Returns the windows of a currency; empty ones if nothing was counted yet. */
-  of(currency: string): Windows {
+  of(currency: string): LimitWindows {
     let windows = this.#windows.get(currency);
     if (windows === undefined) {
       windows = makeWindows();
@@ -92,7 +92,7 @@ export class Sums {
   }
 
   /** Every currency with windows. */
-  all(): IterableIterator<[string, Windows]> {
+  all(): IterableIterator<[string, LimitWindows]> {
     return this.#windows.entries();
   }
 
@@ -113,7 +113,7 @@ export class Sums {
       case "INTENT": {
         const isWaiting = expiryExclusionOf(record.network) !== null;
         const standing = isWaiting ? "payable" : "spent";
-        const key = countKeyOf(record.network, record.transactionId, record.attempt);
+        const key = feeKeyOfAttempt(record.network, record.transactionId, record.attempt);
         // The most expensive attempt counts from the newest one's time: never less than the chain
         // may charge.
         fees.replace(
@@ -189,8 +189,8 @@ export function isAboveLimit(
 }
 
 /** The limit that an amount would exceed, or null. */
-export type ExceededLimit = "POLICY_ABOVE_HOUR" | "POLICY_ABOVE_DAY" | null;
-type HourAndDay = Pick<Windows, "hour" | "day">;
+export type ExceededLimitCode = "POLICY_ABOVE_HOUR" | "POLICY_ABOVE_DAY" | null;
+type HourAndDay = Pick<LimitWindows, "hour" | "day">;
 
 /** Returns the limit that an amount would exceed, or null. */
 export function findExceededLimit(
@@ -198,7 +198,7 @@ export function findExceededLimit(
   limits: Limits,
   amount: Amount,
   nowMs: number,
-): ExceededLimit {
+): ExceededLimitCode {
   const { maxPerHourUnits, maxPerDayUnits } = limits;
   if (maxPerHourUnits !== null && isAboveLimit(hour, maxPerHourUnits, amount, nowMs))
     return "POLICY_ABOVE_HOUR";

@@ -19,13 +19,13 @@ import { adoptSlot, checkChainCount } from "../handlers/adopt.ts";
 import { takeCoinLook } from "../handlers/coin-looks.ts";
 import { type AdmissionResult, keepCourierStatus, type Reply } from "../handlers/context.ts";
 import { declineWithdrawal } from "../handlers/decline.ts";
-import { takeForeign } from "../handlers/foreign.ts";
+import { stopNetworksOfForeign } from "../handlers/foreign.ts";
 import { recordObservation } from "../handlers/observe.ts";
 import { prepareReplace } from "../handlers/replace.ts";
 import { keepSightings } from "../handlers/sightings.ts";
 import { prepareSign } from "../handlers/sign.ts";
-import { stopCode } from "../state/stops.ts";
-import { showsBytes, stepOf, withoutBytes } from "../state/view.ts";
+import { codeOfStop } from "../state/stops.ts";
+import { changedWithdrawalPartOf, hasAttemptBytes, stripAttemptBytes } from "../state/view.ts";
 import { isOver } from "../state/withdrawal.ts";
 import { sweptAccounts } from "./accounts.ts";
 import { lockCode, readGatewaySeq } from "./ledger-continuity.ts";
@@ -76,13 +76,18 @@ export const courierActs: CourierActs = {
     reply(keepSightings(signer.context(), frame as Uint8Array)),
   decline: (signer, { transactionId, code }, reply) => {
     const done = declineWithdrawal(signer.context(), transactionId, code);
-    const answer = done.ok ? { ok: true as const, withdrawal: stepOf(done.withdrawal) } : done;
+    const answer = done.ok
+      ? { ok: true as const, withdrawal: changedWithdrawalPartOf(done.withdrawal) }
+      : done;
     signer.whenDurable(() => reply(answer));
   },
   observed: (signer, claim, reply) => {
     const done = signer.stopping(() => recordObservation(signer.context(), claim));
     const answer = done.ok
-      ? { ok: true as const, withdrawal: withoutBytes(stepOf(done.withdrawal)) }
+      ? {
+          ok: true as const,
+          withdrawal: stripAttemptBytes(changedWithdrawalPartOf(done.withdrawal)),
+        }
       : done;
     // A chain observation is a claim that moves no money, so its record may wait for a shared sync.
     signer.whenDurableLater(() => reply(answer));
@@ -109,7 +114,9 @@ export const courierActs: CourierActs = {
     if (chain === undefined) return reply(refuse("CHAIN_UNKNOWN", name));
     const network = networkOf(chain);
     const account = address ?? signer.context().accountOn(network);
-    signer.stopping(() => takeForeign(signer.context(), [{ network, account, txHash }], "courier"));
+    signer.stopping(() =>
+      stopNetworksOfForeign(signer.context(), [{ network, account, txHash }], "courier"),
+    );
     signer.whenDurable(() => reply({ ok: true }));
   },
   // A claim that moves no money, so its record may wait for a shared sync.
@@ -150,7 +157,7 @@ function hello(signer: Signer, reply: Reply<Hello>): void {
     paused: core.paused !== null,
     stopped: core.stops
       .networks()
-      .map((one) => ({ ...parseStopKey(stopKey(one)), code: stopCode(one) })),
+      .map((one) => ({ ...parseStopKey(stopKey(one)), code: codeOfStop(one) })),
   };
   signer.whenDurable(() => reply(answer));
 }
@@ -165,7 +172,7 @@ function admitFrame(
   const { handshakeDone, handshake } = run;
   const views = touched(signer, admitJobFrame(signer.context(), frame));
   if (run.handshakeDone && (!handshakeDone || run.handshake !== handshake)) signer.signAssigned();
-  if (views.ok && !views.withdrawals.some(showsBytes)) {
+  if (views.ok && !views.withdrawals.some(hasAttemptBytes)) {
     // A decision has no effect before its INTENT, which follows it in the same file, so the courier
     // may prepare the next step while the disk works. The gateway receives decisions only from
     // durable records. The record of a job that will be signed waits a moment for the INTENT, and
@@ -190,7 +197,10 @@ function release(signer: Signer, frame: Uint8Array, reply: Reply<CourierAnswers[
   const { handshake } = run;
   const done = signer.stopping(() => acknowledgeRecords(signer.context(), frame));
   const steps = done.ok
-    ? { ok: true as const, withdrawals: core.book.findEach(done.touched).map(stepOf) }
+    ? {
+        ok: true as const,
+        withdrawals: core.book.findEach(done.touched).map(changedWithdrawalPartOf),
+      }
     : done;
   if (run.handshake !== handshake) {
     signer.signAssigned();

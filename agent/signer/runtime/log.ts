@@ -5,7 +5,7 @@
  * launcher relays the lines and adds a priority in front if the journal reads them.
  */
 import { type AgentEvent, agentEvents } from "../../../base/events.ts";
-import { logLine } from "../../../base/log.ts";
+import { formatLogLine } from "../../../base/log.ts";
 import type { LedgerRecord } from "../../ledger/records.ts";
 
 export type LogContext = Readonly<Record<string, string | number | boolean>>;
@@ -18,7 +18,7 @@ export type Log = (event: AgentEvent, message: string, context?: LogContext) => 
 export function createLog(write: (line: string) => void, clock: () => number): Log {
   return (event, message, context = {}) => {
     const level = agentEvents[event].level;
-    write(`${logLine({ at: clock(), level, process: "signer", event, message }, context)}\n`);
+    write(`${formatLogLine({ at: clock(), level, process: "signer", event, message }, context)}\n`);
   };
 }
 

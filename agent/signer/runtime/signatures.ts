@@ -6,21 +6,21 @@
  */
 
 import { AgentError, type Refusal, refuse } from "../../../base/fault.ts";
-import { transactionsOf } from "../../../chains/transactions.ts";
+import { familyTransactionsOf } from "../../../chains/transactions.ts";
 import type { Ledger } from "../../ledger/ledger.ts";
-import type { WithdrawalStep } from "../../socket/verbs.ts";
+import type { ChangedWithdrawalPart } from "../../socket/verbs.ts";
 import {
-  pauseRefusal,
   type Reply,
   type RequestContext,
   refuseIfGateClosed,
+  refuseIfPaused,
   type SignerRun,
 } from "../handlers/context.ts";
-import { refuseIfStopped } from "../handlers/foreign.ts";
+import { refuseIfFirstAttemptStopped } from "../handlers/foreign.ts";
 import type { PreparedAttempt, SignWork } from "../handlers/intent.ts";
 import type { Core } from "../state/core.ts";
 import { Fifo } from "../state/fifo.ts";
-import { stepOf } from "../state/view.ts";
+import { changedWithdrawalPartOf } from "../state/view.ts";
 import {
   hasNonVoidExpiringAttempt,
   isCancelling,
@@ -34,7 +34,7 @@ import type { Vault } from "../vault/vault.ts";
  */
 const perTurnMax = 32;
 
-type SignReply = Reply<{ readonly withdrawal: WithdrawalStep }>;
+type SignReply = Reply<{ readonly withdrawal: ChangedWithdrawalPart }>;
 
 interface SignaturesOptions {
   readonly core: Core;
@@ -50,7 +50,7 @@ interface SignaturesOptions {
 }
 
 /** The signatures under way of one signer. */
-export class Signatures {
+export class PendingSignatures {
   readonly #options: SignaturesOptions;
   /**
    * All requests that wait for a signature, by withdrawal and attempt; requests for the same
@@ -79,7 +79,7 @@ export class Signatures {
       const answer =
         withdrawal === undefined
           ? refuse("WITHDRAWAL_UNKNOWN")
-          : { ok: true as const, withdrawal: stepOf(withdrawal) };
+          : { ok: true as const, withdrawal: changedWithdrawalPartOf(withdrawal) };
       whenDurable(() => reply(answer));
       return;
     }
@@ -137,7 +137,7 @@ export class Signatures {
       const signatures = vault.sign(clearance, ledger.receipt(work.intentSeq));
       // This checks that the signature is the account's. So a result of a faulty machine or of
       // another key never reaches SIGNED.
-      const { raw, txHash } = transactionsOf(withdrawal.job.network).attach(
+      const { raw, txHash } = familyTransactionsOf(withdrawal.job.network).attach(
         unsigned,
         signatures,
         account,
@@ -151,7 +151,7 @@ export class Signatures {
       for (const reply of waiting) reply(cause);
       return;
     }
-    const answer = { ok: true as const, withdrawal: stepOf(withdrawal) };
+    const answer = { ok: true as const, withdrawal: changedWithdrawalPartOf(withdrawal) };
     whenDurable(() => {
       for (const reply of waiting) reply(answer);
     });
@@ -164,9 +164,9 @@ function stoppedFor(
   { attempt }: SignWork,
   withdrawal: Withdrawal | undefined,
 ): Refusal | null {
-  const everywhere = pauseRefusal(options);
+  const everywhere = refuseIfPaused(options);
   if (everywhere !== null || attempt > 1 || withdrawal === undefined) return everywhere;
-  return refuseIfStopped(options, withdrawal.job);
+  return refuseIfFirstAttemptStopped(options, withdrawal.job);
 }
 
 /**

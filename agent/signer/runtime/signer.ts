@@ -11,7 +11,7 @@ import { familyOf } from "../../../chains/families.ts";
 import type { ConfiguredChain } from "../../../chains/family.ts";
 import { sealEnvelope } from "../../../protocol/envelope.ts";
 import { zeroHash } from "../../../protocol/identity.ts";
-import type { Head, Job, Statement } from "../../../protocol/messages.ts";
+import type { AgentLedgerHead, Job, Statement } from "../../../protocol/messages.ts";
 import type { ConfigSource } from "../../config/settings.ts";
 import type { Ledger, RecoveredBody } from "../../ledger/ledger.ts";
 import {
@@ -35,20 +35,20 @@ import { expireWithdrawals, reconsiderWithdrawals } from "../handlers/decide.ts"
 import type { PreparedAttempt } from "../handlers/intent.ts";
 import { prepareManualReplacement } from "../handlers/manual-replacement.ts";
 import { pauseSigning } from "../handlers/pause.ts";
-import { prepareAssigned } from "../handlers/sign.ts";
-import { hotWalletOf } from "../policy/own-accounts.ts";
+import { prepareUnsignedIntents } from "../handlers/sign.ts";
+import { hotWalletAddressOf } from "../policy/own-accounts.ts";
 import { canonicalLimits, limitsDigest } from "../state/canonical.ts";
 import type { Core, CoreSnapshot } from "../state/core.ts";
-import { type Batch, batchesOf } from "../state/entries.ts";
+import { type StatementBatch, statementBatchesOf } from "../state/entries.ts";
 import { ledgerTime } from "../state/ledger-time.ts";
 import { resyncEntries } from "../state/resync.ts";
-import { stopCode } from "../state/stops.ts";
+import { codeOfStop } from "../state/stops.ts";
 import { withdrawalForCourier } from "../state/view.ts";
 import type { Withdrawal } from "../state/withdrawal.ts";
 import type { Vault } from "../vault/vault.ts";
 import { accountOnNetwork } from "./accounts.ts";
 import { type Log, logRecord } from "./log.ts";
-import { Signatures } from "./signatures.ts";
+import { PendingSignatures } from "./signatures.ts";
 import type { StopMark } from "./stop-mark.ts";
 
 /*
@@ -140,7 +140,7 @@ class Statements {
     const part = resyncEntries({ core, read, to: ledger.durableHead.seq }, after);
     const hashAt = (seq: number): string | null => ledger.hashAt(seq);
     const reached = { seq: part.reached, hash: hashAt(part.reached) ?? zeroHash };
-    const batches = batchesOf(part.entries, after, reached, hashAt);
+    const batches = statementBatchesOf(part.entries, after, reached, hashAt);
     this.#statedSeq = part.reached;
     return batches.map((batch) => this.#frame(batch, true));
   }
@@ -150,7 +150,7 @@ class Statements {
    * makes no record, and an older head says nothing about later records. Before the first
    * statement, the durable head is named.
    */
-  #nothingNew(said: number): Batch {
+  #nothingNew(said: number): StatementBatch {
     const { core, ledger } = this.#options;
     const seq = said > ledger.durableHead.seq ? core.heads.acked.seq : said;
     if (seq === 0) return { after: 0, previous: zeroHash, head: ledger.durableHead, entries: [] };
@@ -167,14 +167,14 @@ class Statements {
    * confirmation means that the gateway lacks nothing, so neither a locked signer nor a signer
    * during a resync sends one.
    */
-  #handshakeAt(head: Head): string {
+  #handshakeAt(head: AgentLedgerHead): string {
     const { core, run } = this.#options;
     return core.locked !== null || !run.handshakeDone || head.seq < (core.recovered?.seq ?? 0)
       ? ""
       : run.handshake;
   }
 
-  #batches(after: number): readonly Batch[] {
+  #batches(after: number): readonly StatementBatch[] {
     const { core, ledger } = this.#options;
     return core.outbox.batches(after, ledger.durableHead, (seq) => this.#hashAt(seq));
   }
@@ -183,7 +183,7 @@ class Statements {
    * Seals a statement. One that the courier asked for, as after each handshake, also names the
    * digest of this run's limits.
    */
-  #frame({ after, previous, head, entries }: Batch, isAsked: boolean): Uint8Array {
+  #frame({ after, previous, head, entries }: StatementBatch, isAsked: boolean): Uint8Array {
     const { core, signerKey } = this.#options;
     const { agent, ledgerEpoch } = core.paired;
     const isRecovering = core.recovered !== null && core.heads.acked.seq < core.recovered.seq;
@@ -203,7 +203,7 @@ class Statements {
   }
 }
 
-function isApprovals({ entries }: Batch): boolean {
+function isApprovals({ entries }: StatementBatch): boolean {
   return entries.every((entry) => entry.kind === "decision" && entry.decision === "approved");
 }
 
@@ -250,7 +250,7 @@ export class Signer {
   readonly run: SignerRun;
   readonly ledger: Ledger;
   readonly #options: SignerParts;
-  readonly #signatures: Signatures;
+  readonly #signatures: PendingSignatures;
   readonly statements: Statements;
   #isLockTold = false;
   #isSpeaking = false;
@@ -264,7 +264,7 @@ export class Signer {
     this.run = options.run;
     this.#isLockTold = options.core.locked !== null;
     const { core, ledger, vault, run, next, later } = options;
-    this.#signatures = new Signatures({
+    this.#signatures = new PendingSignatures({
       core,
       ledger,
       vault,
@@ -408,7 +408,7 @@ export class Signer {
   }
 
   #accountOn(network: string): string {
-    return hotWalletOf(this.#options.vault.accounts, familyOf(network).addressSpace.name);
+    return hotWalletAddressOf(this.#options.vault.accounts, familyOf(network).addressSpace.name);
   }
 
   /** Signs a prepared attempt, and reports the end of a withdrawal that had run out before. */
@@ -424,7 +424,7 @@ export class Signer {
    * releases a withdrawal that a recovered ledger keeps.
    */
   signAssigned(): void {
-    for (const { transactionId, prepared } of prepareAssigned(this.context())) {
+    for (const { transactionId, prepared } of prepareUnsignedIntents(this.context())) {
       this.#signatures.carryOut(prepared, transactionId, (answer) => {
         const withdrawal = this.core.book.find(transactionId);
         const isMoved = ("ok" in answer && answer.ok) || withdrawal?.state === "quarantined";
@@ -484,7 +484,7 @@ export class Signer {
     const place = currency === undefined ? { network } : { network, currency };
     return {
       ...place,
-      code: stopCode(this.core.stops.on(network, currency) ?? { ...place, txHashes: [] }),
+      code: codeOfStop(this.core.stops.on(network, currency) ?? { ...place, txHashes: [] }),
     };
   }
 

@@ -6,27 +6,27 @@
 import { AgentError, invariant, type Refusal } from "../../../base/fault.ts";
 import type { JsonValue } from "../../../base/json.ts";
 import { list, object, oneOf, type Reader, shapeFault } from "../../../protocol/shape.ts";
-import type { EachVerb } from "../../socket/each.ts";
+import type { BatchVerb } from "../../socket/each.ts";
 import type { Answer, Request } from "../../socket/verbs.ts";
 
 /** The result of an act: the answer's own fields, a refusal, or a fault. */
-export type Outcome =
+export type ActOutcome =
   | ({ readonly ok: true } & Readonly<Record<string, unknown>>)
   | Refusal
   | AgentError;
 
 /** One verb with its reader and act. */
-export type Verb = (fields: JsonValue, reply: (outcome: Outcome) => void) => void;
+export type SocketVerb = (fields: JsonValue, reply: (outcome: ActOutcome) => void) => void;
 
 /**
  * Combines a verb's reader with its act. @throws AgentError JSON_SHAPE, and the faults of the act,
  * when called
  */
-export function verbOf<T>(
+export function createSocketVerb<T>(
   name: string,
   reader: Reader<T>,
-  act: (fields: T, reply: (outcome: Outcome) => void) => void,
-): Verb {
+  act: (fields: T, reply: (outcome: ActOutcome) => void) => void,
+): SocketVerb {
   return (fields, reply) => act(reader(fields, name), reply);
 }
 
@@ -34,13 +34,13 @@ export function verbOf<T>(
  * Answers many requests of one verb on one line. Each request gets the same answer as alone; all
  * answers are sent together after the last.
  */
-export function eachVerb(
-  verbs: ReadonlyMap<string, Verb>,
+export function createBatchVerb(
+  verbs: ReadonlyMap<string, SocketVerb>,
   most: number,
-  ...of: readonly EachVerb[]
-): Verb {
+  ...of: readonly BatchVerb[]
+): SocketVerb {
   const read = object({ of: oneOf(...of), bodies: list(anyJson, most) });
-  return verbOf("each", read, ({ of: name, bodies }, reply) => {
+  return createSocketVerb("each", read, ({ of: name, bodies }, reply) => {
     const act = verbs.get(name);
     invariant(act !== undefined, "a verb that comes in numbers is a verb");
     if (bodies.length === 0) throw shapeFault("each.bodies", "must not be empty");
@@ -61,8 +61,8 @@ export function eachVerb(
  * Carries out one request. Never throws for input from the other end; a Bug passes through and ends
  * the process.
  */
-export function carryOut(
-  verbs: ReadonlyMap<string, Verb>,
+export function answerRequest(
+  verbs: ReadonlyMap<string, SocketVerb>,
   request: Request,
   answer: (answer: Answer) => void,
 ): void {
@@ -75,7 +75,7 @@ export function carryOut(
   tryAct(act, fields as JsonValue, (outcome) => answer({ id, ...said(outcome) }));
 }
 
-function tryAct(act: Verb, fields: JsonValue, reply: (outcome: Outcome) => void): void {
+function tryAct(act: SocketVerb, fields: JsonValue, reply: (outcome: ActOutcome) => void): void {
   try {
     act(fields, reply);
   } catch (cause) {
@@ -93,7 +93,7 @@ type AnswerBody =
       readonly effect: AgentError["effect"];
     };
 
-function said(outcome: Outcome): AnswerBody {
+function said(outcome: ActOutcome): AnswerBody {
   if (outcome instanceof AgentError)
     return { ok: false, code: outcome.code, detail: outcome.message, effect: outcome.effect };
   return outcome.ok

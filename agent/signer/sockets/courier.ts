@@ -42,7 +42,13 @@ import type { Signer } from "../runtime/signer.ts";
 import { limitsInForce } from "../state/in-force.ts";
 import { allStates } from "../state/machine.ts";
 import { isOver } from "../state/withdrawal.ts";
-import { carryOut, eachVerb, type Outcome, type Verb, verbOf } from "./answers.ts";
+import {
+  type ActOutcome,
+  answerRequest,
+  createBatchVerb,
+  createSocketVerb,
+  type SocketVerb,
+} from "./answers.ts";
 
 /*
  * The signer's summary for the courier, in answer to `tell`, for metrics and alerts: only numbers
@@ -193,48 +199,48 @@ const courierStatus: Reader<CourierRequests["tell"]["courier"]> = object(
 );
 
 /** The part of an answer that the process adds to the signer's. */
-export interface CourierSource extends SummarySource {
+export interface CourierAnswerSource extends SummarySource {
   /** Ends the process, so that its next start reads config.json again. */
   readonly giveWay: () => void;
 }
 
 /** Answers one request of the courier. A Bug passes through. */
-export function courierVerbs(
+export function createCourierRequestHandler(
   signer: Signer,
-  source: CourierSource,
+  source: CourierAnswerSource,
 ): (request: Request, answer: (answer: Answer) => void) => void {
-  const byName = new Map<string, Verb>();
-  const verbs: { readonly [V in CourierVerb]: Verb } = {
-    hello: verbOf("hello", object({}, { config }), (body, reply) =>
+  const byName = new Map<string, SocketVerb>();
+  const verbs: { readonly [V in CourierVerb]: SocketVerb } = {
+    hello: createSocketVerb("hello", object({}, { config }), (body, reply) =>
       hello(signer, source, body, reply),
     ),
-    admit: verbOf("admit", object({ frames }), (body, reply) =>
+    admit: createSocketVerb("admit", object({ frames }), (body, reply) =>
       courierActs.admit(signer, { frames: [body.frames] }, reply),
     ),
-    sign: verbOf(
+    sign: createSocketVerb(
       "sign",
       object({ transactionId, txParams }, proofs),
       ({ transactionId: id, ...offer }, reply) =>
         courierActs.sign(signer, { transactionId: id, ...offerOf(offer) }, reply),
     ),
-    replace: verbOf(
+    replace: createSocketVerb(
       "replace",
       object({ transactionId, above: integer({ min: 1, max: 1000 }), txParams }, proofs),
       ({ transactionId: id, above, ...offer }, reply) =>
         courierActs.replace(signer, { transactionId: id, above, ...offerOf(offer) }, reply),
     ),
-    release: verbOf("release", object({ frames }), (body, reply) =>
+    release: createSocketVerb("release", object({ frames }), (body, reply) =>
       courierActs.release(signer, { frames: [body.frames] }, reply),
     ),
-    sightings: verbOf("sightings", object({ frames }), (body, reply) =>
+    sightings: createSocketVerb("sightings", object({ frames }), (body, reply) =>
       courierActs.sightings(signer, { frames: [body.frames] }, reply),
     ),
-    decline: verbOf(
+    decline: createSocketVerb(
       "decline",
       object({ transactionId, code: string({ min: 1, max: 64 }) }),
       (body, reply) => courierActs.decline(signer, body, reply),
     ),
-    observed: verbOf(
+    observed: createSocketVerb(
       "observed",
       object(
         {
@@ -248,22 +254,24 @@ export function courierVerbs(
       ),
       (body, reply) => courierActs.observed(signer, body, reply),
     ),
-    each: eachVerb(byName, batchRequestsMax, "sign", "observed"),
-    adopt: verbOf("adopt", object({ chain, slot, quorum }, { address }), (body, reply) =>
+    each: createBatchVerb(byName, batchRequestsMax, "sign", "observed"),
+    adopt: createSocketVerb("adopt", object({ chain, slot, quorum }, { address }), (body, reply) =>
       courierActs.adopt(signer, body, reply),
     ),
-    account: verbOf("account", object({ chain, slot, quorum }, { address, began }), (body, reply) =>
-      courierActs.account(signer, body, reply),
+    account: createSocketVerb(
+      "account",
+      object({ chain, slot, quorum }, { address, began }),
+      (body, reply) => courierActs.account(signer, body, reply),
     ),
-    report: verbOf("report", object({ after: integer() }), (body, reply) =>
+    report: createSocketVerb("report", object({ after: integer() }), (body, reply) =>
       courierActs.report(signer, body, reply),
     ),
-    foreign: verbOf(
+    foreign: createSocketVerb(
       "foreign",
       object({ chain, coin, txHash: foreignHash }, { address }),
       (body, reply) => courierActs.foreign(signer, body, reply),
     ),
-    unseen: verbOf(
+    unseen: createSocketVerb(
       "unseen",
       object({
         transactionId,
@@ -273,13 +281,13 @@ export function courierVerbs(
       }),
       (body, reply) => courierActs.unseen(signer, body, reply),
     ),
-    tell: verbOf("tell", object({ courier: courierStatus }), (body, reply) => {
+    tell: createSocketVerb("tell", object({ courier: courierStatus }), (body, reply) => {
       takeCourierReport(signer, body);
       reply({ ok: true, summary: summaryOf(signer, source, body.courier.configDigest) });
     }),
   };
   for (const [name, act] of Object.entries(verbs)) byName.set(name, act);
-  return (request, answer) => carryOut(byName, request, answer);
+  return (request, answer) => answerRequest(byName, request, answer);
 }
 
 /**
@@ -289,9 +297,9 @@ export function courierVerbs(
  */
 function hello(
   signer: Signer,
-  source: CourierSource,
+  source: CourierAnswerSource,
   body: CourierRequests["hello"],
-  reply: (outcome: Outcome) => void,
+  reply: (outcome: ActOutcome) => void,
 ): void {
   courierActs.hello(signer, body, (answer) => {
     reply("ok" in answer && answer.ok ? { ...answer, config: source.config } : answer);

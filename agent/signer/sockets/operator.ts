@@ -36,9 +36,9 @@ import {
   type WithdrawalState,
   withdrawalsListMax,
 } from "../../socket/verbs.ts";
-import { adoptByOperator, beginsAgain } from "../handlers/adopt.ts";
+import { adoptByOperator, mayAccountBeginAgain } from "../handlers/adopt.ts";
 import { approveWithdrawal } from "../handlers/approve.ts";
-import { countKey } from "../handlers/context.ts";
+import { accountCountKey } from "../handlers/context.ts";
 import { endUnreachable, planEnd } from "../handlers/end.ts";
 import { freeCoin } from "../handlers/free-coin.ts";
 import { planReplacement } from "../handlers/manual-replacement.ts";
@@ -51,20 +51,24 @@ import { isBegun } from "../state/accounts.ts";
 import { canonicalLimits, limitsDigest, listLoosened } from "../state/canonical.ts";
 import { canonicalAddress } from "../state/content.ts";
 import { approvalDigestOf, confirmationOf } from "../state/digest.ts";
-import { describeDestination, limitsInForce, nodesOfGateway } from "../state/in-force.ts";
+import {
+  describeDestination,
+  limitsInForce,
+  listPolicyChainsOnGatewayNodes,
+} from "../state/in-force.ts";
 import { aheadOfBlocksMs } from "../state/ledger-time.ts";
 import { allStates, isFinal } from "../state/machine.ts";
 import { outOfReachCode } from "../state/out-of-reach.ts";
 import { listPossiblePayments, listUnorderedOutgoing } from "../state/outgoing-transactions.ts";
-import { unitsOf, withdrawalForCourier } from "../state/view.ts";
+import { amountUnitsOf, withdrawalForCourier } from "../state/view.ts";
 import { isOver, type Withdrawal } from "../state/withdrawal.ts";
-import { carryOut, type Outcome, type Verb, verbOf } from "./answers.ts";
+import { type ActOutcome, answerRequest, createSocketVerb, type SocketVerb } from "./answers.ts";
 import {
   describeMissingForEnd,
-  manualReplaceOf,
-  noRoomOf,
-  stuckOf,
-  unreachableStatusOf,
+  findManualReplace,
+  findStuckWithdrawal,
+  findUnreachable,
+  findWithoutLimitRoom,
 } from "./stuck.ts";
 
 /* The operator's verb `pause`, and the stopped networks for `status`. Touches nothing. */
@@ -132,7 +136,7 @@ function stoppedOf(signer: Signer): Pick<SignerStatus, "stopped"> {
 function recoverLedger(
   signer: Signer,
   { digest, bothRestored, uncounted = [] }: OperatorRequests["recover"],
-  reply: (outcome: Outcome) => void,
+  reply: (outcome: ActOutcome) => void,
 ): void {
   signer.whenDurable(() => {
     // Other requests may have added records since.
@@ -145,7 +149,9 @@ function recoverLedger(
         digest === ""
           ? showPlan(signer, bothRestored, uncounted)
           : acceptRecovery(signer.context(), digest);
-      const answer: Outcome = done.ok ? { ok: true, plan: done.plan, done: digest !== "" } : done;
+      const answer: ActOutcome = done.ok
+        ? { ok: true, plan: done.plan, done: digest !== "" }
+        : done;
       signer.whenDurable(() => {
         reply(answer);
         if (done.ok && digest !== "") signer.restarted();
@@ -203,7 +209,7 @@ function waitOf(withdrawal: Withdrawal, policy: Policy, address = ""): WaitView 
   if (state !== "held" && state !== "quarantined") return null;
   const first = confirmationOf(
     withdrawal,
-    approvalDigestOf(withdrawal, unitsOf(withdrawal, policy)),
+    approvalDigestOf(withdrawal, amountUnitsOf(withdrawal, policy)),
   );
   const destination =
     withdrawal.address || first?.address || canonicalAddress(job.network, address);
@@ -260,23 +266,23 @@ export interface StatusOutsideCore {
 }
 
 /** Answers one request of an operator. A Bug passes through. */
-export function operatorVerbs(
+export function createOperatorRequestHandler(
   signer: Signer,
   environment: StatusOutsideCore,
 ): (request: Request, answer: (answer: Answer) => void) => void {
-  const verbs: { readonly [V in OperatorVerb]: Verb } = {
-    status: verbOf("status", object({}), (_, reply) => {
+  const verbs: { readonly [V in OperatorVerb]: SocketVerb } = {
+    status: createSocketVerb("status", object({}), (_, reply) => {
       const status = statusOf(signer, environment);
       signer.whenDurable(() => reply({ ok: true, status }));
     }),
-    list: verbOf("list", listFields, (body, reply) => {
+    list: createSocketVerb("list", listFields, (body, reply) => {
       const withdrawals = newest(signer, body).map((withdrawal) => viewOf(signer, withdrawal));
       signer.whenDurable(() => reply({ ok: true, withdrawals }));
     }),
-    show: verbOf("show", object({ transactionId }, { address }), (body, reply) =>
+    show: createSocketVerb("show", object({ transactionId }, { address }), (body, reply) =>
       show(signer, body, reply),
     ),
-    approve: verbOf(
+    approve: createSocketVerb(
       "approve",
       object({ transactionId, digest: hex(32), address, approver }),
       (body, reply) =>
@@ -284,28 +290,30 @@ export function operatorVerbs(
           approveWithdrawal(signer.context(), { ...body, expected: digestOf(signer, withdrawal) }),
         ),
     ),
-    refuse: verbOf("refuse", object({ transactionId, approver }), (body, reply) =>
+    refuse: createSocketVerb("refuse", object({ transactionId, approver }), (body, reply) =>
       decide(signer, body.transactionId, reply, () =>
         refuseByOperator(signer.context(), body.transactionId, body.approver),
       ),
     ),
-    manualReplacement: verbOf("manualReplacement", replacementFields, (body, reply) =>
+    manualReplacement: createSocketVerb("manualReplacement", replacementFields, (body, reply) =>
       manualReplacement(signer, body, reply),
     ),
-    end: verbOf("end", object({ transactionId, slot: firstSlotOrNone, approver }), (body, reply) =>
-      end(signer, body, reply),
+    end: createSocketVerb(
+      "end",
+      object({ transactionId, slot: firstSlotOrNone, approver }),
+      (body, reply) => end(signer, body, reply),
     ),
-    freeCoin: verbOf(
+    freeCoin: createSocketVerb(
       "freeCoin",
       object({ chain: chainName, coin: coinText, approver }, { isLook: boolean() }),
       (body, reply) => freeSpentCoin(signer, body, reply),
     ),
-    pause: verbOf(
+    pause: createSocketVerb(
       "pause",
       object({ paused: boolean(), approver }, { network: chainName, currency: chainName }),
       (body, reply) => pauseSigner(signer, body, reply),
     ),
-    recover: verbOf(
+    recover: createSocketVerb(
       "recover",
       object(
         { digest: optionalDigest, bothRestored: boolean() },
@@ -313,7 +321,7 @@ export function operatorVerbs(
       ),
       (body, reply) => recoverLedger(signer, body, reply),
     ),
-    finish: verbOf("finish", object({}, { isLook: boolean() }), (body, reply) => {
+    finish: createSocketVerb("finish", object({}, { isLook: boolean() }), (body, reply) => {
       // The end of the hold forgets these transactions.
       const outgoing = listUnorderedOutgoing(signer.core);
       const done =
@@ -324,15 +332,17 @@ export function operatorVerbs(
         : done;
       signer.whenDurable(() => reply(answer));
     }),
-    adopt: verbOf(
+    adopt: createSocketVerb(
       "adopt",
       object({ chain: string({ min: 1, max: 64 }), slot: firstSlotOrNone }, { address }),
       (body, reply) => adopt(signer, body, reply),
     ),
-    verify: verbOf("verify", object({}), (_, reply) => verify(signer, environment, reply)),
+    verify: createSocketVerb("verify", object({}), (_, reply) =>
+      verify(signer, environment, reply),
+    ),
   };
   const byName = new Map(Object.entries(verbs));
-  return (request, answer) => carryOut(byName, request, answer);
+  return (request, answer) => answerRequest(byName, request, answer);
 }
 
 function statusOf(signer: Signer, environment: StatusOutsideCore): SignerStatus {
@@ -355,15 +365,15 @@ function statusOf(signer: Signer, environment: StatusOutsideCore): SignerStatus 
     ...clocksOf(signer),
     paused: core.paused,
     ...stoppedOf(signer),
-    stuck: stuckOf(signer, environment.stuckAfterMinutes),
-    ...manualReplaceOf(signer),
-    ...noRoomOf(signer),
-    ...unreachableStatusOf(signer),
+    stuck: findStuckWithdrawal(signer, environment.stuckAfterMinutes),
+    ...findManualReplace(signer),
+    ...findWithoutLimitRoom(signer),
+    ...findUnreachable(signer),
     ledgerWritable: !ledger.poisoned && ledger.refusal === null,
     ...(ledger.readOnly ? { ledgerReadOnly: true as const } : {}),
     isolation: environment.isolation,
     encKeyFrom: environment.encKeyFrom,
-    nodesOfGateway: nodesOfGateway(core.policy),
+    nodesOfGateway: listPolicyChainsOnGatewayNodes(core.policy),
     version,
     startedAt: run.startedAt,
     config: environment.config,
@@ -396,7 +406,7 @@ function clocksOf(signer: Signer): Pick<SignerStatus, "clockAheadMs" | "ledgerAh
 function manualReplacement(
   signer: Signer,
   asked: OperatorRequests["manualReplacement"],
-  reply: (outcome: Outcome) => void,
+  reply: (outcome: ActOutcome) => void,
 ): void {
   const { plan, approver, ...wish } = asked;
   if (plan === null) {
@@ -440,7 +450,7 @@ function marketOf(signer: Signer, id: string): FeeMarketTexts | null {
 function end(
   signer: Signer,
   asked: OperatorRequests["end"],
-  reply: (outcome: Outcome) => void,
+  reply: (outcome: ActOutcome) => void,
 ): void {
   const { transactionId: id, slot, approver } = asked;
   const context = signer.context();
@@ -455,7 +465,7 @@ function end(
 function freeSpentCoin(
   signer: Signer,
   { chain, coin, approver, isLook = false }: OperatorRequests["freeCoin"],
-  reply: (outcome: Outcome) => void,
+  reply: (outcome: ActOutcome) => void,
 ): void {
   const known = signer.chain(chain);
   const network = known === undefined ? "" : networkOf(known);
@@ -516,10 +526,10 @@ function unknownWithdrawal({ core, run }: Signer): Refusal {
 function show(
   signer: Signer,
   asked: OperatorRequests["show"],
-  reply: (outcome: Outcome) => void,
+  reply: (outcome: ActOutcome) => void,
 ): void {
   const withdrawal = signer.core.book.find(asked.transactionId);
-  const answer: Outcome =
+  const answer: ActOutcome =
     withdrawal === undefined
       ? unknownWithdrawal(signer)
       : {
@@ -547,14 +557,14 @@ function viewOf({ core }: Signer, withdrawal: Withdrawal): OperatorView {
 }
 
 function digestOf(signer: Signer, withdrawal: Withdrawal): string {
-  return approvalDigestOf(withdrawal, unitsOf(withdrawal, signer.core.policy));
+  return approvalDigestOf(withdrawal, amountUnitsOf(withdrawal, signer.core.policy));
 }
 
 /** Shows the first slot of a chain's account, or begins the account there. */
 function adopt(
   signer: Signer,
   asked: OperatorRequests["adopt"],
-  reply: (outcome: Outcome) => void,
+  reply: (outcome: ActOutcome) => void,
 ): void {
   const { chain, slot } = asked;
   const known = signer.chain(chain);
@@ -572,13 +582,13 @@ function adopt(
   }
   const network = networkOf(known);
   const account = signer.core.accounts.find(network, address);
-  const told = signer.run.firstSlots.get(countKey(context, network, address));
+  const told = signer.run.firstSlots.get(accountCountKey(context, network, address));
   const first = {
     chain,
     network,
     account: address,
     adopted: account?.adopted ?? "",
-    isBegun: account !== undefined && isBegun(account) && !beginsAgain(context, account),
+    isBegun: account !== undefined && isBegun(account) && !mayAccountBeginAgain(context, account),
     counted: told?.slot ?? "",
     quorum: told?.quorum ?? 0,
   };
@@ -589,7 +599,7 @@ function adopt(
 function decide(
   signer: Signer,
   id: string,
-  reply: (outcome: Outcome) => void,
+  reply: (outcome: ActOutcome) => void,
   act: (withdrawal: Withdrawal) => { readonly ok: true; readonly withdrawal: Withdrawal } | Refusal,
 ): void {
   const withdrawal = signer.core.book.find(id);
@@ -608,7 +618,7 @@ function decide(
 function verify(
   signer: Signer,
   { later }: StatusOutsideCore,
-  reply: (outcome: Outcome) => void,
+  reply: (outcome: ActOutcome) => void,
 ): void {
   signer.whenDurable(() => {
     const steps = signer.ledger.verify();

@@ -16,7 +16,7 @@ const minuteMs = 60_000;
  * Returns the overdue withdrawal with the lowest slot, because the chain takes no other before it.
  * Null if none is overdue.
  */
-export function stuckOf(signer: Signer, afterMinutes: number): StuckView | null {
+export function findStuckWithdrawal(signer: Signer, afterMinutes: number): StuckView | null {
   const { nowMs } = signer.context();
   let found: Withdrawal | null = null;
   for (const withdrawal of signer.core.book.open()) {
@@ -44,7 +44,7 @@ export function stuckOf(signer: Signer, afterMinutes: number): StuckView | null 
  * Returns the withdrawal whose attempts are all void and whose next attempt only an operator can
  * order; of several, the oldest request. Empty if there is none.
  */
-export function manualReplaceOf(signer: Signer): Pick<SignerStatus, "manualReplace"> {
+export function findManualReplace(signer: Signer): Pick<SignerStatus, "manualReplace"> {
   const { book, policy } = signer.core;
   for (const withdrawal of book.open()) {
     const { transactionId, job, state, attempts, ordered } = withdrawal;
@@ -72,7 +72,7 @@ export function manualReplaceOf(signer: Signer): Pick<SignerStatus, "manualRepla
  * Returns the withdrawal whose attempts are all void and whose next attempt has no room in a limit
  * of the hour or the day; of several, the oldest request. Empty if there is none.
  */
-export function noRoomOf(signer: Signer): Pick<SignerStatus, "noRoom"> {
+export function findWithoutLimitRoom(signer: Signer): Pick<SignerStatus, "noRoom"> {
   const { book, policy } = signer.core;
   const { nowMs } = signer.context();
   for (const withdrawal of book.open()) {
@@ -96,7 +96,7 @@ export function noRoomOf(signer: Signer): Pick<SignerStatus, "noRoom"> {
  * missing before an operator can end it; of several, one that can be ended, and then the oldest
  * request. Empty if there is none.
  */
-export function unreachableStatusOf(signer: Signer): Pick<SignerStatus, "unreachable"> {
+export function findUnreachable(signer: Signer): Pick<SignerStatus, "unreachable"> {
   const { core, run } = signer;
   const found = core.book.findEach([...run.unreachable]).filter((one) => !isOver(one));
   const told = found.map((one) => ({ one, left: describeMissingForEnd(signer, one) }));

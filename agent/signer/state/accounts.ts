@@ -7,7 +7,7 @@
 import { invariant } from "../../../base/fault.ts";
 import { expiryExclusionOf, familyOf } from "../../../chains/families.ts";
 import type { LedgerRecord } from "../../ledger/records.ts";
-import { isUnfinished, type State } from "./machine.ts";
+import { isUnfinished, type RecordedWithdrawalState } from "./machine.ts";
 
 export interface Account {
   readonly network: string;
@@ -103,8 +103,13 @@ export class Accounts {
   }
 
   /** Counts a withdrawal that a record moved into a block, to its end, or out of a block again. */
-  move(network: string, account: string, from: State, to: State): void {
-    const change = Number(isPending(to)) - Number(isPending(from));
+  move(
+    network: string,
+    account: string,
+    from: RecordedWithdrawalState,
+    to: RecordedWithdrawalState,
+  ): void {
+    const change = Number(isAwaitingInclusion(to)) - Number(isAwaitingInclusion(from));
     if (change === 0) return;
     const found = this.find(network, account);
     invariant(
@@ -168,7 +173,7 @@ export function isBegun({ adopted, next }: Pick<Account, "adopted" | "next">): b
   return next !== adopted;
 }
 
-export function isPending(state: State): boolean {
+export function isAwaitingInclusion(state: RecordedWithdrawalState): boolean {
   return isUnfinished(state) && state !== "included";
 }
 

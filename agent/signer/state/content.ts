@@ -20,7 +20,7 @@ const fieldDigits = 16;
  * parsing, and an address counts in its checksummed form. For a sweep or a top-up the address is
  * the deposit address.
  */
-export function contentOf(
+export function contentHashesOf(
   job: Pick<Job, "network" | "currency" | "amount" | "address" | "tag" | "depositAddress">,
 ): string {
   const fields = [
@@ -51,7 +51,7 @@ const differences: readonly Code[] = [
 ];
 
 /** Returns the first field in which two contents differ, as a code; "" if they are the same. */
-export function differenceOf(known: string, told: string): Code | "" {
+export function contentDifferenceOf(known: string, told: string): Code | "" {
   if (known === told) return "";
   const fieldOf = (content: string, field: number): string =>
     content.slice(field * fieldDigits, (field + 1) * fieldDigits);

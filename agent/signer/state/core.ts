@@ -8,25 +8,25 @@ import { invariant } from "../../../base/fault.ts";
 import { expiryExclusionOf, familyOf } from "../../../chains/families.ts";
 import { publicKeyFromHex } from "../../../protocol/envelope.ts";
 import { zeroHash } from "../../../protocol/identity.ts";
-import { isInternal, limitGroupOf } from "../../../protocol/job-mode.ts";
-import type { Head, Job } from "../../../protocol/messages.ts";
+import { isInternalMode, limitGroupOf } from "../../../protocol/job-mode.ts";
+import type { AgentLedgerHead, Job } from "../../../protocol/messages.ts";
 import { parseJob } from "../../../protocol/payloads.ts";
 import type { UnexplainedRecoveryTransaction } from "../../../protocol/recovery.ts";
 import type { ArchivedRows, ArchiveLookup } from "../../ledger/archive.ts";
 import type { LedgerRecord, RecordBody } from "../../ledger/records.ts";
 import { Policy, type PolicySnapshot } from "../policy/policy.ts";
 import type { Rules } from "../policy/rules.ts";
-import { attemptKey, largerOf, type Sums } from "../policy/sums.ts";
+import { attemptKey, type LimitSums, largerOf } from "../policy/sums.ts";
 import type { AmountStanding } from "../policy/window.ts";
 import { type AccountEntries, Accounts, type EndedSlots } from "./accounts.ts";
 import { canonicalAddress } from "./content.ts";
-import { Outbox, stopEntries } from "./entries.ts";
+import { EntryOutbox, stopEntries } from "./entries.ts";
 import { coinsOfFinalAttempt, OwedCoins, type OwedEntries } from "./owed-coins.ts";
 import { policySnapshot, settleSums } from "./policy-state.ts";
 import { type PauseState, Stops, type StopsSnapshot } from "./stops.ts";
-import { unitsOf } from "./view.ts";
-import { isEndedByOperator, isOver, standingOf, type Withdrawal } from "./withdrawal.ts";
-import { Book, type BookSnapshot } from "./withdrawals.ts";
+import { amountUnitsOf } from "./view.ts";
+import { amountStandingOf, isEndedByOperator, isOver, type Withdrawal } from "./withdrawal.ts";
+import { WithdrawalBook, type WithdrawalBookSnapshot } from "./withdrawals.ts";
 
 /*
  * Our end of the jobs, which are linked by hash: the newest job and the hashes of earlier ones, to
@@ -115,7 +115,7 @@ class JobSequence {
 
 /** `from` is the seq of the first hash. */
 interface HeadsSnapshot {
-  readonly acked: Head;
+  readonly acked: AgentLedgerHead;
   readonly from: number;
   readonly hashes: readonly string[];
   readonly at: number;
@@ -123,7 +123,7 @@ interface HeadsSnapshot {
 
 /** Our head, and the newest head that the gateway has acknowledged. */
 class Heads {
-  #acked: Head;
+  #acked: AgentLedgerHead;
   #from: number;
   #first = 0;
   #hashes: string[];
@@ -137,7 +137,7 @@ class Heads {
   }
 
   /** The newest record, durable or about to be. Seq 0 before the first. */
-  get head(): Head {
+  get head(): AgentLedgerHead {
     const last = this.#hashes.length - 1;
     return last < this.#first
       ? this.#acked
@@ -145,7 +145,7 @@ class Heads {
   }
 
   /** The newest head that the gateway has acknowledged. */
-  get acked(): Head {
+  get acked(): AgentLedgerHead {
     return this.#acked;
   }
 
@@ -166,7 +166,7 @@ class Heads {
     this.#at = record.at;
   }
 
-  acknowledge(acked: Head): void {
+  acknowledge(acked: AgentLedgerHead): void {
     this.#acked = acked;
     const known = this.#hashes.length - this.#first;
     const gone = Math.min(Math.max(acked.seq + 1 - this.#from, 0), known);
@@ -200,7 +200,7 @@ class Heads {
  * Counts an attempt's INTENT or SIGNED, after `Sums.apply`; other records change nothing. The
  * amount counts with the first attempt whose bytes this ledger has, the fee with each.
  */
-function countAttempt(sums: Sums, withdrawal: Withdrawal, record: LedgerRecord): void {
+function countAttempt(sums: LimitSums, withdrawal: Withdrawal, record: LedgerRecord): void {
   if (record.kind !== "INTENT" && record.kind !== "SIGNED") return;
   const { transactionId: id, job, attempts, amountUnits } = withdrawal;
   const made = attempts[record.attempt - 1];
@@ -218,7 +218,7 @@ function countAttempt(sums: Sums, withdrawal: Withdrawal, record: LedgerRecord):
  * Has an intent that is never signed count no longer than the window. A repeat is harmless, and so
  * is a withdrawal whose bytes are all signed.
  */
-export function countUnsignedAsSpent(sums: Sums, { transactionId, job }: Withdrawal): void {
+export function countUnsignedAsSpent(sums: LimitSums, { transactionId, job }: Withdrawal): void {
   if (expiryExclusionOf(job.network) !== null) return;
   const { hourAssigned, dayAssigned, fees } = sums.of(limitGroupOf(job));
   for (const window of [hourAssigned, dayAssigned, fees])
@@ -241,7 +241,7 @@ export type AppliedRecord = LedgerRecord & { readonly parsed?: Job };
 export type PairedGateway = PairedBody & { readonly publicKey: KeyObject };
 
 /** The reason why signing stopped. */
-export interface Lock {
+export interface SigningLock {
   readonly code: string;
   readonly detail: string;
 }
@@ -259,13 +259,13 @@ export interface DecidingConfig {
 export interface CoreSnapshot extends StopsSnapshot {
   readonly version: 1;
   readonly paired: PairedBody;
-  readonly locked: Lock | null;
+  readonly locked: SigningLock | null;
   readonly heads: HeadsSnapshot;
   readonly chain: ChainSnapshot;
   readonly accounts: AccountEntries;
   readonly policy: PolicySnapshot;
-  readonly book: BookSnapshot;
-  readonly outbox: ReturnType<Outbox["snapshot"]>;
+  readonly book: WithdrawalBookSnapshot;
+  readonly outbox: ReturnType<EntryOutbox["snapshot"]>;
   readonly recovered?: RecoveredLedger | null;
   readonly heldBefore?: number;
   readonly ruled?: DecidingConfig | null;
@@ -287,17 +287,17 @@ export interface RecoveredLedger {
 /** The signer's state. */
 export class Core {
   policy!: Policy;
-  book!: Book;
+  book!: WithdrawalBook;
   accounts!: Accounts;
   chain!: JobSequence;
-  outbox!: Outbox;
+  outbox!: EntryOutbox;
   heads!: Heads;
   owed!: OwedCoins;
   stops!: Stops;
   readonly #rules: Rules;
   readonly #past: ArchiveLookup;
   #paired: PairedGateway | null;
-  #locked: Lock | null = null;
+  #locked: SigningLock | null = null;
   #recovered: RecoveredLedger | null = null;
   /** Jobs that the gateway issued before this time belong to the hold at any time of arrival. */
   #heldBefore = 0;
@@ -319,11 +319,11 @@ export class Core {
   load(snapshot?: CoreSnapshot): void {
     const [rules, past] = [this.#rules, this.#past];
     this.policy = new Policy(rules, past, snapshot?.policy);
-    this.book = new Book(past, snapshot?.book);
+    this.book = new WithdrawalBook(past, snapshot?.book);
     this.accounts = new Accounts(snapshot?.accounts, snapshot?.endedSlots);
     this.owed = new OwedCoins(snapshot?.owedCoins);
     this.chain = new JobSequence(snapshot?.chain);
-    this.outbox = new Outbox(snapshot?.outbox);
+    this.outbox = new EntryOutbox(snapshot?.outbox);
     this.heads = new Heads(snapshot?.heads);
     this.#paired = snapshot === undefined ? null : pairedOf(snapshot.paired);
     this.#locked = snapshot?.locked ?? null;
@@ -342,7 +342,7 @@ export class Core {
     return this.#paired;
   }
 
-  get locked(): Lock | null {
+  get locked(): SigningLock | null {
     return this.#locked;
   }
 
@@ -559,9 +559,9 @@ export class Core {
     const { transactionId: id, job, attempts } = withdrawal;
     if (expiryExclusionOf(job.network) === null) return;
     for (const one of attempts) {
-      const standing = standingOf(withdrawal, one, atMs);
+      const standing = amountStandingOf(withdrawal, one, atMs);
       if (only !== undefined && standing !== only) continue;
-      const units = BigInt(unitsOf(withdrawal, this.policy) || "0");
+      const units = BigInt(amountUnitsOf(withdrawal, this.policy) || "0");
       const counted = { id, attempt: one.attempt, units, feeMaxUnits: BigInt(one.feeMax) };
       this.policy.sums.stand(limitGroupOf(job), counted, standing, atMs);
     }
@@ -584,7 +584,7 @@ export class Core {
   }
 
   #learn({ job, address }: Withdrawal, at: number): void {
-    if (isInternal(job.mode)) return;
+    if (isInternalMode(job.mode)) return;
     const { network, tag, amount, currency } = job;
     // An address from the gateway may be in any spelling.
     this.policy.paid.pay({

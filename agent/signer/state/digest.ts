@@ -3,7 +3,7 @@
  * can change between the view and the yes. Touches nothing. Source: docs/architecture.md section 3.
  */
 import { domainHash } from "../../../protocol/identity.ts";
-import type { Confirmation, Withdrawal } from "./withdrawal.ts";
+import type { FirstConfirmation, Withdrawal } from "./withdrawal.ts";
 
 /**
  * Returns SHA-256 over id, currency, base units, address, tag and revision, u16be length ‖ utf8
@@ -19,7 +19,10 @@ export function approvalDigestOf(withdrawal: Withdrawal, amountUnits: string): s
  * Returns the first yes of two, if it is still to the present content: a currency's table may have
  * changed since.
  */
-export function confirmationOf({ confirmed }: Withdrawal, expected: string): Confirmation | null {
+export function confirmationOf(
+  { confirmed }: Withdrawal,
+  expected: string,
+): FirstConfirmation | null {
   return confirmed?.digest === expected ? confirmed : null;
 }
 

@@ -5,7 +5,7 @@
  */
 import { invariant } from "../../../base/fault.ts";
 import { jobHashOf, zeroHash } from "../../../protocol/identity.ts";
-import type { Entry, Head, SignedEntry } from "../../../protocol/messages.ts";
+import type { AgentLedgerHead, Entry, SignedEntry } from "../../../protocol/messages.ts";
 import { attemptsMax } from "../../../protocol/payloads.ts";
 import type { LedgerRecord } from "../../ledger/records.ts";
 import { Fifo } from "./fifo.ts";
@@ -24,17 +24,17 @@ const entryBytesMax = 64 * 1024;
 const entryBytes = 250;
 
 /** The position and content of one statement. */
-export interface Batch {
+export interface StatementBatch {
   readonly after: number;
   readonly previous: string; // hash of record `after`, zeros for 0
-  readonly head: Head;
+  readonly head: AgentLedgerHead;
   readonly entries: readonly Entry[];
 }
 
 /**
  * The entries not yet acknowledged. Only `apply`, `push` and `acknowledge` change it, from records.
  */
-export class Outbox {
+export class EntryOutbox {
   readonly #entries: Fifo<Entry>;
 
   constructor(entries: readonly Entry[] = []) {
@@ -63,14 +63,18 @@ export class Outbox {
    * gap. The last statement's head is `durable` itself; a full statement before ends at its own
    * last entry.
    */
-  batches(after: number, durable: Head, hashAt: (seq: number) => string | null): readonly Batch[] {
+  batches(
+    after: number,
+    durable: AgentLedgerHead,
+    hashAt: (seq: number) => string | null,
+  ): readonly StatementBatch[] {
     const entries: Entry[] = [];
     for (let i = this.#firstAfter(after); i < this.#entries.size; i++) {
       const entry = this.#entries.at(i) as Entry;
       if (entry.seq > durable.seq) break;
       entries.push(entry);
     }
-    return entries.length === 0 ? [] : batchesOf(entries, after, durable, hashAt);
+    return entries.length === 0 ? [] : statementBatchesOf(entries, after, durable, hashAt);
   }
 
   snapshot(): readonly Entry[] {
@@ -94,18 +98,18 @@ export class Outbox {
  * Returns the entries after `after` as statements that join without a gap; the entries of one
  * record stay together. The last one's head is `head`.
  */
-export function batchesOf(
+export function statementBatchesOf(
   entries: readonly Entry[],
   after: number,
-  head: Head,
+  head: AgentLedgerHead,
   hashAt: (seq: number) => string | null,
-): readonly Batch[] {
+): readonly StatementBatch[] {
   const at = (seq: number): string => {
     const hash = seq === 0 ? zeroHash : hashAt(seq);
     invariant(hash !== null, "the hash of what is not acknowledged is kept");
     return hash;
   };
-  const batches: Batch[] = [];
+  const batches: StatementBatch[] = [];
   let part: Entry[] = [];
   let bytes = 0;
   let from = after;
@@ -144,14 +148,17 @@ function entriesOf(record: LedgerRecord, withdrawal: Withdrawal | undefined): re
   const isFirst =
     record.kind === "APPROVED" || record.kind === "HELD" || record.kind === "OBSERVED";
   const isKept = withdrawal?.isKept === true && isFirst;
-  return isKept ? [...keptEntries(record, withdrawal), entry] : [entry];
+  return isKept ? [...entriesOfKeptWithdrawal(record, withdrawal), entry] : [entry];
 }
 
 /**
  * Returns all knowledge of a withdrawal that a recovery kept: the job, without a number now, and
  * the attempts.
  */
-export function keptEntries({ seq, at }: Place, withdrawal: Withdrawal): readonly Entry[] {
+export function entriesOfKeptWithdrawal(
+  { seq, at }: Place,
+  withdrawal: Withdrawal,
+): readonly Entry[] {
   const { transactionId, job, jobText, jobSignature, address, account, slot, attempts } =
     withdrawal;
   const entries: Entry[] = [
@@ -219,7 +226,7 @@ export function repeatDecisionEntries(
     },
   ];
   if (!isWaiting && withdrawal.attempts.some(({ txHash }) => txHash !== ""))
-    entries.push(...keptEntries({ seq, at }, withdrawal).slice(2));
+    entries.push(...entriesOfKeptWithdrawal({ seq, at }, withdrawal).slice(2));
   if (observed !== null && isFinal(state)) {
     const outcome = state as "paid" | "reverted" | "conflicted" | "cancelled" | "moved";
     entries.push({

@@ -3,16 +3,16 @@
  */
 
 import { invariant } from "../../../base/fault.ts";
-import { isNodesOfGateway } from "../../../chains/families.ts";
+import { hasGatewayNodes } from "../../../chains/families.ts";
 import { formatAmount, parseAmount } from "../../../protocol/amount.ts";
 import { limitGroupOf } from "../../../protocol/job-mode.ts";
 import type { LimitView, SweepLimitView } from "../../socket/verbs.ts";
 import type { LastPayment } from "../policy/destinations.ts";
-import { isAbove, likenessOf } from "../policy/holds.ts";
+import { findResembledDestination, isAbove } from "../policy/holds.ts";
 import type { JudgedJobFields } from "../policy/job-terms.ts";
 import type { Policy } from "../policy/policy.ts";
 import type { Limits } from "../policy/rules.ts";
-import { usedAt } from "./policy-state.ts";
+import { limitUseAt } from "./policy-state.ts";
 
 /**
  * Returns one row for each currency with a policy, in the order of config.json. `nowMs` is ledger
@@ -26,7 +26,7 @@ export function limitsInForce(policy: Policy, nowMs: number): readonly LimitView
       units === null ? "" : formatAmount(units, asset.decimal);
     const { fees } = asset.family;
     const fee = (units: bigint): string => formatAmount(units, fees.decimal);
-    const used = usedAt(policy, currency, nowMs);
+    const used = limitUseAt(policy, currency, nowMs);
     return {
       currency,
       network: asset.network,
@@ -79,7 +79,7 @@ export function describeDestination(
   readonly needsTwo: boolean;
 } {
   const limits = rules.limits.get(currency);
-  const found = likenessOf({ network, address, tag }, limits, paid);
+  const found = findResembledDestination({ network, address, tag }, limits, paid);
   const parsed = parseAmount(amount, rules.assets.get(currency)?.decimal ?? 0);
   return {
     isNew: address !== "" && paid.isNew({ network, address, tag }),
@@ -94,11 +94,11 @@ export function describeDestination(
 /**
  * Returns the chains of these currencies whose nodes come from the gateway's service, each once.
  */
-export function nodesOfGateway(policy: Policy): readonly string[] {
+export function listPolicyChainsOnGatewayNodes(policy: Policy): readonly string[] {
   const assets = currencies(policy).flatMap(([currency]) => policy.asset(currency) ?? []);
   return [
     ...new Set(
-      assets.filter((asset) => isNodesOfGateway(asset.chainSettings)).map(({ chain }) => chain),
+      assets.filter((asset) => hasGatewayNodes(asset.chainSettings)).map(({ chain }) => chain),
     ),
   ];
 }
@@ -114,11 +114,11 @@ function sweepsInForce(
   const sweep = policy.rules.limits.get(sweepLimitGroup);
   const topUp = policy.rules.limits.get(topUpLimitGroup);
   if (sweep === undefined || topUp === undefined) return null;
-  const topUpsUsed = usedAt(policy, topUpLimitGroup, nowMs);
+  const topUpsUsed = limitUseAt(policy, topUpLimitGroup, nowMs);
   return {
     maxFee: fee(sweep.maxFeeUnits),
     maxFeePerDay: fee(sweep.maxFeePerDayUnits),
-    usedFeesInDay: fee(usedAt(policy, sweepLimitGroup, nowMs).feesUnits),
+    usedFeesInDay: fee(limitUseAt(policy, sweepLimitGroup, nowMs).feesUnits),
     maxTopUp: fee(topUp.maxPerWithdrawalUnits),
     maxTopUpPerDay: fee(topUp.maxPerDayUnits),
     usedTopUpsInDay: fee(topUpsUsed.dayUnits),

@@ -47,11 +47,11 @@ import type { WithdrawalState } from "../../socket/states.ts";
  * `requested` lasts from a job's record to the decision in the same write; after a crash between
  * the two, the next start decides.
  */
-export type State = "requested" | WithdrawalState;
+export type RecordedWithdrawalState = "requested" | WithdrawalState;
 
-export type Step = Exclude<State, "requested" | "quarantined">;
+export type WithdrawalTransition = Exclude<RecordedWithdrawalState, "requested" | "quarantined">;
 
-type Row = Readonly<Partial<Record<Step, State>>>;
+type Row = Readonly<Partial<Record<WithdrawalTransition, RecordedWithdrawalState>>>;
 
 const ends: Row = {
   paid: "paid",
@@ -63,11 +63,11 @@ const ends: Row = {
 const seen: Row = { broadcast: "broadcast", included: "included", ...ends };
 
 /** The row of a state that further attempts of the slot do not change. */
-function attemptsIn(state: State): Row {
+function attemptsIn(state: RecordedWithdrawalState): Row {
   return { intent: state, signed: state, released: state };
 }
 
-const machine: Readonly<Record<State, Row>> = {
+const machine: Readonly<Record<RecordedWithdrawalState, Row>> = {
   requested: { approved: "approved", held: "held", refused: "refused", expired: "expired" },
   held: { approved: "approved", held: "held", refused: "refused", expired: "expired" },
   approved: { refused: "refused", expired: "expired", intent: "intent" },
@@ -93,9 +93,9 @@ const machine: Readonly<Record<State, Row>> = {
 };
 
 /** Ends without a signature. */
-export const unsignedEnds: ReadonlySet<State> = new Set(["refused", "expired"]);
+export const unsignedEnds: ReadonlySet<RecordedWithdrawalState> = new Set(["refused", "expired"]);
 /** Ends. */
-export const endedStates: ReadonlySet<State> = new Set([
+export const endedStates: ReadonlySet<RecordedWithdrawalState> = new Set([
   ...unsignedEnds,
   "paid",
   "reverted",
@@ -104,8 +104,12 @@ export const endedStates: ReadonlySet<State> = new Set([
   "moved",
 ]);
 /** The states from which a withdrawal may end unpaid after all its attempts are void. */
-export const unpaidEnds: ReadonlySet<State> = new Set(["released", "broadcast", "quarantined"]);
-const assigned: ReadonlySet<State> = new Set([
+export const unpaidEnds: ReadonlySet<RecordedWithdrawalState> = new Set([
+  "released",
+  "broadcast",
+  "quarantined",
+]);
+const assigned: ReadonlySet<RecordedWithdrawalState> = new Set([
   "intent",
   "signed",
   "released",
@@ -115,10 +119,13 @@ const assigned: ReadonlySet<State> = new Set([
 ]);
 
 /** Every state in the order of the table. */
-export const allStates = Object.keys(machine) as readonly State[];
+export const allStates = Object.keys(machine) as readonly RecordedWithdrawalState[];
 
 /** Returns the state after a step, or null if the step must not happen there. */
-export function nextState(state: State, by: Step): State | null {
+export function nextState(
+  state: RecordedWithdrawalState,
+  by: WithdrawalTransition,
+): RecordedWithdrawalState | null {
   return machine[state][by] ?? null;
 }
 
@@ -126,12 +133,12 @@ export function nextState(state: State, by: Step): State | null {
  * True if a state is an end, which only another end can replace. An end on chain is only the
  * courier's statement.
  */
-export function isFinal(state: State): boolean {
+export function isFinal(state: RecordedWithdrawalState): boolean {
   return endedStates.has(state);
 }
 
 /** True if the withdrawal has a slot and its fate is open. */
-export function isUnfinished(state: State): boolean {
+export function isUnfinished(state: RecordedWithdrawalState): boolean {
   return assigned.has(state);
 }
 
@@ -139,7 +146,7 @@ export function isUnfinished(state: State): boolean {
 export function observedStep(
   stage: "broadcast" | "included" | "final", // "void" is no step: it is about an attempt
   outcome: "" | "paid" | "reverted" | "conflicted" | "cancelled" | "moved",
-): Step {
+): WithdrawalTransition {
   if (stage !== "final") return stage;
   invariant(outcome !== "", "a final observation has an outcome");
   return outcome;

@@ -6,7 +6,7 @@
 import type { UnexplainedRecoveryTransaction } from "../../../protocol/recovery.ts";
 import { canonicalAddress } from "./content.ts";
 import type { Core } from "./core.ts";
-import { unitsOf } from "./view.ts";
+import { amountUnitsOf } from "./view.ts";
 import type { Withdrawal } from "./withdrawal.ts";
 
 /**
@@ -71,6 +71,6 @@ function isAmountOf(
 ): boolean {
   return (
     contract === core.policy.asset(withdrawal.job.currency)?.contract &&
-    units === unitsOf(withdrawal, core.policy)
+    units === amountUnitsOf(withdrawal, core.policy)
   );
 }

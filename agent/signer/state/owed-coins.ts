@@ -12,7 +12,7 @@ import { pinOf, type Withdrawal } from "./withdrawal.ts";
 export type OwedEntries = readonly (readonly [string, string, string, readonly string[]])[];
 
 /** Ended withdrawals that coins are owed for; no other is ended before a renewal spends some. */
-export const owedMax = 256;
+export const owedWithdrawalsMax = 256;
 
 interface OwedPayment {
   id: string;

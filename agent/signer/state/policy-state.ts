@@ -7,8 +7,8 @@ import type { Policy, PolicySnapshot } from "../policy/policy.ts";
 import {
   attemptKey,
   countUnitsAgainstLimit,
+  type LimitSums,
   largerOf,
-  type Sums,
   type SumsEntries,
 } from "../policy/sums.ts";
 import type { SlidingWindow } from "../policy/window.ts";
@@ -21,7 +21,7 @@ export interface LimitUse {
 }
 
 /** Returns the larger of approved and assigned at `nowMs`, as they count against the limits. */
-export function usedAt({ sums, rules }: Policy, currency: string, nowMs: number): LimitUse {
+export function limitUseAt({ sums, rules }: Policy, currency: string, nowMs: number): LimitUse {
   const limits = rules.limits.get(currency);
   const { hour, day, hourAssigned, dayAssigned, fees } = sums.of(currency);
   return {
@@ -61,7 +61,7 @@ export function policySnapshot(policy: Policy, nowMs: number): PolicySnapshot {
 /**
  * Returns the entries that still count at `nowMs`, for a checkpoint; currencies in order of name.
  */
-export function sumsEntries(sums: Sums, nowMs: number): SumsEntries {
+export function sumsEntries(sums: LimitSums, nowMs: number): SumsEntries {
   return [...sums.all()]
     .map(
       ([currency, { hour, day, fees, hourAssigned, dayAssigned }]) =>
@@ -91,7 +91,7 @@ interface Amount {
  * as it is.
  */
 export function countAssigned(
-  sums: Sums,
+  sums: LimitSums,
   { id, currency, units, feesUnits }: Amount,
   atMs: number,
 ): void {
@@ -105,20 +105,20 @@ export function countAssigned(
  * Forgets the key of an amount whose withdrawal is over on both sides: the amount counts on, and
  * nothing changes it any more. A repeat is harmless.
  */
-export function settleSums(sums: Sums, currency: string, key: string): void {
+export function settleSums(sums: LimitSums, currency: string, key: string): void {
   for (const window of Object.values(sums.of(currency)) as readonly SlidingWindow[])
     window.settle(key);
 }
 
 /** Removes a withdrawal that a recovered ledger leaves out: nothing of it was ever released. */
-export function forgetAmounts(sums: Sums, id: string, currency: string): void {
+export function forgetAmounts(sums: LimitSums, id: string, currency: string): void {
   for (const window of Object.values(sums.of(currency)) as readonly SlidingWindow[])
     for (const key of keysOf(id)) window.remove(key);
 }
 
 /** Returns the assigned amounts and the fees of the day, without the withdrawals in `open`. */
 export function sumAssignedWithout(
-  sums: Sums,
+  sums: LimitSums,
   currency: string,
   open: Iterable<string>,
   nowMs: number,

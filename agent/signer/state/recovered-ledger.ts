@@ -17,19 +17,19 @@ import type {
   UnknownSumView,
 } from "../../socket/recovery-plan.ts";
 import { largerOf } from "../policy/sums.ts";
-import { type AccountEntries, isBegun, isPending } from "./accounts.ts";
-import { canonicalAddress, contentOf } from "./content.ts";
+import { type AccountEntries, isAwaitingInclusion, isBegun } from "./accounts.ts";
+import { canonicalAddress, contentHashesOf } from "./content.ts";
 import type { CoreSnapshot } from "./core.ts";
-import type { State } from "./machine.ts";
+import type { RecordedWithdrawalState } from "./machine.ts";
 import { type KeptWithdrawal, sumRecovered } from "./recovered-sums.ts";
 import type { RecoveryInput } from "./recovered-terms.ts";
-import { type AssignedSlot, contestedCode, slotAssignments } from "./slot-assignments.ts";
-import { foreignKeptMax, foreignKey } from "./stops.ts";
+import { type AssignedSlot, assignRecoveredSlots, contestedCode } from "./slot-assignments.ts";
+import { foreignKeptMax, foreignTransactionKey } from "./stops.ts";
 import {
   type Attempt,
-  holdCode,
   isOver,
   isQuarantined,
+  recoveryHoldCode,
   unreceivedTimeMark,
   type Withdrawal,
 } from "./withdrawal.ts";
@@ -102,7 +102,7 @@ function accountsOf(
     if (beyond !== null) return beyond;
     // An account on which no slot was ever used begins as any other does.
     const isNew = ledgerNext !== "" && !isBegun({ adopted, next: ledgerNext }) && next === adopted;
-    const pending = own.filter(({ state }) => isPending(state)).length;
+    const pending = own.filter(({ state }) => isAwaitingInclusion(state)).length;
     entries.push([
       network,
       account,
@@ -189,7 +189,7 @@ function sweptOf(input: RecoveryInput, kept: readonly Withdrawal[]): RecoveredAc
       ...own.map(({ slot }) => slots.next(slot)),
     ]);
     if (!isSlot(network, next)) return refuse("RECOVERY_OFFER", `slot ${next} cannot be`);
-    const pending = own.filter(({ state }) => isPending(state)).length;
+    const pending = own.filter(({ state }) => isAwaitingInclusion(state)).length;
     entries.push([
       network,
       address,
@@ -270,7 +270,12 @@ export function recoverState(input: RecoveryInput): RecoveredState | Refusal {
   const { old, order, bothRestored, nowMs, resyncFrom } = input;
   const wrong = problemOf(input);
   if (wrong !== null) return wrong;
-  const { assigned, free } = slotAssignments(old.book.open, order, bothRestored, input.stateOf);
+  const { assigned, free } = assignRecoveredSlots(
+    old.book.open,
+    order,
+    bothRestored,
+    input.stateOf,
+  );
   const isHolding = bothRestored || old.recovered?.isHolding === true;
   const each = assigned.map((one) => weighable(one, input, isHolding));
   const { decimalOf, limitsOf } = input;
@@ -285,7 +290,9 @@ export function recoverState(input: RecoveryInput): RecoveredState | Refusal {
   });
   // A withdrawal that may have been paid needs an operator, whether a limit has room for it or not.
   const codeOf = (one: Withdrawal): string =>
-    one.code === holdCode ? holdCode : (sums.above.get(one.transactionId) ?? one.code);
+    one.code === recoveryHoldCode
+      ? recoveryHoldCode
+      : (sums.above.get(one.transactionId) ?? one.code);
   const kept = each.map(({ kept: one }) => ({ ...one, code: codeOf(one) }));
   const ids = new Set(kept.map(({ transactionId }) => transactionId));
   const accounts = accountsOf(input, kept, free);
@@ -328,7 +335,7 @@ export function recoverState(input: RecoveryInput): RecoveredState | Refusal {
 
 /** The operator of this recovery sees these, so none of them stops its network again. */
 function foreignOf(old: CoreSnapshot, order: RecoveryInput["order"]): readonly string[] {
-  const shown = order.outgoing.map(({ network, txHash }) => foreignKey(network, txHash));
+  const shown = order.outgoing.map(({ network, txHash }) => foreignTransactionKey(network, txHash));
   return [...new Set([...(old.foreign ?? []), ...shown])].slice(-foreignKeptMax);
 }
 
@@ -461,13 +468,13 @@ function keptOf(
  * The end of an attempt that is known says nothing about it, so an operator decides.
  */
 function holdOf(network: string): string {
-  return expiryExclusionOf(network) === null ? "" : holdCode;
+  return expiryExclusionOf(network) === null ? "" : recoveryHoldCode;
 }
 
 /** Returns why an operator must look, from the old ledger: no order and no report revokes that. */
 function quarantineOf(own: Withdrawal | undefined): string {
   if (own === undefined || !isQuarantined(own)) return "";
-  if (own.code === holdCode) return holdCode;
+  if (own.code === recoveryHoldCode) return recoveryHoldCode;
   if (own.amountUnits !== "") return "";
   return own.code === contestedCode ? "" : own.code;
 }
@@ -537,7 +544,7 @@ function closedOf(
   const isOpen = new Set(book.open.map(({ transactionId }) => transactionId));
   const ended = book.open.filter((one) => isOver(one) && !kept.has(one.transactionId));
   const ends = new Map(book.ends);
-  const count = (state: State, by: number): void => {
+  const count = (state: RecordedWithdrawalState, by: number): void => {
     ends.set(state, (ends.get(state) ?? 0) + by);
   };
   for (const { state } of ended) count(state, 1);
@@ -547,7 +554,7 @@ function closedOf(
     if (state !== undefined) count(state, -1);
   }
   const closed = ended.map(
-    ({ transactionId, state, job }) => [transactionId, state, contentOf(job)] as const,
+    ({ transactionId, state, job }) => [transactionId, state, contentHashesOf(job)] as const,
   );
   return {
     closed: [...book.closed.filter(([id]) => !kept.has(id)), ...closed],

@@ -12,7 +12,7 @@ import { limitGroupOf } from "../../../protocol/job-mode.ts";
 import { parseJob } from "../../../protocol/payloads.ts";
 import type { UnknownSumView } from "../../socket/recovery-plan.ts";
 import type { Limits } from "../policy/rules.ts";
-import { findExceededLimit, largerOf, Sums, type SumsEntries } from "../policy/sums.ts";
+import { findExceededLimit, LimitSums, largerOf, type SumsEntries } from "../policy/sums.ts";
 import { countAssigned, forgetAmounts, sumAssignedWithout, sumsEntries } from "./policy-state.ts";
 import type { RecoveryOrder } from "./recovered-terms.ts";
 import { isOver, type Withdrawal } from "./withdrawal.ts";
@@ -49,7 +49,7 @@ export interface RecoveredSums {
  */
 export function sumRecovered(weighing: RecoveredSumsInput): RecoveredSums {
   const { each, nowMs } = weighing;
-  const sums = new Sums(weighing.windows);
+  const sums = new LimitSums(weighing.windows);
   forgetUnassigned(sums, weighing);
   countForgottenDay(sums, weighing);
   const count = ({ kept }: KeptWithdrawal): void => {
@@ -89,7 +89,7 @@ function isWeighed({ kept, isContested }: KeptWithdrawal): boolean {
  * old ledger that still counts has its room; one that has left a window needs it again.
  */
 function codeOf(
-  sums: Sums,
+  sums: LimitSums,
   { kept, wasApproved }: KeptWithdrawal,
   weighing: RecoveredSumsInput,
 ): Code | null {
@@ -111,14 +111,14 @@ function codeOf(
   );
 }
 
-function forgetUnassigned(sums: Sums, { open, each }: RecoveredSumsInput): void {
+function forgetUnassigned(sums: LimitSums, { open, each }: RecoveredSumsInput): void {
   const assigned = new Set(each.map(({ kept }) => kept.transactionId));
   for (const one of open)
     if (!assigned.has(one.transactionId) && !isOver(one))
       forgetAmounts(sums, one.transactionId, limitGroupOf(one.job));
 }
 
-function countForgottenDay(sums: Sums, { each, order, nowMs }: RecoveredSumsInput): void {
+function countForgottenDay(sums: LimitSums, { each, order, nowMs }: RecoveredSumsInput): void {
   const ended = new Set(order.ended.map(({ job }) => parseJob(job).transactionId));
   // The gateway's sum includes a withdrawal that has ended there, whether it is open here or not.
   const open = each.map(({ kept }) => kept.transactionId).filter((id) => !ended.has(id));

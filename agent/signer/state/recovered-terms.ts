@@ -1,12 +1,12 @@
 /** The terms of a recovered ledger. Source: docs/protocol.md section 8. */
 import type { Job } from "../../../protocol/messages.ts";
-import type { Recovery } from "../../../protocol/recovery.ts";
+import type { RecoveryPart } from "../../../protocol/recovery.ts";
 import type { Limits } from "../policy/rules.ts";
 import type { CoreSnapshot } from "./core.ts";
-import type { State } from "./machine.ts";
+import type { RecordedWithdrawalState } from "./machine.ts";
 
 /** A complete order. */
-export type RecoveryOrder = Omit<Recovery, "part" | "parts">;
+export type RecoveryOrder = Omit<RecoveryPart, "part" | "parts">;
 
 /** The terms of one recovery. */
 export interface RecoveryInput {
@@ -24,7 +24,7 @@ export interface RecoveryInput {
   readonly resyncFrom: number;
   readonly nowMs: number; // ledger time
   // in the old ledger, at any age
-  readonly stateOf: (transactionId: string) => State | undefined;
+  readonly stateOf: (transactionId: string) => RecordedWithdrawalState | undefined;
   readonly decimalOf: (limitGroup: string) => number | undefined;
   readonly limitsOf: (limitGroup: string) => Limits | undefined;
   // the account whose slots a job uses: the hot wallet or a deposit address

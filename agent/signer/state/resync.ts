@@ -12,8 +12,8 @@ import { isCancel, type LedgerRecord } from "../../ledger/records.ts";
 import type { Core } from "./core.ts";
 import {
   type EntrySource,
+  entriesOfKeptWithdrawal,
   entryOf,
-  keptEntries,
   repeatDecisionEntries,
   stopEntries,
 } from "./entries.ts";
@@ -91,7 +91,7 @@ function entriesSince(
     case "OBSERVED": {
       const entry = entryOf(record, told);
       const withdrawal = core.book.find(record.transactionId);
-      const kept = withdrawal?.isKept === true ? keptEntries(record, withdrawal) : [];
+      const kept = withdrawal?.isKept === true ? entriesOfKeptWithdrawal(record, withdrawal) : [];
       return entry === null ? kept : [...kept, entry];
     }
     default: {

@@ -5,9 +5,9 @@
  */
 import { expiryExclusionOf, pinExclusionOf } from "../../../chains/families.ts";
 import { parseJob } from "../../../protocol/payloads.ts";
-import type { Recovery, RecoveryWithdrawal } from "../../../protocol/recovery.ts";
-import { canonicalAddress, contentOf, differenceOf } from "./content.ts";
-import { isFinal, type State } from "./machine.ts";
+import type { RecoveryPart, RecoveryWithdrawal } from "../../../protocol/recovery.ts";
+import { canonicalAddress, contentDifferenceOf, contentHashesOf } from "./content.ts";
+import { isFinal, type RecordedWithdrawalState } from "./machine.ts";
 import { isOver, isQuarantined, type Withdrawal } from "./withdrawal.ts";
 
 /**
@@ -40,11 +40,11 @@ interface SlotAssignments {
  * not, our claim to a slot gives way to the gateway's, unless an attempt of ours on that slot was
  * signed. Long: three walks over the same maps, each of which needs the one before.
  */
-export function slotAssignments(
+export function assignRecoveredSlots(
   open: readonly Withdrawal[],
-  { withdrawals, ended }: Pick<Recovery, "withdrawals" | "ended">,
+  { withdrawals, ended }: Pick<RecoveryPart, "withdrawals" | "ended">,
   bothRestored: boolean,
-  stateOf: (transactionId: string) => State | undefined,
+  stateOf: (transactionId: string) => RecordedWithdrawalState | undefined,
 ): SlotAssignments {
   const ours = new Map(open.map((one) => [one.transactionId, one]));
   const isAssignedHere = (id: string): boolean => {
@@ -135,7 +135,8 @@ function isExcluding({ job: { network }, attempts }: Withdrawal): boolean {
 function differs(own: Withdrawal, item: RecoveryWithdrawal): boolean {
   const pins = new Set([...own.attempts, ...item.attempts].map(({ pin }) => pin));
   if (own.attempts.length > 0 && pins.size > 1) return true;
-  if (differenceOf(contentOf(own.job), contentOf(parseJob(item.job))) !== "") return true;
+  if (contentDifferenceOf(contentHashesOf(own.job), contentHashesOf(parseJob(item.job))) !== "")
+    return true;
   const isApproved = own.amountUnits !== "";
   return (
     isApproved &&

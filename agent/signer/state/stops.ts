@@ -67,7 +67,7 @@ export class Stops {
 
   /** True if the ledger has recorded this transaction as foreign, as far as it is remembered. */
   knows(network: string, txHash: string): boolean {
-    return this.#foreign.has(foreignKey(network, txHash));
+    return this.#foreign.has(foreignTransactionKey(network, txHash));
   }
 
   apply({ paused, approver, at, network, currency, txHashes = [] }: PausedRecord): void {
@@ -77,7 +77,8 @@ export class Stops {
     }
     // Those of a currency are signed here.
     if (currency === undefined)
-      for (const txHash of txHashes) keepNewest(this.#foreign, foreignKey(network, txHash));
+      for (const txHash of txHashes)
+        keepNewest(this.#foreign, foreignTransactionKey(network, txHash));
     const place = currency === undefined ? { network } : { network, currency };
     const key = stopKey(place);
     if (!paused) {
@@ -98,7 +99,7 @@ export class Stops {
  * The code of a stop. The stop of a network means theft, unless an operator ordered it without a
  * transaction.
  */
-export function stopCode({
+export function codeOfStop({
   currency,
   txHashes,
 }: Pick<StoppedNetwork, "currency" | "txHashes">): StopCode {
@@ -107,7 +108,8 @@ export function stopCode({
 }
 
 /** The name of a foreign transaction in a checkpoint. */
-export const foreignKey = (network: string, txHash: string): string => `${network} ${txHash}`;
+export const foreignTransactionKey = (network: string, txHash: string): string =>
+  `${network} ${txHash}`;
 
 function keepNewest(kept: Set<string>, key: string): void {
   kept.delete(key);

@@ -5,7 +5,7 @@
  */
 import { parseAmount } from "../../../protocol/amount.ts";
 import { limitGroupOf } from "../../../protocol/job-mode.ts";
-import type { AttemptView, CourierView, WithdrawalStep } from "../../socket/verbs.ts";
+import type { AttemptView, ChangedWithdrawalPart, CourierView } from "../../socket/verbs.ts";
 import type { Policy } from "../policy/policy.ts";
 import { type Attempt, isOver, isUnjudged, type Withdrawal } from "./withdrawal.ts";
 
@@ -13,7 +13,7 @@ import { type Attempt, isOver, isUnjudged, type Withdrawal } from "./withdrawal.
 export function withdrawalForCourier(withdrawal: Withdrawal, policy: Policy): CourierView {
   const { job } = withdrawal;
   const asset = policy.asset(limitGroupOf(job));
-  const step = stepOf(withdrawal);
+  const step = changedWithdrawalPartOf(withdrawal);
   return {
     ...step,
     sequence: job.sequence,
@@ -23,7 +23,7 @@ export function withdrawalForCourier(withdrawal: Withdrawal, policy: Policy): Co
     network: job.network,
     contract: withdrawal.amountUnits === "" ? (asset?.contract ?? "") : withdrawal.contract,
     amount: job.amount,
-    amountUnits: unitsOf(withdrawal, policy),
+    amountUnits: amountUnitsOf(withdrawal, policy),
     address: withdrawal.address,
     tag: job.tag,
     sender: step.account || (policy.sender(job)?.account ?? ""),
@@ -31,11 +31,11 @@ export function withdrawalForCourier(withdrawal: Withdrawal, policy: Policy): Co
   };
 }
 
-const isAwaited = ({ state }: WithdrawalStep): boolean =>
+const isAwaited = ({ state }: ChangedWithdrawalPart): boolean =>
   state === "held" || state === "quarantined";
 
 /** Returns the changing part of a withdrawal's view. */
-export function stepOf(withdrawal: Withdrawal): WithdrawalStep {
+export function changedWithdrawalPartOf(withdrawal: Withdrawal): ChangedWithdrawalPart {
   const { transactionId, state, code, changedAt, account, slot } = withdrawal;
   // The decision is missing because of a crash, or because a recovered ledger keeps the withdrawal:
   // it waits for the handshake, like everything new.
@@ -56,7 +56,7 @@ export function stepOf(withdrawal: Withdrawal): WithdrawalStep {
 }
 
 /** Removes the bytes for a courier that reports a withdrawal on chain, and so has them. */
-export function withoutBytes(step: WithdrawalStep): WithdrawalStep {
+export function stripAttemptBytes(step: ChangedWithdrawalPart): ChangedWithdrawalPart {
   return { ...step, attempts: step.attempts.map(({ raw: _raw, ...attempt }) => attempt) };
 }
 
@@ -64,7 +64,7 @@ export function withoutBytes(step: WithdrawalStep): WithdrawalStep {
  * True if a view has bytes. A repeated job may be of a withdrawal whose release is not yet on disk:
  * its bytes wait for that.
  */
-export function showsBytes({ attempts }: CourierView): boolean {
+export function hasAttemptBytes({ attempts }: CourierView): boolean {
   return attempts.some(({ raw }) => raw !== undefined);
 }
 
@@ -72,7 +72,7 @@ export function showsBytes({ attempts }: CourierView): boolean {
  * Returns the amount in base units: of the approval if there is one, else as the table reads the
  * job; "" if it cannot.
  */
-export function unitsOf(withdrawal: Withdrawal, policy: Policy): string {
+export function amountUnitsOf(withdrawal: Withdrawal, policy: Policy): string {
   if (withdrawal.amountUnits !== "") return withdrawal.amountUnits;
   const asset = policy.asset(limitGroupOf(withdrawal.job));
   const amount = asset === undefined ? null : parseAmount(withdrawal.job.amount, asset.decimal);

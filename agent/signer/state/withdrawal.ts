@@ -15,10 +15,10 @@ import {
   endedStates,
   nextState,
   observedStep,
-  type State,
-  type Step,
+  type RecordedWithdrawalState,
   unpaidEnds,
   unsignedEnds,
+  type WithdrawalTransition,
 } from "./machine.ts";
 import { outOfReachCode } from "./out-of-reach.ts";
 
@@ -109,7 +109,7 @@ export interface Attempt {
 export type VoidSide = "gateway" | "courier" | "both";
 
 /** The first yes of two. */
-export interface Confirmation {
+export interface FirstConfirmation {
   readonly approver: string;
   readonly digest: string; // digest of the operator's view
   readonly address: string; // EIP-55
@@ -198,7 +198,7 @@ export function isPastEnd(
  * Returns how an attempt's amount counts against the limits, with exclusion by expiry. An attempt
  * can still be paid until it is void by both statements and past its end by ledger time.
  */
-export function standingOf(
+export function amountStandingOf(
   withdrawal: Withdrawal,
   attempt: Attempt,
   nowMs: number,
@@ -230,12 +230,12 @@ export interface Withdrawal {
   readonly isKept: boolean; // it was open with a slot when the ledger was recovered
   readonly rival?: string; // the withdrawal that the gateway has on its slot instead
   requestedAt: number; // ledger time; `unreceivedTimeMark` only in the state of a RECOVERED record
-  state: State;
+  state: RecordedWithdrawalState;
   code: string; // why held, refused or expired
   address: string; // destination in force
   amountUnits: string; // "" until approved
   contract: string; // the approval's
-  confirmed: Confirmation | null; // while it waits for the second yes
+  confirmed: FirstConfirmation | null; // while it waits for the second yes
   changedAt: number;
   revision: number; // seq of the record with the last decision; part of what an approval names
   account: string;
@@ -484,11 +484,11 @@ export function isUnjudged({ state, code }: Withdrawal): boolean {
 }
 
 /** The code of a withdrawal that both sides may have forgotten to have paid. */
-export const holdCode = "RECOVERY_HOLD";
+export const recoveryHoldCode = "RECOVERY_HOLD";
 
 /** True if a recovery holds the withdrawal: only an operator ends that, never time. */
 export function isHeldByRecovery({ state, code }: Withdrawal): boolean {
-  return state === "held" && code === holdCode;
+  return state === "held" && code === recoveryHoldCode;
 }
 
 /**
@@ -523,7 +523,7 @@ function resume(withdrawal: Withdrawal, at: number): void {
   withdrawal.changedAt = at;
 }
 
-function move(withdrawal: Withdrawal, by: Step, record: LedgerRecord): void {
+function move(withdrawal: Withdrawal, by: WithdrawalTransition, record: LedgerRecord): void {
   const next = nextState(withdrawal.state, by);
   invariant(
     next !== null,

@@ -13,9 +13,9 @@ import type { Job } from "../../../protocol/messages.ts";
 import type { ArchiveLookup } from "../../ledger/archive.ts";
 import type { LedgerRecord } from "../../ledger/records.ts";
 import type { Row } from "../../ledger/sorted-file.ts";
-import { contentOf } from "./content.ts";
+import { contentHashesOf } from "./content.ts";
 import { Fifo } from "./fifo.ts";
-import { allStates, isFinal, type State } from "./machine.ts";
+import { allStates, isFinal, type RecordedWithdrawalState } from "./machine.ts";
 import { listCoinsSpentAtEnd } from "./owed-coins.ts";
 import {
   applyRecord,
@@ -34,7 +34,7 @@ import {
  */
 
 interface EndedContent {
-  readonly state: State;
+  readonly state: RecordedWithdrawalState;
   readonly content: string; // from `contentOf`
 }
 
@@ -42,7 +42,7 @@ interface EndedContent {
  * The first byte of a row's value. Files are kept permanently, so a new end is added last, and none
  * is removed.
  */
-const ends: readonly State[] = [
+const ends: readonly RecordedWithdrawalState[] = [
   "paid",
   "reverted",
   "conflicted",
@@ -76,7 +76,7 @@ function endedIn(rows: readonly Row[], id: Uint8Array): EndedContent | undefined
 }
 
 /** The most open withdrawals; further jobs wait at the gateway. */
-export const openMax = 10_000;
+export const openWithdrawalsMax = 10_000;
 /** The closed withdrawals of one queue (`queueOf`) that can still be listed and shown. */
 const recentMax = 1_000;
 
@@ -97,12 +97,12 @@ export interface GatedAttempt {
   readonly attempt: number;
 }
 
-export interface BookSnapshot {
+export interface WithdrawalBookSnapshot {
   readonly open: readonly Withdrawal[];
   readonly recent: readonly Withdrawal[];
   // since the newest checkpoint: id, state, content
-  readonly closed: readonly (readonly [string, State, string])[];
-  readonly ends: readonly (readonly [State, number])[]; // how many ever closed in each state
+  readonly closed: readonly (readonly [string, RecordedWithdrawalState, string])[];
+  readonly ends: readonly (readonly [RecordedWithdrawalState, number])[]; // how many ever closed in each state
   readonly unreleased: readonly GatedAttempt[];
   readonly finals: readonly (readonly [number, string])[];
 }
@@ -111,7 +111,7 @@ export interface BookSnapshot {
  * The collection. Only its methods for records change it: `begin`, `apply`, `release`,
  * `acknowledge`, `end` and `takeVoid`.
  */
-export class Book {
+export class WithdrawalBook {
   readonly #open = new Map<string, Withdrawal>();
   readonly #recent = new Map<string, Withdrawal>();
   /** The ids of `#recent` by `queueOf`, oldest first. */
@@ -121,13 +121,13 @@ export class Book {
   readonly #past: ArchiveLookup;
   /** Closed since the newest checkpoint. */
   readonly #closed = new Map<string, EndedContent>();
-  readonly #counts = new Map<State, number>(allStates.map((state) => [state, 0]));
+  readonly #counts = new Map<RecordedWithdrawalState, number>(allStates.map((state) => [state, 0]));
   /** SIGNED records that no acknowledgement covers yet, in ledger order. */
   readonly #unreleased: Fifo<GatedAttempt>;
   /** Unacknowledged ends, in ledger order. */
   readonly #finals: Fifo<readonly [number, string]>;
 
-  constructor(past: ArchiveLookup, snapshot?: BookSnapshot) {
+  constructor(past: ArchiveLookup, snapshot?: WithdrawalBookSnapshot) {
     this.#past = past;
     for (const withdrawal of snapshot?.open ?? [])
       this.#open.set(withdrawal.transactionId, copy(withdrawal));
@@ -231,15 +231,15 @@ export class Book {
   /** Returns the content hashes of any order ever recorded. */
   contentOf(transactionId: string): string | undefined {
     const open = this.#open.get(transactionId);
-    return open === undefined ? this.#endOf(transactionId)?.content : contentOf(open.job);
+    return open === undefined ? this.#endOf(transactionId)?.content : contentHashesOf(open.job);
   }
 
   /** Returns the state of any withdrawal ever recorded. */
-  stateOf(transactionId: string): State | undefined {
+  stateOf(transactionId: string): RecordedWithdrawalState | undefined {
     return this.#open.get(transactionId)?.state ?? this.#endOf(transactionId)?.state;
   }
 
-  count(state: State): number {
+  count(state: RecordedWithdrawalState): number {
     return this.#counts.get(state) ?? 0;
   }
 
@@ -353,7 +353,7 @@ export class Book {
    */
   takeVoid(
     record: Extract<LedgerRecord, { kind: "VOID" }>,
-  ): readonly { readonly withdrawal: Withdrawal; readonly from: State }[] {
+  ): readonly { readonly withdrawal: Withdrawal; readonly from: RecordedWithdrawalState }[] {
     return [...this.alive(new Set(record.txHashes)).keys()].map((transactionId) => {
       const withdrawal = this.#openOne(transactionId);
       const from = withdrawal.state;
@@ -372,7 +372,7 @@ export class Book {
     this.#closed.clear();
   }
 
-  snapshot(): BookSnapshot {
+  snapshot(): WithdrawalBookSnapshot {
     const ends = new Map(this.#counts);
     for (const { state } of this.#open.values()) ends.set(state, (ends.get(state) ?? 0) - 1);
     return {
@@ -418,7 +418,7 @@ export class Book {
     this.#count(withdrawal.state, 1);
   }
 
-  #count(state: State, by: number): void {
+  #count(state: RecordedWithdrawalState, by: number): void {
     this.#counts.set(state, (this.#counts.get(state) ?? 0) + by);
   }
 
@@ -427,7 +427,7 @@ export class Book {
     this.#open.delete(transactionId);
     this.#closed.set(transactionId, {
       state: withdrawal.state,
-      content: contentOf(withdrawal.job),
+      content: contentHashesOf(withdrawal.job),
     });
     // These bytes are never sent again, and they are most of a withdrawal's size.
     withdrawal.attempts = withdrawal.attempts.map((attempt) => ({

@@ -8,13 +8,13 @@ import { AgentError, invariant } from "../../../base/fault.ts";
 import type { AddressSpaceName } from "../../../chains/family.ts";
 import { privateKeyFromSeed } from "../../../protocol/envelope.ts";
 import type { PairedAccount } from "../../../protocol/messages.ts";
-import { fixedCopy } from "../../files/fixed-bytes.ts";
+import { copyToFixedBytes } from "../../files/fixed-bytes.ts";
 import { type KeystoreContents, wipeKeystore } from "../../keystore/keystore.ts";
 import {
   addressOfKey,
   depositKey,
   hotWalletKey,
-  namedAccounts,
+  pairedAccountsOf,
   type WalletAccount,
 } from "../../keystore/nodes.ts";
 import { Secret } from "../../keystore/secret.ts";
@@ -73,11 +73,11 @@ class UnlockedVault implements Vault {
   #signerKey: KeyObject | null;
 
   constructor({ accounts }: KeystoreContents, signerKey: KeyObject, sign: SignDigest) {
-    this.accounts = namedAccounts(accounts);
+    this.accounts = pairedAccountsOf(accounts);
     this.#hotWallet = accounts.filter(({ purpose }) => purpose === "hot").map(hotWalletKeyOf);
     this.#deposits = accounts
       .filter(({ purpose }) => purpose === "deposits")
-      .map((account) => ({ ...account, node: new Secret(fixedCopy(account.node.bytes)) }));
+      .map((account) => ({ ...account, node: new Secret(copyToFixedBytes(account.node.bytes)) }));
     this.#sign = sign;
     this.#signerKey = signerKey;
   }

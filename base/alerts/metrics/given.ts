@@ -5,7 +5,7 @@
 import { Counter, Gauge, type Registry } from "prom-client";
 
 /** The numbers of one metric: the labels' values in the order of their names, then the number. */
-export type Rows = readonly (readonly [...labels: string[], value: number])[];
+export type MetricRows = readonly (readonly [...labels: string[], value: number])[];
 
 export interface GivenMetric {
   readonly name: string;
@@ -14,10 +14,10 @@ export interface GivenMetric {
 }
 
 /** A gauge. A row that `read` no longer returns is no longer shown. */
-export function givenGauge(
+export function registerGauge(
   registry: Registry,
   { name, help, labelNames }: GivenMetric,
-  read: () => Rows,
+  read: () => MetricRows,
 ): void {
   new Gauge({
     name,
@@ -35,10 +35,10 @@ export function givenGauge(
 }
 
 /** A counter. `read` gives totals since the process's start, which never fall. */
-export function givenCounter(
+export function registerCounter(
   registry: Registry,
   { name, help, labelNames }: GivenMetric,
-  read: () => Rows,
+  read: () => MetricRows,
 ): void {
   new Counter({
     name,
@@ -57,7 +57,7 @@ export function givenCounter(
 
 function labelled(
   labelNames: readonly string[],
-  row: Rows[number],
+  row: MetricRows[number],
 ): { readonly labels: Record<string, string>; readonly value: number } {
   const values = [...row];
   const value = values.pop() as number;

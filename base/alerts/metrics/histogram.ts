@@ -4,7 +4,7 @@
  */
 import { Histogram, type Registry } from "prom-client";
 
-export interface Buckets {
+export interface HistogramCounts {
   readonly counts: readonly number[]; // one for each bucket, not cumulative; the last is above every bound
   readonly sum: number;
 }
@@ -13,7 +13,7 @@ export interface Buckets {
  * A histogram whose numbers the caller gives at each scrape, one row for each set of labels.
  * `bounds` are upper bounds, ascending, in the unit at the end of the name.
  */
-export function givenHistogram<L extends string>(
+export function registerHistogram<L extends string>(
   registry: Registry,
   {
     name,
@@ -23,7 +23,7 @@ export function givenHistogram<L extends string>(
   }: { name: string; help: string; bounds: readonly number[]; labelNames: readonly L[] },
   read: () => readonly {
     readonly labels: Readonly<Record<L, string>>;
-    readonly buckets: Buckets;
+    readonly buckets: HistogramCounts;
   }[],
 ): void {
   const metric = new Histogram({

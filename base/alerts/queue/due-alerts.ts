@@ -9,7 +9,7 @@ import { type AlertName, alertTable } from "./table.ts";
 /**
  * An event that holds now, about one subject. Its texts leave the machine, so none may be a secret.
  */
-export interface Condition {
+export interface AlertCondition {
   readonly event: AlertName;
   // the transactionId, chain, currency … of the table; two subjects are two conditions
   readonly subject: string;
@@ -25,10 +25,10 @@ export interface Condition {
   readonly isTold?: boolean; // an earlier process sent its first alert
 }
 
-export interface Observation {
+export interface AlertObservation {
   readonly at: number; // Unix milliseconds, for the reader
   readonly nowMs: number; // monotonic, for durations
-  readonly conditions: readonly Condition[];
+  readonly conditions: readonly AlertCondition[];
   /** Events whose state is unknown now: their standings stay unchanged. */
   readonly unknown: readonly AlertName[];
   /** Most alerts that can be taken now; the others are due again at the next look. */
@@ -52,7 +52,7 @@ export interface Alert {
 }
 
 interface StandingCondition {
-  readonly condition: Condition;
+  readonly condition: AlertCondition;
   readonly since: number; // Unix milliseconds
   readonly sinceMs: number; // monotonic
   readonly toldMs: number | null; // monotonic time of the last alert; null before the first
@@ -82,7 +82,7 @@ const standingsMax = 20_000;
  */
 export function observeConditions(
   standings: AlertStandings,
-  observation: Observation,
+  observation: AlertObservation,
   origin: AlertOrigin,
 ): { readonly standings: AlertStandings; readonly alerts: readonly Alert[] } {
   const { at, nowMs, conditions, unknown, alertsMax = Number.POSITIVE_INFINITY } = observation;
@@ -116,12 +116,15 @@ export function observeConditions(
 }
 
 /** The time from one alert to the next. @param toldAt Unix milliseconds of the newest alert */
-function againAfterMs({ endsAt, againMs: everyMs = againMs }: Condition, toldAt: number): number {
+function againAfterMs(
+  { endsAt, againMs: everyMs = againMs }: AlertCondition,
+  toldAt: number,
+): number {
   if (endsAt === undefined) return everyMs;
   return Math.min(everyMs, Math.max(againMsMin, (endsAt - toldAt) / 2));
 }
 
-function keyOf({ event, subject }: Condition): string {
+function keyOf({ event, subject }: AlertCondition): string {
   return `${event}\n${subject}`;
 }
 

@@ -4,9 +4,9 @@
  */
 import type { Code } from "../../../base/codes.ts";
 import { AgentError } from "../../../base/fault.ts";
-import { failed } from "../../../base/result.ts";
+import { failedResult } from "../../../base/result.ts";
 import type { BalanceQuestion, WatcherNodes } from "../../../chains/nodes.ts";
-import { splitAddress } from "../../../chains/xrp/address.ts";
+import { decodeXAddress } from "../../../chains/xrp/address.ts";
 
 /** The items with the fault, as the world fills them. */
 export interface PlantedItems {
@@ -45,7 +45,7 @@ function balancesFail(
       balances: async (questions, block) => {
         const told = await honest.balances(questions, block);
         return told.map((one, at) =>
-          isHit(questions[at] as BalanceQuestion) ? failed(fault) : one,
+          isHit(questions[at] as BalanceQuestion) ? failedResult(fault) : one,
         );
       },
     };
@@ -153,7 +153,7 @@ export const lostHistory = (report: string, fault: AgentError): Plant => ({
       },
     };
     function isOf(address: string): boolean {
-      return isLost(splitAddress(address)?.address ?? address);
+      return isLost(decodeXAddress(address)?.address ?? address);
     }
   },
 });

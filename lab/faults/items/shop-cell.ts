@@ -9,8 +9,8 @@ import type { GatewayConfig } from "../../../gateway/config/config.ts";
 import type { OperatorContext } from "../../../gateway/operator/accounts.ts";
 import { addCallback } from "../../../gateway/operator/callbacks.ts";
 import { retryRows } from "../../../gateway/operator/rows.ts";
-import type { PriceAnswer, PriceRequest } from "../../../gateway/prices/ask.ts";
-import { createBoard } from "../../../gateway/prices/price-cache.ts";
+import type { PriceAnswer, PriceRequester } from "../../../gateway/prices/ask.ts";
+import { createPriceBoard } from "../../../gateway/prices/price-cache.ts";
 import { createFeed } from "../../../gateway/prices/prices.ts";
 import { listDeliveries } from "../../../gateway/store/callback-deliveries.ts";
 import { readPriceReadings } from "../../../gateway/store/prices.ts";
@@ -309,8 +309,8 @@ function runPriceCell(family: FamilyKey, plant: PricePlant): Promise<ShopCellRes
       GatewayConfig,
       "currencies" | "prices"
     >;
-    const board = createBoard(config, clock);
-    const ask: PriceRequest = async (url) => {
+    const board = createPriceBoard(config, clock);
+    const ask: PriceRequester = async (url) => {
       const honest = marketAnswer(url, nowMs);
       return isIn && url.includes("kraken") ? plant.answer(honest) : honest;
     };

@@ -4,7 +4,7 @@
  * runs with and without the plant. No network, no timers.
  */
 import { createHash } from "node:crypto";
-import { deriveAccounts, namedAccounts } from "../../../agent/keystore/nodes.ts";
+import { deriveAccounts, pairedAccountsOf } from "../../../agent/keystore/nodes.ts";
 import { familyOf } from "../../../chains/families.ts";
 import type { WatcherNodes } from "../../../chains/nodes.ts";
 import { hasTags } from "../../../chains/payees.ts";
@@ -16,7 +16,7 @@ import type { Fault } from "../../../gateway/faults/fault.ts";
 import { rightClock } from "../../../gateway/own-clock.ts";
 import { makeAddressMarks } from "../../../gateway/store/address-marks.ts";
 import { issueAddress } from "../../../gateway/store/address-states.ts";
-import { depositsIdOn } from "../../../gateway/store/agent-accounts.ts";
+import { depositAccountIdOn } from "../../../gateway/store/agent-accounts.ts";
 import { readAgent } from "../../../gateway/store/agents.ts";
 import { keepNativeCoins } from "../../../gateway/store/posting.ts";
 import type { AgentRow } from "../../../gateway/store/rows.ts";
@@ -192,7 +192,7 @@ export class ItemWorld {
     const digit = name === "A" ? "a" : "b";
     const { id: agent } = pairAgent(this.#db.store, digit);
     const family = familyOf(this.network);
-    const accounts = namedAccounts(
+    const accounts = pairedAccountsOf(
       deriveAccounts(fixedSeed(`items ${name}`), [family.addressSpace.name]),
     ).map((one) => ({
       ...one,
@@ -215,7 +215,7 @@ export class ItemWorld {
   nextOf(name: "A" | "B", index: number): string {
     const { agent } = this.#shops.find((one) => one.name === name) as Shop;
     const row = readAgent(this.#db.store.database, agent) as AgentRow;
-    return familyOf(this.network).depositAddress(depositsIdOn(row, this.network), index);
+    return familyOf(this.network).depositAddress(depositAccountIdOn(row, this.network), index);
   }
 
   merchantOf(name: "A" | "B"): string {

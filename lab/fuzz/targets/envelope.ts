@@ -12,7 +12,7 @@ import {
 } from "../../../protocol/envelope.ts";
 import { type EnvelopeKind, envelopeKinds } from "../../../protocol/messages.ts";
 import * as payloads from "../../../protocol/payloads.ts";
-import { parseRecovery } from "../../../protocol/recovery.ts";
+import { parseRecoveryPart } from "../../../protocol/recovery.ts";
 import { parseSightings, parseSightingsQuestion } from "../../../protocol/sightings.ts";
 import type { SeededRandom } from "../../kit/seeded.ts";
 import { malformedText } from "../malform.ts";
@@ -74,7 +74,7 @@ const parsers: Readonly<Record<string, (text: Uint8Array) => object>> = {
   i: parseSightings,
   l: payloads.parseJobs,
   q: parseSightingsQuestion,
-  r: parseRecovery,
+  r: parseRecoveryPart,
   s: payloads.parseStatement,
   w: payloads.parseWelcome,
 };

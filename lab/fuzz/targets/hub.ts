@@ -20,7 +20,7 @@ import {
   publicKeyHex,
   sealEnvelope,
 } from "../../../protocol/envelope.ts";
-import { kindsKnown } from "../../../protocol/messages.ts";
+import { frameFormNumber } from "../../../protocol/messages.ts";
 import { parseChallenge } from "../../../protocol/payloads.ts";
 import { memoryMarks } from "../../kit/address-marks.ts";
 import { type AgentKeys, askWithdrawal, pairAgent, silentLog } from "../../kit/gateway-database.ts";
@@ -127,7 +127,7 @@ function frameOf(line: string, { keys, wire }: World): Uint8Array | null {
   // Inputs that were kept before a hello named its kinds still reach what is behind it.
   const filled =
     kind === "hello" && !said.includes('"kinds"')
-      ? said.replace('"software"', `"kinds":${kindsKnown},"software"`)
+      ? said.replace('"software"', `"kinds":${frameFormNumber},"software"`)
       : said;
   return sealEnvelope(kind, bytes(filled), kind === "statement" ? keys.signerKey : keys.linkKey);
 }

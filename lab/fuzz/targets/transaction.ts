@@ -5,7 +5,11 @@
 import { Interface, Transaction } from "ethers";
 import { codes } from "../../../base/codes.ts";
 import { decodeRlp, encodeRlp, type RlpItem } from "../../../chains/evm/rlp.ts";
-import { buildTransfer, type Description, describe } from "../../../chains/evm/transaction.ts";
+import {
+  buildTransfer,
+  type Description,
+  describeTransfer,
+} from "../../../chains/evm/transaction.ts";
 import type { SeededRandom } from "../../kit/seeded.ts";
 import { must, type Target } from "../target.ts";
 import { hotWallet, receiver } from "./honest.ts";
@@ -152,7 +156,7 @@ export const description: Target = {
     return roughly(buildTransfer(made), random);
   },
   run(input) {
-    const given = describe(input);
+    const given = describeTransfer(input);
     if (!given.ok) {
       must(Object.hasOwn(codes, given.code), `${given.code} is not in the table of codes`);
       return;

@@ -3,9 +3,9 @@
  * meets the same live signer, with withdrawals in every state; whatever it says, one slot stays
  * with one withdrawal and nothing leaves before its time.
  */
-import { courierVerbs } from "../../../agent/signer/sockets/courier.ts";
+import { createCourierRequestHandler } from "../../../agent/signer/sockets/courier.ts";
 import { readRequest } from "../../../agent/signer/sockets/line-server.ts";
-import { operatorVerbs } from "../../../agent/signer/sockets/operator.ts";
+import { createOperatorRequestHandler } from "../../../agent/signer/sockets/operator.ts";
 import { encodeMessage, LineReader, withFrames } from "../../../agent/socket/line.ts";
 import type { Answer } from "../../../agent/socket/verbs.ts";
 import { codes } from "../../../base/codes.ts";
@@ -178,13 +178,13 @@ export const verbs: Target = {
   run(input) {
     const kit = liveSigner();
     const sockets = {
-      c: courierVerbs(kit.signer, {
+      c: createCourierRequestHandler(kit.signer, {
         config: { digest: "c0".repeat(32), readMs: 1 },
         giveWay: () => {},
         residentBytes: () => 0,
         syncs: () => ({ counts: [], sumUs: 0 }),
       }),
-      o: operatorVerbs(kit.signer, {
+      o: createOperatorRequestHandler(kit.signer, {
         ...{ isolation: "L0 one user", encKeyFrom: "config", isCourierConnected: () => true },
         config: { path: "/config.json", digest: "c0".repeat(32), readAt: 1 },
         stuckAfterMinutes: 60,

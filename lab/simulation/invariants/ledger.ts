@@ -2,11 +2,11 @@
  * Invariants about one agent's ledger, followed record by record as it becomes durable: the
  * write-ahead of every signature, and an order of records that never goes back.
  */
-import { openRecord } from "../../../agent/ledger/codec.ts";
+import { unsealRecordBytes } from "../../../agent/ledger/codec.ts";
 import type { LedgerRecord } from "../../../agent/ledger/records.ts";
 import type { Withdrawal as Kept } from "../../../agent/signer/state/withdrawal.ts";
 import { zeroHash } from "../../../protocol/identity.ts";
-import type { Head } from "../../../protocol/messages.ts";
+import type { AgentLedgerHead } from "../../../protocol/messages.ts";
 import { seal } from "../world/setting.ts";
 import type { RecoveredRecord, Terms } from "./limits.ts";
 import type { End } from "./payments.ts";
@@ -78,7 +78,7 @@ export class DurableLedger {
    * The head that the gateway held when a restore took all records after `from` away. Until the
    * ledger holds that head, or was recovered, nothing may be decided or signed any more.
    */
-  lacked: (Head & { readonly from: number }) | null = null;
+  lacked: (AgentLedgerHead & { readonly from: number }) | null = null;
   /** The folder is being restored: less than was durable may be there. */
   mayMiss = false;
 
@@ -135,7 +135,7 @@ export class DurableLedger {
       if (this.#isTorn) return;
       const parsed = JSON.parse(line) as LedgerRecord & { readonly mac?: string };
       this.#unended.push(
-        openRecord(parsed, seal, { file: this.name, line: this.records.length + 1 }),
+        unsealRecordBytes(parsed, seal, { file: this.name, line: this.records.length + 1 }),
       );
       if (parsed.mac !== undefined) for (const record of this.#unended.splice(0)) this.#add(record);
     } catch (error) {
@@ -319,7 +319,7 @@ export class DurableLedger {
     return held.filter((id) => !decided.includes(id));
   }
 
-  get head(): Head {
+  get head(): AgentLedgerHead {
     const last = this.records.at(-1);
     return { seq: last?.seq ?? 0, hash: last?.hash ?? zeroHash };
   }
@@ -340,7 +340,7 @@ export class DurableLedger {
   }
 
   /** A statement leaves. */
-  states({ seq, hash }: Head): void {
+  states({ seq, hash }: AgentLedgerHead): void {
     must(
       this.records[seq - 1]?.hash === hash,
       "the gateway learns of each durable record",

@@ -7,7 +7,7 @@ import { isCancel, type LedgerRecord } from "../../../agent/ledger/records.ts";
 import type { Withdrawal as Kept } from "../../../agent/signer/state/withdrawal.ts";
 import { stopKey } from "../../../agent/socket/stops.ts";
 import { families } from "../../../chains/families.ts";
-import { isInternal, limitGroupOf } from "../../../protocol/job-mode.ts";
+import { isInternalMode, limitGroupOf } from "../../../protocol/job-mode.ts";
 import type { Job } from "../../../protocol/messages.ts";
 import { hotWallet, stage } from "../world/setting.ts";
 import { Actors } from "./actors.ts";
@@ -64,7 +64,7 @@ export class RecordInvariants {
     const aboveOf =
       (text: string | undefined) =>
       ({ job }: Withdrawal): bigint | null =>
-        text === undefined || isInternal(job.mode)
+        text === undefined || isInternalMode(job.mode)
           ? null
           : this.#limits.unitsOf(text, job.currency);
     this.#waits =
@@ -420,7 +420,7 @@ export class RecordInvariants {
     must(one.decision === "" || one.decision === "held", "an approval comes once", say);
     const { policy } = this.#terms;
     const units = BigInt(record.amountUnits);
-    if (isInternal(one.job.mode)) {
+    if (isInternalMode(one.job.mode)) {
       this.#staysOwn(one, record.address, say);
       this.#limits.toppedUpWithin(units, limitGroupOf(one.job), say);
       one.decision = "approved";
@@ -520,7 +520,7 @@ export class RecordInvariants {
     const feeWei = BigInt(record.feeMax);
     if (feeWei > one.feeWei) one.feeWei = feeWei;
     one.feeAt = record.at;
-    if (isInternal(one.job.mode)) this.#staysOwn(one, record.address, say);
+    if (isInternalMode(one.job.mode)) this.#staysOwn(one, record.address, say);
     if (!one.isKept) this.#limits.within("bound", limitGroupOf(one.job), record.at, say);
     this.#limits.feesWithin(feeWei, limitGroupOf(one.job), record.at, say);
   }

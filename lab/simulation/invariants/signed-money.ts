@@ -4,7 +4,7 @@
  * withdrawal, and an operator's yes where an operator is to say it.
  */
 import type { PolicySettings } from "../../../agent/config/settings.ts";
-import { isInternal, limitGroupOf } from "../../../protocol/job-mode.ts";
+import { isInternalMode, limitGroupOf } from "../../../protocol/job-mode.ts";
 import type { Job } from "../../../protocol/messages.ts";
 import type { SignedBytes } from "../../kit/signed-bytes.ts";
 import { isCancel, readRaw } from "../world/raw.ts";
@@ -84,7 +84,7 @@ export class SignedMoney {
     this.#byId.set(id, [...(this.#byId.get(id) ?? []), left]);
     this.#ofActors(left, jobs, id, say);
     this.#costs(left, say);
-    if (!isInternal(job.mode)) this.#withinLimits(left.limitGroup);
+    if (!isInternalMode(job.mode)) this.#withinLimits(left.limitGroup);
   }
 
   /** A cancel is of the withdrawal's own slot, and pays nothing. */
@@ -145,7 +145,7 @@ export class SignedMoney {
     id: string,
     say: () => string,
   ): void {
-    if (isNothing || jobs.some(({ mode }) => isInternal(mode))) return;
+    if (isNothing || jobs.some(({ mode }) => isInternalMode(mode))) return;
     const { holdAbove, manualReplaceAbove, maxPerWithdrawal } = this.#policy;
     const limit = (text: string): bigint => unitsIn(text, currencies[limitGroup]?.decimal ?? 0);
     must(units <= limit(maxPerWithdrawal), "no payment is above its limit", say);

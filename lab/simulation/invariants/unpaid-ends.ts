@@ -4,7 +4,7 @@
  * else.
  */
 import type { LedgerRecord } from "../../../agent/ledger/records.ts";
-import { isInternal } from "../../../protocol/job-mode.ts";
+import { isInternalMode } from "../../../protocol/job-mode.ts";
 import { stage } from "../world/setting.ts";
 import { isOver, type Withdrawal } from "./limits.ts";
 import { must } from "./violation.ts";
@@ -76,13 +76,13 @@ export class UnpaidEnds {
     must(isOrdered, "a withdrawal with a slot is never called unsigned", say);
     const { mode } = one.job;
     const mayStand =
-      stage.isOfCoins || mode === "sweep" || (stage.family === "xrp" && !isInternal(mode));
+      stage.isOfCoins || mode === "sweep" || (stage.family === "xrp" && !isInternalMode(mode));
     must(
       mayStand,
       "an operator ends a withdrawal with a slot only where a chain may never take it",
       say,
     );
-    const limit = isInternal(mode) ? null : this.#twoOperatorsAbove(one);
+    const limit = isInternalMode(mode) ? null : this.#twoOperatorsAbove(one);
     const first = this.#firstYes.get(transactionId)?.toLowerCase();
     const isOfTwo = first !== undefined && first !== order?.approver.toLowerCase();
     must(

@@ -64,7 +64,7 @@ export const actorsMutants: readonly Mutant[] = [
   {
     name: "look-alike-let-through",
     file: holds,
-    find: '  if (likenessOf(candidate, limits, paid) !== null) return "POLICY_LOOKALIKE";\n',
+    find: '  if (findResembledDestination(candidate, limits, paid) !== null) return "POLICY_LOOKALIKE";\n',
     replace: "",
     invariant: "An address that only looks like a paid one is paid without an operator (policy).",
     when: isOfDestinations,
@@ -115,7 +115,7 @@ export const actorsMutants: readonly Mutant[] = [
   {
     name: "one-name-twice",
     file: "agent/signer/handlers/approve.ts",
-    find: '  else if (!needsTwo || !isSameName(first?.approver ?? "", approver)) context.commit([body]);',
+    find: '  else if (!needsTwo || !isSameOperator(first?.approver ?? "", approver)) context.commit([body]);',
     replace: "  else context.commit([body]);",
     invariant: "One operator says yes twice to what wants two (policy).",
     when: isOfApprovers,

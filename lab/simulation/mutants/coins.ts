@@ -20,8 +20,8 @@ export const coinMutants: readonly Mutant[] = [
   {
     name: "coins-without-evidence",
     file: pins,
-    find: "others, shown) ?? null;",
-    replace: "[], shown.slice(shown.length)) ?? null;",
+    find: "others, shown) ?? null",
+    replace: "[], shown.slice(shown.length)) ?? null",
     invariant:
       "A courier names any amount for a coin, and the rest of it is a fee that nobody agreed to (coins).",
     when,
@@ -50,7 +50,7 @@ export const coinMutants: readonly Mutant[] = [
     name: "every-coin-waits-like-a-reward",
     file: "chains/utxo/node-coins.ts",
     find: "made.isExtension ? extensionDepth : 0);",
-    replace: "made.isExtension ? extensionDepth : rewardDepth);",
+    replace: "made.isExtension ? extensionDepth : rewardMaturityDepth);",
     invariant:
       "Coins that anybody paid in count as too young for a hundred blocks, and no payment is made (liveness).",
     world,
@@ -87,8 +87,8 @@ export const coinMutants: readonly Mutant[] = [
   {
     name: "evidence-of-the-first-coin",
     file: pins,
-    find: "others, shown) ?? null;",
-    replace: "others.slice(0, 1), shown.slice(0, 1)) ?? null;",
+    find: "others, shown) ?? null",
+    replace: "others.slice(0, 1), shown.slice(0, 1)) ?? null",
     invariant:
       "Only the first coin's amount is proven; a lying courier names any for the others (coins).",
     when,

@@ -66,7 +66,7 @@ export const depositMutants: readonly Mutant[] = [
     file: payments,
     find: '  upsert(database, payment, "WHERE final = 0");',
     replace: `  upsert(database, payment, "WHERE final = 0");
-  settlePayment(database, payment, merchantOf(database, payment));`,
+  postPaymentMove(database, payment, merchantOf(database, payment));`,
     invariant:
       "A payment in no final block lies on its address already, and is swept before it is there (no unit appears).",
     world,

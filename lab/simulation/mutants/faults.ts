@@ -104,8 +104,8 @@ export const faultMutants: readonly Mutant[] = [
   {
     name: "missing-coin-never-endable",
     file: "gateway/hub/session.ts",
-    find: "listUnknownCoins(database, agent.id, true);",
-    replace: "listUnknownCoins(database, agent.id, true).slice(1);",
+    find: "listWithdrawalsOnUnknownCoins(database, agent.id, true);",
+    replace: "listWithdrawalsOnUnknownCoins(database, agent.id, true).slice(1);",
     invariant: "A payment whose coin no chain has waits for good (nothing waits for good).",
     world: "unnamed-coins",
     when: ({ unnamed, family }) => unnamed === "both" && family === "bitcoinregtest",

@@ -158,7 +158,7 @@ export const ledgerMutants: readonly Mutant[] = [
   {
     name: "handshake-releases-early",
     file: acts,
-    find: "  if (views.ok && !views.withdrawals.some(showsBytes)) {",
+    find: "  if (views.ok && !views.withdrawals.some(hasAttemptBytes)) {",
     replace: "  if (views.ok) {",
     invariant:
       "What a welcome or a repeated job shows is told at once like a decision, its bytes before RELEASED is on disk (release).",

@@ -23,7 +23,7 @@ export const orderMutants: readonly Mutant[] = [
     const refund = checkRefund(database, { ...request, ...checked, refundOf: kept.refundOf });
     if (refund !== null) return refund;
     const row = rowOf(service, request, { ...order, ...kept }, checked);
-    if (isOverAtOnce(checked.agent, row)) return problem("agent_clock_ahead", {}, { "Retry-After": "600" });
+    if (isOverAtOnce(checked.agent, row)) return problemAnswer("agent_clock_ahead", {}, { "Retry-After": "600" });
     insertWithdrawal(database, row, checked.reserved);
     makeJob(database, checked.agent, row, service.run);
     return { order, row, newFor: checked.agent };
@@ -42,7 +42,7 @@ export const orderMutants: readonly Mutant[] = [
     const refund = checkRefund(database, { ...request, ...checked, refundOf: kept.refundOf });
     if (refund !== null) return refund;
     const row = rowOf(service, request, { ...order, ...kept }, checked);
-    if (isOverAtOnce(checked.agent, row)) return problem("agent_clock_ahead", {}, { "Retry-After": "600" });
+    if (isOverAtOnce(checked.agent, row)) return problemAnswer("agent_clock_ahead", {}, { "Retry-After": "600" });
     insertWithdrawal(database, row, checked.reserved);
     agents.push(checked.agent);
     return { order, row, newFor: checked.agent };
@@ -68,7 +68,7 @@ export const orderMutants: readonly Mutant[] = [
   {
     name: "other-content-same-answer",
     file: withdrawals,
-    find: '  if (row.contentHash !== contentHashOf(request.mode, order)) return problem("order_id_reused", { transactionId: row.id });\n',
+    find: '  if (row.contentHash !== contentHashOf(request.mode, order)) return problemAnswer("order_id_reused", { transactionId: row.id });\n',
     replace: "",
     invariant:
       "An orderId that comes again with another amount is answered as if that were on its way (truth).",

@@ -27,8 +27,8 @@ export const pinMutants: readonly Mutant[] = [
   {
     name: "first-attempt-on-a-stopped-network",
     file: "agent/signer/handlers/sign.ts",
-    find: "  const stopped = pauseRefusal(context) ?? refuseIfStopped(context, withdrawal.job);",
-    replace: "  const stopped = pauseRefusal(context);",
+    find: "  const stopped = refuseIfPaused(context) ?? refuseIfFirstAttemptStopped(context, withdrawal.job);",
+    replace: "  const stopped = refuseIfPaused(context);",
     invariant:
       "Somebody else empties the wallet, and the agent goes on signing first payments there (records).",
     when: ({ rates }) => rates.foreignOutgoing > 0,

@@ -129,8 +129,8 @@ export const policyMutants: readonly Mutant[] = [
   {
     name: "bump-above-its-ceiling",
     file: policy,
-    find: `      this.#aboveFees(countKeyOf(network, transactionId, built.attempt), currency, limits,`,
-    replace: `      this.#aboveFees(countKeyOf(network, transactionId, built.attempt), currency, built.attempt > 1 ? { ...limits, maxFeeUnits: 1n << 255n } : limits,`,
+    find: `      this.#aboveFees(feeKeyOfAttempt(network, transactionId, built.attempt), currency, limits,`,
+    replace: `      this.#aboveFees(feeKeyOfAttempt(network, transactionId, built.attempt), currency, built.attempt > 1 ? { ...limits, maxFeeUnits: 1n << 255n } : limits,`,
     invariant:
       "A replacement with a higher fee may name any fee, and a courier that lies about the market spends it (policy).",
     // A hostile courier alone has no half a minute for a second attempt, and honest ones pay less.
@@ -140,8 +140,8 @@ export const policyMutants: readonly Mutant[] = [
   {
     name: "no-ceiling-for-a-first-attempt",
     file: policy,
-    find: `      this.#aboveFees(countKeyOf(network, transactionId, built.attempt), currency, limits,`,
-    replace: `      this.#aboveFees(countKeyOf(network, transactionId, built.attempt), currency, built.attempt === 1 ? { ...limits, maxFeeUnits: 1n << 255n } : limits,`,
+    find: `      this.#aboveFees(feeKeyOfAttempt(network, transactionId, built.attempt), currency, limits,`,
+    replace: `      this.#aboveFees(feeKeyOfAttempt(network, transactionId, built.attempt), currency, built.attempt === 1 ? { ...limits, maxFeeUnits: 1n << 255n } : limits,`,
     invariant:
       "A first attempt may name any fee, and a courier that lies about the market spends it (policy).",
     // A hostile courier alone has no half a minute for a second attempt, and honest ones pay less.

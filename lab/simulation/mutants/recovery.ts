@@ -170,8 +170,8 @@ export const recoveryMutants: readonly Mutant[] = [
   {
     name: "not-caught-up-leaves-no-mark",
     file: "gateway/pairing/pairing.ts",
-    find: "  if (!wasGivenUp(database, merchant)) return;\n",
-    replace: "  if (!wasGivenUp(database, merchant) || nowMs > 0) return;\n",
+    find: "  if (!hasAgentUnpairedBeforeCatchUp(database, merchant)) return;\n",
+    replace: "  if (!hasAgentUnpairedBeforeCatchUp(database, merchant) || nowMs > 0) return;\n",
     invariant:
       "Anybody who follows a server that was given up begins without a recovery, and policy pays by itself (truth).",
     when: ({ rates }) => rates.pairedAgain > 0,

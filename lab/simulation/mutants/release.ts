@@ -42,9 +42,9 @@ export const releaseMutants: readonly Mutant[] = [
   {
     name: "ack-while-locked",
     file: "agent/signer/handlers/ack.ts",
-    find: "  const closed = (context.run.resync === null ? refuseIfGateClosed(context) : resyncGate(context)) ?? skewOf(context, ack);",
+    find: "  const closed = (context.run.resync === null ? refuseIfGateClosed(context) : resyncGate(context)) ?? refuseIfClockSkewed(context, ack);",
     replace:
-      "  const closed = (context.run.resync === null ? null : resyncGate(context)) ?? skewOf(context, ack);",
+      "  const closed = (context.run.resync === null ? null : resyncGate(context)) ?? refuseIfClockSkewed(context, ack);",
     invariant:
       "A signer that is locked, or has no handshake, still lets bytes out when an acknowledgement comes (monotone).",
     // An acknowledgement has to be on its way when the lock is found.
@@ -72,8 +72,9 @@ export const releaseMutants: readonly Mutant[] = [
   {
     name: "gate-never-asked-again",
     file: "agent/signer/state/entries.ts",
-    find: "    return entries.length === 0 ? [] : batchesOf(entries, after, durable, hashAt);",
-    replace: "    return entries.length <= 1 ? [] : batchesOf(entries, after, durable, hashAt);",
+    find: "    return entries.length === 0 ? [] : statementBatchesOf(entries, after, durable, hashAt);",
+    replace:
+      "    return entries.length <= 1 ? [] : statementBatchesOf(entries, after, durable, hashAt);",
     invariant:
       "A single entry is never stated, so its acknowledgement never comes and its gate stays shut (liveness).",
   },

@@ -9,8 +9,8 @@ export const rollbackMutants: readonly Mutant[] = [
   {
     name: "no-handshake-needed",
     file: "agent/signer/handlers/context.ts",
-    find: '  return run.handshakeDone ? aheadOfBlocks(context) : refuse("SIGNER_NO_HANDSHAKE");',
-    replace: "  return aheadOfBlocks(context);",
+    find: '  return run.handshakeDone ? refuseIfClocksAheadOfBlocks(context) : refuse("SIGNER_NO_HANDSHAKE");',
+    replace: "  return refuseIfClocksAheadOfBlocks(context);",
     invariant: "A restored ledger signs before the gateway has told what it holds (monotone).",
     when: ({ rates }) => rates.ledgerRestored > 0 && rates.hostileCourier > 0,
   },

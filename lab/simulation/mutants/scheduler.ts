@@ -39,7 +39,7 @@ export const schedulerMutants: readonly Mutant[] = [
   {
     name: "bumps-the-last",
     file: sending,
-    find: "  const first = lowestSlotOf(pending);",
+    find: "  const first = itemWithLowestSlot(pending);",
     replace: "  const first = sortBySlot(pending).at(-1);",
     invariant:
       "The highest nonce is made more expensive instead of the one all others wait for (liveness).",
@@ -66,7 +66,7 @@ export const schedulerMutants: readonly Mutant[] = [
   {
     name: "consumed-means-lost",
     file: sending,
-    find: '    out.push({ kind: "look", ...namesOfAccount(item.account), wanted: [attemptsToLookFor(item)] });',
+    find: '    out.push({ kind: "look", ...accountFieldsOfEffect(item.account), wanted: [inclusionQuestionOf(item)] });',
     replace: '    item.chainOutcome = { outcome: "conflicted", txHash: attempt.txHash, block: 0 };',
     invariant:
       "A node's words about a nonce end the withdrawal as lost, though the chain pays it (truth).",

@@ -23,9 +23,9 @@ export const shopCancelsMutants: readonly Mutant[] = [
   {
     name: "recall-outlives-its-signature",
     file: "gateway/withdrawals/cancel.ts",
-    find: "  if (isSigned(store.database, id)) return problem",
+    find: "  if (isSigned(store.database, id)) return problemAnswer",
     replace:
-      "  if (isSigned(store.database, id)) return dataAnswer({ message: '', transactionId: id, cancelled: true, status, stage });\n  if (isSigned(store.database, id)) return problem",
+      "  if (isSigned(store.database, id)) return dataAnswer({ message: '', transactionId: id, cancelled: true, status, stage });\n  if (isSigned(store.database, id)) return problemAnswer",
     invariant:
       "The shop is told that nothing is paid although the withdrawal was signed while it waited (truth).",
     world,

@@ -61,9 +61,9 @@ export const sweepMutants: readonly Mutant[] = [
   {
     name: "sweep-from-the-hot-wallet",
     file: "agent/signer/handlers/sign.ts",
-    find: "  const account = begunAccount(context, approval.network, sender.account);",
+    find: "  const account = findOrBeginAccount(context, approval.network, sender.account);",
     replace:
-      "  const account = begunAccount(context, approval.network, context.accountOn(approval.network));",
+      "  const account = findOrBeginAccount(context, approval.network, context.accountOn(approval.network));",
     invariant: "A sweep gets a slot of the hot wallet, which signs nothing of it (bijection).",
     world,
   },

@@ -10,7 +10,7 @@ export const tokenMutants: readonly Mutant[] = [
   {
     name: "nonce-again-after-a-crash",
     file: "agent/signer/handlers/sign.ts",
-    find: "  if (first !== undefined) return waitingBelow(core, placeOf(withdrawal)) ?? recordedAttempt(context, withdrawal, first);\n",
+    find: "  if (first !== undefined) return (waitingBelow(core, placeOf(withdrawal)) ?? prepareRecordedIntent(context, withdrawal, first));\n",
     replace: `  if (first !== undefined) {
     const again = core.policy.approval(transactionId);
     const from = core.accounts.find(withdrawal.job.network, withdrawal.account);

@@ -13,7 +13,12 @@ import {
   sealEnvelope,
 } from "../../../protocol/envelope.ts";
 import { zeroHash } from "../../../protocol/identity.ts";
-import { type Entry, type Head, kindsKnown, linkPathNaming } from "../../../protocol/messages.ts";
+import {
+  type AgentLedgerHead,
+  type Entry,
+  frameFormNumber,
+  linkPathWithFormNumber,
+} from "../../../protocol/messages.ts";
 import { parseChallenge } from "../../../protocol/payloads.ts";
 import { FakeSocket } from "../fakes/socket.ts";
 import { kernel, note } from "../kernel/kernel.ts";
@@ -65,7 +70,7 @@ export class FalseAgent {
   readonly #at: number;
   #socket: FakeSocket | null = null;
   #handshake = "";
-  #head: Head = { seq: 0, hash: zeroHash };
+  #head: AgentLedgerHead = { seq: 0, hash: zeroHash };
   #orders = 0;
   #paidIn = 0;
 
@@ -146,7 +151,7 @@ export class FalseAgent {
         this.#dial();
         return;
       }
-      const socket = new FakeSocket(`${gatewayUrl}${linkPathNaming}`);
+      const socket = new FakeSocket(`${gatewayUrl}${linkPathWithFormNumber}`);
       this.#socket = socket;
       socket.on("message", (bytes: Buffer) => this.#receive(socket, bytes));
       socket.on("error", () => {});
@@ -173,7 +178,7 @@ export class FalseAgent {
         answers: nonce,
         nonce: "07".repeat(32),
         software: "false",
-        kinds: kindsKnown,
+        kinds: frameFormNumber,
         open: [],
         at: this.#now,
       };
@@ -184,7 +189,7 @@ export class FalseAgent {
     }
     const said = JSON.parse(Buffer.from(payload).toString("utf8")) as {
       challenge?: string;
-      gatewayHead?: Head | null;
+      gatewayHead?: AgentLedgerHead | null;
     };
     if (kind !== "welcome") return;
     this.#handshake = said.challenge ?? "";

@@ -6,8 +6,8 @@
 import { sealEnvelope, signJob } from "../../../protocol/envelope.ts";
 import { jobHashOf, transactionIdOf, zeroHash } from "../../../protocol/identity.ts";
 import { operationOf } from "../../../protocol/job-mode.ts";
-import type { Head, Job } from "../../../protocol/messages.ts";
-import { type Recovery, recoveryNameOf } from "../../../protocol/recovery.ts";
+import type { AgentLedgerHead, Job } from "../../../protocol/messages.ts";
+import { type RecoveryPart, recoveryNameOf } from "../../../protocol/recovery.ts";
 import type { Sightings } from "../../../protocol/sightings.ts";
 import { gatewayKey, merchant, network, wallet } from "../world/setting.ts";
 
@@ -73,7 +73,7 @@ export class FalseGateway {
     return text;
   }
 
-  jobs(gatewayHead: Head | null, at: number): Uint8Array {
+  jobs(gatewayHead: AgentLedgerHead | null, at: number): Uint8Array {
     const jobs = this.texts.slice(this.#before.ledger).slice(-jobsAtOnce);
     const signatures = jobs.map((text) => signJob(text, privateKey));
     return this.#sealed("jobs", {
@@ -87,7 +87,7 @@ export class FalseGateway {
     });
   }
 
-  welcome(answers: string, gatewayHead: Head | null, at: number): Uint8Array {
+  welcome(answers: string, gatewayHead: AgentLedgerHead | null, at: number): Uint8Array {
     this.#handshakes += 1;
     const challenge = this.#handshakes.toString(16).padStart(64, "0");
     return this.#sealed("welcome", {
@@ -105,7 +105,7 @@ export class FalseGateway {
   }
 
   ack(
-    head: Head,
+    head: AgentLedgerHead,
     said: { readonly ended: readonly string[]; readonly void: readonly string[] },
     at: number,
   ): Uint8Array {
@@ -137,7 +137,10 @@ export class FalseGateway {
   /** A recovery offer in one part, for the run with this id. */
   recovery(
     answers: string,
-    contents: Omit<Recovery, "agent" | "wallet" | "answers" | "order" | "part" | "parts" | "jobs">,
+    contents: Omit<
+      RecoveryPart,
+      "agent" | "wallet" | "answers" | "order" | "part" | "parts" | "jobs"
+    >,
   ): Uint8Array {
     this.#before.order = this.texts.length;
     const all = { agent: this.agent, wallet, answers, jobs: this.#last, ...contents };

@@ -5,7 +5,7 @@
  */
 import type { CourierAnswers, CourierRequests, CourierView } from "../../../agent/socket/verbs.ts";
 import { signJob } from "../../../protocol/envelope.ts";
-import type { Head, Job } from "../../../protocol/messages.ts";
+import type { AgentLedgerHead, Job } from "../../../protocol/messages.ts";
 import type { RecoveryWithdrawal } from "../../../protocol/recovery.ts";
 import { kernel, note } from "../kernel/kernel.ts";
 import type { Owner } from "../kernel/scheduler.ts";
@@ -90,7 +90,7 @@ export class Liars {
   readonly #owner: Owner = { name: "liars", isAlive: true, hasPromises: true };
   readonly #seen: (message: never) => void;
   readonly #frames: { readonly verb: "admit" | "release"; readonly frame: Uint8Array }[] = [];
-  readonly #heads: Head[] = [];
+  readonly #heads: AgentLedgerHead[] = [];
   readonly #voided = new Set<string>();
   /** Withdrawals that they called ended. */
   readonly ended = new Set<string>();
@@ -211,7 +211,7 @@ export class Liars {
   }
 
   /** The head that they say the gateway holds; another one than the ledger's locks it as a rule. */
-  #gatewayHead(hello: Hello): Head | null {
+  #gatewayHead(hello: Hello): AgentLedgerHead | null {
     const { random } = kernel;
     const lie = random.below("they lie about the ledger", 40);
     if (lie === 0) return { seq: hello.head.seq + 3, hash: "ab".repeat(32) };

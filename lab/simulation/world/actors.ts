@@ -5,7 +5,7 @@
 import type { FirstSlotView } from "../../../agent/socket/first-slot.ts";
 import type { Answer, OperatorView } from "../../../agent/socket/verbs.ts";
 import { holdersOfOrder, releaseOrder } from "../../../gateway/operator/releasing.ts";
-import { namedTransaction } from "../../../gateway/store/transaction-lists.ts";
+import { readTransactionWithMerchant } from "../../../gateway/store/transaction-lists.ts";
 import { transactionIdOf } from "../../../protocol/identity.ts";
 import { Violation } from "../invariants/violation.ts";
 import { kernel, note } from "../kernel/kernel.ts";
@@ -247,7 +247,7 @@ export class Actors {
       this.waited.add(id);
       gateway.command(
         ({ store: { database } }) => {
-          const row = namedTransaction(database, "withdraw", id);
+          const row = readTransactionWithMerchant(database, "withdraw", id);
           return row === undefined ? [] : holdersOfOrder(database, row);
         },
         (holders) => {

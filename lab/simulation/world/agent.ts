@@ -11,12 +11,12 @@ import { createChainAccess } from "../../../agent/courier/nodes/chain.ts";
 import { ledgerDisk } from "../../../agent/ledger/disk.ts";
 import { createLedger, openLedger } from "../../../agent/ledger/ledger.ts";
 import type { FirstRecord } from "../../../agent/ledger/records.ts";
-import { checkpointLocation } from "../../../agent/ledger/seal.ts";
+import { sealContextOfCheckpoint } from "../../../agent/ledger/seal.ts";
 import { SignerRun } from "../../../agent/signer/handlers/context.ts";
 import { readRules } from "../../../agent/signer/policy/rules.ts";
 import { Signer } from "../../../agent/signer/runtime/signer.ts";
-import { courierVerbs } from "../../../agent/signer/sockets/courier.ts";
-import { operatorVerbs } from "../../../agent/signer/sockets/operator.ts";
+import { createCourierRequestHandler } from "../../../agent/signer/sockets/courier.ts";
+import { createOperatorRequestHandler } from "../../../agent/signer/sockets/operator.ts";
 import { Core, type CoreSnapshot } from "../../../agent/signer/state/core.ts";
 import { ledgerTime } from "../../../agent/signer/state/ledger-time.ts";
 import type { Vault } from "../../../agent/signer/vault/vault.ts";
@@ -128,7 +128,7 @@ export class Machine {
   stateIn({ file, seq }: FirstRecord): CoreSnapshot {
     const bytes =
       this.drive.entries.get(file)?.read(0, Number.MAX_SAFE_INTEGER) ?? new Uint8Array(0);
-    const text = seal.open(checkpointLocation(Number(/\d{8}/.exec(file)?.[0]), seq), bytes);
+    const text = seal.open(sealContextOfCheckpoint(Number(/\d{8}/.exec(file)?.[0]), seq), bytes);
     return JSON.parse(Buffer.from(text ?? "").toString("utf8")) as CoreSnapshot;
   }
 
@@ -228,8 +228,8 @@ export class Machine {
       isCourierConnected: () => true,
     } as const;
     this.signer = {
-      ...{ owner, signer, sockets, courierVerbs: courierVerbs(signer, source) },
-      operatorVerbs: operatorVerbs(signer, {
+      ...{ owner, signer, sockets, courierVerbs: createCourierRequestHandler(signer, source) },
+      operatorVerbs: createOperatorRequestHandler(signer, {
         ...environment,
         later: (act) => void scheduler.after(0, owner, act),
       }),

@@ -5,7 +5,7 @@
  * account is read. All other answers are the nodes' own.
  */
 import { AgentError } from "../../../base/fault.ts";
-import { failed } from "../../../base/result.ts";
+import { failedResult } from "../../../base/result.ts";
 import { openWatcher } from "../../../chains/connect.ts";
 import type { WatcherNodes } from "../../../chains/nodes.ts";
 import { payeeOf } from "../../../chains/payees.ts";
@@ -72,8 +72,8 @@ function badReader(
         const told = [...(fine.length === 0 ? [] : await honest.balances(fine, block))];
         return questions.map(({ account, contract }) =>
           isBad(account, contract)
-            ? failed(fault("NODE_ERROR", "too many coins"))
-            : (told.shift() ?? failed(fault("NODE_ANSWER", "no answer"))),
+            ? failedResult(fault("NODE_ERROR", "too many coins"))
+            : (told.shift() ?? failedResult(fault("NODE_ANSWER", "no answer"))),
         );
       },
       payments: async (blocks, contracts, book, isAgreed) => {

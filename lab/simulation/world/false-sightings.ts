@@ -1,6 +1,6 @@
 /** A gateway that says of coins and first slots what it likes, while it lies. */
-import type { AnswerQuestion } from "../../../gateway/sightings/sightings.ts";
-import { type SightedCoin, sightedMax } from "../../../protocol/sightings.ts";
+import type { AnswerSightingsQuestion } from "../../../gateway/sightings/sightings.ts";
+import { type SightedCoin, sightedPerQuestionMax } from "../../../protocol/sightings.ts";
 import { kernel } from "../kernel/kernel.ts";
 import type { Plan } from "./plan.ts";
 
@@ -17,9 +17,9 @@ export interface Lies {
 
 /** Silence, a yes to whatever is asked, or the truth. */
 export function perhapsFalse(
-  honest: AnswerQuestion,
+  honest: AnswerSightingsQuestion,
   { isTime, plan, madeUp }: Lies,
-): AnswerQuestion {
+): AnswerSightingsQuestion {
   const isLiar = plan.unnamed === "gateway" || plan.unnamed === "both";
   return async (agent, asked) => {
     const lie = isLiar && isTime() ? kernel.random.below("the gateway's word", 3) : 2;
@@ -30,6 +30,9 @@ export function perhapsFalse(
     const next = asked.accounts.map((account) => ({ ...account, slot, isUnused }));
     return lie === 0
       ? null
-      : { coins: [...asked.coins, ...(isAgreed ? madeUp() : [])].slice(0, sightedMax), next };
+      : {
+          coins: [...asked.coins, ...(isAgreed ? madeUp() : [])].slice(0, sightedPerQuestionMax),
+          next,
+        };
   };
 }

@@ -7,15 +7,15 @@ import { EventEmitter } from "node:events";
 import type { Server } from "node:http";
 import type { DatabaseSync } from "@photostructure/sqlite";
 import { AgentError } from "../../../base/fault.ts";
-import { compareMarks, marksOf } from "../../../gateway/deposits/ceilings.ts";
+import { compareMarks, raisedMarksOf } from "../../../gateway/deposits/ceilings.ts";
 import { requestDeposit } from "../../../gateway/deposits/deposits.ts";
 import { watchSkipped } from "../../../gateway/deposits/skipped-addresses.ts";
 import { startHub } from "../../../gateway/hub/hub.ts";
 import type { OperatorContext } from "../../../gateway/operator/accounts.ts";
 import { pairAgent } from "../../../gateway/pairing/pairing.ts";
-import { createBoard } from "../../../gateway/prices/price-cache.ts";
+import { createPriceBoard } from "../../../gateway/prices/price-cache.ts";
 import type { Service } from "../../../gateway/service.ts";
-import { createSightings } from "../../../gateway/sightings/sightings.ts";
+import { createSightingsAnswerer } from "../../../gateway/sightings/sightings.ts";
 import type { AddressMark, IssuedAddressMarks } from "../../../gateway/store/address-marks.ts";
 import { keepNativeCoins } from "../../../gateway/store/posting.ts";
 import { createSignals } from "../../../gateway/store/signals.ts";
@@ -23,7 +23,7 @@ import { type SqlScalar, type Store, storeOver } from "../../../gateway/store/st
 import { createSweeps } from "../../../gateway/sweeps/sweeps.ts";
 import { startWatcher } from "../../../gateway/watcher/watcher.ts";
 import { type CancelRequest, cancelWithdrawal } from "../../../gateway/withdrawals/cancel.ts";
-import { placeWaiting } from "../../../gateway/withdrawals/placing.ts";
+import { placeWaitingJobs } from "../../../gateway/withdrawals/placing.ts";
 import { createWaiters } from "../../../gateway/withdrawals/waiters.ts";
 import {
   requestWithdrawal,
@@ -252,7 +252,12 @@ export class Gateway {
     const server = new EventEmitter() as EventEmitter & Server;
     const limits = { ...linkLimits, deadMs: linkDeadMs[stage.family] };
     const marks = this.#openMarks(store);
-    const sightings = createSightings({ store, log, clock, reader: (of) => watcher.readerOf(of) });
+    const sightings = createSightingsAnswerer({
+      store,
+      log,
+      clock,
+      reader: (of) => watcher.readerOf(of),
+    });
     const answerQuestion = perhapsFalse(sightings, lies);
     startHub({
       server,
@@ -270,7 +275,7 @@ export class Gateway {
     const sweeps = isSwept(plan) ? createSweeps({ store, signals, config, log, clock, run }) : {};
     const onRead = (): void => {
       try {
-        placeWaiting({ store, signals, log, clock, run });
+        placeWaitingJobs({ store, signals, log, clock, run });
       } catch (error) {
         // Jobs that the database did not take are placed after the next pass.
         if (!(error instanceof AgentError)) throw error;
@@ -293,7 +298,7 @@ export class Gateway {
     const confirmations = (id: string): number | null => watcher.confirmations(id);
     const outOfService = (currency: string): string => watcher.outOfService().get(currency) ?? "";
     const random = (count: number): Uint8Array => kernel.random.bytes("gateway random", count);
-    const prices = createBoard(config, clock);
+    const prices = createPriceBoard(config, clock);
     this.service = {
       ...{ addressMarks: marks, readAt: (of: string) => watcher.readAt(of) },
       waitsRead: (of: string) => watcher.waitsRead(of),
@@ -316,7 +321,7 @@ export class Gateway {
     const known = this.#marks;
     store.write((database) => compareMarks(database, known, this.clock()));
     while (store.write((database) => watchSkipped(database, 100)) > 0);
-    const marks = memoryMarks(marksOf(store.database, known));
+    const marks = memoryMarks(raisedMarksOf(store.database, known));
     this.#marks = marks.kept;
     return marks;
   }

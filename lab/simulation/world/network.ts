@@ -5,7 +5,7 @@
 
 import { EventEmitter } from "node:events";
 import type { Server } from "node:http";
-import { linkPathNaming } from "../../../protocol/messages.ts";
+import { linkPathWithFormNumber } from "../../../protocol/messages.ts";
 import type { FakeSocket, Wire } from "../fakes/socket.ts";
 import { type Dialler, kernel, note } from "../kernel/kernel.ts";
 import type { Owner } from "../kernel/scheduler.ts";
@@ -94,7 +94,7 @@ class Line extends EventEmitter implements Wire {
   accept(server: EventEmitter): void {
     if (this.#isBroken) return;
     const request = {
-      url: linkPathNaming,
+      url: linkPathWithFormNumber,
       headers: {},
       rawHeaders: [],
       socket: { remoteAddress: "127.0.0.1" },

@@ -1,7 +1,7 @@
 /** The accounts of other merchants at the same gateway, each with keys of its own. */
 import {
   deriveAccounts,
-  namedAccounts,
+  pairedAccountsOf,
   walletFingerprintOfAccounts,
 } from "../../../agent/keystore/nodes.ts";
 import { families } from "../../../chains/families.ts";
@@ -9,7 +9,7 @@ import { stage } from "./setting.ts";
 
 const walletOfOther = new Map<
   string,
-  { readonly wallet: string; readonly accounts: ReturnType<typeof namedAccounts> }
+  { readonly wallet: string; readonly accounts: ReturnType<typeof pairedAccountsOf> }
 >();
 
 const firstAddresses = new Map<string, ReadonlySet<string>>();
@@ -23,7 +23,7 @@ export function othersAccounts(at: number) {
     Uint8Array.from({ length: 64 }, (_, index) => (index * 7 + at) % 256),
     [stage.family],
   );
-  const one = { wallet: walletFingerprintOfAccounts(made), accounts: namedAccounts(made) };
+  const one = { wallet: walletFingerprintOfAccounts(made), accounts: pairedAccountsOf(made) };
   walletOfOther.set(key, one);
   return one;
 }

@@ -3,9 +3,9 @@
  * there is none.
  */
 
-import { noRoomOf } from "../../../agent/signer/sockets/stuck.ts";
+import { findWithoutLimitRoom } from "../../../agent/signer/sockets/stuck.ts";
 import type { Core } from "../../../agent/signer/state/core.ts";
-import { usedAt } from "../../../agent/signer/state/policy-state.ts";
+import { limitUseAt } from "../../../agent/signer/state/policy-state.ts";
 import { catchUpStates } from "../../../gateway/recovery/catch-up.ts";
 import { parseAmount } from "../../../protocol/amount.ts";
 import type { Scene } from "./scene.ts";
@@ -141,7 +141,7 @@ export function haveFeesRunOut(world: Scene): boolean {
   const limit = parseAmount(policyOf(world.plan).maxFeePerDay, stage.coin.decimal);
   if (!world.faultInjector.isDeceived || !limit.ok) return false;
   const isSpent = ({ policy, heads }: Core, currency: string): boolean =>
-    usedAt(policy, currency, heads.at).feesUnits * 3n > limit.units;
+    limitUseAt(policy, currency, heads.at).feesUnits * 3n > limit.units;
   const cores = serving(world).flatMap(({ signer }) =>
     signer === null ? [] : [signer.signer.core],
   );
@@ -154,6 +154,6 @@ export function haveFeesRunOut(world: Scene): boolean {
  */
 export function isDayUsedUp(world: Scene): boolean {
   return serving(world).some(
-    ({ signer }) => signer !== null && noRoomOf(signer.signer).noRoom !== undefined,
+    ({ signer }) => signer !== null && findWithoutLimitRoom(signer.signer).noRoom !== undefined,
   );
 }

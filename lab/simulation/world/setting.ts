@@ -12,7 +12,7 @@ import type {
 } from "../../../agent/config/settings.ts";
 import {
   deriveAccounts,
-  namedAccounts,
+  pairedAccountsOf,
   walletFingerprintOfAccounts,
 } from "../../../agent/keystore/nodes.ts";
 import { Secret } from "../../../agent/keystore/secret.ts";
@@ -79,7 +79,7 @@ function stageOf(
   fees: Fees,
 ) {
   const ownAccounts = deriveAccounts(seed, [family]);
-  const accounts = namedAccounts(ownAccounts);
+  const accounts = pairedAccountsOf(ownAccounts);
   const network = networkOf({ family, chainId });
   const vaults = new Map<number, Vault>();
   return {

@@ -1,7 +1,7 @@
 /** Deposits of the shop with an agent: every way in which one ends, on four chains. */
 import { creditDeposit, creditPayments } from "../../../gateway/operator/crediting.ts";
 import { addDepositNote } from "../../../gateway/operator/deposits.ts";
-import { changePage } from "../../../gateway/operator/merchant-page.ts";
+import { changeMerchantPage } from "../../../gateway/operator/merchant-page.ts";
 import type { FixtureAgent } from "../agent.ts";
 import { goneCurrency, networks } from "../setting.ts";
 import type { Deposit, Shop, Story } from "../story.ts";
@@ -16,7 +16,7 @@ export async function playDeposits(story: Story, shop: Shop, agent: FixtureAgent
     contact: "help@harbour.example",
     origins: ["https://harbour.example"],
   };
-  fine(changePage(world.operator(), shop.merchantId, page));
+  fine(changeMerchantPage(world.operator(), shop.merchantId, page));
   await playPaid(story, shop);
   await playEnded(story, shop);
   await playTags(story, shop, agent);

@@ -14,7 +14,7 @@ import {
   unpairAgent,
 } from "../../../gateway/operator/accounts.ts";
 import { allowAddresses, expireKey } from "../../../gateway/operator/keys.ts";
-import { switchMerchant } from "../../../gateway/operator/merchants.ts";
+import { setMerchantEnabled } from "../../../gateway/operator/merchants.ts";
 import { publicKeyHex } from "../../../protocol/envelope.ts";
 import { fixedKey, networks, storyEnds } from "../setting.ts";
 import type { Shop, Story } from "../story.ts";
@@ -48,7 +48,7 @@ export async function playPeople(story: Story): Promise<void> {
   }
   fine(unpairAgent(world.operator(), quayAgent.id, "open"));
   await quayAgent.disconnect();
-  fine(switchMerchant(world.operator(), quay.merchantId, false));
+  fine(setMerchantEnabled(world.operator(), quay.merchantId, false));
   await kioskAgent.say(
     { kind: "paused", paused: true },
     { kind: "alarm", code: "LEDGER_DISK_FULL", locked: false },

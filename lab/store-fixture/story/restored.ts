@@ -3,9 +3,9 @@
  * have left are skipped and watched, and money that comes there waits for an operator.
  */
 import { renameSync, rmSync } from "node:fs";
-import { deriveAccounts, namedAccounts } from "../../../agent/keystore/nodes.ts";
+import { deriveAccounts, pairedAccountsOf } from "../../../agent/keystore/nodes.ts";
 import { familyOf, findFamilyOfAddressSpace } from "../../../chains/families.ts";
-import { createReceiver } from "../../../gateway/operator/accounts.ts";
+import { createReceivingMerchant } from "../../../gateway/operator/accounts.ts";
 import { backUp } from "../../../gateway/operator/command.ts";
 import { creditPayments } from "../../../gateway/operator/crediting.ts";
 import { fixedSeed, networks } from "../setting.ts";
@@ -69,7 +69,7 @@ export async function playRestored(story: Story): Promise<void> {
 
 function accountOf(family: "evm" | "bitcoin") {
   const nodes = deriveAccounts(fixedSeed("mill"), [family]);
-  const id = namedAccounts(nodes).find(({ purpose }) => purpose === "deposits")?.id ?? "";
+  const id = pairedAccountsOf(nodes).find(({ purpose }) => purpose === "deposits")?.id ?? "";
   return {
     family,
     id,
@@ -85,7 +85,11 @@ function openMill(story: Story): Shop {
     firstDepositAddress,
   }));
   const made = fine(
-    createReceiver(story.world.operator(), { name: "Mill Market", language: "tr" }, ...receiving),
+    createReceivingMerchant(
+      story.world.operator(),
+      { name: "Mill Market", language: "tr" },
+      ...receiving,
+    ),
   );
   const shop = { ...made, name: "Mill Market" };
   story.shops.set(shop.name, shop);

@@ -1,5 +1,5 @@
 /** Fees of the made-up family: a fixed price, and nobody bids for a place. */
-import type { Fees, TxParams } from "../../../chains/family.ts";
+import type { FamilyFees, TxParams } from "../../../chains/family.ts";
 import { shapeFault } from "../../../protocol/shape.ts";
 import { nativeDecimal } from "./network.ts";
 
@@ -12,7 +12,7 @@ function read(txParams: TxParams): TxParams {
   return txParams;
 }
 
-export const fees: Fees = {
+export const fees: FamilyFees = {
   decimal: nativeDecimal,
   tipDecimal: 0,
   tipUnit: "",

@@ -1,6 +1,6 @@
 /** The made-up family's transactions: their own words, as text. */
 import { refuse } from "../../../base/fault.ts";
-import type { Payment, Transactions, TxParams } from "../../../chains/family.ts";
+import type { FamilyTransactions, Payment, TxParams } from "../../../chains/family.ts";
 import { fees } from "./fees.ts";
 
 const textOf = (
@@ -8,7 +8,7 @@ const textOf = (
   { price }: TxParams,
 ): string => [account, slot, destination, amountUnits, price].join(" ");
 
-export const transactions: Transactions = {
+export const transactions: FamilyTransactions = {
   build: (payment, txParams) => Buffer.from(textOf(payment, fees.read(txParams))),
   describe: (unsigned, { network }) => {
     const [account, slot, destination, amount, price, ...more] = Buffer.from(unsigned)

@@ -9,7 +9,7 @@ import { domainHash, zeroHash } from "../../../../protocol/identity.ts";
 import type { RecoveryPlan } from "../../../socket/recovery-plan.ts";
 import { ledgerTime } from "../../state/ledger-time.ts";
 import { type RecoveredState, recoverState } from "../../state/recovered-ledger.ts";
-import { aheadOfBlocks, fullDisk, type RequestContext } from "../context.ts";
+import { type RequestContext, refuseIfClocksAheadOfBlocks, refuseIfDiskFull } from "../context.ts";
 import type { RecoveryPlanSource } from "../orders.ts";
 
 /** The most withdrawals in an answer; the digest covers all. */
@@ -36,7 +36,7 @@ export function showRecovery(
   const { run } = context;
   const order = run.orders.whole;
   if (order === null) return refuse("RECOVERY_NONE");
-  const ahead = aheadOfBlocks(context);
+  const ahead = refuseIfClocksAheadOfBlocks(context);
   if (ahead !== null) return ahead;
   const shown = {
     order,
@@ -63,11 +63,11 @@ export function acceptRecovery(
   const { run } = context;
   const { shown } = run.orders;
   if (shown === null) return refuse("RECOVERY_NONE");
-  const planned = aheadOfBlocks(context) ?? plan(context, shown);
+  const planned = refuseIfClocksAheadOfBlocks(context) ?? plan(context, shown);
   if (!planned.ok) return planned;
   if (planned.plan.digest !== digest)
     return refuse("RECOVERY_NONE", "ledger or order changed since it was shown");
-  const full = fullDisk(context);
+  const full = refuseIfDiskFull(context);
   if (full !== null) return full;
   const { order, ledgerEpoch, held, jobs } = shown.order;
   context.open(planned.recovered.state, {
