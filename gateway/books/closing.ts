@@ -24,6 +24,7 @@ import {
   countDepositAccounts,
   hotWalletAccounts,
   listDepositAccountSlices,
+  sheetsOf,
 } from "./accounts.ts";
 import {
   type BookCurrency,
@@ -33,6 +34,7 @@ import {
   type UncomparedBalances,
 } from "./compare.ts";
 import { type ClosingResult, keepClosing } from "./keeping.ts";
+import type { BalanceSheet } from "./sheet.ts";
 
 /*
  * Judges a balance that was compared. It fits, or a hot wallet's books begin with it. Money that
@@ -126,6 +128,17 @@ type FirstBlock = { readonly block: number } | { readonly block: null; readonly 
 
 const restMs = 5;
 
+/** An account's sheet from a block on: it reads the moves since once, whatever is asked of it. */
+async function readSheetFrom(
+  { store, network, rest }: ClosingOptions,
+  account: Account,
+  block: number,
+): Promise<BalanceSheet> {
+  const scope = { network };
+  const sheets = await sheetsOf(store.database, scope, [account], block, () => rest(restMs));
+  return sheets.get(account.address) as BalanceSheet;
+}
+
 /**
  * The first block at whose end the account differed from the database by the same amount as at the
  * end of the difference's own block.
@@ -138,7 +151,7 @@ async function sinceBlock(
   { floor, even }: { readonly floor: number; readonly even: number | null },
 ): Promise<FirstBlock> {
   const { reader, rest } = options;
-  const { account, currency, block, foundUnits, expectedUnits, sheet } = difference;
+  const { account, currency, block, foundUnits, expectedUnits } = difference;
   if (reader.tellsNewestBalances === true)
     return { block: null, why: "the nodes tell of their newest final block alone" };
   const isThere = async (at: number): Promise<boolean> => {
@@ -148,6 +161,7 @@ async function sinceBlock(
     await rest(restMs);
     return units - sheet.at(currency.id, at) === foundUnits - expectedUnits;
   };
+  const sheet = even === null ? difference.sheet : await readSheetFrom(options, account, even);
   let [before, from] = [floor, block];
   try {
     if (even !== null) [before, from] = (await isThere(even)) ? [floor, even] : [even, block];

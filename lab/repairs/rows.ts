@@ -10,6 +10,15 @@ export type { Repair } from "./repair.ts";
 
 export const repairs: readonly Repair[] = [
   {
+    name: "closing-reads-moves-once",
+    fault: "The search for the first block of a difference read the same moves at each step.",
+    file: "gateway/books/closing.ts",
+    find: "const sheet = even === null ? difference.sheet : await readSheetFrom(options, account, even);",
+    replace: "const { sheet } = difference;\n  void readSheetFrom;",
+    test: "test/books/million-moves.test.ts",
+    title: "with few before",
+  },
+  {
     name: "coin-shown-on-a-full-disk",
     fault:
       "A coin that a node showed while the signer's disk was full left the hours of before standing.",

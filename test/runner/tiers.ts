@@ -239,6 +239,15 @@ export const longRows: readonly LongRow[] = [
     why: "the bound is in proportion; the long tier goes to where it is full",
   },
   {
+    file: "books/million-moves",
+    titles: ["a closing after a thousand moves reads them alone, with a million before"],
+    twin: {
+      file: "books/million-moves",
+      title: "a closing after a thousand moves reads them alone, with few before",
+    },
+    why: "the bound is the same; the long tier has the history that it must not depend on",
+  },
+  {
     file: "system/random-commands",
     titles: ["random commands > reach every kind"],
     twin: {
