@@ -7,7 +7,7 @@ import type { SlotRules } from "./family.ts";
 const form = /^(?:0|[1-9][0-9]{0,15})$/;
 const max = BigInt(Number.MAX_SAFE_INTEGER);
 
-export const ordinalSlots: SlotRules = {
+export const paymentOrdinalSlotRules: SlotRules = {
   first: "0",
   least: "0",
   last: `${max}`,

@@ -48,7 +48,7 @@ export function signJob(text: string, privateKey: KeyObject): string {
   return sign(null, jobBytes(text), privateKey).toString("hex");
 }
 
-export function isJobSignature(text: string, signature: string, publicKey: KeyObject): boolean {
+export function verifyJobSignature(text: string, signature: string, publicKey: KeyObject): boolean {
   return verify(null, jobBytes(text), publicKey, Buffer.from(signature, "hex"));
 }
 

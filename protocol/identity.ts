@@ -27,7 +27,7 @@ export type Operation = "deposit" | "withdraw" | "sweep" | "topup";
  * data. `renews` is the id of the ended transaction that this one follows, so that each has one
  * successor at most.
  */
-export function transactionIdOf(order: {
+export function deriveOrderTransactionId(order: {
   readonly merchant: string;
   readonly operation: Operation;
   readonly orderId: string;

@@ -58,7 +58,7 @@ const reasons = [
   },
   {
     names: {
-      "gateway/books/sheet.ts": ["BalanceSheet"],
+      "gateway/books/sheet.ts": ["ExpectedAccountBalances"],
       "gateway/books/period.ts": ["sumPeriod"],
     },
     why: "the journal's own moves of the blocks of a closing or a report",

@@ -5,7 +5,7 @@
 import { Registry } from "prom-client";
 import {
   type MetricRows,
-  registerCounter,
+  registerCounterFromReader,
   registerGauge,
 } from "../../base/alerts/metrics/given.ts";
 import { registerHistogram } from "../../base/alerts/metrics/histogram.ts";
@@ -243,11 +243,11 @@ function addProcessMetrics(
     help: "What the courier counted since its start",
     labelNames: ["event"],
   };
-  registerCounter(registry, events, () => Object.entries(metrics.read()));
+  registerCounterFromReader(registry, events, () => Object.entries(metrics.read()));
   const alerts = {
     name: "autowithdraw_alerts_total",
     help: "Alerts by outcome: told, failed tries, dropped",
     labelNames: ["outcome"],
   };
-  registerCounter(registry, alerts, () => alertOutcomesOf(alertMonitor.counts()));
+  registerCounterFromReader(registry, alerts, () => alertOutcomesOf(alertMonitor.counts()));
 }

@@ -28,7 +28,7 @@ export interface EndPlan {
  * A sweep whose slot the chain cannot reach, or a withdrawal whose coin no node shows or whose slot
  * is below its account's first.
  */
-export interface UnreachableWithdrawalView {
+export interface UnreachableSlotOrCoinView {
   readonly transactionId: string;
   readonly network: string; // CAIP-2
   readonly slot: string;

@@ -23,7 +23,7 @@ import type {
   ManualReplaceView,
   NoLimitRoomView,
   StuckView,
-  UnreachableWithdrawalView,
+  UnreachableSlotOrCoinView,
 } from "./stuck.ts";
 import type { SignerSummary } from "./summary.ts";
 
@@ -104,7 +104,7 @@ export type {
   ManualReplaceView,
   NoLimitRoomView,
   StuckView,
-  UnreachableWithdrawalView,
+  UnreachableSlotOrCoinView,
 } from "./stuck.ts";
 
 /** One signed attempt of a withdrawal. `raw` is present only after its release. */
@@ -336,7 +336,7 @@ export interface SignerStatus {
   /** Absent if no other attempt waits for a limit of the hour or the day. */
   readonly noRoom?: NoLimitRoomView;
   /** Absent if the gateway names no sweep that the chain cannot reach. */
-  readonly unreachable?: UnreachableWithdrawalView;
+  readonly unreachable?: UnreachableSlotOrCoinView;
   readonly ledgerWritable: boolean;
   readonly ledgerReadOnly?: true; // its file system is read-only
   readonly isolation: string; // level 0 to 3 with the reason, e.g. "level 0: one user"

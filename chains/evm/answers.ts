@@ -152,7 +152,7 @@ export interface BlockPlace {
   readonly timestamp: number; // seconds
 }
 
-export function readPlace(value: unknown): BlockPlace {
+export function readBlockPlace(value: unknown): BlockPlace {
   const block = readObject(value, "block");
   return {
     number: readNumber(block.number, "block.number"),

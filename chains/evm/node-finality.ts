@@ -12,7 +12,7 @@ import {
   quorumAnswerOf,
 } from "../providers/chain-blocks.ts";
 import type { SettledAnswer } from "../providers/node-pool.ts";
-import { type BlockHead, type BlockPlace, type Receipt, readPlace } from "./answers.ts";
+import { type BlockHead, type BlockPlace, type Receipt, readBlockPlace } from "./answers.ts";
 import type { AskReceipt } from "./node-block-receipts.ts";
 import { accountTransactionCountQuestion, askHead } from "./node-questions.ts";
 import type { NodePool, PoolNode } from "./node-wire.ts";
@@ -77,7 +77,7 @@ export function createFinalityReader(
       method: "eth_getBlockByNumber",
       params: [tag, false],
       ...(number === null ? {} : { block: number }),
-      read: (result) => (result === null ? null : placeAt(readPlace(result), number)),
+      read: (result) => (result === null ? null : placeAt(readBlockPlace(result), number)),
     });
 
   const newest = async (node: PoolNode): Promise<BlockPlace> => {

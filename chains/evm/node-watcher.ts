@@ -20,7 +20,7 @@ import type {
   WatchedBlock,
   WatcherNodes,
 } from "../nodes.ts";
-import { type AddressIndex, createAddressIndexes } from "../providers/address-index.ts";
+import { createAddressIndexes, type WatchedAddressIndex } from "../providers/address-index.ts";
 import { QuestionSize } from "../providers/ask-smaller.ts";
 import { KeptBlocks } from "../providers/kept-blocks.ts";
 import { findAgreedAnswer } from "../providers/node-agreement.ts";
@@ -168,7 +168,7 @@ function createPaymentSource(nodes: Nodes, kept: KeptBlocks<AgreedBlock>): Payme
 interface PaymentQuestion {
   readonly blocks: readonly WatchedBlock[];
   readonly contracts: readonly string[]; // "" the native coin
-  readonly index: AddressIndex;
+  readonly index: WatchedAddressIndex;
   readonly isAgreed: boolean;
 }
 
@@ -258,7 +258,7 @@ async function paymentsBy(
   transfers: ReadTransferLogs,
   blocks: readonly WatchedBlock[],
   contracts: readonly string[],
-  index: AddressIndex,
+  index: WatchedAddressIndex,
 ): Promise<BlockFinds<DetectedPayment>> {
   const byKey = new Map(contracts.map((contract) => [contract.toLowerCase(), contract]));
   const logs = (await transfers(blocks.map(contentOf), contracts)).filter(

@@ -7,7 +7,7 @@ import type { WatchedAddresses } from "../nodes.ts";
 /** Number of addresses that are added before other work has its turn. */
 const takenAtOnce = 5_000;
 
-export interface AddressIndex {
+export interface WatchedAddressIndex {
   /** The watched address with these bytes, in the spelling of the book. */
   find(key: string): string | undefined;
 }
@@ -19,7 +19,7 @@ export interface AddressIndex {
  */
 export function createAddressIndexes(
   keyOf: (address: string) => string,
-): (book: WatchedAddresses) => Promise<AddressIndex> {
+): (book: WatchedAddresses) => Promise<WatchedAddressIndex> {
   const known = new WeakMap<
     WatchedAddresses,
     { readonly byKey: Map<string, string>; size: number }

@@ -10,7 +10,7 @@ import { keyPathsOfCoinType } from "../curve/account-node.ts";
 import { createCompressedKeyAccounts } from "../curve/account-proof.ts";
 import { isReservedAddress } from "../curve/reserved.ts";
 import type { Description, Family } from "../family.ts";
-import { ordinalSlots } from "../ordinal-slots.ts";
+import { paymentOrdinalSlotRules } from "../ordinal-slots.ts";
 import { addressBytes, addressOfPublicKey, depositAddressOf, parseAddress } from "./address.ts";
 import {
   checkValidUntil,
@@ -50,7 +50,7 @@ const offers = {
 export const tron = {
   name: "tron",
   title: "Tron",
-  slots: ordinalSlots,
+  slots: paymentOrdinalSlotRules,
   fees: offers,
   feeModels: [],
   exclusion: {

@@ -17,7 +17,7 @@ import type {
   WatchedBlock,
   WatcherNodes,
 } from "../nodes.ts";
-import { type AddressIndex, createAddressIndexes } from "../providers/address-index.ts";
+import { createAddressIndexes, type WatchedAddressIndex } from "../providers/address-index.ts";
 import { idOf } from "../providers/chain-blocks.ts";
 import { resultsInWaves } from "../providers/results.ts";
 import type { ServerAddress } from "../providers/server.ts";
@@ -331,7 +331,7 @@ async function paymentsIn(
   { blocks, log }: { readonly blocks: BlockReader; readonly log: NodeLog },
   some: readonly WatchedBlock[],
   contracts: readonly string[],
-  index: AddressIndex,
+  index: WatchedAddressIndex,
   isAgreed: boolean,
 ): Promise<BlockFinds<DetectedPayment>> {
   const tokens = contracts.filter((contract) => contract !== "");
@@ -374,7 +374,7 @@ function calledKey({ payments }: ContractPayments): string {
 /** Coins by transactions of their own. A TRC-10 token does not count as coins, with any name. */
 function coinsIn(
   { number: block, hash: blockHash, transactions }: Block,
-  index: AddressIndex,
+  index: WatchedAddressIndex,
 ): BlockFinds<DetectedPayment> {
   const addressOf = ({ kind, isDone, receiverKey }: BlockTransaction): string | undefined =>
     kind === "coins" && isDone ? index.find(receiverKey) : undefined;
@@ -407,7 +407,7 @@ function coinsIn(
 function internalIn(
   block: Block,
   { txHash, internal }: Receipt,
-  index: AddressIndex,
+  index: WatchedAddressIndex,
 ): readonly DetectedPayment[] {
   return internal.flatMap(({ receiverKey, amountSun: amountUnits }, at) => {
     const address = index.find(receiverKey);
@@ -422,7 +422,7 @@ function tellOthers(
   log: NodeLog,
   { number: block }: Block,
   { txHash, others }: Receipt,
-  index: AddressIndex,
+  index: WatchedAddressIndex,
 ): void {
   for (const { receiverKey, amountSun, note } of others) {
     const address = index.find(receiverKey);
@@ -435,7 +435,7 @@ function tokensIn(
   block: Block,
   receipt: Receipt,
   tokens: readonly string[],
-  index: AddressIndex,
+  index: WatchedAddressIndex,
 ): readonly DetectedPayment[] {
   return tokens.flatMap((contract) =>
     transfersOf(contract, receipt).flatMap((transfer) => {

@@ -89,7 +89,7 @@ export function readHash(bytes: Buffer): string {
 }
 
 /** Hex of any even length, as the whole answer. */
-export function readHex(bytes: Buffer): Buffer {
+export function readHexAnswer(bytes: Buffer): Buffer {
   const text = readText(bytes);
   if (text === "" || text.length % 2 !== 0 || !/^[0-9a-f]*$/.test(text)) throw odd("hex");
   return Buffer.from(text, "hex");

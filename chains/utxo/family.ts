@@ -10,7 +10,7 @@ import { AgentError, type Refusal, refuse } from "../../base/fault.ts";
 import { accountKeyOf, childKeyOf, keyPathsOfCoinType } from "../curve/account-node.ts";
 import { createCompressedKeyAccounts } from "../curve/account-proof.ts";
 import type { Family, KeyPaths } from "../family.ts";
-import { ordinalSlots } from "../ordinal-slots.ts";
+import { paymentOrdinalSlotRules } from "../ordinal-slots.ts";
 import { addressOfPublicKey, parseAddress } from "./address.ts";
 import { joinBytes } from "./bytes.ts";
 import { sha256Twice } from "./hash.ts";
@@ -107,7 +107,7 @@ function familyOn(network: UtxoNetwork<UtxoNetworkName>, coin: NativeCoin): Fami
   return {
     name: "utxo",
     title: coin.title,
-    slots: ordinalSlots,
+    slots: paymentOrdinalSlotRules,
     fees: utxoFeesOf(coin),
     feeModels: [],
     exclusion: { kind: "pin", coins: coinTexts },

@@ -67,7 +67,7 @@ export async function balanceAt(
       const unspent = await listCoins(pool, node, account);
       const later = unspent === null ? null : await transactionsAfter(pool, node, address, block);
       if (unspent === null || later === null) break;
-      const coins = coinsAt({ unspent, later, block, script });
+      const coins = listCoinsAtBlockEnd({ unspent, later, block, script });
       const { units, counters } = await pool.ask(node, addressTotalsQuestion(account));
       // A block between the answers is in one of them alone.
       if (sumNow(coins, later, script) !== units) continue;
@@ -77,7 +77,7 @@ export async function balanceAt(
     }
     const history = await histories.read(node, address, block);
     const later = history.later.filter(({ place }) => (place?.block ?? 0) > block);
-    const coins = coinsAt({ unspent: history.unspent, later, block, script });
+    const coins = listCoinsAtBlockEnd({ unspent: history.unspent, later, block, script });
     if (history.partialOf === null) return { coins, partial: null };
     // The totals have every coin, whatever was read of them.
     return { coins, partial: history.partialOf.units - sumNow([], later, script) };
@@ -163,7 +163,7 @@ function sumNow(
 /**
  * The coins at the end of a block, by their ids; those that were spent since then have no place.
  */
-export function coinsAt({
+export function listCoinsAtBlockEnd({
   unspent,
   later,
   block,

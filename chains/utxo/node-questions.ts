@@ -16,7 +16,7 @@ import {
   readAddressTotals,
   readHash,
   readHead,
-  readHex,
+  readHexAnswer,
   readHistory,
   readOutspend,
   readOutspendOf,
@@ -85,7 +85,7 @@ export function transactionPlaceQuestion(txHash: string): Question<Place | null>
 export function transactionQuestion(txHash: string): Question<Buffer | null> {
   return {
     path: canonicalPathOf`/tx/${idOf(txHash)}/hex`,
-    read: readHex,
+    read: readHexAnswer,
     absent: null,
     answerBytesMax: transactionBytesMax,
   };

@@ -18,7 +18,7 @@ import { renderNotice, renderPage } from "../pages/page.tsx";
 import { pageScript } from "../pages/page-script.ts";
 import { pageStyle } from "../pages/page-style.ts";
 import type { OtherCoin, PayerView } from "../pages/payer-view.ts";
-import { pageContentMark, stateOf } from "../pages/state.ts";
+import { judgePayerState, pageContentMark } from "../pages/state.ts";
 import type { Service } from "../service.ts";
 import { isHeldOpen, listArrivingPayments } from "../store/arriving.ts";
 import {
@@ -258,7 +258,11 @@ export function addPayerPages(server: FastifyInstance, service: Service): void {
     if (shown === null) return response.status(404).send('{"state":""}');
     const state = runGuarded(() => {
       const view = payerView(service, shown.row, shown.merchant, startedAt);
-      return JSON.stringify({ state: stateOf(view), mark: pageContentMark(view), now: view.nowMs });
+      return JSON.stringify({
+        state: judgePayerState(view),
+        mark: pageContentMark(view),
+        now: view.nowMs,
+      });
     });
     if (state.ok) return response.send(state.value);
     setRowAside(service, keyOf(shown.row), state.error);

@@ -28,7 +28,7 @@ import {
   type TargetRefusal,
 } from "../callbacks/targets.ts";
 import { requestDeposit } from "../deposits/deposits.ts";
-import { listCurrencies } from "../prices/currencies.ts";
+import { answerCurrencyList } from "../prices/currencies.ts";
 import type { Service } from "../service.ts";
 import { listEventsAfter, newestEventNumber } from "../store/callback-outbox.ts";
 import {
@@ -479,7 +479,7 @@ export const operations: readonly ApiOperation[] = [
     scope: "read",
     kind: "currency",
     answer: ({ config, prices }, { request }) =>
-      refuseUnknownParameter(queryOf(request), []) ?? listCurrencies(config, prices),
+      refuseUnknownParameter(queryOf(request), []) ?? answerCurrencyList(config, prices),
   },
   {
     method: "GET",

@@ -24,7 +24,7 @@ import {
   unitsAt,
 } from "../store/journal.ts";
 import type { Database } from "../store/store.ts";
-import { BalanceSheet } from "./sheet.ts";
+import { ExpectedAccountBalances } from "./sheet.ts";
 
 /** An account whose balances are compared. */
 export interface Account {
@@ -117,7 +117,7 @@ export async function sheetsOf(
   accounts: readonly Account[],
   block: number,
   rest: () => Promise<void>,
-): Promise<ReadonlyMap<string, BalanceSheet>> {
+): Promise<ReadonlyMap<string, ExpectedAccountBalances>> {
   const addresses = accounts.map(({ address }) => address);
   // Before the sums: an entry that another process adds in between is told by its missing count.
   const adjustments = groupByAddress(listAdjustments(database, network, addresses));
@@ -128,8 +128,8 @@ export async function sheetsOf(
   const posted = found[0]?.posted ?? 0;
   const after = await movesAfter(database, network, moved, { block, posted }, rest);
   const moves = groupByAddress([...after, ...found.flatMap(sumMovesOf)]);
-  const sheetOf = (address: string): BalanceSheet =>
-    new BalanceSheet({
+  const sheetOf = (address: string): ExpectedAccountBalances =>
+    new ExpectedAccountBalances({
       accounts: rows.get(address) ?? [],
       moves: moves.get(address) ?? [],
       adjustments: adjustments.get(address) ?? [],

@@ -34,7 +34,7 @@ import {
   type UncomparedBalances,
 } from "./compare.ts";
 import { type ClosingResult, keepClosing } from "./keeping.ts";
-import type { BalanceSheet } from "./sheet.ts";
+import type { ExpectedAccountBalances } from "./sheet.ts";
 
 /*
  * Judges a balance that was compared. It fits, or a hot wallet's books begin with it. Money that
@@ -133,10 +133,10 @@ async function readSheetFrom(
   { store, network, rest }: ClosingOptions,
   account: Account,
   block: number,
-): Promise<BalanceSheet> {
+): Promise<ExpectedAccountBalances> {
   const scope = { network };
   const sheets = await sheetsOf(store.database, scope, [account], block, () => rest(restMs));
-  return sheets.get(account.address) as BalanceSheet;
+  return sheets.get(account.address) as ExpectedAccountBalances;
 }
 
 /**

@@ -12,7 +12,7 @@ import { readCursor } from "../store/cursors.ts";
 import type { Store } from "../store/store.ts";
 import { beginNewStraySums } from "../store/stray-sums.ts";
 import { type Account, type BooksScope, sheetsOf } from "./accounts.ts";
-import type { BalanceSheet } from "./sheet.ts";
+import type { ExpectedAccountBalances } from "./sheet.ts";
 
 /** Questions of the books to a chain's nodes. */
 export type BookNodes = Pick<WatcherNodes, "balances" | "finalTip" | "tellsNewestBalances">;
@@ -44,7 +44,7 @@ export interface ComparedBalance {
   readonly foundUnits: bigint;
   readonly expectedUnits: bigint; // by the sheet; equal to `foundUnits` if it fits
   readonly takenUnits: bigint; // the owner of the key took them out, and the sheet has them
-  readonly sheet: BalanceSheet;
+  readonly sheet: ExpectedAccountBalances;
   readonly isFit: boolean;
   readonly isExact: boolean; // found at the end of `block`, or nothing moved around it
 }
@@ -137,7 +137,7 @@ export class Comparison {
     );
     const compared = readings.flatMap(([currency, reading]) =>
       accounts.map((account, at) =>
-        judge(account, currency, sheets.get(account.address) as BalanceSheet, {
+        judge(account, currency, sheets.get(account.address) as ExpectedAccountBalances, {
           ...reading,
           found: reading.units[at] as bigint,
         }),
@@ -199,7 +199,7 @@ export class Comparison {
 function judge(
   account: Account,
   currency: BookCurrency,
-  sheet: BalanceSheet,
+  sheet: ExpectedAccountBalances,
   { first, last, found }: Omit<BalanceReading, "units"> & { readonly found: bigint },
 ): ComparedBalance {
   const values = sheet.between(currency.id, first, last);

@@ -7,7 +7,7 @@
 import { valuesIn } from "../../base/result.ts";
 import { type Account, hotWalletAccounts, listDepositAccountSlices, sheetsOf } from "./accounts.ts";
 import type { BookCurrency, ClosingOptions } from "./compare.ts";
-import type { BalanceSheet, ChangeKind, MovedChange } from "./sheet.ts";
+import type { ChangeKind, ExpectedAccountBalances, MovedChange } from "./sheet.ts";
 
 /** The blocks of a period: `before` is the last one before it, -1 without one. */
 export interface PeriodBlocks {
@@ -82,7 +82,7 @@ export async function sumPeriod(
   for (const slice of slicesOf(options)) {
     const sheets = await sheetsOf(store.database, options, slice, before, () => rest(restMs));
     for (const { address, merchant } of slice) {
-      const sheet = sheets.get(address) as BalanceSheet;
+      const sheet = sheets.get(address) as ExpectedAccountBalances;
       for (const { kind, currency, units } of sheet.changes(before, last))
         if (ofCurrency.has(currency)) lineOf(merchant, currency)[fields[kind]] += units;
       for (const { id } of currencies) {
@@ -124,7 +124,7 @@ export async function* listPeriodMoves(
   for (const slice of slicesOf(options)) {
     const sheets = await sheetsOf(store.database, options, slice, before, () => rest(restMs));
     yield slice.flatMap((account) =>
-      (sheets.get(account.address) as BalanceSheet)
+      (sheets.get(account.address) as ExpectedAccountBalances)
         .changes(before, last)
         .filter(({ currency }) => ofCurrency.has(currency))
         .sort((a, b) => a.block - b.block || (a.move?.number ?? 0) - (b.move?.number ?? 0))
@@ -169,7 +169,7 @@ function* slicesOf(options: PeriodOptions): Generator<readonly Account[]> {
 async function compare(
   { reader }: PeriodOptions,
   accounts: readonly Account[],
-  sheets: ReadonlyMap<string, BalanceSheet>,
+  sheets: ReadonlyMap<string, ExpectedAccountBalances>,
   { id, contract }: BookCurrency,
   { before, last }: PeriodBlocks,
   lineOf: (merchant: string, currency: string) => PeriodLine,

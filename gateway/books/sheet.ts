@@ -56,7 +56,7 @@ export interface SheetRows {
 }
 
 /** The expected balances of one account. */
-export class BalanceSheet {
+export class ExpectedAccountBalances {
   readonly #rows: SheetRows;
   readonly #accounts: ReadonlyMap<string, AccountRow>; // by currency
 

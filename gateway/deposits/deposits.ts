@@ -9,7 +9,7 @@ import { familyOf } from "../../chains/families.ts";
 import { addressSpaceOf } from "../../chains/network-names.ts";
 import { payeeOf } from "../../chains/payees.ts";
 import { parseAmount } from "../../protocol/amount.ts";
-import { transactionIdOf } from "../../protocol/identity.ts";
+import { deriveOrderTransactionId } from "../../protocol/identity.ts";
 import { type Answer, dataAnswer, isAnswer, problemAnswer } from "../answer/answer.ts";
 import {
   lifetimeAndToleranceLimits,
@@ -327,7 +327,7 @@ function insert(
   const payee = payeeOf(currency.network, address);
   const { merchant } = request;
   const nowMs = service.clock();
-  const id = transactionIdOf({
+  const id = deriveOrderTransactionId({
     merchant,
     operation: "deposit",
     orderId: order.orderId,

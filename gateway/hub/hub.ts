@@ -13,7 +13,7 @@ import { closeSoon } from "../../base/close-soon.ts";
 import type { Code } from "../../base/codes.ts";
 import { AgentError } from "../../base/fault.ts";
 import type { GatewayLog } from "../../base/log.ts";
-import { gatewayFrameBytesMax, isJobSignature } from "../../protocol/envelope.ts";
+import { gatewayFrameBytesMax, verifyJobSignature } from "../../protocol/envelope.ts";
 import { type AgentLedgerHead, linkPath, type Statement } from "../../protocol/messages.ts";
 import type { Sightings, SightingsQuestion } from "../../protocol/sightings.ts";
 import { PendingConnections } from "../auth/pending-connections.ts";
@@ -104,7 +104,7 @@ export class Intake {
   constructor(rooms: IntakeRooms) {
     this.#rooms = rooms;
     const publicKey = createPublicKey(rooms.gatewayKey);
-    this.#isOwn = (text, signature) => isJobSignature(text, signature, publicKey);
+    this.#isOwn = (text, signature) => verifyJobSignature(text, signature, publicKey);
   }
 
   add(session: Session, agentId: string, statement: Statement): void {

@@ -5,7 +5,7 @@
  */
 import { createPublicKey, type KeyObject } from "node:crypto";
 import { invariant } from "../../base/fault.ts";
-import { isJobSignature, signJob } from "../../protocol/envelope.ts";
+import { signJob, verifyJobSignature } from "../../protocol/envelope.ts";
 
 /** Returns the gateway's signature of a job's text, 64 bytes as hex. */
 export type JobSigner = (text: string) => string;
@@ -22,7 +22,7 @@ export function jobSigner(
   publicKey: KeyObject = createPublicKey(privateKey),
 ): JobSigner {
   invariant(
-    isJobSignature(probe, signJob(probe, privateKey), publicKey),
+    verifyJobSignature(probe, signJob(probe, privateKey), publicKey),
     "the gateway's own signature of a job fits",
   );
   return (text) => {

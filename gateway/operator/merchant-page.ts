@@ -27,7 +27,7 @@ export interface MerchantPageLine {
   readonly origins: readonly string[];
 }
 
-export const merchantPageLineOf = ({
+export const parseMerchantPageRow = ({
   shownName,
   contact,
   origins,
@@ -49,7 +49,7 @@ export function changeMerchantPage(
   return by.store.write((database) => {
     const row = readMerchant(database, id);
     if (row === undefined) return refuse("GATEWAY_UNKNOWN_MERCHANT");
-    const page = { ...merchantPageLineOf(row), ...change };
+    const page = { ...parseMerchantPageRow(row), ...change };
     const kept = { ...page, origins: [...new Set(page.origins)].slice(0, originsMax).join(" ") };
     if (Object.keys(change).length > 0) {
       setMerchantPage(database, id, kept);
@@ -61,7 +61,7 @@ export function changeMerchantPage(
         detail: JSON.stringify(change),
       });
     }
-    return { ok: true, page: merchantPageLineOf(kept) };
+    return { ok: true, page: parseMerchantPageRow(kept) };
   });
 }
 

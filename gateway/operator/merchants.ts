@@ -38,7 +38,7 @@ import {
   addMerchantPageCommand,
   describeMerchantPage,
   type MerchantPageLine,
-  merchantPageLineOf,
+  parseMerchantPageRow,
 } from "./merchant-page.ts";
 import { addActorOptions, addConfigAndJsonOptions } from "./words.ts";
 import { type ReceivingAccount, readReceivingAccount } from "./xpub.ts";
@@ -75,7 +75,7 @@ const linesOf = (row: MerchantSummary, receives: MerchantLine["receives"]): Merc
   transactions: row.transactions,
   openTransactions: row.open,
   newestAt: formatTimestamp(row.newestAt),
-  page: merchantPageLineOf(row),
+  page: parseMerchantPageRow(row),
 });
 
 /** Every merchant, by name. */

@@ -13,11 +13,11 @@ import {
   asksForMoney,
   dueUnits,
   isRequestOver,
+  judgePayerState,
   type PayerState,
   pageContentMark,
   pageReloadSeconds,
-  stateOf,
-  sumUnits,
+  sumFinalAndSeenUnits,
 } from "./state.ts";
 import { type PayerPageWords, type SentenceFigures, wordsByLanguage } from "./words.ts";
 
@@ -255,7 +255,7 @@ function figuresOf(shown: PayerView, language: Language): SentenceFigures {
     symbol,
     network: network.name,
     amount: `${shown.amount} ${symbol}`,
-    sum: say(sumUnits(shown) + shown.lateUnits),
+    sum: say(sumFinalAndSeenUnits(shown) + shown.lateUnits),
     arriving: say(shown.arrivingUnits),
     isHeld: shown.isHeld,
     missing: say(dueUnits(shown)),
@@ -307,7 +307,7 @@ const minutesLeft = ({ expiresAt, nowMs }: PayerView): number =>
 
 /** The page of one request, drawn anew. */
 export function drawPage(shown: PayerView, { language, version }: PageFrame): string {
-  const state = stateOf(shown);
+  const state = judgePayerState(shown);
   const words = wordsByLanguage[language];
   const view: View = { shown, state, figures: figuresOf(shown, language), words, language };
   const seconds = pageReloadSeconds(shown);
@@ -562,7 +562,7 @@ function LinkFace({ words, link }: Pick<View, "words"> & { readonly link: string
 function Outcome(view: View): VNode | null {
   const { shown, figures, words, language, state } = view;
   const isPaid = shown.status === 1;
-  const hasMoney = sumUnits(shown) + shown.lateUnits > 0n;
+  const hasMoney = sumFinalAndSeenUnits(shown) + shown.lateUnits > 0n;
   const back = shown.returnUrl;
   if (!hasMoney && back === "") return null;
   return (

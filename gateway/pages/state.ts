@@ -22,7 +22,7 @@ export const payerStates = [
 ] as const;
 export type PayerState = (typeof payerStates)[number];
 
-export const sumUnits = ({
+export const sumFinalAndSeenUnits = ({
   finalUnits,
   seenUnits,
 }: Pick<PayerView, "finalUnits" | "seenUnits">): bigint => finalUnits + seenUnits;
@@ -38,9 +38,9 @@ export const isRequestOver = ({
 }: Pick<PayerView, "status" | "nowMs" | "expiresAt">): boolean =>
   status === 2 || (status === 0 && nowMs >= expiresAt);
 
-export function stateOf(view: PayerView): PayerState {
+export function judgePayerState(view: PayerView): PayerState {
   const { status, amountUnits, toleranceUnits, others, isOut } = view;
-  const sum = sumUnits(view);
+  const sum = sumFinalAndSeenUnits(view);
   if (status === 1) return view.finalUnits > amountUnits ? "over" : "completed";
   if (status === 0 && sum > 0n && sum >= amountUnits - toleranceUnits) return "seen";
   if (status === 0 && view.arrivingUnits > 0n) return "unconfirmed";
@@ -67,7 +67,7 @@ export function asksForMoney(view: PayerView, state: PayerState): boolean {
 
 /** The units that the customer has still to send. */
 export function dueUnits(view: PayerView): bigint {
-  const left = view.amountUnits - sumUnits(view);
+  const left = view.amountUnits - sumFinalAndSeenUnits(view);
   return left > 0n ? left : 0n;
 }
 
@@ -85,6 +85,16 @@ export function pageContentMark(view: PayerView): string {
   const hasSlow = view.arrivingUnits + view.lateUnits > 0n;
   const slow = hasSlow ? [`${view.arrivingUnits}`, `${view.lateUnits}`, view.isHeld] : [];
   const money = [confirmations, others, isLate, isOut, ...(isSlow ? [isSlow] : [])];
-  const parts = [stateOf(view), shop, contact, returnUrl, status, ...money, txHash, units, ...slow];
+  const parts = [
+    judgePayerState(view),
+    shop,
+    contact,
+    returnUrl,
+    status,
+    ...money,
+    txHash,
+    units,
+    ...slow,
+  ];
   return createHash("sha256").update(JSON.stringify(parts)).digest("hex").slice(0, 16);
 }

@@ -39,7 +39,7 @@ function row(currency: GatewayCurrency, prices: Prices): object | null {
   };
 }
 
-export function listCurrencies(
+export function answerCurrencyList(
   { currencies }: Pick<GatewayConfig, "currencies">,
   prices: Prices,
 ): Answer {

@@ -6,7 +6,7 @@ import type { FastifyInstance } from "fastify";
 import { Counter, Registry } from "prom-client";
 import {
   type MetricRows,
-  registerCounter,
+  registerCounterFromReader,
   registerGauge,
 } from "../../base/alerts/metrics/given.ts";
 import { registerHistogram } from "../../base/alerts/metrics/histogram.ts";
@@ -115,7 +115,7 @@ export function createMeasures(options: MeasuresOptions): {
     help: "Alerts by outcome: told, failed tries, dropped",
     labelNames: ["outcome"],
   };
-  registerCounter(registry, alertsTotal, () => {
+  registerCounterFromReader(registry, alertsTotal, () => {
     const counts = options.alerts();
     return counts === null ? [] : alertOutcomesOf(counts);
   });

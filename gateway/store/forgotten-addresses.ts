@@ -6,7 +6,7 @@
  */
 import { addressSpaceOf } from "../../chains/network-names.ts";
 import { payeeOf } from "../../chains/payees.ts";
-import { transactionIdOf } from "../../protocol/identity.ts";
+import { deriveOrderTransactionId } from "../../protocol/identity.ts";
 import { nextAddressNumberSql } from "./deposit-addresses.ts";
 import type { ForgottenAddressRow, PaymentRow } from "./rows.ts";
 import type { Statements as Database } from "./statements.ts";
@@ -20,7 +20,11 @@ export const unattributedIdOf = ({
   merchant,
   address,
 }: Pick<ForgottenAddressRow, "merchant" | "address">): string =>
-  transactionIdOf({ merchant, operation: "deposit", orderId: unattributedOrderOf(address) });
+  deriveOrderTransactionId({
+    merchant,
+    operation: "deposit",
+    orderId: unattributedOrderOf(address),
+  });
 
 /** Harmless to call twice. An address that is watched already stays as it is. */
 export function insertForgotten(database: Database, row: ForgottenAddressRow): void {

@@ -377,7 +377,7 @@ export function holdUnits(
  * Adds a payment that is a part of a sum (stray-sums.ts): the sum is its move. `isHeld`: no sweep
  * takes it. Must not be called twice.
  */
-export function addSumUnits(
+export function addSumPartToAccount(
   database: Database,
   place: AccountPlace & { readonly block: number },
   owner: AccountOwner,

@@ -61,7 +61,7 @@ interface PlacingState {
 }
 
 /** Reads all of it in one statement. */
-export function readPlacing(
+export function readPlacingObstacles(
   database: Database,
   { network, account }: WalletOnNetwork,
   { currency, merchant }: Pick<TransferRow, "currency" | "merchant">,

@@ -6,7 +6,7 @@ import type { AccountPlace } from "./journal.ts";
 import type { Statements as Database } from "./statements.ts";
 
 /** Harmless to call twice. */
-export function keepLookGap(
+export function keepUnreadAddressCurrency(
   database: Database,
   { network, address, currency }: AccountPlace,
 ): void {

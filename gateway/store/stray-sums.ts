@@ -6,7 +6,7 @@
  */
 import { pinExclusionOf } from "../../chains/families.ts";
 import { hasTags } from "../../chains/payees.ts";
-import { type AccountPlace, addSumUnits } from "./journal.ts";
+import { type AccountPlace, addSumPartToAccount } from "./journal.ts";
 import type { Statements as Database } from "./statements.ts";
 
 /**
@@ -130,7 +130,13 @@ export function postSum(
 ): void {
   const { network, account: address, currency, merchant, toBlock: block, units } = sum;
   const owner = { merchant, kind: hasTags(network) ? "hot" : "deposit" } as const;
-  addSumUnits(database, { network, address, currency, block }, owner, BigInt(units), isHeld(sum));
+  addSumPartToAccount(
+    database,
+    { network, address, currency, block },
+    owner,
+    BigInt(units),
+    isHeld(sum),
+  );
 }
 
 /** Small coins of a chain of coins cost more to fetch than they are, and no sweep takes them. */

@@ -7,7 +7,7 @@
 import { invariant } from "../../base/fault.ts";
 import { familyOf } from "../../chains/families.ts";
 import { formatAmount } from "../../protocol/amount.ts";
-import { transactionIdOf } from "../../protocol/identity.ts";
+import { deriveOrderTransactionId } from "../../protocol/identity.ts";
 import type { JobMode } from "../../protocol/job-mode.ts";
 import { hotWalletAddressOn } from "../store/agent-accounts.ts";
 import { readAgent } from "../store/agents.ts";
@@ -114,7 +114,7 @@ function insert(
   { mode, orderId, units, decimal, payer, receiver, nextSlot }: OrderedMove,
 ): string {
   const amount = formatAmount(units, decimal);
-  const id = transactionIdOf({ merchant, operation: mode, orderId });
+  const id = deriveOrderTransactionId({ merchant, operation: mode, orderId });
   const content = { mode, currency, amount, depositAddress: address, address: "", tag: "" };
   const row = {
     id,

@@ -21,7 +21,7 @@ import {
 import { depositAccountIdOn } from "../store/agent-accounts.ts";
 import { agentsVersion, listPairedOn, nextDepositIndexOf } from "../store/agents.ts";
 import { readCursor } from "../store/cursors.ts";
-import { dropLookGap, keepLookGap, listLookGaps } from "../store/look-gaps.ts";
+import { dropLookGap, keepUnreadAddressCurrency, listLookGaps } from "../store/look-gaps.ts";
 import {
   listReceivingAccounts,
   nextDepositIndexUnder,
@@ -375,7 +375,7 @@ async function lookAt(
         const gaps = new Set(listLookGaps(database, network, address));
         for (const { id } of chain.currencies)
           if (known.has(id) === gaps.has(id))
-            (known.has(id) ? dropLookGap : keepLookGap)(database, {
+            (known.has(id) ? dropLookGap : keepUnreadAddressCurrency)(database, {
               network,
               address,
               currency: id,

@@ -20,7 +20,7 @@ import { endGapHoldsOfCompared } from "../store/gap-holds.ts";
 import { findOpenGapSince } from "../store/gaps.ts";
 import { takeBackUnnamedPayments } from "../store/gone-payments.ts";
 import type { AccountPlace } from "../store/journal.ts";
-import { dropLookGap, keepLookGap } from "../store/look-gaps.ts";
+import { dropLookGap, keepUnreadAddressCurrency } from "../store/look-gaps.ts";
 import {
   dropDetectedPayment,
   keepFinalPayment,
@@ -103,7 +103,8 @@ export function applyReading(
     // A currency that was not read has its baseline still to be found.
     const read = new Set(reading.currencies.map(({ id }) => id));
     for (const { id: currency } of isKnown ? [] : chain.currencies)
-      if (!read.has(currency)) keepLookGap(database, { network, address: of.address, currency });
+      if (!read.has(currency))
+        keepUnreadAddressCurrency(database, { network, address: of.address, currency });
   }
   keepIssuedComparison(database, {
     network,

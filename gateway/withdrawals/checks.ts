@@ -6,7 +6,7 @@
 import { familyOf } from "../../chains/families.ts";
 import { hasTags, payeeOf } from "../../chains/payees.ts";
 import { formatAmount, parseAmount } from "../../protocol/amount.ts";
-import { transactionIdOf } from "../../protocol/identity.ts";
+import { deriveOrderTransactionId } from "../../protocol/identity.ts";
 import { type Answer, isAnswer, problemAnswer } from "../answer/answer.ts";
 import type { Order } from "../answer/body.ts";
 import type { AnswerCode } from "../answer/messages.ts";
@@ -260,7 +260,12 @@ function isPaidBefore(
   { agent, currency: { network, contract }, amountUnits }: CheckedOrder,
 ): boolean {
   const asked = {
-    transactionId: transactionIdOf({ merchant, operation: "withdraw", orderId, renews: renew }),
+    transactionId: deriveOrderTransactionId({
+      merchant,
+      operation: "withdraw",
+      orderId,
+      renews: renew,
+    }),
     network,
     account: hotWalletAddressOn(agent, network),
     receiver: address,

@@ -23,7 +23,7 @@ import {
   nextWaitingJobNumber,
   unnumberJob,
 } from "../store/jobs.ts";
-import { readPlacing } from "../store/levels.ts";
+import { readPlacingObstacles } from "../store/levels.ts";
 import type { UnexplainedOutgoingRow } from "../store/outgoing-holds.ts";
 import type { AgentRow, TransferRow } from "../store/rows.ts";
 import { highestUsedSlot } from "../store/slots.ts";
@@ -65,7 +65,7 @@ function placingOf(
 ): PlacementChoice {
   const wallet = { network: row.network, account: hotWalletAddressOn(agent, row.network) };
   if (run === "" || agent.caughtUp !== run) return { kind: "wait" };
-  const state = readPlacing(database, wallet, row, run);
+  const state = readPlacingObstacles(database, wallet, row, run);
   if (state.isHeld === 1) return { kind: "wait" };
   if (state.isLevel === 0) return { kind: "wait" };
   const holders = state.hasUnexplained === 0 ? [] : listHoldingTransactions(database, agent, row);

@@ -9,7 +9,7 @@ import { setImmediate as turn } from "node:timers/promises";
 import type { Code } from "../../base/codes.ts";
 import { parseAddress } from "../../chains/address-forms.ts";
 import { payeeOf } from "../../chains/payees.ts";
-import { transactionIdOf } from "../../protocol/identity.ts";
+import { deriveOrderTransactionId } from "../../protocol/identity.ts";
 import type { Job } from "../../protocol/messages.ts";
 import {
   type Answer,
@@ -83,7 +83,7 @@ function rowOf(
   const lifetimeMs =
     mode === "auto" ? lifetimes.withdrawalHours * hourMs : lifetimes.approvalDays * dayMs;
   return {
-    id: transactionIdOf({
+    id: deriveOrderTransactionId({
       merchant,
       operation: "withdraw",
       orderId: order.orderId,

@@ -28,7 +28,7 @@ import {
 } from "../../gateway/store/withdrawals.ts";
 import { parseAmount } from "../../protocol/amount.ts";
 import { openEnvelope, sealEnvelope, signJob } from "../../protocol/envelope.ts";
-import { jobHashOf, transactionIdOf, zeroHash } from "../../protocol/identity.ts";
+import { deriveOrderTransactionId, jobHashOf, zeroHash } from "../../protocol/identity.ts";
 import { type AgentKeys, gatewayDatabase, pairAgent, receiver } from "../kit/gateway-database.ts";
 import type { ActsFigures } from "./acts.ts";
 import { cpuUsOf, cpuUsOfEach } from "./cpu.ts";
@@ -260,7 +260,7 @@ function actsOfOrder(): Acts {
         parseAmount("0.000001", 18),
         familyOf(network).parseAddress(receiver, network),
       ],
-      transactionIdOf({ merchant, operation: "withdraw", orderId: "acts-77" }),
+      deriveOrderTransactionId({ merchant, operation: "withdraw", orderId: "acts-77" }),
     ]),
     answer: one(() => JSON.stringify({ ...job, status: 0, stage: "queued" })),
   };

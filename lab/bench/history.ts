@@ -15,7 +15,7 @@ import { readRules } from "../../agent/signer/policy/rules.ts";
 import { Core } from "../../agent/signer/state/core.ts";
 import { rowOfEnded } from "../../agent/signer/state/withdrawals.ts";
 import { publicKeyHex } from "../../protocol/envelope.ts";
-import { jobHashOf, transactionIdOf, zeroHash } from "../../protocol/identity.ts";
+import { deriveOrderTransactionId, jobHashOf, zeroHash } from "../../protocol/identity.ts";
 import { makeSignerFolder, type SignerFolder, startSigner } from "../faults/signer-folder.ts";
 
 /** About as many close while one segment is written. */
@@ -121,7 +121,7 @@ class SignerHistory {
   pay(): void {
     this.#sequence += 1;
     const orderId = `new-${this.folder.wallet.slice(0, 4)}-${this.#sequence}`;
-    const transactionId = transactionIdOf({ merchant, operation: "withdraw", orderId });
+    const transactionId = deriveOrderTransactionId({ merchant, operation: "withdraw", orderId });
     const address = "0x70997970C51812dc3A010C7d01b50e0d17dc79C8";
     const job = {
       ...{

@@ -4,7 +4,7 @@
  */
 import type { KeyObject } from "node:crypto";
 import { sealEnvelope, signJob } from "../../protocol/envelope.ts";
-import { jobHashOf, transactionIdOf, zeroHash } from "../../protocol/identity.ts";
+import { deriveOrderTransactionId, jobHashOf, zeroHash } from "../../protocol/identity.ts";
 import type { AgentLedgerHead } from "../../protocol/messages.ts";
 
 export const merchant = "m_bench";
@@ -51,7 +51,7 @@ export class JobMaker {
       this.#sequence += 1;
       const number = this.#sequence;
       const orderId = `bench-${number}`;
-      const transactionId = transactionIdOf({ merchant, operation: "withdraw", orderId });
+      const transactionId = deriveOrderTransactionId({ merchant, operation: "withdraw", orderId });
       const now = Date.now();
       const text = JSON.stringify({
         ...{

@@ -22,7 +22,7 @@ import type {
 } from "../../agent/socket/verbs.ts";
 import { AgentError } from "../../base/fault.ts";
 import { openEnvelope, publicKeyHex } from "../../protocol/envelope.ts";
-import { jobHashOf, transactionIdOf, zeroHash } from "../../protocol/identity.ts";
+import { deriveOrderTransactionId, jobHashOf, zeroHash } from "../../protocol/identity.ts";
 import type { Entry, Statement } from "../../protocol/messages.ts";
 import { parseJob, parseStatement } from "../../protocol/payloads.ts";
 import { GatewaySide } from "../kit/gateway-side.ts";
@@ -230,7 +230,7 @@ export class Counterpart {
         ...{
           wallet: folder.wallet,
           orderId,
-          transactionId: transactionIdOf({ merchant, operation: "withdraw", orderId }),
+          transactionId: deriveOrderTransactionId({ merchant, operation: "withdraw", orderId }),
         },
         ...{
           currency: "eth",

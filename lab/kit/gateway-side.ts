@@ -4,7 +4,7 @@
  */
 import { generateKeyPairSync, type KeyObject } from "node:crypto";
 import { sealEnvelope, signJob } from "../../protocol/envelope.ts";
-import { jobHashOf, transactionIdOf, zeroHash } from "../../protocol/identity.ts";
+import { deriveOrderTransactionId, jobHashOf, zeroHash } from "../../protocol/identity.ts";
 import type { Ack, AgentLedgerHead, Job, Jobs, Welcome } from "../../protocol/messages.ts";
 import type { Sightings } from "../../protocol/sightings.ts";
 
@@ -62,7 +62,7 @@ export class GatewaySide {
         sequence: this.last.sequence + 1,
       },
       ...{ previous: this.last.hash, issuedAt: at, expiresAt: at + 86_400_000, mode: "auto" },
-      transactionId: transactionIdOf({ merchant, operation: "withdraw", orderId }),
+      transactionId: deriveOrderTransactionId({ merchant, operation: "withdraw", orderId }),
       ...{ orderId, currency: "usdt", amount: "1.5", address: receiver, tag: "" },
       ...change,
     };

@@ -8,7 +8,7 @@ import {
   readAddressSums,
   readHash,
   readHead,
-  readHex,
+  readHexAnswer,
   readOutspend,
   readRates,
   readTransactionCount,
@@ -38,7 +38,7 @@ const output = { txid: hash, vout: 2, status, value: 2_100_000_000_000_000 };
 describe("an answer", () => {
   it("of a usual server is read", () => {
     expect(readHash(Buffer.from(`${hash}\n`))).toBe(hash);
-    expect(readHex(Buffer.from("00ff"))).toEqual(Buffer.from([0, 255]));
+    expect(readHexAnswer(Buffer.from("00ff"))).toEqual(Buffer.from([0, 255]));
     expect(readHead(json(head))).toEqual({
       number: 7,
       hash,
@@ -155,7 +155,7 @@ describe("an answer", () => {
 
   it("of the Esplora API of hex with an odd length, with other digits, or of nothing is refused", () => {
     for (const text of ["", "0", "0g", "0x00", "AB"])
-      expect(() => readHex(Buffer.from(text)), text).toThrow(
+      expect(() => readHexAnswer(Buffer.from(text)), text).toThrow(
         expect.objectContaining({ code: "NODE_ANSWER" }),
       );
   });

@@ -6,7 +6,7 @@
 import { describe, expect, it } from "vitest";
 import type { AddressTransaction, UnspentOutput } from "../../chains/utxo/answers.ts";
 import { readHistory } from "../../chains/utxo/answers.ts";
-import { coinsAt } from "../../chains/utxo/node-balance.ts";
+import { listCoinsAtBlockEnd } from "../../chains/utxo/node-balance.ts";
 
 const block = 100;
 const script = `0014${"ab".repeat(20)}`;
@@ -32,8 +32,8 @@ const spending = (
   satPerKvB: null,
   isReplaceable: true,
 });
-const sumOf = (seen: Partial<Parameters<typeof coinsAt>[0]>): bigint =>
-  coinsAt({ unspent: [], later: [], block, script, ...seen }).reduce(
+const sumOf = (seen: Partial<Parameters<typeof listCoinsAtBlockEnd>[0]>): bigint =>
+  listCoinsAtBlockEnd({ unspent: [], later: [], block, script, ...seen }).reduce(
     (sum, { units }) => sum + units,
     0n,
   );
@@ -62,13 +62,13 @@ describe("the coins of an address at the end of a block", () => {
   });
 
   it("are the same whatever the node's mempool has", () => {
-    const full = coinsAt({
+    const full = listCoinsAtBlockEnd({
       unspent: [unspent("2", 3n, 90)],
       later: [spending("a", null, ["1"])],
       block,
       script,
     });
-    const empty = coinsAt({
+    const empty = listCoinsAtBlockEnd({
       unspent: [unspent("1", 7n, 80), unspent("2", 3n, 90)],
       later: [],
       block,

@@ -14,7 +14,7 @@ import {
   usdtContract,
   wallet,
 } from "../../lab/kit/gateway-server.ts";
-import { transactionIdOf } from "../../protocol/identity.ts";
+import { deriveOrderTransactionId } from "../../protocol/identity.ts";
 import {
   agentRow,
   anotherGateway,
@@ -41,7 +41,7 @@ describe("createTransactionRequest", () => {
       address: depositAddressOf(wallet.depositXpub, 0),
       amount: "1.5",
       tag: "",
-      transactionId: transactionIdOf({
+      transactionId: deriveOrderTransactionId({
         merchant: gateway.merchant.merchantId,
         operation: "deposit",
         orderId: "order-1",

@@ -9,7 +9,7 @@ import { answerCodes } from "../../gateway/answer/messages.ts";
 import type { JobRow } from "../../gateway/store/rows.ts";
 import { receiver, usdtContract, wallet } from "../../lab/kit/gateway-server.ts";
 import { placeJobs } from "../../lab/kit/level-reader.ts";
-import { jobHashOf, transactionIdOf, zeroHash } from "../../protocol/identity.ts";
+import { deriveOrderTransactionId, jobHashOf, zeroHash } from "../../protocol/identity.ts";
 import { parseJob } from "../../protocol/payloads.ts";
 import {
   agentRow,
@@ -63,7 +63,7 @@ describe("autoWithdraw", () => {
     await ready();
     waitLong();
     const answer = await auto();
-    const id = transactionIdOf({
+    const id = deriveOrderTransactionId({
       merchant: gateway.merchant.merchantId,
       operation: "withdraw",
       orderId: "order-1",

@@ -14,11 +14,11 @@ import {
 import type { PayerView } from "../../gateway/pages/payer-view.ts";
 import {
   asksForMoney,
+  judgePayerState,
   type PayerState,
   pageContentMark,
   pageReloadSeconds,
   payerStates,
-  stateOf,
 } from "../../gateway/pages/state.ts";
 
 const nowMs = Date.parse("2026-01-02T03:04:05.678Z");
@@ -143,7 +143,7 @@ describe("the payment page", () => {
     const [change, en, tr] = table[state];
     const view = { ...base, ...change };
     it(`is in the state ${state}, and says so in English and Turkish`, () => {
-      expect(stateOf(view)).toBe(state);
+      expect(judgePayerState(view)).toBe(state);
       for (const [language, parts] of [
         ["en", en],
         ["tr", tr],
@@ -272,7 +272,10 @@ describe("the payment page", () => {
     expect(renderPage({ ...paid, expiresAt: nowMs - 1 }, dress)).toContain("It may be too late");
     // In a block behind the end, while the request is still open.
     const behind = { ...base, lateUnits: 1000n, expiresAt: nowMs - 1 };
-    expect([stateOf(behind), stateOf({ ...behind, seenUnits: 1000n })]).toEqual(["late", "seen"]);
+    expect([judgePayerState(behind), judgePayerState({ ...behind, seenUnits: 1000n })]).toEqual([
+      "late",
+      "seen",
+    ]);
     expect(renderPage(behind, dress)).not.toContain("You have done your part");
     expect(new Set([base, paid, { ...paid, isHeld: true }, behind].map(pageContentMark)).size).toBe(
       4,
@@ -281,17 +284,17 @@ describe("the payment page", () => {
 
   it("asks for nothing after the end, also while the request is still open", () => {
     const over = { ...base, expiresAt: nowMs };
-    expect([stateOf(over), pageReloadSeconds(over)]).toEqual(["ending", 4]);
-    expect(stateOf({ ...over, seenUnits: 500n })).toBe("ending");
-    expect(stateOf({ ...over, seenUnits: 1000n })).toBe("seen");
-    expect(stateOf({ ...base, ...ended, seenUnits: 10n })).toBe("late");
+    expect([judgePayerState(over), pageReloadSeconds(over)]).toEqual(["ending", 4]);
+    expect(judgePayerState({ ...over, seenUnits: 500n })).toBe("ending");
+    expect(judgePayerState({ ...over, seenUnits: 1000n })).toBe("seen");
+    expect(judgePayerState({ ...base, ...ended, seenUnits: 10n })).toBe("late");
     expect(renderPage(over, dress)).not.toContain('id="address"');
   });
 
   it("takes a tolerance as paid, and a credited short one as complete", () => {
-    expect(stateOf({ ...base, toleranceUnits: 10n, seenUnits: 990n })).toBe("seen");
-    expect(stateOf({ ...base, toleranceUnits: 10n, seenUnits: 989n })).toBe("short");
-    expect(stateOf({ ...base, status: 1, finalUnits: 990n })).toBe("completed");
+    expect(judgePayerState({ ...base, toleranceUnits: 10n, seenUnits: 990n })).toBe("seen");
+    expect(judgePayerState({ ...base, toleranceUnits: 10n, seenUnits: 989n })).toBe("short");
+    expect(judgePayerState({ ...base, status: 1, finalUnits: 990n })).toBe("completed");
   });
 
   it("looks for changes while some may come, and its mark changes with what it shows", () => {

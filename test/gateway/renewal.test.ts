@@ -10,7 +10,7 @@ import type { JobRow } from "../../gateway/store/rows.ts";
 import { addToSum } from "../../gateway/store/stray-sums.ts";
 import { keepUnread } from "../../gateway/store/unread-transactions.ts";
 import { placeJobs } from "../../lab/kit/level-reader.ts";
-import { transactionIdOf } from "../../protocol/identity.ts";
+import { deriveOrderTransactionId } from "../../protocol/identity.ts";
 import { parseJob } from "../../protocol/payloads.ts";
 import {
   agentRow,
@@ -245,7 +245,7 @@ describe("renew of a withdrawal", () => {
     });
     const answers = await Promise.all([1, 2, 3].map(() => auto({ renew: old })));
     const { merchantId: merchant } = gateway.merchant;
-    const next = transactionIdOf({
+    const next = deriveOrderTransactionId({
       merchant,
       operation: "withdraw",
       orderId: "order-1",

@@ -18,8 +18,8 @@ import {
   transferRow,
 } from "../../lab/kit/gateway-database.ts";
 import { type EntryBody, headAt, type LinkAgent, statementOf } from "../../lab/kit/link-agent.ts";
-import { isJobSignature, signJob } from "../../protocol/envelope.ts";
-import { jobHashOf, transactionIdOf, zeroHash } from "../../protocol/identity.ts";
+import { signJob, verifyJobSignature } from "../../protocol/envelope.ts";
+import { deriveOrderTransactionId, jobHashOf, zeroHash } from "../../protocol/identity.ts";
 import type { RecoveredEntry, Statement } from "../../protocol/messages.ts";
 import { parseJob } from "../../protocol/payloads.ts";
 import type { RecoveryPart } from "../../protocol/recovery.ts";
@@ -158,8 +158,8 @@ describe("a recovery offer", () => {
     ]);
     const [{ job, signature }] = withdrawals as unknown as [RecoveryPart["withdrawals"][number]];
     expect(parseJob(job).transactionId).toBe(first);
-    expect(isJobSignature(job, signature, gateway.publicKey)).toBe(true);
-    expect(isJobSignature(`${job} `, signature, gateway.publicKey)).toBe(false);
+    expect(verifyJobSignature(job, signature, gateway.publicKey)).toBe(true);
+    expect(verifyJobSignature(`${job} `, signature, gateway.publicKey)).toBe(false);
   });
 
   it("names what the account spent and nothing explains, the newest first", async () => {
@@ -470,7 +470,7 @@ describe("the recovered ledger", () => {
         parseJob(text).ledgerEpoch,
       ]),
     ).toEqual([[first, 3, 3]]);
-    expect(isJobSignature(jobs[0]!, signatures[0]!, gateway.publicKey)).toBe(true);
+    expect(verifyJobSignature(jobs[0]!, signatures[0]!, gateway.publicKey)).toBe(true);
   });
 
   it("may be told of in parts: until it is opened nothing of it counts as the end of the recovery", async () => {
@@ -491,7 +491,7 @@ describe("the recovered ledger", () => {
 });
 
 describe("a job that was lost", () => {
-  const transactionId = transactionIdOf({
+  const transactionId = deriveOrderTransactionId({
     merchant: "m1",
     operation: "withdraw",
     orderId: "conflicted",

@@ -4,14 +4,14 @@
 import { generateKeyPairSync } from "node:crypto";
 import { expect, it } from "vitest";
 import { jobSigner } from "../../gateway/hub/sign-job.ts";
-import { isJobSignature } from "../../protocol/envelope.ts";
+import { verifyJobSignature } from "../../protocol/envelope.ts";
 
 const { privateKey, publicKey } = generateKeyPairSync("ed25519");
 
 it("the signature of a job fits its text, and no other text", () => {
   const signature = jobSigner(privateKey)("{}");
-  expect(isJobSignature("{}", signature, publicKey)).toBe(true);
-  expect(isJobSignature("{ }", signature, publicKey)).toBe(false);
+  expect(verifyJobSignature("{}", signature, publicKey)).toBe(true);
+  expect(verifyJobSignature("{ }", signature, publicKey)).toBe(false);
 });
 
 it("keys that do not belong together sign no job", () => {

@@ -22,7 +22,7 @@ import { parseJson as parseTron } from "../../chains/tron/rpc.ts";
 import {
   readHash,
   readHead,
-  readHex,
+  readHexAnswer,
   readOutspend,
   readRates,
   readText,
@@ -109,7 +109,7 @@ const readers: Readonly<Record<string, (text: string) => unknown>> = {
     ...[
       readText,
       readHash,
-      readHex,
+      readHexAnswer,
       readHead,
       readTransactionPlace,
       readUnspent,

@@ -21,8 +21,8 @@ import {
 import { openGrant, parseSealedGrant, sealGrant, shortCodeOf } from "../../protocol/grant.ts";
 import {
   agentIdOf,
+  deriveOrderTransactionId,
   jobHashOf,
-  transactionIdOf,
   walletFingerprintOf,
 } from "../../protocol/identity.ts";
 import { type EnvelopeKind, envelopeKinds, type PairedAccount } from "../../protocol/messages.ts";
@@ -109,7 +109,7 @@ function runPayload(vector: Vector): undefined {
 type Inputs = Readonly<Record<string, string>>;
 
 const identities: Readonly<Record<string, (input: never) => string>> = {
-  transactionId: transactionIdOf,
+  transactionId: deriveOrderTransactionId,
   wallet: walletFingerprintOf,
   agent: agentIdOf,
   job: (input: Inputs) => jobHashOf(input.text!),

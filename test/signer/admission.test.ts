@@ -6,7 +6,7 @@ import { generateKeyPairSync } from "node:crypto";
 import { describe, expect, it } from "vitest";
 import { begun, Kit, other, shop, txParams } from "../../lab/kit/signer-kit.ts";
 import { sealEnvelope, signJob } from "../../protocol/envelope.ts";
-import { transactionIdOf } from "../../protocol/identity.ts";
+import { deriveOrderTransactionId } from "../../protocol/identity.ts";
 import { crashBefore } from "../support/earlier-write.ts";
 
 const foreignKey = generateKeyPairSync("ed25519").privateKey;
@@ -385,7 +385,7 @@ describe("a job that renews another", () => {
     return {
       orderId,
       renews,
-      transactionId: transactionIdOf({ merchant, operation: "withdraw", orderId, renews }),
+      transactionId: deriveOrderTransactionId({ merchant, operation: "withdraw", orderId, renews }),
     };
   };
 

@@ -6,7 +6,7 @@
 import { describe, expect, it } from "vitest";
 import type { SignerSettings } from "../../agent/config/settings.ts";
 import { type AnyAnswer, Kit, keysOf, merchant, settings } from "../../lab/kit/signer-kit.ts";
-import { transactionIdOf } from "../../protocol/identity.ts";
+import { deriveOrderTransactionId } from "../../protocol/identity.ts";
 import { accountAt, network } from "../chains/xrp-values.ts";
 import { databaseOf, taken } from "../support/recovery-offer.ts";
 
@@ -158,7 +158,12 @@ describe("a payment below its account's first slot", () => {
       { kind: "decision", decision: "expired", code: "SLOT_UNREACHABLE" },
     ]);
     const { orderId } = kit.core.book.find(id)!.job;
-    const transactionId = transactionIdOf({ merchant, operation: "withdraw", orderId, renews: id });
+    const transactionId = deriveOrderTransactionId({
+      merchant,
+      operation: "withdraw",
+      orderId,
+      renews: id,
+    });
     const renewal = ordered(kit, { orderId, transactionId, renews: id });
     expect(kit.ask("sign", { transactionId: renewal, txParams: offer }).code).toBe(
       "ACCOUNT_NOT_ADOPTED",

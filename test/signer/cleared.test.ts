@@ -6,7 +6,7 @@ import { describe, expect, it } from "vitest";
 import { depositAccountIdOf } from "../../agent/signer/policy/own-accounts.ts";
 import { addressSpaceNames, families } from "../../chains/families.ts";
 import { merchant } from "../../lab/kit/signer-kit.ts";
-import { transactionIdOf } from "../../protocol/identity.ts";
+import { deriveOrderTransactionId } from "../../protocol/identity.ts";
 import type { Job } from "../../protocol/messages.ts";
 import { evidenceFor } from "../chains/utxo-values.ts";
 import { coinKit, network as coins, made, raised, sender } from "../support/coin-kit.ts";
@@ -28,7 +28,7 @@ const sweep = {
     depositIndex: 3,
   },
   depositAddress,
-  transactionId: transactionIdOf({ merchant, operation: "sweep", orderId }),
+  transactionId: deriveOrderTransactionId({ merchant, operation: "sweep", orderId }),
 } satisfies Partial<Job>;
 const uncleared = { ok: false, code: "WITHDRAWAL_UNCLEARED" };
 

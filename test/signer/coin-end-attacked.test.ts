@@ -8,7 +8,7 @@ import { families, pinExclusionOf } from "../../chains/families.ts";
 import { SeededRandom, seedsOfRun } from "../../lab/kit/seeded.ts";
 import { share } from "../../lab/kit/share.ts";
 import { merchant } from "../../lab/kit/signer-kit.ts";
-import { transactionIdOf } from "../../protocol/identity.ts";
+import { deriveOrderTransactionId } from "../../protocol/identity.ts";
 import { evidenceFor, type MadeCoin } from "../chains/utxo-values.ts";
 import { type CoinKit, coinKit, made, network, raised, sender, shop } from "../support/coin-kit.ts";
 
@@ -109,7 +109,12 @@ it.each(seedsOfRun(share(120, 12)))(
     const { orderId } = kit.core.book.find(first)!.job;
     let renews = first;
     for (let round = 0; round < 4; round += 1) {
-      const transactionId = transactionIdOf({ merchant, operation: "withdraw", orderId, renews });
+      const transactionId = deriveOrderTransactionId({
+        merchant,
+        operation: "withdraw",
+        orderId,
+        renews,
+      });
       const job = {
         network,
         currency: "btc",

@@ -7,7 +7,7 @@ import { coinUnseenMinMs } from "../../agent/signer/handlers/coin-looks.ts";
 import { families } from "../../chains/families.ts";
 import { figuresOf, txParamsOf } from "../../chains/utxo/tx-params.ts";
 import { type AnyAnswer, merchant } from "../../lab/kit/signer-kit.ts";
-import { transactionIdOf } from "../../protocol/identity.ts";
+import { deriveOrderTransactionId } from "../../protocol/identity.ts";
 import type { Job } from "../../protocol/messages.ts";
 import type { MadeCoin } from "../chains/utxo-values.ts";
 import { evidenceFor } from "../chains/utxo-values.ts";
@@ -74,7 +74,7 @@ function gone(
 /** The order is asked for again, and the job is admitted. */
 function renewed(kit: CoinKit, ended: string, change: Partial<Job> = {}): string {
   const { orderId } = kit.core.book.find(ended)!.job;
-  const transactionId = transactionIdOf({
+  const transactionId = deriveOrderTransactionId({
     merchant,
     operation: "withdraw",
     orderId,

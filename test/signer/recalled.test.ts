@@ -6,7 +6,7 @@ import { expect, it } from "vitest";
 import { depositAccountIdOf } from "../../agent/signer/policy/own-accounts.ts";
 import { families } from "../../chains/families.ts";
 import { Kit, merchant, txParams, vault } from "../../lab/kit/signer-kit.ts";
-import { transactionIdOf } from "../../protocol/identity.ts";
+import { deriveOrderTransactionId } from "../../protocol/identity.ts";
 
 /** The gateway's newest acknowledgement names these; gives the withdrawals that it touched. */
 function recall(kit: Kit, ...recalled: string[]): readonly string[] {
@@ -121,7 +121,7 @@ it("a recall of a sweep refuses nothing, because only a payment to a receiver is
   const { transactionId } = kit.request({
     ...{
       mode: "sweep",
-      transactionId: transactionIdOf({ merchant, operation: "sweep", orderId }),
+      transactionId: deriveOrderTransactionId({ merchant, operation: "sweep", orderId }),
       orderId,
     },
     ...{

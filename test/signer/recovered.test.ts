@@ -17,7 +17,7 @@ import {
   txParams,
   vault,
 } from "../../lab/kit/signer-kit.ts";
-import { transactionIdOf } from "../../protocol/identity.ts";
+import { deriveOrderTransactionId } from "../../protocol/identity.ts";
 import { backup, ledgerOf, restore } from "../support/recovery-offer.ts";
 import { SignerAndGateway } from "../support/signer-and-gateway.ts";
 
@@ -114,7 +114,7 @@ describe("an agent that was rolled back", () => {
     const address = families.evm.depositAddress(depositAccountIdOf(vault.accounts, "evm"), 3);
     const sweep = (place: number): string => {
       const orderId = `${address}/${place}`;
-      const id = transactionIdOf({ merchant, operation: "sweep", orderId });
+      const id = deriveOrderTransactionId({ merchant, operation: "sweep", orderId });
       const job = {
         mode: "sweep",
         currency: "usdt",

@@ -9,7 +9,7 @@ import type { TxParams } from "../../chains/family.ts";
 import { decodeTransaction } from "../../chains/utxo/raw-transaction.ts";
 import { figuresOf, txParamsOf } from "../../chains/utxo/tx-params.ts";
 import { merchant } from "../../lab/kit/signer-kit.ts";
-import { transactionIdOf } from "../../protocol/identity.ts";
+import { deriveOrderTransactionId } from "../../protocol/identity.ts";
 import { evidenceFor, type MadeCoin, scriptOf } from "../chains/utxo-values.ts";
 import {
   type CoinKit,
@@ -29,7 +29,7 @@ const coinOf = (units: bigint): MadeCoin => values.coin(scriptOf(address, row), 
 /** A sweep of 0.001 BTC, admitted. */
 function ordered(kit: CoinKit): string {
   const orderId = `${address}/1`;
-  const transactionId = transactionIdOf({ merchant, operation: "sweep", orderId });
+  const transactionId = deriveOrderTransactionId({ merchant, operation: "sweep", orderId });
   const place = { depositIndex: 3, depositAddress: address };
   return kit.request({
     ...place,

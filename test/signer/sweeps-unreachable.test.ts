@@ -9,7 +9,7 @@ import { describe, expect, it } from "vitest";
 import { depositAccountIdOf } from "../../agent/signer/policy/own-accounts.ts";
 import { families } from "../../chains/families.ts";
 import { Kit, merchant, txParams, vault } from "../../lab/kit/signer-kit.ts";
-import { transactionIdOf } from "../../protocol/identity.ts";
+import { deriveOrderTransactionId } from "../../protocol/identity.ts";
 import type { Job } from "../../protocol/messages.ts";
 import { databaseOf, taken } from "../support/recovery-offer.ts";
 
@@ -21,7 +21,7 @@ function sweep(number: number, change: Partial<Job> = {}): Partial<Job> {
   return {
     ...{
       mode: "sweep",
-      transactionId: transactionIdOf({ merchant, operation: "sweep", orderId }),
+      transactionId: deriveOrderTransactionId({ merchant, operation: "sweep", orderId }),
       orderId,
     },
     ...{ currency: "usdt", amount: "12.5", address: "", depositIndex: 3, depositAddress: deposit },

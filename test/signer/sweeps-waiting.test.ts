@@ -8,7 +8,7 @@ import { depositAccountIdOf } from "../../agent/signer/policy/own-accounts.ts";
 import { families } from "../../chains/families.ts";
 import { computeLimitOfActivation } from "../../chains/tron/fees.ts";
 import { Kit, merchant, txParams, vault } from "../../lab/kit/signer-kit.ts";
-import { transactionIdOf } from "../../protocol/identity.ts";
+import { deriveOrderTransactionId } from "../../protocol/identity.ts";
 import type { Job } from "../../protocol/messages.ts";
 import { keys, network, offerAt, type WaitingKit, waitingKit } from "../support/waiting-kit.ts";
 
@@ -24,8 +24,8 @@ type Jobs = Readonly<Record<"sweep" | "topUp", Partial<Job> & Named>>;
 /** The jobs of a sweep of a token and of its top-up. */
 function jobsOf(depositAddress: string, onNetwork: string, coins: string): Jobs {
   const orderId = `${depositAddress}/1`;
-  const id = transactionIdOf({ merchant, operation: "sweep", orderId });
-  const topUpId = transactionIdOf({ merchant, operation: "topup", orderId: id });
+  const id = deriveOrderTransactionId({ merchant, operation: "sweep", orderId });
+  const topUpId = deriveOrderTransactionId({ merchant, operation: "topup", orderId: id });
   const both = {
     network: onNetwork,
     currency: "usdt",

@@ -15,13 +15,13 @@ import {
   txParams,
   vault,
 } from "../../lab/kit/signer-kit.ts";
-import { transactionIdOf } from "../../protocol/identity.ts";
+import { deriveOrderTransactionId } from "../../protocol/identity.ts";
 import type { Job } from "../../protocol/messages.ts";
 
 const xpub = depositAccountIdOf(vault.accounts, "evm");
 const deposit = (index: number): string => families.evm.depositAddress(xpub, index);
 const sweepId = (orderId: string): string =>
-  transactionIdOf({ merchant, operation: "sweep", orderId });
+  deriveOrderTransactionId({ merchant, operation: "sweep", orderId });
 
 function sweep(index = 3, change: Partial<Job> = {}): Partial<Job> {
   const orderId = change.orderId ?? `${deposit(index)}/1`;
@@ -45,7 +45,7 @@ function topUp(index = 3, change: Partial<Job> = {}): Partial<Job> {
     ...sweep(index),
     ...{
       mode: "topup",
-      transactionId: transactionIdOf({ merchant, operation: "topup", orderId }),
+      transactionId: deriveOrderTransactionId({ merchant, operation: "topup", orderId }),
       orderId,
       amount: "0.002",
     },

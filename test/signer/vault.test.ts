@@ -20,7 +20,11 @@ import {
   isolationState,
 } from "../../agent/signer/process-hardening.ts";
 import { signByNoble, signDigest } from "../../agent/signer/vault/curve.ts";
-import { unlockVault, unlockVaultWith, type Vault } from "../../agent/signer/vault/vault.ts";
+import {
+  unlockVault,
+  unlockVaultWithSignDigest,
+  type Vault,
+} from "../../agent/signer/vault/vault.ts";
 import { Bug } from "../../base/fault.ts";
 import {
   openEnvelope,
@@ -77,7 +81,7 @@ describe("a vault", () => {
   it("knows its accounts and signs as ethers does, by either routine", () => {
     const held = contents();
     const vault = unlockVault(held);
-    const other = unlockVaultWith(contents(), signByNoble);
+    const other = unlockVaultWithSignDigest(contents(), signByNoble);
     expect(vault.accounts).toEqual([
       { family: "evm", purpose: "hot", id: hotWallet.address },
       { family: "evm", purpose: "deposits", id: deposits.neuter().extendedKey },

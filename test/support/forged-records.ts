@@ -17,7 +17,7 @@ import {
   settings,
   wallet,
 } from "../../lab/kit/signer-kit.ts";
-import { transactionIdOf } from "../../protocol/identity.ts";
+import { deriveOrderTransactionId } from "../../protocol/identity.ts";
 
 const network = "eip155:31337";
 export const attacker = other;
@@ -113,7 +113,11 @@ export function inventedJob({ kit }: World): {
   readonly sequence: number;
   readonly job: string;
 } {
-  const transactionId = transactionIdOf({ merchant, operation: "withdraw", orderId: "invented" });
+  const transactionId = deriveOrderTransactionId({
+    merchant,
+    operation: "withdraw",
+    orderId: "invented",
+  });
   const { sequence, hash } = kit.gateway.last;
   const job = {
     ...{

@@ -43,13 +43,13 @@ import {
   wallet,
 } from "../../lab/kit/signer-kit.ts";
 import {
-  isJobSignature,
   openEnvelope,
   publicKeyHex,
   sealEnvelope,
   signJob,
+  verifyJobSignature,
 } from "../../protocol/envelope.ts";
-import { transactionIdOf, zeroHash } from "../../protocol/identity.ts";
+import { deriveOrderTransactionId, zeroHash } from "../../protocol/identity.ts";
 import type { AgentLedgerHead, OpenSlots } from "../../protocol/messages.ts";
 import { parseStatement } from "../../protocol/payloads.ts";
 import { countChains } from "./recovery-offer.ts";
@@ -139,7 +139,7 @@ export class SignerAndGateway {
 
   /** The shop asks, once or again, and the job reaches the signer. */
   order(orderId: string, change: Partial<AnyTransaction> = {}): string {
-    const id = transactionIdOf({ merchant, operation: "withdraw", orderId });
+    const id = deriveOrderTransactionId({ merchant, operation: "withdraw", orderId });
     const place = {
       id,
       orderId,
@@ -324,7 +324,7 @@ export class SignerAndGateway {
     const statement = parseStatement(payload);
     const publicKey = createPublicKey(this.kit.gateway.key);
     const isOwn = (text: string, signature: string): boolean =>
-      isJobSignature(text, signature, publicKey);
+      verifyJobSignature(text, signature, publicKey);
     const showsHandshake = ({ handshake }: typeof statement): boolean => handshake !== "";
     const verdict = this.store.writeIfOk((database) => {
       const applied = applyStatements(database, agentId, [statement], {

@@ -20,7 +20,11 @@ import {
 } from "./context.ts";
 import { recordVoid } from "./expiry-exclusion.ts";
 import { stopNetworksOfForeign } from "./foreign.ts";
-import { checkGatewayHead, refuseIfClockSkewed, refuseIfOtherAgent } from "./gateway-head.ts";
+import {
+  checkGatewayHead,
+  refuseIfClockSkewed,
+  refuseIfOtherAgentOrEpoch,
+} from "./gateway-head.ts";
 import { refuseRecalled } from "./recall.ts";
 import { releaseAttemptsUpTo } from "./release.ts";
 import { completeHandshake } from "./welcome.ts";
@@ -35,7 +39,7 @@ export function acknowledgeRecords(context: RequestContext, frame: Uint8Array): 
   const ack = parseAck(
     openEnvelope(frame, { kind: "ack", publicKey, bytesMax: agentFrameBytesMax }).payload,
   );
-  const foreign = refuseIfOtherAgent(context, ack);
+  const foreign = refuseIfOtherAgentOrEpoch(context, ack);
   if (foreign !== null) return foreign;
   const closed =
     (context.run.resync === null ? refuseIfGateClosed(context) : resyncGate(context)) ??

@@ -5,7 +5,11 @@
  * `RequestContext`. Source: docs/protocol.md sections 5 to 7.
  */
 import { type Refusal, refuse } from "../../../base/fault.ts";
-import { agentFrameBytesMax, isJobSignature, openEnvelope } from "../../../protocol/envelope.ts";
+import {
+  agentFrameBytesMax,
+  openEnvelope,
+  verifyJobSignature,
+} from "../../../protocol/envelope.ts";
 import { jobHashOf } from "../../../protocol/identity.ts";
 import type { Jobs } from "../../../protocol/messages.ts";
 import { parseJob, parseJobs, parseWelcome } from "../../../protocol/payloads.ts";
@@ -24,7 +28,7 @@ import {
 import {
   checkGatewayHead,
   refuseIfClockSkewed,
-  refuseIfOtherAgent,
+  refuseIfOtherAgentOrEpoch,
   refuseIfOtherWallet,
 } from "./gateway-head.ts";
 import { type FreshJob, recordRequest } from "./request.ts";
@@ -41,7 +45,7 @@ import { admitWelcome } from "./welcome.ts";
 function admitJobs(context: RequestContext, envelope: Jobs): AdmissionResult {
   const { core } = context;
   const foreign =
-    refuseIfOtherAgent(context, envelope) ?? refuseIfOtherWallet(context, envelope.wallet);
+    refuseIfOtherAgentOrEpoch(context, envelope) ?? refuseIfOtherWallet(context, envelope.wallet);
   if (foreign !== null) return foreign;
   const closed = refuseIfGateClosed(context) ?? refuseIfClockSkewed(context, envelope);
   if (closed !== null) return closed;
@@ -92,7 +96,7 @@ function readJobs(core: Core, envelope: Jobs): ReadJobs {
   let expected = 0;
   const { signatures, jobs } = envelope;
   const isSigned = (text: string, at: number): boolean =>
-    isJobSignature(text, signatures[at] ?? "", core.paired.publicKey);
+    verifyJobSignature(text, signatures[at] ?? "", core.paired.publicKey);
   const fork = (forked: string): ReadJobs =>
     jobs.every(isSigned) ? { ok: false, forked } : refuse("JOB_UNSIGNED");
   for (const [index, text] of jobs.entries()) {

@@ -36,7 +36,7 @@ const quorumMs = 120_000;
 export const claimQuorumMin = 2;
 
 /** The courier's claim that so many nodes count this slot. */
-export interface FirstSlotClaim {
+export interface CourierFirstSlotClaim {
   readonly slot: string;
   readonly quorum: number;
   readonly address?: string | undefined; // a deposit address; default: the hot wallet
@@ -57,7 +57,7 @@ export interface FirstSlotClaim {
 export function adoptSlot(
   context: RequestContext,
   chain: ConfiguredChain & { readonly name: string },
-  claim: FirstSlotClaim,
+  claim: CourierFirstSlotClaim,
 ): { readonly ok: true; readonly account: Account } | Refusal {
   const closed = refuseIfClosedOrFull(context);
   if (closed !== null) return closed;
@@ -109,7 +109,7 @@ function unagreed(
 function adoptDeposit(
   context: RequestContext,
   chain: ConfiguredChain & { readonly name: string },
-  { slot, quorum, address }: Required<FirstSlotClaim> & { readonly address: string },
+  { slot, quorum, address }: Required<CourierFirstSlotClaim> & { readonly address: string },
 ): { readonly ok: true; readonly account: Account } | Refusal {
   const network = networkOf(chain);
   const { isCounted, first } = familyOf(network).slots;
@@ -261,7 +261,7 @@ export function keepHighestQuorum(
 export function checkChainCount(
   context: RequestContext,
   chain: ConfiguredChain & { readonly name: string },
-  claim: FirstSlotClaim & { readonly began?: AccountBeginning | undefined }, // the slot that the chain would take next
+  claim: CourierFirstSlotClaim & { readonly began?: AccountBeginning | undefined }, // the slot that the chain would take next
 ): { readonly ok: true } | Refusal {
   const { core, run, monotonicMs } = context;
   const { slot: count, quorum, began } = claim;

@@ -35,7 +35,7 @@ function skewWords(at: number, localMs: number): string {
   return `${minutes} minutes apart: here ${here}Z, at the gateway ${there}Z`;
 }
 
-export function refuseIfOtherAgent(
+export function refuseIfOtherAgentOrEpoch(
   { core }: RequestContext,
   envelope: Pick<Jobs, "agent" | "ledgerEpoch">,
 ): Refusal | null {

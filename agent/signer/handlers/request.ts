@@ -3,7 +3,7 @@
  * already. An impossible job is recorded as refused, so that the jobs never jam. Touches nothing;
  * records go through the `RequestContext`.
  */
-import { transactionIdOf } from "../../../protocol/identity.ts";
+import { deriveOrderTransactionId } from "../../../protocol/identity.ts";
 import { operationOf } from "../../../protocol/job-mode.ts";
 import type { Job } from "../../../protocol/messages.ts";
 import type { RecordBody } from "../../ledger/records.ts";
@@ -113,7 +113,8 @@ function isOwnId({ core }: RequestContext, job: Job): boolean {
   const { merchant } = core.paired;
   const { mode, orderId, renews, transactionId } = job;
   return (
-    transactionId === transactionIdOf({ merchant, operation: operationOf(mode), orderId, renews })
+    transactionId ===
+    deriveOrderTransactionId({ merchant, operation: operationOf(mode), orderId, renews })
   );
 }
 

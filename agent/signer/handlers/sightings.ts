@@ -8,7 +8,7 @@ import { type Refusal, refuse } from "../../../base/fault.ts";
 import { agentFrameBytesMax, openEnvelope } from "../../../protocol/envelope.ts";
 import { parseSightings, type Sightings } from "../../../protocol/sightings.ts";
 import type { RequestContext } from "./context.ts";
-import { refuseIfClockSkewed, refuseIfOtherAgent } from "./gateway-head.ts";
+import { refuseIfClockSkewed, refuseIfOtherAgentOrEpoch } from "./gateway-head.ts";
 
 /** The named coins, accounts and withdrawals of one frame, or the reason why it did nothing. */
 export type SightingsResult =
@@ -29,7 +29,7 @@ export function keepSightings(context: RequestContext, frame: Uint8Array): Sight
     bytesMax: agentFrameBytesMax,
   });
   const sightings = parseSightings(payload);
-  const foreign = refuseIfOtherAgent(context, sightings);
+  const foreign = refuseIfOtherAgentOrEpoch(context, sightings);
   if (foreign !== null) return foreign;
   if (sightings.answers !== run.runId) return refuse("SIGHTINGS_OTHER_RUN");
   const skewed = refuseIfClockSkewed(context, sightings);

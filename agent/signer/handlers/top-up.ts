@@ -6,7 +6,7 @@
 
 import { type Refusal, refuse } from "../../../base/fault.ts";
 import { expiryExclusionOf, saySlot } from "../../../chains/families.ts";
-import { transactionIdOf } from "../../../protocol/identity.ts";
+import { deriveOrderTransactionId } from "../../../protocol/identity.ts";
 import { operationOf } from "../../../protocol/job-mode.ts";
 import type { Job } from "../../../protocol/messages.ts";
 import type { RecordBody } from "../../ledger/records.ts";
@@ -85,7 +85,7 @@ export function refuseIfTopUpOverlaps(
 
 function topUpIdOf({ core }: RequestContext, orderId: string): string {
   const { merchant } = core.paired;
-  return transactionIdOf({ merchant, operation: operationOf("topup"), orderId });
+  return deriveOrderTransactionId({ merchant, operation: operationOf("topup"), orderId });
 }
 
 function other({ transactionId, job, slot }: Withdrawal, why: string): Refusal {

@@ -17,7 +17,7 @@ import {
 import {
   checkGatewayHead,
   refuseIfClockSkewed,
-  refuseIfOtherAgent,
+  refuseIfOtherAgentOrEpoch,
   refuseIfOtherWallet,
 } from "./gateway-head.ts";
 import { releaseAttemptsUpTo } from "./release.ts";
@@ -32,7 +32,7 @@ const skewAlarmMs = 60_000;
 export function admitWelcome(context: RequestContext, welcome: Welcome): AdmissionResult {
   const { core, run } = context;
   const foreign =
-    refuseIfOtherAgent(context, welcome) ?? refuseIfOtherWallet(context, welcome.wallet);
+    refuseIfOtherAgentOrEpoch(context, welcome) ?? refuseIfOtherWallet(context, welcome.wallet);
   if (foreign !== null) return foreign;
   if (welcome.answers !== run.runId) return refuse("WELCOME_OTHER_RUN");
   const isOld = welcome.at <= run.gatewayAt;

@@ -8,7 +8,7 @@
 import { type Refusal, refuse } from "../../../base/fault.ts";
 import { expiryExclusionOf, familyOf, pinExclusionOf, saySlot } from "../../../chains/families.ts";
 import { farthestSlot } from "../../../chains/several-networks.ts";
-import { transactionIdOf, zeroHash } from "../../../protocol/identity.ts";
+import { deriveOrderTransactionId, zeroHash } from "../../../protocol/identity.ts";
 import { operationOf } from "../../../protocol/job-mode.ts";
 import { parseJob } from "../../../protocol/payloads.ts";
 import type {
@@ -359,7 +359,7 @@ function problemOf({ old, order, senderOf, nowMs }: RecoveryInput): Refusal | nu
       return refuse("RECOVERY_OFFER", `${transactionId} is another agent's`);
     if (
       transactionId !==
-      transactionIdOf({ merchant, operation: operationOf(job.mode), orderId, renews })
+      deriveOrderTransactionId({ merchant, operation: operationOf(job.mode), orderId, renews })
     ) {
       return refuse("RECOVERY_OFFER", `${transactionId} is not its order's id`);
     }

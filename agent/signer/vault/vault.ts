@@ -43,14 +43,14 @@ export interface Vault {
  * @throws AgentError KEYSTORE_DERIVATION
  */
 export function unlockVault(contents: KeystoreContents): Vault {
-  return unlockVaultWith(contents, signDigest);
+  return unlockVaultWithSignDigest(contents, signDigest);
 }
 
 /**
  * As `unlockVault`, with a given signing routine.
  * @package
  */
-export function unlockVaultWith(contents: KeystoreContents, sign: SignDigest): Vault {
+export function unlockVaultWithSignDigest(contents: KeystoreContents, sign: SignDigest): Vault {
   try {
     return new UnlockedVault(contents, privateKeyFromSeed(contents.signerSeed.bytes), sign);
   } finally {

@@ -35,7 +35,7 @@ export function registerGauge(
 }
 
 /** A counter. `read` gives totals since the process's start, which never fall. */
-export function registerCounter(
+export function registerCounterFromReader(
   registry: Registry,
   { name, help, labelNames }: GivenMetric,
   read: () => MetricRows,

@@ -9,7 +9,7 @@ import { payerView } from "../../../gateway/api/payer.ts";
 import { listTransactions } from "../../../gateway/api/transactions.ts";
 import { makeEventsOfChanges } from "../../../gateway/callbacks/outbox.ts";
 import type { GatewayConfig } from "../../../gateway/config/config.ts";
-import { stateOf } from "../../../gateway/pages/state.ts";
+import { judgePayerState } from "../../../gateway/pages/state.ts";
 import type { Service } from "../../../gateway/service.ts";
 import { readMerchant } from "../../../gateway/store/merchants.ts";
 import type { MerchantRow, RecordRow } from "../../../gateway/store/rows.ts";
@@ -63,7 +63,7 @@ export class ShopView {
     const merchant = readMerchant(this.#store.database, row.merchant) as MerchantRow;
     const page =
       row.operation === "deposit"
-        ? stateOf(payerView(this.#service as Service, row, merchant, 0))
+        ? judgePayerState(payerView(this.#service as Service, row, merchant, 0))
         : "";
     const events = this.#store.database.all<{ type: string }>(
       "SELECT type FROM callbackEvents WHERE transactionId = ? ORDER BY number",

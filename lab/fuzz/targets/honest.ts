@@ -2,7 +2,7 @@
  * Honest messages of every kind, as objects: what the targets seed their corpora with and malform.
  */
 import { privateKeyFromSeed, signJob } from "../../../protocol/envelope.ts";
-import { jobHashOf, transactionIdOf, zeroHash } from "../../../protocol/identity.ts";
+import { deriveOrderTransactionId, jobHashOf, zeroHash } from "../../../protocol/identity.ts";
 
 export const agent = "aa".repeat(8);
 export const wallet = "bb".repeat(16);
@@ -12,7 +12,7 @@ export const at = 1_700_000_000_000;
 const gatewayKey = privateKeyFromSeed(new Uint8Array(32).fill(5));
 const hash = (digit: string): string => digit.repeat(64);
 const head = { seq: 7, hash: hash("c") };
-const transactionId = transactionIdOf({
+const transactionId = deriveOrderTransactionId({
   merchant: "m1",
   operation: "withdraw",
   orderId: "order-1",

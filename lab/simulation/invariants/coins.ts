@@ -3,7 +3,7 @@
  * statement: a withdrawal has one pin, no coin is in two open withdrawals, and nothing is paid
  * twice. Checked at every release, block and commit.
  */
-import { transactionIdOf } from "../../../protocol/identity.ts";
+import { deriveOrderTransactionId } from "../../../protocol/identity.ts";
 import type { CoinBlock, CoinChain } from "../world/coin-chain.ts";
 import { type CoinTransaction, readCoinRaw } from "../world/coin-raw.ts";
 import { scriptOf } from "../world/coin-script.ts";
@@ -115,7 +115,7 @@ export class CoinMoney implements Money {
     };
     this.#byOrder.set(order.orderId, fate);
     this.#byId.set(
-      transactionIdOf({ merchant, operation: "withdraw", orderId: order.orderId }),
+      deriveOrderTransactionId({ merchant, operation: "withdraw", orderId: order.orderId }),
       fate,
     );
   }

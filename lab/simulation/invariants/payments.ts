@@ -3,7 +3,7 @@
  * that left, their possible effects, the payments, and the gateway's statements about them. Checked
  * at every release, block and commit.
  */
-import { transactionIdOf } from "../../../protocol/identity.ts";
+import { deriveOrderTransactionId } from "../../../protocol/identity.ts";
 import type { Block, Chain } from "../world/chain.ts";
 import { namedReceiver, type Order, type Plan, showsAll } from "../world/plan.ts";
 import { isCancel, type SignedTransaction } from "../world/raw.ts";
@@ -116,7 +116,7 @@ export class Payments {
 
   isAttempt(transactionId: string, txHash: string): boolean {
     const isIt = ({ orderId }: Order): boolean =>
-      transactionIdOf({ merchant, operation: "withdraw", orderId }) === transactionId;
+      deriveOrderTransactionId({ merchant, operation: "withdraw", orderId }) === transactionId;
     return [...this.#byOrder.values()].some(
       ({ order, attempts }) => isIt(order) && attempts.has(txHash),
     );
@@ -223,7 +223,7 @@ export class Payments {
       () => `${fate.order.orderId} was released after it had failed`,
     );
     const isHelped = this.#helped.has(
-      transactionIdOf({ merchant, operation: "withdraw", orderId: fate.order.orderId }),
+      deriveOrderTransactionId({ merchant, operation: "withdraw", orderId: fate.order.orderId }),
     );
     // A signer on a copied folder answers with attempts that left the first one long before.
     const isNew = !fate.attempts.has(hash);

@@ -4,7 +4,7 @@
  * first; no id belongs to two payments; nothing is paid twice; a failed withdrawal can never be
  * paid.
  */
-import { transactionIdOf } from "../../../protocol/identity.ts";
+import { deriveOrderTransactionId } from "../../../protocol/identity.ts";
 import type { SignedBytes } from "../../kit/signed-bytes.ts";
 import { kernel } from "../kernel/kernel.ts";
 import type { Order, Plan } from "../world/plan.ts";
@@ -72,7 +72,7 @@ export class WaitingMoney implements Money {
     };
     this.#fates.set(order.orderId, fate);
     this.#byId.set(
-      transactionIdOf({ merchant, operation: "withdraw", orderId: order.orderId }),
+      deriveOrderTransactionId({ merchant, operation: "withdraw", orderId: order.orderId }),
       fate,
     );
   }

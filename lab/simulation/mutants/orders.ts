@@ -60,8 +60,8 @@ export const orderMutants: readonly Mutant[] = [
   {
     name: "id-not-from-the-order",
     file: withdrawals,
-    find: 'id: transactionIdOf({ merchant, operation: "withdraw", orderId: order.orderId, renews: order.renew }),',
-    replace: `id: transactionIdOf({ merchant, operation: "withdraw", orderId: \`\${order.orderId} \${nowMs}\` }),`,
+    find: 'id: deriveOrderTransactionId({ merchant, operation: "withdraw", orderId: order.orderId, renews: order.renew }),',
+    replace: `id: deriveOrderTransactionId({ merchant, operation: "withdraw", orderId: \`\${order.orderId} \${nowMs}\` }),`,
     invariant:
       "An order's id is new each time it is made, so a restored gateway could ask for one order under two ids (truth).",
   },

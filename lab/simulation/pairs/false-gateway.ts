@@ -4,7 +4,7 @@
  * one, and every job that it ever made.
  */
 import { sealEnvelope, signJob } from "../../../protocol/envelope.ts";
-import { jobHashOf, transactionIdOf, zeroHash } from "../../../protocol/identity.ts";
+import { deriveOrderTransactionId, jobHashOf, zeroHash } from "../../../protocol/identity.ts";
 import { operationOf } from "../../../protocol/job-mode.ts";
 import type { AgentLedgerHead, Job } from "../../../protocol/messages.ts";
 import { type RecoveryPart, recoveryNameOf } from "../../../protocol/recovery.ts";
@@ -55,7 +55,7 @@ export class FalseGateway {
 
   /** The text of a job at any place. */
   textOf(asked: FalseJobTerms, sequence: number): string {
-    const transactionId = transactionIdOf({
+    const transactionId = deriveOrderTransactionId({
       merchant,
       operation: operationOf(asked.mode),
       orderId: asked.orderId,

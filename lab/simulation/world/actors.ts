@@ -6,7 +6,7 @@ import type { FirstSlotView } from "../../../agent/socket/first-slot.ts";
 import type { Answer, OperatorView } from "../../../agent/socket/verbs.ts";
 import { holdersOfOrder, releaseOrder } from "../../../gateway/operator/releasing.ts";
 import { readTransactionWithMerchant } from "../../../gateway/store/transaction-lists.ts";
-import { transactionIdOf } from "../../../protocol/identity.ts";
+import { deriveOrderTransactionId } from "../../../protocol/identity.ts";
 import { Violation } from "../invariants/violation.ts";
 import { kernel, note } from "../kernel/kernel.ts";
 import type { Machine } from "./agent.ts";
@@ -81,7 +81,7 @@ export class Actors {
     for (const { orderId } of plan.orders) {
       if (!this.#taken.has(orderId) || !kernel.random.fault("the shop cancels", plan.cancels))
         continue;
-      const transactionId = transactionIdOf({ merchant, operation: "withdraw", orderId });
+      const transactionId = deriveOrderTransactionId({ merchant, operation: "withdraw", orderId });
       gateway.cancel(
         { merchant, body: Buffer.from(JSON.stringify({ transactionId })), language: "en" },
         (answer) => {
