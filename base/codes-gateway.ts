@@ -93,6 +93,7 @@ export const gatewayCodes = {
     "blocks of a chain could not be read and were passed; payments in them do not count until a node has them",
     "name a node that has these blocks, on XRP one with full history; they are asked for again by themselves; faults lists them",
   ],
+  GATEWAY_NO_ALARM: ["refusal", "none", "operator", "no alarm with this number is open", "copy the number from alarms --open"],
   GATEWAY_NOT_UNREAD: ["refusal", "none", "operator", "no transaction of this hash waits to be read", "copy the hash from faults or alarms"],
   WATCHER_ADDRESS_USED: [
     "alarm",

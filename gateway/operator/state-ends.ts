@@ -122,6 +122,11 @@ const books: Rows<"difference" | "unclosed" | "unusable"> = {
 };
 
 // biome-ignore format: a table, one row a line
+const alarms: Rows<"open"> = {
+  open: ["person", "an alarm that nobody has dealt with", "`alarms --open`, `status`", `${command} alarms done NUMBER --reason TEXT`, "it is named no more; what it told of has a state and an end of its own"],
+};
+
+// biome-ignore format: a table, one row a line
 const sweeps: Rows<SweepReason> = {
   request_open: ["clock", "its request waits for more, or for its end", "`sweeps list`, `deposits show`", "", "swept after the request's end"],
   last_sweep_failed: ["clock", "its last sweep failed", "`sweeps list`", `${command} sweeps order ADDRESS`, "tried again within an hour"],
@@ -155,6 +160,7 @@ export const gatewayStateEnds = {
   clock,
   agents,
   books,
+  alarms,
   sweeps,
 } as const;
 
@@ -172,7 +178,7 @@ export const countedStates: Readonly<Record<keyof Counts, readonly StateName[]>>
   lockedAgents: ["agents locked"],
   callbacks: ["callbacks waiting", "callbacks given up"],
   failingTargets: ["faults target"],
-  alarms: [],
+  alarms: ["alarms open"],
   foreignPayments: ["agents foreignPayment"],
   missingMoney: ["books difference"],
   faults: [
@@ -235,6 +241,7 @@ export const statesOfTables: Readonly<Record<string, readonly StateName[]>> = {
   moves: [],
   movedPayments: ["stuck WATCHER_CONTENT_DIFFERS"],
   nativeCoins: [],
+  openAlarms: ["alarms open"],
   networkStops: ["agents networkStopped"],
   outgoing: [],
   payments: ["deposits seen", "deposits late", "deposits unattributed"],

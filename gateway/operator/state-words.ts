@@ -5,7 +5,7 @@
 import { commandOfEnd, effectOfEnd, endWords } from "../../base/state-end.ts";
 import { gatewayStateEnds } from "./state-ends.ts";
 
-const { agents, books, clock, deposits, faults, withdrawals } = gatewayStateEnds;
+const { agents, alarms, books, clock, deposits, faults, withdrawals } = gatewayStateEnds;
 const command = "autowithdraw-gateway";
 
 /** Items of one domain and one merchant that cannot be read; "" for nobody's. */
@@ -20,6 +20,9 @@ export function faultHint(domain: string, merchant: string): string {
 export function targetHint(id: string): string {
   return `${command} callbacks deliveries --callback ${id} shows its answers; it ${endWords(faults.target)}`;
 }
+
+/** Alarms that nobody has dealt with. */
+export const alarmsHint = `${command} alarms --open shows each with the line to type; then ${endWords(alarms.open)}`;
 
 /** Orders that wait for the reader of their chain. */
 export const readerHint = endWords(agents.unread);

@@ -10,6 +10,7 @@ import { faultText } from "../faults/words.ts";
 import type { Counts } from "../store/counts.ts";
 import { type Check, type ReadyAnswer, untrustedText } from "./health.ts";
 import {
+  alarmsHint,
   awayHint,
   checkHints,
   coinHint,
@@ -291,8 +292,8 @@ export function problemsOf(state: GatewayState): readonly Problem[] {
   );
   problems.push(...faultProblems(state));
   if (counts !== null && counts.alarms.count > 0) {
-    const what = `${counts.alarms.count} alarm${counts.alarms.count === 1 ? "" : "s"} in the last day`;
-    problems.push({ what, hint: "autowithdraw-gateway alarms", isWarning: true });
+    const what = `${counts.alarms.count} ${counts.alarms.count === 1 ? "alarm is" : "alarms are"} open`;
+    problems.push({ what, hint: alarmsHint, isWarning: true });
   }
   return [...problems.filter((one) => !one.isWarning), ...problems.filter((one) => one.isWarning)];
 }

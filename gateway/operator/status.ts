@@ -27,8 +27,6 @@ import { askHealth, readyAnswerOf, untrustedText } from "./health.ts";
 import { type ChainBooks, type GatewayState, type Problem, problemsOf } from "./status-problems.ts";
 import { addConfigAndJsonOptions } from "./words.ts";
 
-const dayMs = 86_400_000;
-
 interface StatusReading {
   readonly counts: Counts | null;
   readonly storeFault: AgentError | null;
@@ -47,7 +45,7 @@ function readDatabase(
       const books = Object.entries(chains).map(([chain, { network }]): ChainBooks => {
         return { chain, ...booksState(database, network, nowMs) };
       });
-      return { counts: countsOf(database, nowMs - dayMs, run), storeFault: null, books, restored };
+      return { counts: countsOf(database, run), storeFault: null, books, restored };
     });
   } catch (error) {
     if (!(error instanceof AgentError)) throw error;
@@ -168,7 +166,7 @@ function countRows(
     ["deposits", stagesText(deposits, nowMs)],
     ["sweeps", stagesText(sweeps, nowMs)],
     ["callbacks", `${callbacks.waiting} waiting, ${callbacks.givenUp} given up`],
-    ["alarms", `${alarms.count} in the last day${newest}`],
+    ["alarms", `${alarms.count} open${newest}`],
   ];
 }
 

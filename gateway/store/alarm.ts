@@ -1,9 +1,9 @@
 /**
  * Alarms that must outlive the log: one row in `audit` for each different alarm, however often an
- * alarm returns.
+ * alarm returns. An alarm is open until an operator closes it.
  */
 import type { CodeWithCause } from "../../base/causes.ts";
-import { actOfAlarm, recordAct } from "./audit.ts";
+import { type AuditAct, actOfAlarm, recordAct } from "./audit.ts";
 import type { Database } from "./store.ts";
 
 export type Alarm = CodeWithCause & {
@@ -40,4 +40,36 @@ export function recordAlarm(database: Database, alarm: Alarm, once?: "once"): bo
   if (known !== undefined) return false;
   recordAct(database, { at, actor, act, subject, detail });
   return true;
+}
+
+/** The number of open alarms, and the time of the newest of them in Unix milliseconds. */
+export interface OpenAlarms {
+  readonly count: number;
+  readonly newestAt: number | null;
+}
+
+export function countOpenAlarms(database: Database): OpenAlarms {
+  const sql =
+    "SELECT count(*) AS count, max(a.at) AS newestAt FROM openAlarms o JOIN audit a ON a.id = o.act";
+  return database.get<OpenAlarms>(sql) ?? { count: 0, newestAt: null };
+}
+
+/** The numbers of all open alarms, oldest first. */
+export function listOpenAlarmNumbers(database: Database): readonly number[] {
+  return database
+    .all<{ act: number }>("SELECT act FROM openAlarms ORDER BY act")
+    .map(({ act }) => act);
+}
+
+/**
+ * Ends an alarm. The same alarm of the same subject stays known and is not raised again.
+ * @returns the alarm; undefined if none with this number is open
+ */
+export function closeAlarm(database: Database, number: number): AuditAct | undefined {
+  const alarm = database.get<AuditAct>(
+    `SELECT a.at, a.actor, a.act, a.subject, a.detail FROM openAlarms o JOIN audit a ON a.id = o.act WHERE o.act = ?`,
+    number,
+  );
+  database.run("DELETE FROM openAlarms WHERE act = ?", number);
+  return alarm;
 }

@@ -13,10 +13,12 @@ export interface AuditAct {
   readonly detail: string; // never a secret
 }
 
-/** Adds one row, inside the caller's transaction. */
+/** Adds one row, inside the caller's transaction. An alarm is open from then on. */
 export function recordAct(database: Database, act: AuditAct): void {
   const sql = "INSERT INTO audit (at, actor, act, subject, detail) VALUES (?, ?, ?, ?, ?)";
   database.run(sql, act.at, act.actor, act.act, act.subject, act.detail);
+  if (act.act.startsWith(alarmPrefix))
+    database.run("INSERT INTO openAlarms SELECT max(id) FROM audit");
 }
 
 /** The acts on a subject and every note on it, oldest first. */
@@ -47,18 +49,26 @@ export interface ActQuery {
   readonly untilMs?: number | undefined; // before this time
   readonly subject?: string | undefined;
   readonly actor?: string | undefined; // a part of the actor's text
-  readonly isAlarm: boolean; // alarms alone
+  readonly kind: "any" | "alarm" | "open alarm";
   readonly most: number;
+}
+
+/** An act with its number; an alarm is open or not. */
+export interface NumberedAct extends AuditAct {
+  readonly id: number;
+  readonly isOpen: 0 | 1;
 }
 
 /** Acts, newest first, at most `most`. */
 export function listActs(
   database: Database,
-  { sinceMs, untilMs, subject, actor, isAlarm, most }: ActQuery,
-): readonly AuditAct[] {
-  return database.all<AuditAct>(
-    `SELECT at, actor, act, subject, detail FROM audit WHERE at >= coalesce(?, at) AND at < coalesce(?, at + 1)
-       AND (? IS NULL OR subject = ?) AND (? IS NULL OR instr(actor, ?) > 0) AND act LIKE ? ORDER BY id DESC LIMIT ?`,
+  { sinceMs, untilMs, subject, actor, kind, most }: ActQuery,
+): readonly NumberedAct[] {
+  return database.all<NumberedAct>(
+    `SELECT id, at, actor, audit.act, subject, detail, o.act IS NOT NULL AS isOpen FROM audit
+       ${kind === "open alarm" ? "JOIN" : "LEFT JOIN"} openAlarms o ON o.act = audit.id
+     WHERE at >= coalesce(?, at) AND at < coalesce(?, at + 1)
+       AND (? IS NULL OR subject = ?) AND (? IS NULL OR instr(actor, ?) > 0) AND audit.act LIKE ? ORDER BY id DESC LIMIT ?`,
     ...[
       sinceMs ?? null,
       untilMs ?? null,
@@ -67,7 +77,7 @@ export function listActs(
       actor ?? null,
       actor ?? null,
     ],
-    ...[isAlarm ? `${alarmPrefix}%` : "%", most],
+    ...[kind === "any" ? "%" : `${alarmPrefix}%`, most],
   );
 }
 

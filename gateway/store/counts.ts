@@ -4,6 +4,7 @@
  * count of given-up callbacks. Reads only.
  */
 import { listSendersFrom } from "./agents.ts";
+import { countOpenAlarms, type OpenAlarms } from "./alarm.ts";
 import { actOfAlarm } from "./audit.ts";
 import {
   acceptedDifferenceBlocksSql,
@@ -61,7 +62,7 @@ export interface Counts {
   readonly lockedAgents: readonly LockedAgent[]; // the first of them
   readonly callbacks: { readonly waiting: number; readonly givenUp: number };
   readonly failingTargets: readonly FailingTarget[]; // the first of them
-  readonly alarms: { readonly count: number; readonly newestAt: number | null }; // since a time
+  readonly alarms: OpenAlarms;
   readonly foreignPayments: readonly ForeignPayment[]; // the first of them
   readonly missingMoney: readonly MissingMoney[]; // the first of them
   readonly faults: readonly UnreadItems[]; // the first of them
@@ -116,18 +117,18 @@ const namedMax = 20;
 /**
  * Alarms of WATCHER_OUTGOING_FOREIGN that nothing has settled: neither a withdrawal explains the
  * payment by now, nor has an operator taken the difference in. Books that began after the payment
- * show no difference, so there it counts as long as an alarm does.
+ * show no difference, so there it counts as long as its alarm is open.
  */
-function listForeignPayments(database: Database, sinceMs: number): readonly ForeignPayment[] {
+function listForeignPayments(database: Database): readonly ForeignPayment[] {
   const rows = database.all<Omit<ForeignPayment, "merchant"> & { readonly network: string }>(
     `SELECT DISTINCT outgoing.network, outgoing.account, outgoing.txHash, outgoing.block
      FROM audit JOIN outgoing ON outgoing.txHash = audit.subject
      WHERE audit.act = ? AND NOT EXISTS (${explainingSignatureSql}) AND NOT EXISTS (${endedTransferOfOutgoingSql})
        AND NOT EXISTS (SELECT 1 FROM (${acceptedDifferenceBlocksSql("outgoing.account", "outgoing.network")}) e WHERE e.block >= outgoing.block)
        AND NOT EXISTS (SELECT 1 FROM accounts c WHERE c.address = outgoing.account AND c.network = outgoing.network
-         AND c.openedBlock >= outgoing.block AND audit.at < ?)
+         AND c.openedBlock >= outgoing.block AND audit.id NOT IN (SELECT act FROM openAlarms))
      ORDER BY outgoing.block, outgoing.txHash`,
-    ...[actOfAlarm({ code: "WATCHER_OUTGOING_FOREIGN" }), sinceMs],
+    actOfAlarm({ code: "WATCHER_OUTGOING_FOREIGN" }),
   );
   return rows
     .flatMap(({ network, ...row }): readonly ForeignPayment[] => {
@@ -169,16 +170,11 @@ function listHeldOrders(database: Database): readonly HeldOrder[] {
   );
 }
 
-/**
- * @param alarmsSinceMs from this time on alarms are counted, Unix milliseconds
- * @param run of the gateway that runs now; null without one
- */
-export function countsOf(database: Database, alarmsSinceMs: number, run: string | null): Counts {
+/** @param run of the gateway that runs now; null without one */
+export function countsOf(database: Database, run: string | null): Counts {
   const agents =
     "SELECT count(*) AS paired, coalesce(sum(lockedCode <> ''), 0) AS locked, count(pausedAt) AS paused FROM agents";
   const paired = database.get<Counts["agents"]>(`${agents} WHERE unpairedAt IS NULL`);
-  const alarms =
-    "SELECT count(*) AS count, max(at) AS newestAt FROM audit WHERE at >= ? AND act LIKE 'alarm %'";
   return {
     withdrawals: countPendingWithdrawalsByStage(database),
     deposits: countPendingDepositsByStage(database),
@@ -197,9 +193,9 @@ export function countsOf(database: Database, alarmsSinceMs: number, run: string 
       givenUp: deliveriesIn(database, "given up"),
     },
     failingTargets: listFailingTargets(database, namedMax),
-    alarms: database.get<Counts["alarms"]>(alarms, alarmsSinceMs) ?? { count: 0, newestAt: null },
+    alarms: countOpenAlarms(database),
     faults: countFaults(database).slice(0, namedFaultsMax),
-    foreignPayments: listForeignPayments(database, alarmsSinceMs),
+    foreignPayments: listForeignPayments(database),
     missingMoney: listMissingMoney(database),
     waitingForReader: run === null ? [] : listWaitingForReader(database, run),
     heldOrders: listHeldOrders(database),

@@ -519,6 +519,7 @@ CREATE TABLE priceReadings (
 CREATE TABLE audit (
   id INTEGER PRIMARY KEY, at INTEGER NOT NULL, actor TEXT NOT NULL, act TEXT NOT NULL, subject TEXT NOT NULL, detail TEXT NOT NULL) STRICT;
 CREATE INDEX auditBySubject ON audit (subject, act, actor);
+CREATE TABLE openAlarms (act INTEGER PRIMARY KEY REFERENCES audit(id)) STRICT;
 CREATE TABLE faults (
   domain TEXT NOT NULL, network TEXT NOT NULL, id TEXT NOT NULL, merchant TEXT NOT NULL, code TEXT NOT NULL, words TEXT NOT NULL,
   since INTEGER NOT NULL, tries INTEGER NOT NULL, toldAt INTEGER, isRetried INTEGER NOT NULL CHECK (isRetried IN (0,1)),

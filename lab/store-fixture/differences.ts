@@ -33,7 +33,10 @@ export const differences: readonly Difference[] = [
   },
   { questions: "Mill Market: ", reason: `${withoutAmount}; ${ownersCoins}` },
   { questions: "$ gateway balances", reason: ownersCoins },
-  { questions: "$ gateway report ", reason: ownersCoins },
+  {
+    questions: "$ gateway report ",
+    reason: `${ownersCoins}; a table's chains that could not be read are named on stderr`,
+  },
   { questions: "Harbour & Söhne: /api/v1/transactions", reason: withoutAmount },
   { questions: "Harbour & Söhne: pages of /api/v1/transactions", reason: withoutAmount },
   { questions: "Harbour & Söhne: record unattributed/X", reason: withoutAmount },
@@ -45,9 +48,12 @@ export const differences: readonly Difference[] = [
   },
   {
     questions: "$ gateway status",
-    reason: `${causesOfAlarms}; books are rows, a theft stands first, and items that cannot be read are counted`,
+    reason: `${causesOfAlarms}; alarms are open until they are closed; books are rows, a theft stands first, and items that cannot be read are counted`,
   },
-  { questions: "$ gateway alarms", reason: causesOfAlarms },
+  {
+    questions: "$ gateway alarms",
+    reason: `${causesOfAlarms}; each has a number, and is open or done`,
+  },
   {
     questions: "$ gateway callbacks list",
     reason: "each target tells what was given up, and the line that sends it again",

@@ -120,7 +120,7 @@ it("stands in status with the line to type, in currencies, and weighs as a payme
   hold(agentRow().merchant, "usdt");
   const place = { agent: agentRow().id, network, currency: "usdt" };
   keepCurrencyStop(db(), place, 7);
-  const counts = countsOf(db(), 0, run);
+  const counts = countsOf(db(), run);
   const problems = problemsOf({
     ...{ configFault: "", reached: true, unreachedWhy: "", untrusted: "", ready: null },
     counts,

@@ -135,6 +135,7 @@ describe("an order", () => {
       expect(released(id, hashOf(at + 1), true)).toMatchObject({ ok: true, holders: [] });
       pass();
       expect([isPlaced(id), row(id)]).toMatchObject([true, { stage: "queued", code: "" }]);
+      db().run("DELETE FROM openAlarms");
       db().run("DELETE FROM audit");
     }
     expect([dangerOf("ORDER_PAID_BEFORE"), adviceOf("ORDER_PAID_BEFORE")]).toEqual([
@@ -317,7 +318,7 @@ describe("status", () => {
   it("names each held order and the orders that wait for a reader, with the lines to type", async () => {
     await running();
     const problems = (nowMs = gateway.clock.nowMs) => {
-      const counts = countsOf(db(), 0, run);
+      const counts = countsOf(db(), run);
       const state = {
         nowMs,
         configFault: "",
@@ -364,6 +365,6 @@ describe("status", () => {
     expect(count).toBe(2);
     expect(problems()).toContainEqual({ ...waits, isWarning: true });
     expect(problems(gateway.clock.nowMs + 60_000)).toContainEqual({ ...waits, isWarning: false });
-    expect(countsOf(db(), 0, null).waitingForReader).toEqual([]);
+    expect(countsOf(db(), null).waitingForReader).toEqual([]);
   });
 });

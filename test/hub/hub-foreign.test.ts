@@ -48,7 +48,7 @@ const said = (paused: boolean, change: object = {}): EntryBody =>
   ({ kind: "paused", paused, network, ...change }) as EntryBody;
 const named = (number: number) => ({ network, account: hotWallet, txHash: hash(number) });
 const foreignOf = async (agent: LinkAgent) => (await agent.next("ack")).foreign;
-const stops = () => countsOf(db.store.database, 0, "first run").networkStops;
+const stops = () => countsOf(db.store.database, "first run").networkStops;
 
 async function caughtUp(): Promise<LinkAgent> {
   const agent = await handshake();

@@ -230,6 +230,7 @@ describe("the archive", () => {
       "dist/gateway/store/migrations/0020-tables-by-kind.sql",
       "dist/gateway/store/migrations/0021-addresses.sql",
       "dist/gateway/store/migrations/0022-journal.sql",
+      "dist/gateway/store/migrations/0023-open-alarms.sql",
       "dist/licences.txt",
       "gateway/gateway.js",
       "gateway/package-lock.json",
