@@ -93,7 +93,7 @@ function amountsOf(transfer: PlainTransfer): {
   return { sent: end?.sent ?? asked, received: end?.received ?? asked, fee };
 }
 
-/** The moves of a transfer that ended in a block: its amount, what else it took or brought, its fee. */
+/** The moves of a transfer that ended in a block: its amount, what exceeds it, its fee. */
 export function movesOfTransfer(transfer: PlainTransfer): readonly PlainMove[] {
   const { kind, network, payer, receiver, status, end, coin } = transfer;
   if (status === 0 || end === null || end.block === null) return [];

@@ -62,6 +62,7 @@ function endsInUsage(name: string, { code, out, err }: ReturnType<typeof run>, l
 
 const commands = [
   ["simulate", "lab/simulation/command.js", "seeds"],
+  ["journal-model", "lab/journal-model/command.js", "histories"],
   ["faults", "lab/faults/command.js", "kills"],
   ["fuzz", "lab/fuzz/fuzz.js", "seed"],
   ["bench", "lab/bench/bench.js", "jobs"],

@@ -70,7 +70,7 @@ describe("CONTRIBUTING.md", () => {
     };
     const named = rowsOf("command").flatMap(([cell = ""]) => codeIn(cell));
     const run = named
-      .map((text) => /^npm (?:run )?([a-z:]+)/.exec(text)?.[1])
+      .map((text) => /^npm (?:run )?([a-z:-]+)/.exec(text)?.[1])
       .filter((name) => name !== undefined);
     expect([...run, "build"].sort()).toEqual(Object.keys(scripts).sort());
   });
