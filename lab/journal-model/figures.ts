@@ -30,6 +30,7 @@ export interface Look {
 /** The blocks after `before` and up to `last`. */
 export interface LookPeriod {
   readonly network: string;
+  readonly merchant: string | null; // null: of all merchants
   readonly before: number;
   readonly last: number;
 }
@@ -105,9 +106,9 @@ export function modelFigures(all: Cast, picture: Picture, look: Look): Figures {
         );
   }
   if (look.period === null) return figures;
-  const { network, before, last } = look.period;
+  const { network, merchant, before, last } = look.period;
   const ids = cast.currencies.filter((one) => one.network === network).map(({ id }) => id);
-  for (const [name, line] of picture.periodOf(network, ids, before, last))
+  for (const [name, line] of picture.periodOf({ network, merchant }, ids, before, last))
     set(`period ${name}`, textOfFigures({ ...line }));
   return figures;
 }

@@ -53,7 +53,7 @@ class HistoryMaker {
     const blocks = [...nearBlocks.filter(() => random.chance(2)), 9];
     const far = random.chance(3) ? farBlocks.filter(() => random.chance(2)) : [];
     this.#blocks = [...blocks, ...far];
-    this.#hasRestarts = random.chance(8);
+    this.#hasRestarts = random.chance(2);
     this.#story = new Story(cast.wallets);
   }
 
@@ -80,25 +80,27 @@ class HistoryMaker {
     if (!isLast && !this.#random.chance(8)) return { networks, blocks, period: null, isLast };
     const [one, other] = [this.#random.pick([-1, ...blocks]), this.#random.pick(blocks)];
     const [before, last] = [Math.min(one, other), Math.max(one, other)];
-    const period = { network: this.#random.pick(networks), before, last };
+    const network = this.#random.pick(networks);
+    const merchant = this.#random.chance(3) ? (this.#wallet("hot")?.merchant ?? null) : null;
+    const period = { network, merchant, before, last };
     return { networks, blocks, period, isLast };
   }
 
   #next(): Step["act"] | null {
     const turn = this.#random.below(100);
-    if (turn < 10) return this.#newPayment();
-    if (turn < 24) return this.#otherPayment();
-    if (turn < 32) return this.#small();
-    if (turn < 50) return this.#order();
-    if (turn < 66) return this.#end();
-    if (turn < 72) return this.#content();
-    if (turn < 78) return this.#opening();
-    if (turn < 84) return this.#adjustment();
-    if (turn < 88) return this.#reading();
-    if (turn < 90) return this.#baseline();
-    if (turn < 93) return this.#ownTopUp();
-    if (turn < 95) return { fact: "compared", network: this.#network(), block: this.#block() };
-    if (turn < 96) return this.#coin(this.#network());
+    if (turn < 9) return this.#newPayment();
+    if (turn < 21) return this.#otherPayment();
+    if (turn < 28) return this.#small();
+    if (turn < 45) return this.#order();
+    if (turn < 63) return this.#end();
+    if (turn < 69) return this.#content();
+    if (turn < 74) return this.#opening();
+    if (turn < 80) return this.#adjustment();
+    if (turn < 84) return this.#reading();
+    if (turn < 86) return this.#baseline();
+    if (turn < 92) return this.#ownTopUp();
+    if (turn < 94) return { fact: "compared", network: this.#network(), block: this.#block() };
+    if (turn < 95) return this.#coin(this.#network());
     if (!this.#hasRestarts) return null;
     if (this.#random.chance(4)) return "restart";
     const { length } = this.#story.history;
@@ -376,16 +378,21 @@ class HistoryMaker {
     const open = [...this.#picture.transfers.values()].filter(
       ({ kind, status }) => kind === "topup" && status === 0,
     );
-    const topUp = open.length === 0 ? undefined : this.#random.pick(open);
+    const paid = open.filter(
+      ({ id, network }) =>
+        this.#picture.paymentOf({ network, txHash: `end ${id}`, logIndex: -1 }) !== undefined,
+    );
+    const from = paid.length > 0 ? paid : open;
+    const topUp = from.length === 0 ? undefined : this.#random.pick(from);
     const to = this.#paid.find(({ address }) => address === topUp?.receiver);
     if (topUp === undefined || to === undefined) return null;
     const { id, network, units } = topUp;
     const txHash = `end ${id}`;
-    const paid = { network, txHash, logIndex: -1 };
-    if (this.#picture.paymentOf(paid) !== undefined) return { fact: "own", id, txHash };
+    const payment = { network, txHash, logIndex: -1 };
+    if (this.#picture.paymentOf(payment) !== undefined) return { fact: "own", id, txHash };
     const block = this.#block();
     return {
-      ...{ fact: "payment", ...paid, deposit: to.address, account: to.account, units },
+      ...{ fact: "payment", ...payment, deposit: to.address, account: to.account, units },
       ...{ currency: this.#coinOf(network), block, blockHash: `hash of ${block}` },
     };
   }

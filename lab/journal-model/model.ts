@@ -463,13 +463,16 @@ export class Picture {
 
   /** The sums of the blocks after `before` and up to `last`, by merchant and currency. */
   periodOf(
-    network: string,
+    { network, merchant: only }: { readonly network: string; readonly merchant: string | null },
     currencies: readonly string[],
     before: number,
     last: number,
   ): ReadonlyMap<string, PlainPeriod> {
     const lines = new Map<string, PlainPeriod>();
-    for (const { address, merchant } of this.#wallets.filter((one) => one.network === network))
+    const wallets = this.#wallets.filter(
+      (one) => one.network === network && (only === null || one.merchant === only),
+    );
+    for (const { address, merchant } of wallets)
       for (const currency of currencies) {
         const name = `${merchant} ${currency}`;
         const line = lines.get(name) ?? emptyPeriod();

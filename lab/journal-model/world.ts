@@ -488,11 +488,11 @@ export class GatewayWorld {
     return textOfFigures({ block: read.block, available, reserved, pending, sweeping, total });
   }
 
-  #period({ network, before, last }: LookPeriod): Promise<readonly PeriodLine[]> {
+  #period({ network, merchant, before, last }: LookPeriod): Promise<readonly PeriodLine[]> {
     const options = {
       store: this.#store,
       network,
-      merchant: null,
+      merchant,
       currencies: configured.filter((one) => one.network === network),
       reader: undefined as never, // nobody asks it
       rest: async () => {},

@@ -145,7 +145,7 @@ describe("the journal", () => {
 
   it.each(kept)("counts %s", async (title, history) => {
     const blocks = [0, 1, 2, 3, 4, 5, 6, 7, 8, 9];
-    const period = { network: evm, before: 0, last: 9 };
+    const period = { network: evm, merchant: null, before: 0, last: 9 };
     const look = { networks: [evm, coins, tags], blocks, period, isLast: true };
     const steps = history.map((act): Step => ({ act, look }));
     await expectSame(await play(cast, world, steps), title);
