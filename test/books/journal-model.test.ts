@@ -11,6 +11,7 @@ import type { EndFact, Fact, OrderFact, PaymentFact } from "../../lab/journal-mo
 import { makeHistory } from "../../lab/journal-model/histories.ts";
 import { huntMutant } from "../../lab/journal-model/hunt.ts";
 import { journalMutants } from "../../lab/journal-model/mutants.ts";
+import { loadPatched } from "../../lab/journal-model/patched.ts";
 import { type Failure, play, type Step, shrink, wordsOf } from "../../lab/journal-model/play.ts";
 import { cast, coins, deposits, evm, GatewayWorld, tags } from "../../lab/journal-model/world.ts";
 import { projectRoot } from "../../lab/kit/kit.ts";
@@ -176,5 +177,16 @@ describe("the mutants of the journal", () => {
       name,
       seed: expect.any(Number),
     });
+  });
+
+  it.runIf(isLongTier)("are shown by a history that is made small", async () => {
+    const [mutant] = journalMutants.filter(({ name }) => name === "no-remainder");
+    if (mutant === undefined) throw new Error("there is no such mutant");
+    const run = await loadPatched(mutant);
+    const failure = await run.findFailure({ from: 1, most: 100 });
+    if (failure === null) throw new Error("the mutant is alive");
+    const small = await run.shrinkFailure(failure);
+    expect(small.steps.length).toBeLessThanOrEqual(3);
+    expect(wordsOf(small)).toMatch(/"opening".*, should be /s);
   });
 });
