@@ -105,14 +105,17 @@ export function movesOfTransfer(transfer: PlainTransfer): readonly PlainMove[] {
   const feeCurrency = isInside ? currency : coin;
   const at = { network, block: end.block, first: end.block, isSum: false, isLate: false };
   const moves: PlainMove[] = [];
+  const add = (one: Pick<PlainMove, "kind" | "currency" | "units" | "from" | "to">): void => {
+    if (one.units > 0n) moves.push({ ...at, ...one });
+  };
   if (currency !== null) {
-    moves.push({ ...at, kind, currency, units: both, from: payer, to });
-    moves.push({ ...at, kind, currency, units: sent - both, from: payer, to: "@payees" });
-    moves.push({ ...at, kind, currency, units: received - both, from: "@outside", to });
+    add({ kind, currency, units: both, from: payer, to });
+    add({ kind, currency, units: sent - both, from: payer, to: "@payees" });
+    add({ kind, currency, units: received - both, from: "@outside", to });
   }
   if (feeCurrency !== null)
-    moves.push({ ...at, kind: "fee", currency: feeCurrency, units: fee, from: payer, to: "@fees" });
-  return moves.filter(({ units }) => units > 0n);
+    add({ kind: "fee", currency: feeCurrency, units: fee, from: payer, to: "@fees" });
+  return moves;
 }
 
 export const moveOfPayment = ({

@@ -33,7 +33,7 @@ export class Tables {
   readonly #standing: Sums = new Map(); // by network, currency and kind
   readonly #standingMoves = new Map<number, MoveRow>();
   #sumTexts = new Map<string, string>();
-  #networkTexts = new Map<string, string>();
+  #merchantTexts = new Map<string, string>();
   #sums: readonly StraySumRow[] = [];
   #sweeps: readonly HeldRow[] = [];
 
@@ -61,9 +61,9 @@ export class Tables {
       const text = `${row.fromBlock} ${row.toBlock} ${row.units}`;
       append(this.#sumTexts, textOfPlace({ ...row, address }), text);
     }
-    this.#networkTexts = new Map();
-    for (const [name, { network }] of this.accounts)
-      append(this.#networkTexts, network, this.rowsOf(name));
+    this.#merchantTexts = new Map();
+    for (const [name, { network, merchant }] of this.accounts)
+      append(this.#merchantTexts, `${network} ${merchant}`, this.rowsOf(name));
   }
 
   #addMove(move: MoveRow): void {
@@ -112,9 +112,9 @@ export class Tables {
     return `${sums}:${this.#moveTexts.get(name) ?? ""}:${this.#sumTexts.get(name) ?? ""}`;
   }
 
-  /** The rows of all accounts on a network as one text. */
-  rowsIn(network: string): string {
-    return this.#networkTexts.get(network) ?? "";
+  /** The rows of all accounts of a merchant on a network as one text. */
+  rowsOfMerchant(network: string, merchant: string): string {
+    return this.#merchantTexts.get(`${network} ${merchant}`) ?? "";
   }
 
   /** Adds the sums of the far sides and of the moves that stand, and the contradictions. */

@@ -108,18 +108,18 @@ const config = {
   currencies: Object.fromEntries(configured.map((one) => [one.id, one])),
 } as unknown as GatewayConfig;
 
-/** The rows that promises and balances on a network count beside the journal, as one text. */
-function readOthers(database: Database, network: string, [one, other]: readonly Wallet[]): string {
+/** The rows that a hot wallet's promises and balances count beside the journal, as one text. */
+function readOthers(database: Database, { network, merchant, address }: Wallet): string {
   const rows = database.get<{ readonly text: string }>(
     `SELECT (SELECT json_group_array(json_array(id, status, units, currency, payer, receiver))
-         FROM transfers WHERE network = ?1)
+         FROM transfers WHERE network = ?1 AND merchant = ?2)
        || (SELECT json_group_array(json_array(account, currency, withdrawals, units))
-         FROM reserved WHERE network = ?1)
+         FROM reserved WHERE account = ?3)
        || (SELECT json_group_array(json_array(account, currency, units, block))
-         FROM balances WHERE account IN (?2, ?3))
+         FROM balances WHERE account = ?3)
        || (SELECT json_group_array(json_array(address, currency))
          FROM gonePayments WHERE network = ?1) AS text`,
-    ...[network, one?.address ?? "", other?.address ?? ""],
+    ...[network, merchant, address],
   );
   return rows?.text ?? "";
 }
@@ -393,9 +393,12 @@ export class GatewayWorld {
     if (look.isLast) this.#forget();
     this.#tables.read(this.#database);
     this.#addAccounts(figures, playing, look.blocks);
-    for (const network of look.networks) this.#addPromised(figures, network, playing);
-    const wrong = mendReserved(this.#database);
-    if (wrong > 0) figures.set("promises that were wrong", ` ${wrong}`);
+    const hot = playing.wallets.filter(({ kind }) => kind === "hot");
+    const promising = hot.map((one) => this.#addPromised(figures, one)).join("");
+    this.#add(figures, "promises that were wrong", promising, () => {
+      const wrong = mendReserved(this.#database);
+      return wrong > 0 ? ` ${wrong}` : "";
+    });
     this.#tables.addSums(figures);
     if (look.period !== null)
       for (const line of await this.#period(look.period)) addLine(figures, line);
@@ -433,23 +436,26 @@ export class GatewayWorld {
     for (const name of left) figures.set(`account ${name}`, " is nobody's");
   }
 
-  /** The promises of the hot wallets on a network, and the balances of their merchants. */
-  #addPromised(figures: Map<string, string>, network: string, { wallets }: Cast): void {
-    const hot = wallets.filter((one) => one.network === network && one.kind === "hot");
-    const others = readOthers(this.#database, network, hot);
-    for (const { address } of hot)
-      this.#add(figures, `promised ${network} ${address}`, others, () => {
-        const rows = listReserved(this.#database, address, network);
-        return textOfFigures(
-          sorted(new Map(rows.map(({ currency, units }) => [currency, BigInt(units)]))),
-        );
-      });
-    const rows = `${this.#tables.rowsIn(network)}${others}`;
-    for (const currency of configured.filter((one) => one.network === network))
-      for (const { merchant } of hot)
+  /**
+   * Adds the promises of a hot wallet and the balances of its merchant.
+   * @returns the rows of the promises
+   */
+  #addPromised(figures: Map<string, string>, hot: Wallet): string {
+    const { network, merchant, address } = hot;
+    const others = readOthers(this.#database, hot);
+    this.#add(figures, `promised ${network} ${address}`, others, () => {
+      const rows = listReserved(this.#database, address, network);
+      return textOfFigures(
+        sorted(new Map(rows.map(({ currency, units }) => [currency, BigInt(units)]))),
+      );
+    });
+    const rows = `${this.#tables.rowsOfMerchant(network, merchant)}${others}`;
+    for (const currency of configured)
+      if (currency.network === network)
         this.#add(figures, `balance ${merchant} ${currency.id}`, rows, () =>
           this.#balanceText(merchant, currency),
         );
+    return others;
   }
 
   #accountText(
