@@ -8,6 +8,7 @@
 import type {
   AdjustmentFact,
   BaselineFact,
+  CoinFact,
   Fact,
   OpeningFact,
   PaymentFact,
@@ -154,13 +155,43 @@ export class Picture {
 
   /** Ended transfers get the coin and the receiver that are known by now. */
   #settle(isMeant: (transfer: PlainTransfer) => boolean): void {
-    for (const [id, one] of this.transfers)
-      if (one.status !== 0 && (one.end?.block ?? null) !== null && isMeant(one))
-        this.transfers.set(id, {
-          ...one,
-          isHere: this.#isHere(one),
-          coin: this.#coins.get(one.network) ?? null,
-        });
+    for (const one of this.#ended().filter(isMeant)) {
+      const coin = this.#coins.get(one.network) ?? null;
+      const settled = { ...one, isHere: this.#isHere(one), coin };
+      this.transfers.set(one.id, settled);
+      this.#beginBooks(settled);
+    }
+  }
+
+  #ended(): readonly PlainTransfer[] {
+    return [...this.transfers.values()].filter(
+      ({ status, end }) => status !== 0 && (end?.block ?? null) !== null,
+    );
+  }
+
+  /** The first move of an account begins its books. */
+  #beginBooks(transfer: PlainTransfer): void {
+    for (const { from, to } of movesOfTransfer(transfer))
+      if (from !== to) this.#books.add(from).add(to);
+  }
+
+  /**
+   * True if the first name of a coin would give a hot wallet its first move, a fee, and a payout to
+   * that wallet has ended: the gateway settles both in the order of an index.
+   */
+  dependsOnOrder({ network, currency: coin }: CoinFact): boolean {
+    if (this.#coins.has(network)) return false;
+    const ended = this.#ended().filter((one) => one.network === network);
+    const payers = new Set(
+      ended.flatMap((one) => movesOfTransfer({ ...one, coin }).map(({ from }) => from)),
+    );
+    return ended.some(
+      (one) =>
+        one.receiver !== null &&
+        !this.#books.has(one.receiver) &&
+        payers.has(one.receiver) &&
+        one.receiver !== one.payer,
+    );
   }
 
   /** A transaction is in one block alone, and what left comes back if it is the same again. */
@@ -226,9 +257,7 @@ export class Picture {
     };
     const ended = end === null ? after : { ...after, isHere: this.#isHere(after) };
     this.transfers.set(fact.id, ended);
-    if (end !== null)
-      for (const { from, to } of movesOfTransfer(ended))
-        if (from !== to) this.#books.add(from).add(to);
+    if (end !== null) this.#beginBooks(ended);
   }
 
   paymentOf(one: Pick<PaymentFact, "network" | "txHash" | "logIndex">): PaymentFact | undefined {

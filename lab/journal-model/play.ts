@@ -122,6 +122,8 @@ export function isPlayable({ picture, history }: Story, act: Step["act"]): boole
   switch (act.fact) {
     case "restore":
       return act.back >= 1 && act.back <= history.length;
+    case "coin":
+      return !picture.dependsOnOrder(act);
     case "payment":
       return !picture.isOwn(act);
     case "lost":

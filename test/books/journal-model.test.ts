@@ -119,6 +119,13 @@ const kept: readonly (readonly [title: string, history: readonly Fact[]])[] = [
     [toOther, ended("payout", 2, 3n), coin, { ...toOther, id: "second" }, ended("second", 4, 1n)],
   ],
   [
+    "a payout to a wallet whose first move is a fee from before the coin had a name",
+    [
+      ...[{ ...toOther, merchant: "m-b", payer: otherHot }, ended("payout", 7, 8n), coin],
+      ...[ordered("second", { currency: "usdt", receiver: otherHot }), ended("second", 3, 0n)],
+    ],
+  ],
+  [
     "a payout to a wallet whose books begin in the same write",
     [
       { ...sweep, merchant: "m-b", payer: addressOf("m-b"), receiver: otherHot },
