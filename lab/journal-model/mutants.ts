@@ -308,9 +308,9 @@ export const journalMutants: readonly JournalMutant[] = [
     name: "top-up-and-its-payment",
     fault: "A top-up whose payment was read before its signature counts twice.",
     file: posting,
-    find: "listOwnTopUps(database, after.id)) unsettlePayment(database, own);",
+    find: "listOwnTopUps(database, after.id)) takeBackPaymentMove(database, own);",
     replace:
-      'listOwnTopUps(database, after.id)) if (own.txHash === "") unsettlePayment(database, own);',
+      'listOwnTopUps(database, after.id)) if (own.txHash === "") takeBackPaymentMove(database, own);',
   },
   {
     name: "fees-before-the-coin-had-a-name",

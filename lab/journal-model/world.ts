@@ -10,31 +10,35 @@ import { payeeOf } from "../../chains/payees.ts";
 import { balanceOf } from "../../gateway/balance/balance.ts";
 import { type PeriodLine, sumPeriod } from "../../gateway/books/period.ts";
 import type { GatewayConfig, GatewayCurrency } from "../../gateway/config/config.ts";
-import { explainedUnits, keepBaseline, keepTaken } from "../../gateway/store/address-states.ts";
+import {
+  explainedUnits,
+  keepBaseline,
+  keepTakenByOwner,
+} from "../../gateway/store/address-states.ts";
 import { insertAssigned, readAssignedPayment } from "../../gateway/store/assigned-payments.ts";
 import { keepBalance } from "../../gateway/store/balances.ts";
 import { addBookEntry } from "../../gateway/store/books.ts";
-import { loseFinalPayment, takeBackGonePayment } from "../../gateway/store/gone-payments.ts";
+import { moveToGonePayments, takeBackGonePayment } from "../../gateway/store/gone-payments.ts";
 import {
   type AccountRow,
   listAdjustmentsOf,
   readAccount,
   unitsAt,
 } from "../../gateway/store/journal.ts";
-import { keepMoved } from "../../gateway/store/moved-payments.ts";
+import { keepMovedAttempt } from "../../gateway/store/moved-payments.ts";
 import {
-  finalInOtherBlock,
   keepFinalPayment,
+  listFinalInOtherBlock,
   listFinalOf,
   readPayment,
 } from "../../gateway/store/payments.ts";
 import { keepNativeCoins } from "../../gateway/store/posting.ts";
-import { listReserved, mendReserved } from "../../gateway/store/reserved.ts";
+import { correctReservedSums, listReservedSums } from "../../gateway/store/reserved.ts";
 import type { PaymentRow } from "../../gateway/store/rows.ts";
 import { schema } from "../../gateway/store/schema.ts";
 import { insertSignature } from "../../gateway/store/signatures.ts";
 import { type Database, type Store, storeOver } from "../../gateway/store/store.ts";
-import { addToSum, beginSums } from "../../gateway/store/stray-sums.ts";
+import { addToSum, beginNewStraySums } from "../../gateway/store/stray-sums.ts";
 import type { NewWithdrawal } from "../../gateway/store/transaction-rows.ts";
 import { readTransfer } from "../../gateway/store/transactions.ts";
 import {
@@ -43,7 +47,7 @@ import {
   insertPendingTransfer,
   insertWithdrawal,
   LaterSums,
-  replaceWithdrawal,
+  replaceOrderContent,
   updateWithdrawal,
 } from "../../gateway/store/withdrawals.ts";
 import { formatAmount } from "../../protocol/amount.ts";
@@ -230,7 +234,7 @@ export class GatewayWorld {
   /** As a start does: nothing that the process kept stays. */
   restart(): void {
     this.#store = this.#open();
-    mendReserved(this.#database);
+    correctReservedSums(this.#database);
   }
 
   /** Goes back to the state before the newest acts. */
@@ -254,7 +258,7 @@ export class GatewayWorld {
         break;
       case "lost": {
         const paid = readPayment(database, fact);
-        if (paid !== undefined) loseFinalPayment(database, paid, 1);
+        if (paid !== undefined) moveToGonePayments(database, paid, 1);
         break;
       }
       case "small":
@@ -265,7 +269,7 @@ export class GatewayWorld {
         });
         break;
       case "compared":
-        beginSums(database, fact.network, fact.block);
+        beginNewStraySums(database, fact.network, fact.block);
         break;
       case "coin":
         keepNativeCoins(database, new Map([[fact.network, fact.currency]]));
@@ -351,7 +355,7 @@ export class GatewayWorld {
     // The shop's orders know the sums of the account, and those of a recovery do not.
     if (this.#made % 3 === 0) insertPendingTransfer(database, withdrawal);
     else if (this.#made % 3 === 1) insertWithdrawal(database, withdrawal);
-    else insertWithdrawal(database, withdrawal, listReserved(database, payer, network));
+    else insertWithdrawal(database, withdrawal, listReservedSums(database, payer, network));
   }
 
   #sign(database: Database, id: string, txHash: string): void {
@@ -376,7 +380,7 @@ export class GatewayWorld {
     if (fact.fact === "reading")
       keepBalance(database, { account: address, currency, units: `${units}`, block, at: 1 });
     else if (fact.fact === "adjustment" && fact.kind === "owner")
-      keepTaken(database, place, -units, block);
+      keepTakenByOwner(database, place, -units, block);
     else {
       const kind = fact.fact === "opening" ? fact.fact : fact.kind;
       const { merchant, kind: of } = walletOf(place);
@@ -396,7 +400,7 @@ export class GatewayWorld {
     const hot = playing.wallets.filter(({ kind }) => kind === "hot");
     const promising = hot.map((one) => this.#addPromised(figures, one)).join("");
     this.#add(figures, "promises that were wrong", promising, () => {
-      const wrong = mendReserved(this.#database);
+      const wrong = correctReservedSums(this.#database);
       return wrong > 0 ? ` ${wrong}` : "";
     });
     this.#tables.addSums(figures);
@@ -444,7 +448,7 @@ export class GatewayWorld {
     const { network, merchant, address } = hot;
     const others = readOthers(this.#database, hot);
     this.#add(figures, `promised ${network} ${address}`, others, () => {
-      const rows = listReserved(this.#database, address, network);
+      const rows = listReservedSums(this.#database, address, network);
       return textOfFigures(
         sorted(new Map(rows.map(({ currency, units }) => [currency, BigInt(units)]))),
       );
@@ -535,7 +539,7 @@ function keepPayment(database: Database, fact: PaymentFact): void {
     ...{ network, txHash, logIndex, address, currency, units: `${units}`, block, blockHash },
     ...{ final: 1, transactionId: request },
   };
-  for (const other of finalInOtherBlock(database, row)) loseFinalPayment(database, other, 1);
+  for (const other of listFinalInOtherBlock(database, row)) moveToGonePayments(database, other, 1);
   takeBackGonePayment(database, row);
   keepFinalPayment(database, row);
   if (!listFinalOf(database, network, txHash).some((one) => one.logIndex === logIndex))
@@ -547,7 +551,7 @@ const networkOf = (database: Database, id: string): string =>
 
 function replaceContent(database: Database, { id, currency, units, receiver }: ContentFact): void {
   const isWithdrawal = readTransfer(database, id)?.operation === "withdraw";
-  replaceWithdrawal(database, id, {
+  replaceOrderContent(database, id, {
     ...{ contentHash: "01", currency, network: networkOf(database, id), amount: "1" },
     ...{ units: `${units}`, receiver: receiver ?? "", tag: "", refundOf: "", expiresAt: 1 },
     ...{ changedAt: 2, mode: isWithdrawal ? "auto" : null },
@@ -558,7 +562,7 @@ function end(database: Database, fact: EndFact, later?: LaterSums): void {
   const { id, status, fee, block, sent, received } = fact;
   const attempt = { transactionId: id, txHash: `end ${id}`, feeUnits: `${fee ?? 0n}`, at: 1 };
   const isMoved = sent !== null && received !== null;
-  if (isMoved) keepMoved(database, { ...attempt, block: block ?? 0 });
+  if (isMoved) keepMovedAttempt(database, { ...attempt, block: block ?? 0 });
   const ending = {
     ...{ status, stage: "completed", code: "", txHash: `end ${id}`, finalBlock: block },
     ...{ feeUnits: fee === null ? "" : `${fee}`, changedAt: 2 },
