@@ -240,6 +240,15 @@ export function settleMoves(
   });
 }
 
+/** The currency in which the fee or the top-up of a cause stands in the journal. */
+export function readPostedCoin(database: Database, cause: string): string | undefined {
+  return database.get<Pick<MoveRow, "currency">>(
+    `SELECT m.currency FROM moves m WHERE m.cause = ? AND m.kind IN ('fee','topup') AND m.undoes IS NULL
+       AND NOT EXISTS (SELECT 1 FROM moves b WHERE b.cause = m.cause AND b.undoes = m.number) LIMIT 1`,
+    cause,
+  )?.currency;
+}
+
 /** Like `settleMoves`, for a cause that has no moves yet. Must not be called twice. */
 export function postMoves(
   database: Database,

@@ -11,6 +11,7 @@ import {
   hotWalletOwner,
   type Move,
   postMoves,
+  readPostedCoin,
   settleMoves,
 } from "./journal.ts";
 import type { PaymentRow, TransferRow } from "./rows.ts";
@@ -30,7 +31,10 @@ export function keepNativeCoins(database: Database, coins: ReadonlyMap<string, s
     const sql = "INSERT OR REPLACE INTO nativeCoins (network, currency) VALUES (?, ?)";
     database.run(sql, network, currency);
     // Transfers that ended while the coin had no name have moves in it now.
-    if (isNew) settleEnded(database, "t.network = ?", network);
+    if (!isNew) continue;
+    settleEnded(database, "t.network = ?", network);
+    // A fee of the first time can be the first move of a hot wallet, to which others paid.
+    settleEnded(database, "t.network = ?", network);
   }
 }
 
@@ -52,8 +56,12 @@ function settleEnded(database: Database, sql: string, ...values: readonly string
     `${postedTransfersSql} WHERE ${sql} AND t.status <> 0 AND t.finalBlock IS NOT NULL`,
     ...values,
   );
-  for (const row of ended)
-    settleMoves(database, causeOfTransfer(row), movesOfTransfer(database, row));
+  for (const row of ended) {
+    const cause = causeOfTransfer(row);
+    // A coin that the configuration calls otherwise now keeps its name in what is posted.
+    const coin = readPostedCoin(database, cause) ?? row.coin ?? null;
+    settleMoves(database, cause, movesOfTransfer(database, { ...row, coin }));
+  }
 }
 
 const causeOfTransfer = ({ id }: Pick<PostedTransfer, "id">): string => `transfer:${id}`;

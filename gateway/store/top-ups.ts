@@ -8,12 +8,16 @@ import type { Statements as Database } from "./statements.ts";
 
 /**
  * Finds the top-up that a payment `p` is: same merchant, same address and same amount of the native
- * coin, in a transaction of its own (logIndex -1).
+ * coin, in a transaction of its own (logIndex -1): one that its agent signed, or the one that ended
+ * it. A restored database may know that end before the signature.
  */
 export const ownTopUpSql = `SELECT 1 FROM signatures s JOIN transfers t ON t.id = s.transactionId
     JOIN deposits r ON r.id = p.transactionId
   WHERE s.txHash = p.txHash AND s.network = p.network AND p.logIndex = -1 AND t.operation = 'topup'
-    AND t.merchant = r.merchant AND t.receiver = p.address AND t.units = p.units`;
+    AND t.merchant = r.merchant AND t.receiver = p.address AND t.units = p.units
+  UNION ALL SELECT 1 FROM transfers t JOIN deposits r ON r.id = p.transactionId
+  WHERE t.receiver = p.address AND t.status <> 0 AND t.txHash = p.txHash AND t.network = p.network AND p.logIndex = -1
+    AND t.operation = 'topup' AND t.merchant = r.merchant AND t.units = p.units`;
 
 /** True if a payment is the top-up of a sweep from its own address. */
 export function isOwnTopUp(
@@ -30,15 +34,17 @@ export function isOwnTopUp(
   return database.get(sql, network, txHash, logIndex, address, units, transactionId) !== undefined;
 }
 
-/** The payments that are a top-up, kept before its signature was known here. */
+/** The payments that are a top-up, kept before its signature or its end was known here. */
 export function listOwnTopUps(
   database: Database,
   id: string,
 ): readonly Pick<PaymentRow, "network" | "txHash" | "logIndex">[] {
   return database.all(
-    `SELECT p.network, p.txHash, p.logIndex FROM signatures o CROSS JOIN payments p
-       ON p.network = o.network AND p.txHash = o.txHash AND p.logIndex = -1
-     WHERE o.transactionId = ? AND p.final = 1 AND EXISTS (${ownTopUpSql})`,
+    `SELECT p.network, p.txHash, p.logIndex FROM (
+         SELECT network, txHash FROM signatures WHERE transactionId = ?1
+         UNION SELECT network, txHash FROM transfers WHERE id = ?1 AND txHash IS NOT NULL) o
+       CROSS JOIN payments p ON p.network = o.network AND p.txHash = o.txHash AND p.logIndex = -1
+     WHERE p.final = 1 AND EXISTS (${ownTopUpSql})`,
     id,
   );
 }

@@ -258,6 +258,15 @@ export class Picture {
     const ended = end === null ? after : { ...after, isHere: this.#isHere(after) };
     this.transfers.set(fact.id, ended);
     if (end !== null) this.#beginBooks(ended);
+    if (end !== null && end.block !== null) this.#nameOwnTopUp(ended);
+  }
+
+  /** The transaction that ended a top-up is the top-up, also where no signature says so yet. */
+  #nameOwnTopUp({ id, kind, network, units, receiver }: PlainTransfer): void {
+    const place = { network, txHash: `end ${id}`, logIndex: -1 };
+    const paid = this.paymentOf(place);
+    if (kind === "topup" && paid?.units === units && paid.deposit === receiver)
+      this.#ownTopUps.set(paymentName(place), id);
   }
 
   paymentOf(one: Pick<PaymentFact, "network" | "txHash" | "logIndex">): PaymentFact | undefined {

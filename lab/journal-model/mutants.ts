@@ -316,8 +316,8 @@ export const journalMutants: readonly JournalMutant[] = [
     name: "fees-before-the-coin-had-a-name",
     fault: "Fees from before the configuration named the coin are never paid.",
     file: posting,
-    find: '    if (isNew) settleEnded(database, "t.network = ?", network);\n',
-    replace: '    if (isNew) settleEnded(database, "t.network = ? AND t.status < 0", network);\n',
+    find: "    if (!isNew) continue;\n",
+    replace: "    if (isNew) continue;\n",
   },
   {
     name: "payout-before-the-books",

@@ -164,9 +164,10 @@ function factFaults(
     `SELECT p.network, p.currency, p.units, p.block,
        CASE WHEN p.network LIKE 'xrpl:%' THEN d.payTo ELSE p.address END AS account
      FROM payments p JOIN deposits d ON d.id = p.transactionId
-     WHERE p.final = 1 AND NOT EXISTS (SELECT 1 FROM signatures s JOIN transfers t ON t.id = s.transactionId
-       WHERE s.txHash = p.txHash AND s.network = p.network AND p.logIndex = -1 AND t.operation = 'topup'
-         AND t.merchant = d.merchant AND t.receiver = p.address AND t.units = p.units)`,
+     WHERE p.final = 1 AND NOT EXISTS (SELECT 1 FROM transfers t WHERE t.operation = 'topup' AND t.merchant = d.merchant
+         AND t.network = p.network AND t.receiver = p.address AND t.units = p.units AND p.logIndex = -1
+         AND ((t.status <> 0 AND t.txHash = p.txHash)
+           OR p.txHash IN (SELECT s.txHash FROM signatures s WHERE s.transactionId = t.id)))`,
   );
   for (const one of paid) accounts.move(nameOf(one), BigInt(one.units), one.block);
   for (const one of listSums(database)) {

@@ -10,6 +10,43 @@ export type { Repair } from "./repair.ts";
 
 export const repairs: readonly Repair[] = [
   {
+    name: "top-up-known-by-its-end",
+    fault:
+      "A top-up whose signature a restored database lacked counted twice, as a payment and as a top-up.",
+    file: "gateway/store/top-ups.ts",
+    find: "AND t.status <> 0 AND t.txHash = p.txHash",
+    replace: "AND t.status <> 0 AND t.txHash = ''",
+    test: "test/books/journal.test.ts",
+    title: "counts once, with its signature or without",
+  },
+  {
+    name: "posted-fee-keeps-its-coin",
+    fault: "A coin that got another id took fees of past blocks with it.",
+    file: "gateway/store/posting.ts",
+    find: "readPostedCoin(database, cause) ?? row.coin ?? null;",
+    replace: "row.coin ?? readPostedCoin(database, cause) ?? null;",
+    test: "test/books/journal.test.ts",
+    title: "keeps its fee in the name that the coin had",
+  },
+  {
+    name: "first-name-settles-twice",
+    fault: "A payout to a hot wallet was lost or not by the order in which a table was read.",
+    file: "gateway/store/posting.ts",
+    find: '    // A fee of the first time can be the first move of a hot wallet, to which others paid.\n    settleEnded(database, "t.network = ?", network);\n',
+    replace: "",
+    test: "test/books/journal.test.ts",
+    title: "in whatever order",
+  },
+  {
+    name: "alarm-is-open",
+    fault: "An alarm of a weekend was named nowhere on Monday.",
+    file: "gateway/store/audit.ts",
+    find: "  if (act.act.startsWith(alarmPrefix))",
+    replace: '  if (act.act.startsWith("alarm alarm "))',
+    test: "test/gateway/operator-search.test.ts",
+    title: "money may be stolen, until somebody has settled it",
+  },
+  {
     name: "closing-reads-moves-once",
     fault: "The search for the first block of a difference read the same moves at each step.",
     file: "gateway/books/closing.ts",
@@ -2576,8 +2613,8 @@ export const repairs: readonly Repair[] = [
     fault:
       "Fees and top-ups from before a network's coin was configured were never posted, and what top-ups left would have been credited to payers.",
     file: "gateway/store/posting.ts",
-    find: 'if (isNew) settleEnded(database, "t.network = ?", network);',
-    replace: "void isNew;",
+    find: "if (!isNew) continue;",
+    replace: "if (isNew || !isNew) continue;",
     test: "test/books/journal.test.ts",
     title: "whose coin gets a name later has its fee from then on",
   },

@@ -6,6 +6,7 @@ import { listMovesAfter, readAccount, unitsAt } from "../../gateway/store/journa
 import { keepFinalPayment, removeFinalPayment } from "../../gateway/store/payments.ts";
 import { keepNativeCoins } from "../../gateway/store/posting.ts";
 import type { PaymentRow } from "../../gateway/store/rows.ts";
+import { isOwnTopUp } from "../../gateway/store/top-ups.ts";
 import { endWithdrawal, LaterSums } from "../../gateway/store/withdrawals.ts";
 import {
   type GatewayDatabase,
@@ -158,6 +159,61 @@ describe("a transfer", () => {
       200n,
     ]);
     expect(journalFaults(database)).toEqual([]);
+  });
+
+  it("that ended by a transaction which is kept as a payment counts once, with its signature or without", () => {
+    const { database } = db.store;
+    const swept = "5".repeat(32);
+    const sweep = { id: swept, operation: "sweep", payer: address, receiver: hot, currency: "usd" };
+    insertTransaction(db.store, { ...sweep, units: "9", orderId: swept } as never);
+    db.store.write((writing) =>
+      keepFinalPayment(writing, paid("6", 5, { txHash: "0xtop", logIndex: -1 })),
+    );
+    expect(unitsAt(database, placeOf(address), 5)).toBe(6n);
+    const topUp = { operation: "topup", payer: hot, receiver: address, currency: "usd" };
+    ended({ ...topUp, orderId: swept, units: "6", feeUnits: "1", txHash: "0xtop" });
+    expect([unitsAt(database, placeOf(address), 5), journalFaults(database)]).toEqual([6n, []]);
+    // The same payment, read only after the end.
+    expect(isOwnTopUp(database, paid("6", 5, { txHash: "0xtop", logIndex: -1 }))).toBe(true);
+    expect(isOwnTopUp(database, paid("7", 5, { txHash: "0xtop", logIndex: -1 }))).toBe(false);
+    expect(isOwnTopUp(database, paid("6", 5, { txHash: "0xother", logIndex: -1 }))).toBe(false);
+  });
+
+  it("keeps its fee in the name that the coin had, whatever is settled after the coin has another", () => {
+    const { database } = db.store;
+    ended({ currency: "usd", feeUnits: "3" });
+    const before = unitsAt(database, placeOf(hot), 5);
+    db.store.write((writing) => keepNativeCoins(writing, new Map([[network, "ether"]])));
+    open(otherHot, 7n, 2);
+    expect(unitsAt(database, placeOf(hot), 5)).toBe(before);
+    expect(unitsAt(database, placeOf(hot, "ether"), 5)).toBe(0n);
+    // A fee from now on has the new name.
+    ended({ currency: "usd", feeUnits: "4" });
+    expect(unitsAt(database, placeOf(hot, "ether"), 5)).toBe(-4n);
+  });
+
+  it("to a hot wallet whose first move is a fee of the coin's first name arrives there, in whatever order", () => {
+    const { database } = db.store;
+    db.store.write((writing) => writing.run("DELETE FROM nativeCoins"));
+    ended({ units: "6", payer: hot, receiver: otherHot, finalBlock: 5 });
+    ended({
+      units: "1",
+      status: 2,
+      payer: otherHot,
+      receiver: "0xb",
+      feeUnits: "9",
+      finalBlock: 9,
+    });
+    ended({
+      units: "1",
+      status: 2,
+      payer: otherHot,
+      receiver: "0xa",
+      feeUnits: "9",
+      finalBlock: 2,
+    });
+    db.store.write((writing) => keepNativeCoins(writing, new Map([[network, "eth"]])));
+    expect([unitsAt(database, placeOf(otherHot), 9), journalFaults(database)]).toEqual([-12n, []]);
   });
 
   it("whose coin gets a name later has its fee from then on, and a top-up what it brought", () => {

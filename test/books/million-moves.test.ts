@@ -1,6 +1,5 @@
 /**
- * What a closing reads grows with the moves since the closing before it, and not with the history
- * of a hot wallet.
+ * A closing reads the moves since the closing before it, and not the history of a hot wallet.
  */
 import { expect, it } from "vitest";
 import { agent, chain, close, db, eachTestItsBooks, mine, network } from "../support/books-kit.ts";

@@ -79,7 +79,13 @@ export const gatewayProofs: readonly CommandProof[] = [
     "withdrawals release",
     "withdrawals paid",
   ),
-  ...rows("system/moved-process", "alarms", "alarms done", "withdrawals moved", "currencies resume"),
+  ...rows(
+    "system/moved-process",
+    "alarms",
+    "alarms done",
+    "withdrawals moved",
+    "currencies resume",
+  ),
   ...rows("system/xrp-process", "deposits unattributed"),
   ...rows(
     "system/deposit-commands-process",
