@@ -4,7 +4,7 @@
  */
 import * as real from "../../../chains/curve/account-node.ts";
 
-export const { keyPathsOfCoinType: pathsOf, extendedKeyOf, accountKeyOf } = real;
+export const { keyPathsOfCoinType, extendedKeyOf, accountKeyOf } = real;
 
 /** By account and place. */
 function once(derive: typeof real.childKeyOf): typeof real.childKeyOf {
