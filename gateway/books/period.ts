@@ -111,9 +111,11 @@ export interface PeriodMove extends Pick<MovedChange, "currency" | "units" | "bl
   readonly sum: ChangeSum;
 }
 
+const movesAtOnce = 2_000;
+
 /**
- * The changes that the lines of a chain add up, some accounts at a time: of each account by block,
- * in the order in which they were posted.
+ * The changes that the lines of a chain add up, some at a time: of each account by block, in the
+ * order in which they were posted.
  */
 export async function* listPeriodMoves(
   options: PeriodOptions,
@@ -123,20 +125,17 @@ export async function* listPeriodMoves(
   const ofCurrency = new Set(currencies.map(({ id }) => id));
   for (const slice of slicesOf(options)) {
     const sheets = await sheetsOf(store.database, options, slice, before, () => rest(restMs));
-    yield slice.flatMap((account) =>
-      (sheets.get(account.address) as ExpectedAccountBalances)
+    for (const account of slice) {
+      const sheet = sheets.get(account.address) as ExpectedAccountBalances;
+      const changes = sheet
         .changes(before, last)
         .filter(({ currency }) => ofCurrency.has(currency))
-        .sort((a, b) => a.block - b.block || (a.move?.number ?? 0) - (b.move?.number ?? 0))
-        .map(({ kind, currency, units, block, move }) => ({
-          account,
-          sum: fields[kind],
-          currency,
-          units,
-          block,
-          move,
-        })),
-    );
+        .sort((a, b) => a.block - b.block || (a.move?.number ?? 0) - (b.move?.number ?? 0));
+      for (let at = 0; at < changes.length; at += movesAtOnce)
+        yield changes
+          .slice(at, at + movesAtOnce)
+          .map(({ kind, ...change }) => ({ ...change, account, sum: fields[kind] }));
+    }
     await rest(restMs);
   }
 }
@@ -219,30 +218,53 @@ export async function lastBlockBefore(
   return low;
 }
 
+interface BlockDay {
+  readonly block: number;
+  readonly day: string;
+}
+
 /**
- * The days in UTC of some blocks in rising order, such as 2026-11-30. Blocks between two of one day
- * are of that day, so the number of questions grows with the days and not with the blocks.
- * @param timestamp the time of a block, in seconds since 1970
+ * The days of a chain's blocks in UTC, such as 2026-11-30. Blocks between two of one day are of
+ * that day, so the number of questions grows with the days of a period and not with the blocks
+ * asked for.
  */
-export async function daysOfBlocks(
-  timestamp: (block: number) => Promise<number>,
-  blocks: readonly number[],
-): Promise<ReadonlyMap<number, string>> {
-  const dayAt = async (at: number): Promise<string> =>
-    new Date((await timestamp(blocks[at] as number)) * 1000).toISOString().slice(0, 10);
-  const days = new Map<number, string>();
-  const fill = async (from: number, to: number, first: string, last: string): Promise<void> => {
-    if (first === last || to - from < 2) {
-      for (let at = from; at < to; at += 1) days.set(blocks[at] as number, first);
-      days.set(blocks[to] as number, last);
-      return;
+export class BlockDays {
+  readonly #timestamp: (block: number) => Promise<number>;
+  readonly #known: BlockDay[] = []; // by rising block
+
+  /** @param timestamp the time of a block, in seconds since 1970 */
+  constructor(timestamp: (block: number) => Promise<number>) {
+    this.#timestamp = timestamp;
+  }
+
+  /** @param blocks the first and the last block of the period, between which `block` is */
+  async dayOf(block: number, [first, last]: readonly [number, number]): Promise<string> {
+    if (this.#known.length === 0)
+      this.#known.push(await this.#ask(first), ...(last > first ? [await this.#ask(last)] : []));
+    for (;;) {
+      const above = this.#placeOf(block);
+      const high = this.#known[above] as BlockDay;
+      const low = this.#known[above - 1];
+      if (low === undefined || high.block === block || low.day === high.day) return high.day;
+      const middle = Math.floor((low.block + high.block) / 2);
+      if (middle === low.block) return low.day;
+      this.#known.splice(above, 0, await this.#ask(middle));
     }
-    const middle = from + Math.floor((to - from) / 2);
-    const day = await dayAt(middle);
-    await fill(from, middle, first, day);
-    await fill(middle, to, day, last);
-  };
-  const end = blocks.length - 1;
-  if (end >= 0) await fill(0, end, await dayAt(0), await dayAt(end));
-  return days;
+  }
+
+  /** The place of the first known block that is not below `block`. */
+  #placeOf(block: number): number {
+    let [low, high] = [0, this.#known.length - 1];
+    while (low < high) {
+      const middle = Math.floor((low + high) / 2);
+      if ((this.#known[middle] as BlockDay).block < block) low = middle + 1;
+      else high = middle;
+    }
+    return low;
+  }
+
+  async #ask(block: number): Promise<BlockDay> {
+    const seconds = await this.#timestamp(block);
+    return { block, day: new Date(seconds * 1000).toISOString().slice(0, 10) };
+  }
 }

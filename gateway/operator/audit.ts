@@ -4,10 +4,10 @@
  * `alarms done` closes alarms.
  */
 import { type Command, CommanderError, InvalidArgumentError } from "commander";
-import { adviceOf } from "../../base/causes.ts";
+import { adviceOf, dangerOf } from "../../base/causes.ts";
 import { type Refusal, refuse } from "../../base/fault.ts";
-import { closeAlarm, listOpenAlarmNumbers } from "../store/alarm.ts";
-import { alarmOf, listActs, type NumberedAct, recordAct } from "../store/audit.ts";
+import { closeAlarm, listOpenAlarms } from "../store/alarm.ts";
+import { type AuditAct, alarmOf, listActs, type NumberedAct, recordAct } from "../store/audit.ts";
 import { formatTimestamp, type OperatorContext } from "./accounts.ts";
 import {
   exitStatuses,
@@ -130,38 +130,78 @@ interface DoneOptions extends JsonOption {
   readonly upTo?: number;
 }
 
+/** An alarm that was closed, or that needs to be named by its own number. */
+interface NamedAlarm {
+  readonly number: number;
+  readonly code: string;
+  readonly about: string;
+}
+
 /**
- * Closes alarms under an operator's name, all or none. Refuses GATEWAY_NO_ALARM if one of the
- * numbers is no open alarm, so a second call is refused.
+ * Closes alarms under an operator's name, all or none: those of `numbers`, or all open ones up to
+ * `upTo` of which no money is in danger. Refuses GATEWAY_NO_ALARM if one of the numbers is no open
+ * alarm, so a second call is refused.
+ * @returns `left` are open alarms up to `upTo` with money in danger
  */
 export function closeAlarms(
   by: OperatorContext,
   { numbers, upTo }: { readonly numbers: readonly number[]; readonly upTo: number | null },
   reason: string,
-): { readonly ok: true; readonly closed: readonly number[] } | Refusal {
+):
+  | {
+      readonly ok: true;
+      readonly closed: readonly NamedAlarm[];
+      readonly left: readonly NamedAlarm[];
+    }
+  | Refusal {
   return by.store.write((database) => {
-    const open = listOpenAlarmNumbers(database);
-    const wanted = upTo === null ? [...new Set(numbers)] : open.filter((one) => one <= upTo);
-    const missing = wanted.filter((one) => !open.includes(one));
+    const open = new Map(listOpenAlarms(database).map((one) => [one.id, one]));
+    const missing = numbers.filter((number) => !open.has(number));
     if (missing.length > 0)
       return refuse("GATEWAY_NO_ALARM", `no open alarm has the number ${missing.join(", ")}`);
-    if (wanted.length === 0) return refuse("GATEWAY_NO_ALARM");
-    for (const number of wanted) {
-      const alarm = closeAlarm(database, number);
-      if (alarm === undefined) continue;
+    const named = new Set(numbers);
+    const meant = [...open.values()].filter(({ id }) =>
+      upTo === null ? named.has(id) : id <= upTo,
+    );
+    if (meant.length === 0) return refuse("GATEWAY_NO_ALARM");
+    const isDangerous = ({ act }: AuditAct): boolean => {
+      const { code, cause } = alarmOf(act);
+      return upTo !== null && dangerOf(code, cause) !== "work";
+    };
+    const closed = meant.filter((one) => !isDangerous(one));
+    for (const { id, subject } of closed) {
+      closeAlarm(database, id);
       recordAct(database, {
         at: by.nowMs,
         actor: by.actor,
         act: "closed alarm",
-        subject: alarm.subject,
-        detail: `${number}: ${reason}`,
+        subject,
+        detail: `${id}: ${reason}`,
       });
     }
-    return { ok: true, closed: wanted };
+    const asNamed = ({ id, act, subject }: NumberedAlarm): NamedAlarm => ({
+      number: id,
+      code: alarmOf(act).code,
+      about: subject,
+    });
+    return { ok: true, closed: closed.map(asNamed), left: meant.filter(isDangerous).map(asNamed) };
   });
 }
 
-function finish(numbers: readonly number[], { reason, upTo, ...options }: DoneOptions): void {
+type NumberedAlarm = AuditAct & { readonly id: number };
+
+/** The options of the list of alarms, which `done` does not take. */
+const listOptions = ["since", "until", "about", "limit", "open", "csv", "separator"] as const;
+
+function finish(numbers: readonly number[], own: Command): void {
+  const { reason, upTo, ...options } = own.optsWithGlobals<DoneOptions>();
+  const given = listOptions.find((name) => own.parent?.getOptionValueSource(name) === "cli");
+  if (given !== undefined)
+    throw new CommanderError(
+      exitStatuses.usage,
+      "alarms",
+      `--${given} is of the list: done closes the alarms that its numbers name`,
+    );
   if (numbers.length > 0 === (upTo !== undefined))
     throw new CommanderError(
       exitStatuses.usage,
@@ -171,10 +211,16 @@ function finish(numbers: readonly number[], { reason, upTo, ...options }: DoneOp
   runInOperatorContext(options, (by) => {
     const done = closeAlarms(by, { numbers, upTo: upTo ?? null }, reason);
     if (!isOkOrPrintsRefusal(done)) return;
-    if (options.json === true) printJson({ closed: done.closed });
-    else printText(`Done: ${done.closed.join(", ")}.`);
+    const { closed, left } = done;
+    if (options.json === true) printJson({ closed, left });
+    else printText([...closed.map(doneLine), ...left.map(leftLine)].join("\n"));
   });
 }
+
+const doneLine = ({ number, code, about }: NamedAlarm): string =>
+  `done  ${number}  ${code}  about ${about}`;
+const leftLine = ({ number, code, about }: NamedAlarm): string =>
+  `open  ${number}  ${code}  about ${about}: money may be in danger, so it is closed by its own number alone`;
 
 function readAlarmNumber(text: string): number {
   if (!/^[1-9]\d{0,14}$/.test(text))
@@ -210,10 +256,14 @@ export function addAuditCommands(program: Command): void {
       .command("done")
       .description("say that alarms are dealt with; status names them no more")
       .argument("[number...]", "as the list names them", readAlarmNumbers)
-      .option("--up-to <number>", "all that are open up to this one", readAlarmNumber),
+      .option(
+        "--up-to <number>",
+        "all up to this one of which no money is in danger",
+        readAlarmNumber,
+      ),
   )
     .requiredOption("--reason <text>", "what was found, for anybody who looks later", readRemark)
     .action((numbers: readonly number[] | undefined, _own: unknown, own: Command) =>
-      finish(numbers ?? [], own.optsWithGlobals()),
+      finish(numbers ?? [], own),
     );
 }

@@ -3,8 +3,8 @@
  * bookkeeper. Reads the journal and the days of blocks, changes nothing.
  */
 import {
+  BlockDays,
   type ChangeSum,
-  daysOfBlocks,
   listPeriodMoves,
   type PeriodBlocks,
   type PeriodMove,
@@ -56,7 +56,7 @@ interface BlockTimes {
   timestamp(block: number): Promise<number>; // seconds since 1970
 }
 
-/** The changes of a chain, some accounts at a time, so that a long list fits in memory. */
+/** The changes of a chain, some at a time, in the order of accounts and blocks. */
 export async function* listMoves(
   options: PeriodOptions & { readonly reader: BlockTimes },
   blocks: PeriodBlocks,
@@ -64,16 +64,20 @@ export async function* listMoves(
 ): AsyncGenerator<readonly ListedMove[]> {
   const { database } = options.store;
   const names = new Map(merchantNames(database).map((one) => [one.id, one.name]));
+  const days = new BlockDays(options.reader.timestamp);
+  const ends = [blocks.before + 1, blocks.last] as const;
   for await (const moves of listPeriodMoves(options, blocks)) {
-    const moved = [...new Set(moves.map(({ block }) => block))].sort((a, b) => a - b);
-    const days = await daysOfBlocks(options.reader.timestamp, moved);
+    const dayByBlock = new Map<number, string>();
+    for (const { block } of moves)
+      if (!dayByBlock.has(block)) dayByBlock.set(block, await days.dayOf(block, ends));
     yield moves.map((one) => {
       const { merchant, kind: account, address } = one.account;
       const decimal = config.currencies[one.currency]?.decimal ?? 0;
       const fact = readMoveFact(database, options.network, one.move?.cause ?? "");
+      const isOthers = fact.merchant !== "" && fact.merchant !== merchant;
       return {
         block: one.block,
-        day: days.get(one.block) ?? "",
+        day: dayByBlock.get(one.block) ?? "",
         merchantId: merchant,
         merchant: names.get(merchant) ?? "",
         account,
@@ -83,8 +87,9 @@ export async function* listMoves(
         kind: one.move?.kind ?? "opening",
         amount: signedAmount(one.units, decimal),
         other: otherSide(one, fact),
-        transactionId: fact.transactionId,
-        orderId: fact.orderId,
+        // Of a payout to a hot wallet of another merchant the receiver sees no order.
+        transactionId: isOthers ? "" : fact.transactionId,
+        orderId: isOthers ? "" : fact.orderId,
         txHash: fact.txHash,
         undoes: (one.move?.undoes ?? null) === null ? "" : "yes",
         actor: one.move?.why?.actor ?? "",

@@ -306,7 +306,10 @@ function tellUnread(chains: readonly ReportedBlocks[], isTable: boolean): void {
   if (unread.length > 0) process.exitCode = exitStatuses.unreachable;
   if (!isTable) return;
   for (const chain of unread)
-    printProblem(`the table has no line of ${chainText(chain)}`, "autowithdraw-gateway check");
+    printProblem(
+      `the table has not every line of ${chainText(chain)}`,
+      "autowithdraw-gateway check; then make the table again",
+    );
 }
 
 /** Text and CSV leave as they are read; a chain that fails in between leaves what came before. */
@@ -323,12 +326,12 @@ async function printMoves(question: ReportQuestion, table: CsvTable | null): Pro
       if (isText) printText(chainText({ chain: chain[0], blocks, code: "" }));
       for await (const some of listMoves(of, blocks, config)) {
         if (printRows !== null) printRows(some.map((move) => ({ ...move, chain: chain[0] })));
-        else if (!isText) moves.push(...some);
+        else if (!isText) for (const move of some) moves.push(move);
         else if (some.length > 0) printText(some.map(moveText).join("\n"));
       }
     });
     if (isText && isUnread(read)) printText(chainText(read));
-    chains.push({ ...read, moves });
+    chains.push({ ...read, moves: isUnread(read) ? [] : moves });
   }
   if (options.json === true) printJson({ since, until, chains });
   tellUnread(chains, printRows !== null);

@@ -109,7 +109,7 @@ const agents: Rows<"away" | "locked" | "paused" | "networkStopped" | "recovering
   currencyStopped: ["person", "an agent signs no first payment in a currency", "`status`", `${agent} resume --currency ID`, "orders in it go on"],
   recovering: ["person", "a recovery that is offered to an agent", "`agents`", `${agent} recover`, "its orders go on"],
   awaitsCeiling: ["clock", "no address leaves before the agent confirms more of them", "503 `address_limit`", "", "the next link of the agent"],
-  foreignPayment: ["person", "a payment of a hot wallet that nothing explains", "`status`, alarm `WATCHER_OUTGOING_FOREIGN`", `${command} withdrawals paid ORDER --transaction HASH --reason TEXT`, "it is the payment of that order; a theft stays named"],
+  foreignPayment: ["person", "a payment of a hot wallet that nothing explains", "`status`, alarm `WATCHER_OUTGOING_FOREIGN`", `${command} withdrawals paid ORDER --transaction HASH --reason TEXT`, "it is the payment of that order; a theft stays named, where the books began later until its alarm is closed"],
   restored: ["clock", "a database from a backup", "`status`", "", "chains and agents are read; deposits are taken then"],
   unread: ["clock", "orders wait until their chain is read up to its newest block", "`status`, alert `payouts-unplaced`", `${command} check`, "they get their places"],
 };
@@ -123,7 +123,7 @@ const books: Rows<"difference" | "unclosed" | "unusable"> = {
 
 // biome-ignore format: a table, one row a line
 const alarms: Rows<"open"> = {
-  open: ["person", "an alarm that nobody has dealt with", "`alarms --open`, `status`", `${command} alarms done NUMBER --reason TEXT`, "it is named no more; what it told of has a state and an end of its own"],
+  open: ["person", "an alarm that nobody has dealt with", "`alarms --open`, `status`", `${command} alarms done NUMBER --reason TEXT`, "it is named no more; a state of its own goes on to be named, where it has one"],
 };
 
 // biome-ignore format: a table, one row a line

@@ -16,7 +16,7 @@ export type Alarm = CodeWithCause & {
 /**
  * Stores an alarm. A second call with the same actor, code, cause, subject and detail changes
  * nothing. With `once`, the detail is not compared, because an agent can cause such alarms as often
- * as it likes.
+ * as it likes; after an operator has closed the one that is known, the next is a new one.
  * @returns true if the alarm is new, so that the log has it only once
  */
 export function recordAlarm(database: Database, alarm: Alarm, once?: "once"): boolean {
@@ -32,7 +32,8 @@ export function recordAlarm(database: Database, alarm: Alarm, once?: "once"): bo
           detail,
         )
       : database.get(
-          "SELECT 1 FROM audit WHERE subject = ? AND act = ? AND actor = ? LIMIT 1",
+          `SELECT 1 FROM audit a JOIN openAlarms o ON o.act = a.id
+           WHERE a.subject = ? AND a.act = ? AND a.actor = ? LIMIT 1`,
           subject,
           act,
           actor,
@@ -54,22 +55,16 @@ export function countOpenAlarms(database: Database): OpenAlarms {
   return database.get<OpenAlarms>(sql) ?? { count: 0, newestAt: null };
 }
 
-/** The numbers of all open alarms, oldest first. */
-export function listOpenAlarmNumbers(database: Database): readonly number[] {
-  return database
-    .all<{ act: number }>("SELECT act FROM openAlarms ORDER BY act")
-    .map(({ act }) => act);
+/** All open alarms, oldest first. */
+export function listOpenAlarms(
+  database: Database,
+): readonly (AuditAct & { readonly id: number })[] {
+  return database.all(
+    "SELECT a.id, a.at, a.actor, a.act, a.subject, a.detail FROM openAlarms o JOIN audit a ON a.id = o.act ORDER BY o.act",
+  );
 }
 
-/**
- * Ends an alarm. The same alarm of the same subject stays known and is not raised again.
- * @returns the alarm; undefined if none with this number is open
- */
-export function closeAlarm(database: Database, number: number): AuditAct | undefined {
-  const alarm = database.get<AuditAct>(
-    `SELECT a.at, a.actor, a.act, a.subject, a.detail FROM openAlarms o JOIN audit a ON a.id = o.act WHERE o.act = ?`,
-    number,
-  );
+/** Ends an alarm. Harmless to call twice. */
+export function closeAlarm(database: Database, number: number): void {
   database.run("DELETE FROM openAlarms WHERE act = ?", number);
-  return alarm;
 }

@@ -79,17 +79,18 @@ export interface MoveFact {
   readonly orderId: string; // the shop's; "" none
   readonly txHash: string; // "" unknown
   readonly receiver: string; // of a transfer; "" none
+  readonly merchant: string; // whose transfer it is; "" no transfer
 }
 
 /** The fact behind a cause on a network; of a move that adjusts a balance all fields are empty. */
 export function readMoveFact(database: Database, network: string, cause: string): MoveFact {
-  const none = { transactionId: "", orderId: "", txHash: "", receiver: "" };
+  const none = { transactionId: "", orderId: "", txHash: "", receiver: "", merchant: "" };
   const [, id] = /^transfer:(.+)$/.exec(cause) ?? [];
   if (id !== undefined)
     return (
       database.get<MoveFact>(
         `SELECT t.id AS transactionId, coalesce(w.orderId, '') AS orderId, coalesce(t.txHash, '') AS txHash,
-           coalesce(t.receiver, '') AS receiver
+           coalesce(t.receiver, '') AS receiver, t.merchant
          FROM transfers t LEFT JOIN withdrawals w ON w.id = t.id WHERE t.id = ?`,
         id,
       ) ?? none
@@ -99,8 +100,10 @@ export function readMoveFact(database: Database, network: string, cause: string)
   const [, txHash = "", logIndex] = /^(.+):(-?\d+)$/.exec(cause.slice(prefix.length)) ?? [];
   if (!cause.startsWith(prefix) || logIndex === undefined) return none;
   const counted = database.get<Pick<MoveFact, "transactionId" | "orderId">>(
-    `SELECT d.id AS transactionId, d.orderId FROM payments p JOIN deposits d ON d.id = p.transactionId
-     WHERE p.network = ? AND p.txHash = ? AND p.logIndex = ?`,
+    `SELECT d.id AS transactionId, d.orderId FROM (
+         SELECT transactionId FROM payments WHERE network = ?1 AND txHash = ?2 AND logIndex = ?3
+         UNION ALL SELECT transactionId FROM gonePayments WHERE network = ?1 AND txHash = ?2 AND logIndex = ?3) p
+       JOIN deposits d ON d.id = p.transactionId LIMIT 1`,
     ...[network, txHash, Number(logIndex)],
   );
   return { ...none, ...counted, txHash: txHash.startsWith("internal:") ? "" : txHash };

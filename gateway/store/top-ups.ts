@@ -8,16 +8,18 @@ import type { Statements as Database } from "./statements.ts";
 
 /**
  * Finds the top-up that a payment `p` is: same merchant, same address and same amount of the native
- * coin, in a transaction of its own (logIndex -1): one that its agent signed, or the one that ended
- * it. A restored database may know that end before the signature.
+ * coin, in a transaction of its own (logIndex -1): one that its agent signed, or the one that
+ * completed it. A restored database may know that end before the signature. What another order
+ * signed is that order's payment. The index of receivers asks for "status <> 0" in these words.
  */
 export const ownTopUpSql = `SELECT 1 FROM signatures s JOIN transfers t ON t.id = s.transactionId
     JOIN deposits r ON r.id = p.transactionId
   WHERE s.txHash = p.txHash AND s.network = p.network AND p.logIndex = -1 AND t.operation = 'topup'
     AND t.merchant = r.merchant AND t.receiver = p.address AND t.units = p.units
   UNION ALL SELECT 1 FROM transfers t JOIN deposits r ON r.id = p.transactionId
-  WHERE t.receiver = p.address AND t.status <> 0 AND t.txHash = p.txHash AND t.network = p.network AND p.logIndex = -1
-    AND t.operation = 'topup' AND t.merchant = r.merchant AND t.units = p.units`;
+  WHERE t.receiver = p.address AND t.status <> 0 AND t.status = 1 AND t.txHash = p.txHash AND t.network = p.network
+    AND p.logIndex = -1 AND t.operation = 'topup' AND t.merchant = r.merchant AND t.units = p.units
+    AND NOT EXISTS (SELECT 1 FROM signatures s WHERE s.txHash = p.txHash AND s.network = p.network AND s.transactionId <> t.id)`;
 
 /** True if a payment is the top-up of a sweep from its own address. */
 export function isOwnTopUp(

@@ -261,11 +261,11 @@ export class Picture {
     if (end !== null && end.block !== null) this.#nameOwnTopUp(ended);
   }
 
-  /** The transaction that ended a top-up is the top-up, also where no signature says so yet. */
-  #nameOwnTopUp({ id, kind, network, units, receiver }: PlainTransfer): void {
+  /** The transaction that completed a top-up is the top-up, also where no signature says so yet. */
+  #nameOwnTopUp({ id, kind, network, units, receiver, status }: PlainTransfer): void {
     const place = { network, txHash: `end ${id}`, logIndex: -1 };
     const paid = this.paymentOf(place);
-    if (kind === "topup" && paid?.units === units && paid.deposit === receiver)
+    if (kind === "topup" && status === 1 && paid?.units === units && paid.deposit === receiver)
       this.#ownTopUps.set(paymentName(place), id);
   }
 

@@ -166,7 +166,8 @@ function factFaults(
      FROM payments p JOIN deposits d ON d.id = p.transactionId
      WHERE p.final = 1 AND NOT EXISTS (SELECT 1 FROM transfers t WHERE t.operation = 'topup' AND t.merchant = d.merchant
          AND t.network = p.network AND t.receiver = p.address AND t.units = p.units AND p.logIndex = -1
-         AND ((t.status <> 0 AND t.txHash = p.txHash)
+         AND ((t.status = 1 AND t.txHash = p.txHash AND NOT EXISTS (SELECT 1 FROM signatures o
+             WHERE o.txHash = p.txHash AND o.network = p.network AND o.transactionId <> t.id))
            OR p.txHash IN (SELECT s.txHash FROM signatures s WHERE s.transactionId = t.id)))`,
   );
   for (const one of paid) accounts.move(nameOf(one), BigInt(one.units), one.block);

@@ -10,12 +10,31 @@ export type { Repair } from "./repair.ts";
 
 export const repairs: readonly Repair[] = [
   {
+    name: "failed-top-up-is-no-top-up",
+    fault:
+      "A payout to a deposit address vanished where a failed top-up of the same amount was ended by its transaction.",
+    file: "gateway/store/top-ups.ts",
+    find: "AND t.status <> 0 AND t.status = 1 AND",
+    replace: "AND t.status <> 0 AND",
+    test: "test/books/journal.test.ts",
+    title: "counts once, with its signature or without",
+  },
+  {
+    name: "dangerous-alarm-by-its-number",
+    fault: "One line closed alarms of theft that nobody had seen.",
+    file: "gateway/operator/audit.ts",
+    find: 'return upTo !== null && dangerOf(code, cause) !== "work";',
+    replace: 'return upTo === -1 && dangerOf(code, cause) !== "work";',
+    test: "test/gateway/alarms-done.test.ts",
+    title: "with money in danger",
+  },
+  {
     name: "top-up-known-by-its-end",
     fault:
       "A top-up whose signature a restored database lacked counted twice, as a payment and as a top-up.",
     file: "gateway/store/top-ups.ts",
-    find: "AND t.status <> 0 AND t.txHash = p.txHash",
-    replace: "AND t.status <> 0 AND t.txHash = ''",
+    find: "AND t.status = 1 AND t.txHash = p.txHash",
+    replace: "AND t.status = 1 AND t.txHash = ''",
     test: "test/books/journal.test.ts",
     title: "counts once, with its signature or without",
   },

@@ -177,6 +177,27 @@ describe("a transfer", () => {
     expect(isOwnTopUp(database, paid("6", 5, { txHash: "0xtop", logIndex: -1 }))).toBe(true);
     expect(isOwnTopUp(database, paid("7", 5, { txHash: "0xtop", logIndex: -1 }))).toBe(false);
     expect(isOwnTopUp(database, paid("6", 5, { txHash: "0xother", logIndex: -1 }))).toBe(false);
+    // What another order signed is a payment, and so is what a failed top-up was ended by.
+    const signed = { ...topUp, orderId: "9".repeat(32), units: "6", feeUnits: "1" };
+    insertTransaction(db.store, {
+      ...sweep,
+      id: signed.orderId,
+      orderId: signed.orderId,
+      units: "9",
+    } as never);
+    ended({
+      ...signed,
+      txHash: "0xpayout",
+      status: 2,
+      stage: "failed",
+      code: "chain_slot_consumed",
+    });
+    expect(isOwnTopUp(database, paid("6", 5, { txHash: "0xpayout", logIndex: -1 }))).toBe(false);
+    db.store.database.run(
+      "INSERT INTO signatures VALUES (?, 1, 'agent', ?, ?, '0', '0xtop', '1', 1, 0, '', NULL, 0)",
+      ...[swept, network, address],
+    );
+    expect(isOwnTopUp(database, paid("6", 5, { txHash: "0xtop", logIndex: -1 }))).toBe(false);
   });
 
   it("keeps its fee in the name that the coin had, whatever is settled after the coin has another", () => {

@@ -4,8 +4,8 @@
  */
 import { describe, expect, it } from "vitest";
 import {
+  BlockDays,
   type ChangeSum,
-  daysOfBlocks,
   lastBlockBefore,
   listPeriodMoves,
   type PeriodLine,
@@ -228,29 +228,30 @@ describe("the moves of a month", () => {
 
   it("name a payment that only a balance showed by no hash, and none of a cause of another kind", () => {
     const read = (cause: string) => readMoveFact(db.store.database, network, cause);
-    const none = { transactionId: "", orderId: "", txHash: "", receiver: "" };
+    const none = { transactionId: "", orderId: "", txHash: "", receiver: "", merchant: "" };
     expect(read(`payment:${network}:internal:7:0xab:-1`)).toEqual(none);
     expect(read(`payment:${network}:0xcd:-1`)).toEqual({ ...none, txHash: "0xcd" });
     expect(read(`note:${network}:0xab:eth`)).toEqual(none);
     expect(read("transfer:unknown")).toEqual(none);
   });
 
-  it("have the days of their blocks by few questions", async () => {
-    const dayMs = 24 * 60 * 60;
-    const blocks = Array.from({ length: 30_000 }, (_, at) => at * 7);
+  it("have the days of their blocks by few questions, in whatever order they come", async () => {
+    const monthSeconds = 30 * 24 * 60 * 60;
     let asked = 0;
-    const days = await daysOfBlocks(async (block) => {
+    const days = new BlockDays(async (block) => {
       asked += 1;
-      return Date.parse("2026-11-01T00:00:00Z") / 1000 + Math.floor((block * 30 * dayMs) / 210_000);
-    }, blocks);
-    for (const block of blocks)
-      expect(days.get(block)).toBe(
+      return (
+        Date.parse("2026-11-01T00:00:00Z") / 1000 + Math.floor((block * monthSeconds) / 210_000)
+      );
+    });
+    const blocks = Array.from({ length: 30_000 }, (_, at) => (at * 7_919) % 210_000);
+    for (const block of [...blocks, ...blocks.sort((a, b) => a - b)])
+      expect(await days.dayOf(block, [0, 209_999])).toBe(
         `2026-11-${String(1 + Math.floor(block / 7_000)).padStart(2, "0")}`,
       );
-    expect(days.size).toBe(30_000);
-    expect(asked).toBeLessThan(400);
-    expect(await daysOfBlocks(async () => 0, [])).toEqual(new Map());
-    expect(await daysOfBlocks(async () => 0, [5])).toEqual(new Map([[5, "1970-01-01"]]));
+    expect(asked).toBeLessThan(31 * 18);
+    const one = new BlockDays(async () => 0);
+    expect(await one.dayOf(5, [5, 5])).toBe("1970-01-01");
   });
 });
 

@@ -121,12 +121,12 @@ describe("a runtime without WebAssembly", () => {
     const file = (path: string): string => JSON.stringify(join(projectRoot, "dist", path));
     const program = `
       const { signDigest } = await import(${file("agent/signer/vault/curve.js")});
-      const { pointOf, signatureOf } = await import(${file("agent/keystore/nodes.js")});
+      const { compressedPublicKeyOf, signatureOf } = await import(${file("agent/keystore/nodes.js")});
       const { recoverPublicKey } = await import(${file("chains/curve/recover.js")});
       const { keccak256 } = await import(${file("chains/curve/keccak.js")});
       const [digest, key] = [Buffer.alloc(32, 3), Buffer.alloc(32, 5)];
       const signed = signDigest(digest, key);
-      const all = [signed, pointOf(key), signatureOf(digest, key), recoverPublicKey(digest, signed.subarray(0, 64), signed[64]), keccak256(key)];
+      const all = [signed, compressedPublicKeyOf(key), signatureOf(digest, key), recoverPublicKey(digest, signed.subarray(0, 64), signed[64]), keccak256(key)];
       console.log(typeof WebAssembly, ...all.map((one) => Buffer.from(one).toString("hex")));`;
     const [digest, key] = [Buffer.alloc(32, 3), Buffer.alloc(32, 5)];
     const signed = signDigest(digest, key);

@@ -9,7 +9,7 @@ import { searchRecords } from "../../gateway/operator/find.ts";
 import { readyAnswerOf } from "../../gateway/operator/health.ts";
 import { ageText, exitStatusOf } from "../../gateway/operator/status.ts";
 import { type GatewayState, problemsOf } from "../../gateway/operator/status-problems.ts";
-import { closeAlarm, listOpenAlarmNumbers } from "../../gateway/store/alarm.ts";
+import { closeAlarm, listOpenAlarms } from "../../gateway/store/alarm.ts";
 import { actOfAlarm, recordAct } from "../../gateway/store/audit.ts";
 import { addBookEntry } from "../../gateway/store/books.ts";
 import { countsOf } from "../../gateway/store/counts.ts";
@@ -335,7 +335,7 @@ describe("the operator's screen", () => {
     database.run("DELETE FROM bookDifferences");
     enter("opening", 11);
     expect(told()).toEqual([[account, false], restored]);
-    const open = listOpenAlarmNumbers(database);
+    const open = listOpenAlarms(database).map(({ id }) => id);
     for (const number of open) closeAlarm(database, number);
     expect(countsOf(database, null).foreignPayments).toEqual([]);
     for (const number of open) database.run("INSERT INTO openAlarms (act) VALUES (?)", number);

@@ -133,7 +133,10 @@ describe("the mark", () => {
         standing,
       );
       expect(readAgent(db.store, keys.id).lockedCode).toBe(alone);
-      db.store.write((database) => database.run("DELETE FROM audit"));
+      db.store.write((database) => {
+        database.run("DELETE FROM openAlarms");
+        database.run("DELETE FROM audit");
+      });
     }
   });
 });
