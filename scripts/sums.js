@@ -15,7 +15,7 @@ const own = fileURLToPath(new URL("..", import.meta.url));
 const root = resolve(process.argv[2] ?? own);
 const journal = "gateway/store/journal.ts";
 
-/** What stays: by file the names at its top level, and what they add. */
+/** Sums that stay: by file the names at its top level, and the thing that each adds. */
 const reasons = [
   {
     names: {

@@ -87,7 +87,7 @@ export async function* listMoves(
         kind: one.move?.kind ?? "opening",
         amount: signedAmount(one.units, decimal),
         other: otherSide(one, fact),
-        // Of a payout to a hot wallet of another merchant the receiver sees no order.
+        // The receiver of a payout from another merchant sees no order of that merchant.
         transactionId: isOthers ? "" : fact.transactionId,
         orderId: isOthers ? "" : fact.orderId,
         txHash: fact.txHash,

@@ -9,8 +9,8 @@ import type { Statements as Database } from "./statements.ts";
 /**
  * Finds the top-up that a payment `p` is: same merchant, same address and same amount of the native
  * coin, in a transaction of its own (logIndex -1): one that its agent signed, or the one that
- * completed it. A restored database may know that end before the signature. What another order
- * signed is that order's payment. The index of receivers asks for "status <> 0" in these words.
+ * completed it. A restored database may know that end before the signature. The bytes that another
+ * order signed are its payment. The index of receivers asks for "status <> 0" in these words.
  */
 export const ownTopUpSql = `SELECT 1 FROM signatures s JOIN transfers t ON t.id = s.transactionId
     JOIN deposits r ON r.id = p.transactionId

@@ -177,7 +177,7 @@ describe("a transfer", () => {
     expect(isOwnTopUp(database, paid("6", 5, { txHash: "0xtop", logIndex: -1 }))).toBe(true);
     expect(isOwnTopUp(database, paid("7", 5, { txHash: "0xtop", logIndex: -1 }))).toBe(false);
     expect(isOwnTopUp(database, paid("6", 5, { txHash: "0xother", logIndex: -1 }))).toBe(false);
-    // What another order signed is a payment, and so is what a failed top-up was ended by.
+    // A payout that another order signed is a payment, also where it ended a failed top-up.
     const signed = { ...topUp, orderId: "9".repeat(32), units: "6", feeUnits: "1" };
     insertTransaction(db.store, {
       ...sweep,

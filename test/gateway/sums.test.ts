@@ -13,7 +13,7 @@ const script = fileURLToPath(new URL("../../scripts/sums.js", import.meta.url));
 const root = mkdtempSync(join(tmpdir(), "aw-sums-"));
 afterAll(() => rmSync(root, { recursive: true, force: true }));
 
-/** What the check says of these texts, each a file of the store. */
+/** The verdict of the check on these texts, each a file of the store. */
 function judge(texts: readonly string[]): { readonly ok: boolean; readonly said: string[] } {
   const store = join(root, "gateway", "store");
   rmSync(root, { recursive: true, force: true });
