@@ -6,7 +6,7 @@
  */
 import { createInterface } from "node:readline";
 import { setTimeout as sleep } from "node:timers/promises";
-import { hexByte, littleEndian } from "../deposits/bitcoin-values.ts";
+import { hexByte, littleEndian } from "../deposits/utxo-values.ts";
 import { MadeUpNode } from "../utxo-node/made-up.ts";
 import { startUtxoNetwork } from "../utxo-node/network.ts";
 import { startXrpNode } from "../xrp-node/xrp-node.ts";

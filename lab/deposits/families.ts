@@ -7,10 +7,9 @@ import { type Kit, type KitOptions, startPairedKit } from "../kit/kit.ts";
 import { type EvmFront, startEvmFront } from "../kit/provider/evm-front.ts";
 import type { Profile } from "../kit/provider/profile.ts";
 import { drawPair, ofOneChain, profileNamed } from "../kit/provider/profiles.ts";
-import { missing } from "../utxo-node/daemon.ts";
+import { missing, type NodeName } from "../utxo-node/daemon.ts";
 import { awaitXrp, fundXrp } from "../xrp-node/in-demo.ts";
 import { xrpNodeMissing } from "../xrp-node/xrp-node.ts";
-import { BitcoinTestNetwork } from "./bitcoin-network.ts";
 import { deployContracts, type EvmContracts, EvmTestNetwork, servedBy } from "./evm-network.ts";
 import type { DepositFaults, DepositReport } from "./report.ts";
 import {
@@ -21,10 +20,11 @@ import {
   xrpProfiles,
 } from "./server-profiles.ts";
 import { TronTestNetwork } from "./tron-network.ts";
+import { UtxoDepositsNetwork } from "./utxo-network.ts";
 import { DepositsWorld, depositMinutes, readyMs } from "./world.ts";
 import { XrpTestNetwork } from "./xrp-network.ts";
 
-export const familyNames = ["evm", "tron", "bitcoin", "xrp"] as const;
+export const familyNames = ["evm", "tron", "bitcoin", "litecoin", "xrp"] as const;
 export type FamilyName = (typeof familyNames)[number];
 
 const ether = 10n ** 18n;
@@ -40,7 +40,7 @@ const namesOf = (pair: Pair): readonly string[] => pair.map(({ name }) => name);
 /** One sentence for a family that cannot run on this machine. */
 const lacks: Readonly<Record<FamilyName, string | null>> = {
   ...{ evm: null, tron: null },
-  ...{ bitcoin: missing("bitcoin"), xrp: xrpNodeMissing },
+  ...{ bitcoin: missing("bitcoin"), litecoin: missing("litecoin"), xrp: xrpNodeMissing },
 };
 
 /** One sentence where the family cannot run on this machine, else null. */
@@ -52,7 +52,8 @@ export function lackOf(name: FamilyName): string | null {
 const plays: Readonly<Record<FamilyName, (faults: DepositFaults) => Promise<DepositReport>>> = {
   evm: (faults) => playEvm(faults, pairOf("evm", faults)),
   tron: (faults) => playTron(faults, pairOf("tron", faults)),
-  bitcoin: (faults) => playBitcoin(faults, serversOf("bitcoin", utxoProfiles, faults)),
+  bitcoin: (faults) => playCoins("bitcoin", faults),
+  litecoin: (faults) => playCoins("litecoin", faults),
   xrp: (faults) => playXrp(faults, serversOf("xrp", xrpProfiles, faults)),
 };
 
@@ -149,11 +150,9 @@ async function playTron(faults: DepositFaults, pair: Pair): Promise<DepositRepor
   }
 }
 
-async function playBitcoin(
-  faults: DepositFaults,
-  pair: readonly UtxoProfile[],
-): Promise<DepositReport> {
-  const testNetwork = await BitcoinTestNetwork.open(faults.blockMs, pair);
+async function playCoins(name: NodeName, faults: DepositFaults): Promise<DepositReport> {
+  const pair = serversOf(name, utxoProfiles, faults);
+  const testNetwork = await UtxoDepositsNetwork.open(name, faults.blockMs, pair);
   try {
     const limits = {
       maxPerWithdrawal: "10",
@@ -173,7 +172,7 @@ async function playBitcoin(
       for (let coins = 0; coins < hotWalletCoins; coins += 1)
         await testNetwork.fund(address, hotWalletCoinSat);
       const nodes = pair.map(({ name }) => name);
-      return await new DepositsWorld("bitcoin", testNetwork, kit, address, nodes, faults).play();
+      return await new DepositsWorld(name, testNetwork, kit, address, nodes, faults).play();
     } finally {
       await kit.close();
     }

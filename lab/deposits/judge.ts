@@ -1,7 +1,8 @@
 /**
  * The chain's word against the gateway's, when everything has ended: what was credited is what
  * arrived, to the last unit, at each address and in the sum; what is worth it was swept, once, to
- * the hot wallet; the balances that a shop reads are those of the chain.
+ * the hot wallet; the balances that a shop reads are those of the chain, and so is the balance of
+ * each account in the journal.
  */
 import type { Kit } from "../kit/kit.ts";
 import { createShop } from "../kit/shop.ts";
@@ -72,6 +73,7 @@ export async function judge(run: Case): Promise<Figures> {
   const own = ownPart(testNetwork, chain, requests);
   compareSweeps(testNetwork, own, rows, hotWalletAddress, violations);
   const available = await compareBalances(testNetwork, own, kit, violations);
+  compareAccounts(testNetwork, chain, records, hotWalletAddress, violations);
   await closeBooks(kit, violations);
   const ends: Record<string, number> = {};
   const asked = new Set(requests.map(({ id }) => id));
@@ -262,6 +264,34 @@ function compareSweeps(
         violations.push(
           `${units.get(currency)} ${currency} lie at ${address} and were worth a sweep`,
         );
+}
+
+/** Each account of the journal equals the chain's balance, and no balance is without an account. */
+function compareAccounts(
+  testNetwork: TestNetwork,
+  { held, hotWallet, reservedUnits = 0n }: FinalChain,
+  records: GatewayRecords,
+  hotWalletAddress: string,
+  violations: string[],
+): void {
+  const hot = testNetwork.nameOf(hotWalletAddress);
+  const balances: ByAddress = new Map([...held, [hot, hotWallet]]);
+  const kept = new Map<string, bigint>();
+  const keyOf = (address: string, currency: string): string => `${address} ${currency}`;
+  for (const { address, currency, units } of records.accounts())
+    if (testNetwork.decimals[currency] !== undefined)
+      kept.set(keyOf(testNetwork.nameOf(address), currency), BigInt(units));
+  for (const [address, units] of balances)
+    for (const currency of Object.keys(testNetwork.decimals)) {
+      const key = keyOf(address, currency);
+      const [journal, chain] = [kept.get(key) ?? 0n, units.get(currency) ?? 0n];
+      kept.delete(key);
+      const reserve = address === hot && currency === testNetwork.coin.id ? reservedUnits : 0n;
+      if (journal !== chain + reserve)
+        violations.push(`the journal has ${journal} for ${key}, and the chain ${chain + reserve}`);
+    }
+  for (const [key, units] of kept)
+    if (units !== 0n) violations.push(`the journal has ${units} for ${key}, which nobody reads`);
 }
 
 /** The shop's balance equals the chain's, to the last unit. */

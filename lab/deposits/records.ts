@@ -29,6 +29,14 @@ export interface UnsweptBalanceRow {
   readonly units: string;
 }
 
+/** An account of the journal with the sum of all its moves. */
+export interface JournalAccountRow {
+  readonly address: string;
+  readonly currency: string;
+  readonly kind: "hot" | "deposit";
+  readonly units: string;
+}
+
 export class GatewayRecords {
   readonly #database: string;
 
@@ -54,6 +62,10 @@ export class GatewayRecords {
       currency,
       units: (BigInt(units) - BigInt(heldUnits)).toString(),
     }));
+  }
+
+  accounts(): readonly JournalAccountRow[] {
+    return askCopy(this.#database, "SELECT address, currency, kind, units FROM accounts");
   }
 
   /** Every payment that was credited, but for what the wallet sent to itself. */

@@ -45,7 +45,9 @@ export interface FinalChain {
   readonly arrived: ReadonlyMap<string, Units>;
   /** The balances there. */
   readonly held: ReadonlyMap<string, Units>;
-  readonly hotWallet: Units;
+  readonly hotWallet: Units; // what can be spent
+  /** Coin of the hot wallet that the chain lets nobody spend, in addition to `hotWallet`. */
+  readonly reservedUnits?: bigint;
   readonly left: readonly DepartingTransfer[];
   /** Coin that the wallet's own transactions burned as fees. */
   readonly feesUnits: bigint;

@@ -218,7 +218,8 @@ export class XrpTestNetwork implements TestNetwork {
     const { balanceDrops = 0n } = chain.head.state.account(hotWalletAddress) ?? {};
     return {
       ...{ arrived, unattributed, held: new Map(), left: [] },
-      hotWallet: new Map([[id, balanceDrops - chain.rules.reserveBaseDrops]]), // the chain keeps the reserve
+      hotWallet: new Map([[id, balanceDrops - chain.rules.reserveBaseDrops]]),
+      reservedUnits: chain.rules.reserveBaseDrops,
       feesUnits: fees.reduce((all, { tx }) => all + (tx.feeDrops ?? 0n), 0n),
     };
   }

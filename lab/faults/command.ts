@@ -75,11 +75,11 @@ const { values, whole, stop } = readCommandLine({
     },
     family: {
       takes: "NAME",
-      says: "deposits: evm, tron, bitcoin, xrp or each (each); steps: bitcoin, litecoin, xrp or each (each); restored: evm, tron, bitcoin, litecoin, xrp or each (each); bitcoin and litecoin of deposits and steps need what node scripts/utxo-nodes.js brings",
+      says: "deposits: evm, tron, bitcoin, litecoin, xrp or each (each); steps: bitcoin, litecoin, xrp or each (each); restored: evm, tron, bitcoin, litecoin, xrp or each (each); bitcoin and litecoin of deposits and steps need what node scripts/utxo-nodes.js brings",
     },
     profile: {
       takes: "NAME[,NAME]",
-      says: "deposits: profiles of the nodes, in the place of a pair by the seed; the second is a plain node unless told, or the same on bitcoin and xrp",
+      says: "deposits: profiles of the nodes, in the place of a pair by the seed; the second is a plain node unless told, or the same on bitcoin, litecoin and xrp",
     },
     profiles: { says: "lists the profiles with their sources, and ends" },
     "block-ms": {

@@ -21,6 +21,7 @@ const sizes = {
     profiles: ["internal entries of every kind", "no peers for sends"],
   },
   bitcoin: { records: 6, kills: 2 },
+  litecoin: { records: 6, kills: 2 },
   xrp: { records: 6, kills: 2 },
 } as const;
 

@@ -5,7 +5,7 @@
 import { createHash } from "node:crypto";
 import { setTimeout as sleep } from "node:timers/promises";
 import { bech32 } from "@scure/base";
-import { hexByte, littleEndian, satOf } from "../../deposits/bitcoin-values.ts";
+import { hexByte, littleEndian, satOf } from "../../deposits/utxo-values.ts";
 import type { Call } from "../../kit/holding-proxy.ts";
 import type { Kit } from "../../kit/kit.ts";
 import type { UtxoNode } from "../../utxo-node/daemon.ts";

@@ -1,5 +1,5 @@
 /**
- * Customers on a real bitcoind: payments by one or several outputs, and blocks whose reward goes to
+ * Customers on a real bitcoind or litecoind: payments by one or several outputs, and blocks whose reward goes to
  * a deposit address. A reorganisation makes the newest blocks invalid; a longer branch takes their
  * place, or after a while they return. A block of that branch spends some customers' coins
  * otherwise, so that those payments are made again or never. The daemon's blocks tell the balances
@@ -11,9 +11,9 @@ import { createBase58check } from "@scure/base";
 import { HDNodeWallet, SigningKey, sha256 } from "ethers";
 import type { Random } from "../faults/tally.ts";
 import { until } from "../kit/processes.ts";
+import type { NodeName } from "../utxo-node/daemon.ts";
 import type { Trouble } from "../utxo-node/front.ts";
 import { startUtxoNetwork, type UtxoTestNetwork } from "../utxo-node/network.ts";
-import { addressOf, coinsOf, hexByte, littleEndian, satOf } from "./bitcoin-values.ts";
 import { apply, type UtxoProfile } from "./server-profiles.ts";
 import { outputShapes } from "./shapes.ts";
 import type {
@@ -23,6 +23,7 @@ import type {
   TestNetwork,
   Transaction,
 } from "./test-network.ts";
+import { addressOf, coinsOf, hexByte, littleEndian, satOf } from "./utxo-values.ts";
 
 const confirmations = 6;
 /** Fewer than lie above the final block. */
@@ -30,6 +31,9 @@ const depthMax = 4;
 /** A reward can be spent, and counts, so many blocks after its own. */
 const rewardDepth = 100;
 const blocksAtFirst = 150;
+/** Litecoin's extension begins at this block, with the first money that goes in. */
+const extensionFrom = 432;
+const extensionCoins = 1;
 /** So often the replaced blocks return. */
 const returnsBelow = 0.25;
 /**
@@ -39,11 +43,14 @@ const returnsBelow = 0.25;
 const redoneFrom = 0.6;
 const lostFrom = 0.9;
 const milli = 100_000n; // sat
+const decimal = 8;
 const sweptFromSat = 3n * milli;
 const conflictFeeSat = 2_000n;
-const id = "btc";
-const regtest = "0f9188f13cb7b2c71f2a335e3a4fc328";
 const coinType = 1;
+const settings = {
+  bitcoin: { id: "btc", prefix: "bcrt", chainId: "0f9188f13cb7b2c71f2a335e3a4fc328" },
+  litecoin: { id: "ltc", prefix: "rltc", chainId: "530827f38f93b43ed12af0b3ad25a288" },
+} as const satisfies Readonly<Record<NodeName, object>>;
 const base58check = createBase58check((bytes) => Buffer.from(sha256(bytes).slice(2), "hex"));
 const testAccountVersion = [0x04, 0x35, 0x87, 0xcf]; // a tpub's, SLIP-132
 
@@ -66,16 +73,10 @@ interface Block {
 
 interface MinedTransaction {
   readonly txid: string;
-  readonly vin: readonly {
-    readonly coinbase?: string;
-    readonly prevout?: {
-      readonly value: number;
-      readonly scriptPubKey: { readonly address?: string };
-    };
-  }[];
+  readonly vin: readonly { readonly txid?: string; readonly vout?: number }[];
   readonly vout: readonly {
-    readonly value: number;
-    readonly scriptPubKey: { readonly address?: string };
+    readonly value?: number; // none inside Litecoin's extension
+    readonly scriptPubKey?: { readonly address?: string; readonly addresses?: readonly string[] };
   }[];
 }
 
@@ -97,15 +98,16 @@ interface Reward {
 
 type Counts = { again: number; redone: number; lost: number };
 
-export class BitcoinTestNetwork implements TestNetwork {
-  readonly coin = { id, decimal: 8 };
-  readonly currencies = { coin: id };
-  readonly decimals = { [id]: 8 };
+export class UtxoDepositsNetwork implements TestNetwork {
+  readonly coin: TestNetwork["coin"];
+  readonly currencies: TestNetwork["currencies"];
+  readonly decimals: TestNetwork["decimals"];
   readonly shapes = outputShapes;
   readonly asked: TestNetwork["asked"] = { coin: { least: 10n * milli, most: 500n * milli } };
-  readonly sweptFrom = { [id]: sweptFromSat };
+  readonly sweptFrom: TestNetwork["sweptFrom"];
   readonly robbed = new Set<string>();
   readonly node: UtxoTestNetwork;
+  readonly #name: NodeName;
   #miner: string;
   readonly #sent = new Map<string, SubmittedTransaction>(); // by transaction id, not known to be final
   readonly #rewards = new Map<string, Reward>(); // by block hash
@@ -114,7 +116,13 @@ export class BitcoinTestNetwork implements TestNetwork {
   #mining: Promise<void> | null = null;
   #isOver = false;
 
-  private constructor(node: UtxoTestNetwork, miner: string, blockMs: number) {
+  private constructor(name: NodeName, node: UtxoTestNetwork, miner: string, blockMs: number) {
+    const { id } = settings[name];
+    this.coin = { id, decimal };
+    this.currencies = { coin: id };
+    this.decimals = { [id]: decimal };
+    this.sweptFrom = { [id]: sweptFromSat };
+    this.#name = name;
     this.node = node;
     this.#miner = miner;
     this.#blockMs = blockMs;
@@ -122,19 +130,25 @@ export class BitcoinTestNetwork implements TestNetwork {
 
   /** A daemon behind two fronts like these servers, with customers who have coins. */
   static async open(
+    name: NodeName,
     blockMs: number,
     pair: readonly UtxoProfile[] = [],
-  ): Promise<BitcoinTestNetwork> {
+  ): Promise<UtxoDepositsNetwork> {
     const node = await startUtxoNetwork(
-      "bitcoin",
+      name,
       pair.length === 0 ? undefined : pair.map(({ front }) => front),
     );
     apply(node.fronts, pair.length === 0 ? [{ trouble: {} }, { trouble: {} }] : pair);
     try {
       await node.node.ask("createwallet", "customers");
       const miner = await node.node.ask<string>("getnewaddress");
-      await node.mine(blocksAtFirst, miner);
-      const testNetwork = new BitcoinTestNetwork(node, miner, blockMs);
+      await node.mine(name === "litecoin" ? extensionFrom - 1 : blocksAtFirst, miner);
+      if (name === "litecoin") {
+        const inside = await node.node.ask<string>("getnewaddress", "", "mweb");
+        await node.node.ask("sendtoaddress", inside, extensionCoins);
+        await node.mine(1, miner);
+      }
+      const testNetwork = new UtxoDepositsNetwork(name, node, miner, blockMs);
       testNetwork.#mining = testNetwork.#mine();
       return testNetwork;
     } catch (error) {
@@ -151,9 +165,11 @@ export class BitcoinTestNetwork implements TestNetwork {
 
   /** The members of gateway.config.json for the chain and its coin. */
   served() {
+    const name = this.#name;
+    const { id, chainId } = settings[name];
     const chain = {
-      family: "bitcoinregtest",
-      chainId: regtest,
+      family: `${name}regtest`,
+      chainId,
       nodes: this.node.urls,
       confirmations,
     };
@@ -163,16 +179,9 @@ export class BitcoinTestNetwork implements TestNetwork {
       sweep: { least: "0.002" },
     };
     return {
-      chains: { bitcoin: chain },
+      chains: { [name]: chain },
       currencies: {
-        [id]: {
-          chain: "bitcoin",
-          decimal: 8,
-          name: "Bitcoin",
-          symbol: "BTC",
-          market: "",
-          ...least,
-        },
+        [id]: { chain: name, decimal, name, symbol: id.toUpperCase(), market: "", ...least },
       },
       prices: { [id]: { usd: "60000", eur: "52000", try: "2500000" } },
     };
@@ -197,20 +206,20 @@ export class BitcoinTestNetwork implements TestNetwork {
   }
 
   newAddress(): string {
-    return addressOf(SigningKey.computePublicKey(`0x${randomBytes(32).toString("hex")}`, true));
+    const key = SigningKey.computePublicKey(`0x${randomBytes(32).toString("hex")}`, true);
+    return addressOf(key, settings[this.#name].prefix);
   }
 
   addressAt(mnemonic: string, index: number): string {
-    return addressOf(
-      HDNodeWallet.fromPhrase(mnemonic, "", `m/84'/${coinType}'/1'/0/${index}`).publicKey,
-    );
+    const { publicKey } = HDNodeWallet.fromPhrase(mnemonic, "", `m/84'/${coinType}'/1'/0/${index}`);
+    return addressOf(publicKey, settings[this.#name].prefix);
   }
 
   receivingAccount(mnemonic: string): string {
     const { extendedKey } = HDNodeWallet.fromPhrase(mnemonic, "", `m/84'/${coinType}'/0'`).neuter();
     const bytes = base58check.decode(extendedKey);
     bytes.set(testAccountVersion);
-    return `bitcoinregtest=${base58check.encode(bytes)}`;
+    return `${this.#name}regtest=${base58check.encode(bytes)}`;
   }
 
   /** One at a time: payments, blocks and reorganisations. */
@@ -409,21 +418,24 @@ export class BitcoinTestNetwork implements TestNetwork {
   }
 
   async read(addresses: readonly string[], hotWalletAddress: string): Promise<FinalChain> {
+    const { id } = this.coin;
     const ours = new Set(addresses);
     const final = (await this.#ask<number>("getblockcount")) - confirmations + 1;
     const arrived = new Map<string, bigint>();
     const held = new Map<string, bigint>([...ours].map((address) => [address, 0n]));
+    const made = new Map<string, Part>(); // by transaction id and place
     const left: DepartingTransfer[] = [];
     let feesUnits = 0n;
     let hotWallet = 0n;
-    for (let height = blocksAtFirst; height <= final; height += 1) {
+    for (let height = 1; height <= final; height += 1) {
       const { tx } = await this.#ask<Block>(
         "getblock",
         await this.#ask<string>("getblockhash", height),
-        3,
+        2,
       );
       for (const one of tx) {
-        const [from, to] = [inputsOf(one), outputsOf(one)];
+        const [from, to] = [inputsOf(one, made), outputsOf(one)];
+        for (const [at, part] of to.entries()) made.set(`${one.txid}:${at}`, part);
         if (from.length === 0 && height + rewardDepth > final) continue; // nobody can spend it yet
         for (const { address, units } of to) {
           if (address === hotWalletAddress) hotWallet += units;
@@ -472,17 +484,13 @@ interface Part {
 }
 
 /** Empty for a reward. */
-function inputsOf({ vin }: MinedTransaction): readonly Part[] {
-  return vin.flatMap(({ prevout }) =>
-    prevout === undefined
-      ? []
-      : [{ address: prevout.scriptPubKey.address ?? "", units: satOf(prevout.value) }],
-  );
+function inputsOf({ vin }: MinedTransaction, made: ReadonlyMap<string, Part>): readonly Part[] {
+  return vin.flatMap(({ txid, vout }) => made.get(`${txid}:${vout}`) ?? []);
 }
 
 function outputsOf({ vout }: MinedTransaction): readonly Part[] {
-  return vout.map(({ value, scriptPubKey }) => ({
-    address: scriptPubKey.address ?? "",
+  return vout.map(({ value = 0, scriptPubKey: { address, addresses } = {} }) => ({
+    address: address ?? addresses?.[0] ?? "",
     units: satOf(value),
   }));
 }

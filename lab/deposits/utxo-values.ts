@@ -2,10 +2,10 @@
 import { bech32 } from "@scure/base";
 import { ripemd160, sha256 } from "ethers";
 
-/** P2WPKH of regtest, BIP-173. */
-export function addressOf(publicKey: string): string {
+/** P2WPKH with the prefix of a network, BIP-173. */
+export function addressOf(publicKey: string, prefix: string): string {
   const hash = Buffer.from(ripemd160(sha256(publicKey)).slice(2), "hex");
-  return bech32.encode("bcrt", [0, ...bech32.toWords(hash)]);
+  return bech32.encode(prefix, [0, ...bech32.toWords(hash)]);
 }
 
 export function satOf(coins: number): bigint {
