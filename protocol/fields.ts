@@ -3,9 +3,10 @@
  * kind of field has one rule, so no message refuses a value that another message takes.
  * docs/protocol.md section 1.4.
  */
+
+import { hex, integer, object, type Reader, shapeFault, string } from "../base/shape.ts";
 import { amountDigitsMax, canonicalAmountPattern } from "./amount.ts";
 import type { AgentLedgerHead } from "./messages.ts";
-import { hex, integer, object, type Reader, shapeFault, string } from "./shape.ts";
 
 /** A currency's id, e.g. usdt-erc20. */
 export const currencyPattern = /^[a-z0-9][a-z0-9_-]{0,63}$/;

@@ -6,11 +6,11 @@
 import { type KeyObject, sign, verify } from "node:crypto";
 import { AgentError } from "../base/fault.ts";
 import { parseJson } from "../base/json.ts";
+import { hex, object, oneOf, type Reader, string } from "../base/shape.ts";
 import { publicKeyFromHex, publicKeyHex } from "./envelope.ts";
 import * as fields from "./fields.ts";
 import { domainHash } from "./identity.ts";
 import { gatewayFingerprintOf, transcriptHashOf } from "./pairing.ts";
-import { hex, object, oneOf, type Reader, string } from "./shape.ts";
 
 /** The gateway's answer, signed by the key whose fingerprint is inside apiKey. */
 export interface PairingGrant {

@@ -16,12 +16,12 @@ import {
 import { AgentError } from "../base/fault.ts";
 import { describeOddCharacter } from "../base/invisible.ts";
 import { parseJson } from "../base/json.ts";
+import { hex, integer, list, object, oneOf, type Reader, string } from "../base/shape.ts";
 import { decimalMax } from "./amount.ts";
 import { publicKeyFromHex } from "./envelope.ts";
 import * as fields from "./fields.ts";
 import { domainHash, walletFingerprintOf } from "./identity.ts";
 import type { PairedAccount, PairedCurrency, PairingTranscript } from "./messages.ts";
-import { hex, integer, list, object, oneOf, type Reader, string } from "./shape.ts";
 
 /** Most bytes of a transcript's text. */
 export const transcriptBytesMax = 65536;

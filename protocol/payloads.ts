@@ -5,6 +5,16 @@
  */
 
 import { parseJson } from "../base/json.ts";
+import {
+  boolean,
+  list,
+  nullable,
+  object,
+  oneOf,
+  type Reader,
+  shapeFault,
+  string,
+} from "../base/shape.ts";
 import { gatewayFrameBytesMax } from "./envelope.ts";
 import * as fields from "./fields.ts";
 import { isInternalMode } from "./job-mode.ts";
@@ -21,16 +31,6 @@ import type {
   Statement,
   Welcome,
 } from "./messages.ts";
-import {
-  boolean,
-  list,
-  nullable,
-  object,
-  oneOf,
-  type Reader,
-  shapeFault,
-  string,
-} from "./shape.ts";
 
 /** Most jobs in one frame; the frame's own limit is usually lower. */
 export const jobsPerFrameMax = 256;

@@ -5,10 +5,6 @@
  */
 
 import { parseJson } from "../base/json.ts";
-import * as fields from "./fields.ts";
-import { domainHash } from "./identity.ts";
-import type { AgentLedgerHead } from "./messages.ts";
-import { attemptsMax, jobTextBytesMax } from "./payloads.ts";
 import {
   integer,
   list,
@@ -18,7 +14,11 @@ import {
   type Reader,
   shapeFault,
   string,
-} from "./shape.ts";
+} from "../base/shape.ts";
+import * as fields from "./fields.ts";
+import { domainHash } from "./identity.ts";
+import type { AgentLedgerHead } from "./messages.ts";
+import { attemptsMax, jobTextBytesMax } from "./payloads.ts";
 
 /** Most parts of one order. */
 export const recoveryPartsMax = 1024;

@@ -3,8 +3,8 @@
  * answer it: the types and the strict readers of both. docs/protocol.md section 6.8.
  */
 import { parseJson } from "../base/json.ts";
+import { boolean, list, object, type Reader } from "../base/shape.ts";
 import * as fields from "./fields.ts";
-import { boolean, list, object, type Reader } from "./shape.ts";
 
 /** Most coins, and most accounts, of one question and of the sightings that answer it. */
 export const sightedPerQuestionMax = 16;

@@ -7,7 +7,7 @@ import { mkdirSync } from "node:fs";
 import { join } from "node:path";
 import { AgentError, reasonOf } from "../../base/fault.ts";
 import { parseJson } from "../../base/json.ts";
-import { hex, integer, object, string } from "../../protocol/shape.ts";
+import { hex, integer, object, string } from "../../base/shape.ts";
 import { allocateFixedBytes } from "../files/fixed-bytes.ts";
 import { replaceFile } from "../files/replace-file.ts";
 import { readTrusted } from "../files/trusted.ts";

@@ -5,54 +5,55 @@
 import { X509Certificate } from "node:crypto";
 import type { Egress } from "../../base/egress.ts";
 import { AgentError, reasonOf } from "../../base/fault.ts";
-import type { JsonValue } from "../../base/json.ts";
+import { settings } from "../../base/settings.ts";
+import type { Reader } from "../../base/shape.ts";
 import { readTrusted } from "../files/trusted.ts";
 import type { NetworkSettings } from "./settings.ts";
-import { asList, asObject, asText, configFault } from "./values.ts";
 
-const keys = ["ca", "proxy", "direct"];
 const hostsMax = 64;
 const hostPattern = /^\.?[a-z0-9][a-z0-9.:-]{0,253}$/;
 const caBytesMax = 1024 * 1024;
 const certificatePattern = /-----BEGIN CERTIFICATE-----[\s\S]+?-----END CERTIFICATE-----/g;
 
-/** @throws AgentError CONFIG_* */
-export function readNetworkSettings(value: JsonValue): NetworkSettings {
-  const network = asObject(value, "network", keys);
-  const ca = network.ca === undefined ? {} : { ca: readPath(asText(network.ca, "network.ca")) };
-  const proxy =
-    network.proxy === undefined ? {} : { proxy: readProxy(asText(network.proxy, "network.proxy")) };
-  const direct =
-    network.direct === undefined ? [] : asList(network.direct, "network.direct", hostsMax);
-  const hosts = direct.map((one, index) => {
-    const host = asText(one, `network.direct[${index}]`).toLowerCase();
-    if (hostPattern.test(host)) return host;
-    throw configFault(
-      "CONFIG_VALUE",
-      `network.direct[${index}] is no host, such as node.example, 10.0.0.5, or .example for all in it`,
-    );
-  });
-  return { ...ca, ...proxy, direct: hosts };
-}
+const { list, object, string, valueFault } = settings;
 
-function readPath(text: string): string {
+const readPath: Reader<string> = (value, path) => {
+  const text = string({ max: Number.MAX_SAFE_INTEGER })(value, path);
   if (text.startsWith("/") && text.length <= 4096 && !text.includes("\0")) return text;
-  throw configFault(
-    "CONFIG_VALUE",
-    "network.ca must be the whole path of a PEM file, such as /etc/autowithdraw/company-ca.pem",
+  throw valueFault(
+    path,
+    "must be the whole path of a PEM file, such as /etc/autowithdraw/company-ca.pem",
   );
-}
+};
 
 /** No message shows the address: it may hold a password. */
-function readProxy(text: string): string {
+const readProxy: Reader<string> = (value, path) => {
+  const text = string()(value, path);
   const url = URL.canParse(text) ? new URL(text) : null;
   if (url?.protocol === "http:" && url.pathname === "/" && url.search === "" && url.hash === "")
     return url.href;
-  throw configFault(
-    "CONFIG_VALUE",
-    "network.proxy must be http://HOST:PORT, with USER:PASSWORD@ before the host if the proxy wants it",
+  throw valueFault(
+    path,
+    "must be http://HOST:PORT, with USER:PASSWORD@ before the host if the proxy wants it",
   );
-}
+};
+
+const readHost: Reader<string> = (value, path) => {
+  const host = string()(value, path).toLowerCase();
+  if (hostPattern.test(host)) return host;
+  throw valueFault(path, "is no host, such as node.example, 10.0.0.5, or .example for all in it");
+};
+
+const networkShape = object(
+  {},
+  { ca: readPath, proxy: readProxy, direct: list(readHost, hostsMax) },
+);
+
+/** @throws AgentError CONFIG_* */
+export const readNetworkSettings: Reader<NetworkSettings> = (value, path) => {
+  const { direct = [], ...given } = networkShape(value, path);
+  return { ...given, direct };
+};
 
 /**
  * The settings of the processes that have the network, with the certificates themselves. Null

@@ -2,6 +2,7 @@
  * config.json as types: all that the agent reads, without its three secrets. `config.ts` parses it.
  */
 import type { Egress } from "../../base/egress.ts";
+import type { NoticeTarget } from "../../base/settings.ts";
 import type { AddressSpaceName, ChainId, NodesFrom, ServerLines } from "../../chains/family.ts";
 
 export interface ChainSettings {
@@ -74,14 +75,8 @@ export interface NetworkSettings {
   readonly direct: readonly string[]; // hosts and .domains that the proxy is not asked for
 }
 
-/** The receiver of the courier's events: a program with its arguments, or an address. */
-export type NotifyTarget =
-  | { readonly kind: "command"; readonly command: readonly string[] }
-  // https unless loopback; its path may be a secret
-  | { readonly kind: "url"; readonly url: string };
-
 export interface NotifySettings {
-  readonly target: NotifyTarget;
+  readonly target: NoticeTarget;
   readonly stuckMinutes: number; // a withdrawal without progress for this time is stuck
   readonly awayMinutes: number; // link or nodes
   // by currency, decimal strings: a lower balance is low

@@ -9,7 +9,7 @@ import { hkdf } from "@noble/hashes/hkdf";
 import { sha256 } from "@noble/hashes/sha2";
 import nacl from "tweetnacl";
 import { AgentError } from "../../base/fault.ts";
-import { hex, integer, object, oneOf } from "../../protocol/shape.ts";
+import { hex, integer, object, oneOf } from "../../base/shape.ts";
 import { copyToFixedBytes } from "../files/fixed-bytes.ts";
 import { parseRawEncKey } from "./enckey.ts";
 

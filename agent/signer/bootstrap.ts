@@ -20,7 +20,7 @@ import {
   record,
   shapeFault,
   string,
-} from "../../protocol/shape.ts";
+} from "../../base/shape.ts";
 import type { CurrencySettings, PolicySettings, SignerSettings } from "../config/settings.ts";
 import { copyToFixedBytes, joinFixedBytes } from "../files/fixed-bytes.ts";
 

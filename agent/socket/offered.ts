@@ -4,7 +4,7 @@
  * two conversions.
  */
 import type { TxParams } from "../../chains/family.ts";
-import { shapeFault } from "../../protocol/shape.ts";
+import { shapeFault } from "../../base/shape.ts";
 
 /** The courier's offer for an attempt. */
 export interface CourierOffer {

@@ -22,7 +22,8 @@ const checksums = new Map<string, string>();
 export function parseAddress(
   text: string,
 ): { readonly ok: true; readonly address: string } | Refusal {
-  if (typeof text !== "string" || !shape.test(text)) return refuse("ADDRESS_FORMAT");
+  if (typeof text !== "string" || !shape.test(text))
+    return refuse("ADDRESS_FORMAT", "it wants 0x and 40 hex digits");
   const digits = text.slice(2);
   const lower = digits.toLowerCase();
   if (lower === zero) return refuse("ADDRESS_ZERO");

@@ -5,7 +5,7 @@
  */
 
 import { type Refusal, refuse } from "../../base/fault.ts";
-import { shapeFault } from "../../protocol/shape.ts";
+import { shapeFault } from "../../base/shape.ts";
 import type {
   ConfiguredChain,
   Description,

@@ -4,8 +4,9 @@
  * documentation, "Resource model"; java-tron's BandwidthProcessor, and VMActuator's
  * getAccountEnergyLimitWithFixRatio (the fee limit bounds staked energy as well).
  */
+
+import { shapeFault } from "../../base/shape.ts";
 import { formatAmount } from "../../protocol/amount.ts";
-import { shapeFault } from "../../protocol/shape.ts";
 import type { OfferBasis, TxParams } from "../family.ts";
 import type { TypedFees } from "../offers.ts";
 import { nativeDecimal } from "./network.ts";

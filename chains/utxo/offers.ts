@@ -4,8 +4,8 @@
  * Pure. Source: BIP-125.
  */
 import { AgentError, type Refusal, refuse } from "../../base/fault.ts";
+import { shapeFault } from "../../base/shape.ts";
 import { parseAmount } from "../../protocol/amount.ts";
-import { shapeFault } from "../../protocol/shape.ts";
 import type {
   Coin,
   Description,

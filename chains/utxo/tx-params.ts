@@ -3,7 +3,7 @@
  * the anchor. Every attempt of a withdrawal has the same anchor, and the chain takes a coin only
  * once, so at most one attempt can be paid. Pure.
  */
-import { shapeFault } from "../../protocol/shape.ts";
+import { shapeFault } from "../../base/shape.ts";
 import type { Coin, TxParams } from "../family.ts";
 
 /**

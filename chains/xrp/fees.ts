@@ -5,7 +5,7 @@
  * transaction submission".
  */
 import { type Refusal, refuse } from "../../base/fault.ts";
-import { shapeFault } from "../../protocol/shape.ts";
+import { shapeFault } from "../../base/shape.ts";
 import type {
   FamilyFees,
   FeeMarket,

@@ -16,7 +16,7 @@ import {
 } from "../../agent/keystore/box-key.ts";
 import { AgentError } from "../../base/fault.ts";
 import { parseJson } from "../../base/json.ts";
-import { hex, integer, nullable, object, oneOf } from "../../protocol/shape.ts";
+import { hex, integer, nullable, object, oneOf } from "../../base/shape.ts";
 import {
   createPartNameReader,
   type Manifest,

@@ -14,7 +14,7 @@ import {
   oneOf,
   type Reader,
   string,
-} from "../../protocol/shape.ts";
+} from "../../base/shape.ts";
 
 export interface ManifestPart {
   readonly name: string;

@@ -19,7 +19,7 @@ import {
   oneOf,
   type Reader,
   string,
-} from "../../protocol/shape.ts";
+} from "../../base/shape.ts";
 import type { VerifiedGrant } from "../registering/answer.ts";
 import type { SealedWallet } from "../sealing/answer.ts";
 

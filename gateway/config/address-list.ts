@@ -3,9 +3,12 @@
  * and networks for the configuration (10.0.0.0/8, 2001:db8::1).
  */
 import { BlockList, isIP } from "node:net";
+import { settings } from "../../base/settings.ts";
+import type { Reader } from "../../base/shape.ts";
 
 /** More than the longest form, which is "[full IPv6 with IPv4 tail%zone]:65535" in quotes. */
 const writtenMax = 128;
+const networkCharactersMax = 64;
 
 /**
  * Returns the bare IP address in a text. Accepts an address, an address with a port (192.0.2.1:443,
@@ -67,3 +70,14 @@ export function isAddressOrNetwork(text: string): boolean {
   const fits = bits === undefined || (/^\d{1,3}$/.test(bits) && Number(bits) <= widest);
   return isIP(address) !== 0 && !address.includes("%") && fits && rest.length === 0;
 }
+
+/** The most entries of a list. */
+export const networksMax = 64;
+
+/** Reads an IP address or a network. @throws AgentError CONFIG_TYPE, CONFIG_VALUE */
+export const readNetwork: Reader<string> = (value, path) => {
+  const text = settings.string({ min: 2, max: networkCharactersMax })(value, path);
+  if (!isAddressOrNetwork(text))
+    throw settings.valueFault(path, "must be an IP address or network");
+  return text;
+};

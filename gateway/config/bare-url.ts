@@ -2,31 +2,19 @@
  * A URL in the configuration that other URLs begin with: https, or plain http only on this machine,
  * with nothing after the folder.
  */
-import { isLoopback } from "../../base/loopback.ts";
-import { type Reader, shapeFault, string } from "../../protocol/shape.ts";
+import { leavesInPlainText, readUrl, settings } from "../../base/settings.ts";
+import type { Reader } from "../../base/shape.ts";
 
 /**
  * Returns the URL without a slash at the end.
- * @throws AgentError JSON_SHAPE
+ * @throws AgentError CONFIG_TYPE, CONFIG_VALUE
  */
 export const readBareUrl: Reader<string> = (value, path) => {
-  const text = string({ min: 1, max: 2048 })(value, path);
-  let parsed: URL;
-  try {
-    parsed = new URL(text);
-  } catch {
-    throw shapeFault(path, "must be a URL");
-  }
-  if (parsed.protocol !== "http:" && parsed.protocol !== "https:")
-    throw shapeFault(path, "must begin with http:// or https://");
-  if (
-    parsed.search !== "" ||
-    parsed.hash !== "" ||
-    parsed.username !== "" ||
-    parsed.password !== ""
-  )
-    throw shapeFault(path, "must be a bare origin or folder");
-  if (parsed.protocol === "http:" && !isLoopback(parsed.hostname))
-    throw shapeFault(path, "must be https off loopback");
+  const text = readUrl(value, path);
+  const url = new URL(text);
+  if (url.search !== "" || url.hash !== "" || url.username !== "" || url.password !== "")
+    throw settings.valueFault(path, "must be a bare origin or folder");
+  if (leavesInPlainText(url))
+    throw settings.valueFault(path, `is http, and ${url.hostname} is not this machine`);
   return text.replace(/\/+$/, "");
 };

@@ -1,14 +1,8 @@
 /** `callbacks` of gateway.config.json. Source: docs/api.md, section on running it. */
-import { isIP } from "node:net";
-import {
-  boolean,
-  integer,
-  list,
-  object,
-  type Reader,
-  shapeFault,
-  string,
-} from "../../protocol/shape.ts";
+import { settings } from "../../base/settings.ts";
+import { networksMax, readNetwork } from "./address-list.ts";
+
+const { boolean, integer, list, object, valueFault } = settings;
 
 export interface CallbackSettings {
   readonly allowLoopback: boolean; // development: plain http and this machine
@@ -38,20 +32,11 @@ const retrySecondsDefault = [
 ];
 const timeoutSecondsDefault = 15;
 
-const network: Reader<string> = (value, path) => {
-  const text = string({ min: 2, max: 64 })(value, path);
-  const [address = "", bits = isIP(address) === 6 ? "128" : "32", ...more] = text.split("/");
-  const fits = /^\d{1,3}$/.test(bits) && Number(bits) <= (isIP(address) === 6 ? 128 : 32);
-  if (isIP(address) === 0 || !fits || more.length > 0)
-    throw shapeFault(path, "must be an IP address or network");
-  return text;
-};
-
 export const callbacksShape = object(
   {},
   {
     allowPrivate: boolean(),
-    allowNetworks: list(network, 64),
+    allowNetworks: list(readNetwork, networksMax),
     retrySeconds: list(integer({ min: 1, max: weekSeconds }), 32),
     timeoutSeconds: integer({ min: 1, max: 60 }),
   },
@@ -59,7 +44,7 @@ export const callbacksShape = object(
 
 /**
  * @param isLocal true if the gateway serves only its own machine
- * @throws AgentError JSON_SHAPE
+ * @throws AgentError CONFIG_VALUE
  */
 export function callbackSettings(
   raw: ReturnType<typeof callbacksShape> | undefined,
@@ -71,7 +56,7 @@ export function callbackSettings(
     retrySeconds = retrySecondsDefault,
   } = raw ?? {};
   if (allowPrivate && !isLocal)
-    throw shapeFault(
+    throw valueFault(
       "config.callbacks.allowPrivate",
       "is for development: listen and publicUrl must be loopback",
     );

@@ -5,38 +5,49 @@
  */
 import { closeSync, fstatSync, openSync, readFileSync } from "node:fs";
 import { dirname, resolve } from "node:path";
-import { AgentError, reasonOf } from "../../base/fault.ts";
+import { AgentError, invariant, reasonOf } from "../../base/fault.ts";
 import { assertVisible, countByteOrderMarkBytes } from "../../base/invisible.ts";
-import { type JsonObject, type JsonValue, parseJson } from "../../base/json.ts";
+import { type JsonValue, parseJson } from "../../base/json.ts";
 import { isLoopback } from "../../base/loopback.ts";
-import { addressSpaceNames, families, networkOf } from "../../chains/families.ts";
+import {
+  chainNamePattern,
+  type NoticeTarget,
+  noticeTargetOf,
+  noticeTargetShape,
+  parseLoopbackPort,
+  readUrl,
+  settings,
+  weekMinutes,
+} from "../../base/settings.ts";
+import type { Reader } from "../../base/shape.ts";
+import { networkOf } from "../../chains/families.ts";
 import type {
   AddressSpaceName,
   ChainId,
   ConfiguredChain,
   ServerLines,
 } from "../../chains/family.ts";
-import { expandPresets, findCurrencyPreset } from "../../chains/presets.ts";
+import { findCurrencyPreset } from "../../chains/presets.ts";
+import { type NodeLines, serverLinesByAddress } from "../../chains/server-lines.ts";
 import {
-  type NodeLines,
-  questionsPerHourMax,
-  questionsPerHourMin,
-  serverLinesByAddress,
-} from "../../chains/server-lines.ts";
-import { decimalMax, formatAmount, parseAmount } from "../../protocol/amount.ts";
+  chainOptions,
+  chainShape,
+  chainsMax,
+  checkAssets,
+  checkChain,
+  checkNetworks,
+  createNodesReader,
+  currenciesMax,
+  currencyOptions,
+  currencyShape,
+  expandPresetsOfFile,
+  readContract,
+  readNodeUrls,
+  readPositiveAmount,
+} from "../../chains/settings.ts";
+import { formatAmount, parseAmount } from "../../protocol/amount.ts";
 import { currencyPattern } from "../../protocol/fields.ts";
-import {
-  boolean,
-  integer,
-  list,
-  object,
-  oneOf,
-  type Reader,
-  record,
-  shapeFault,
-  string,
-} from "../../protocol/shape.ts";
-import { isAddressOrNetwork } from "./address-list.ts";
+import { networksMax, readNetwork } from "./address-list.ts";
 import { readBareUrl } from "./bare-url.ts";
 import { type CallbackSettings, callbackSettings, callbacksShape } from "./callback-settings.ts";
 import { withoutNodeKey } from "./node-keys.ts";
@@ -49,160 +60,61 @@ import {
   sweepsAtOnceDefault,
 } from "./sweep-settings.ts";
 
-/*
- * Reads the settings of a chain in gateway.config.json and runs the checks of the chain's family.
- */
-
-const urlReader: Reader<string> = (value, path) => {
-  const text = string({ min: 1, max: 2048 })(value, path);
-  let parsed: URL;
-  try {
-    parsed = new URL(text);
-  } catch {
-    throw shapeFault(path, "must be a URL");
-  }
-  if (parsed.protocol !== "http:" && parsed.protocol !== "https:")
-    throw shapeFault(path, "must begin with http:// or https://");
-  return text;
-};
+const { boolean, integer, list, object, oneOf, record, string, valueFault } = settings;
 
 const positiveReader = (max: number): Reader<number> => integer({ min: 1, max });
 
-/** The family decides which kind of id a chain has. */
-const chainId: Reader<ChainId> = (value, path) =>
-  typeof value === "string"
-    ? string({ min: 1, max: 64 })(value, path)
-    : integer({ min: 0 })(value, path);
-
-/** An address alone, or one with the lines of its server. */
-const node: Reader<NodeLines> = (value, path) =>
-  typeof value === "string" ? { url: urlReader(value, path) } : nodeObject(value, path);
-
-const nodeObject = object(
-  { url: urlReader },
-  {
-    headersFile: string({ min: 1, max: 4096 }),
-    questionsPerHour: integer({ min: questionsPerHourMin, max: questionsPerHourMax }),
-  },
-);
-
-const chainShape = object(
-  {
-    family: oneOf(...addressSpaceNames),
-    chainId,
-    nodes: list(node, 8),
-    confirmations: (value, path) =>
-      (value === "finalized" ? "finalized" : positiveReader(10_000)(value, path)) as
-        | number
-        | "finalized",
-  },
-  { agentNodes: list(urlReader, 8), feeModel: string({ max: 32 }), explorer: urlReader },
-);
-
-/** The chain's id in its one spelling. Also checks the other settings that the family needs. */
-function chainIdOf(
-  { family: name, chainId, feeModel, confirmations }: ReturnType<typeof chainShape>,
-  path: string,
-): ChainId {
-  const family = families[name];
-  const id = family.readChainId(chainId);
-  if (id === null)
-    throw shapeFault(`${path}.chainId`, `is the id of no chain of the family ${name}`);
-  if (feeModel !== undefined && !family.feeModels.includes(feeModel)) {
-    const { feeModels } = family;
-    throw shapeFault(
-      `${path}.feeModel`,
-      feeModels.length === 0 ? "is not for this family" : `must be one of ${feeModels.join(", ")}`,
-    );
-  }
-  if (confirmations !== "finalized" && !family.countsConfirmations)
-    throw shapeFault(
-      `${path}.confirmations`,
-      'must be "finalized": this chain says by itself which blocks are final',
-    );
-  return id;
-}
-
-/** Addresses and further lines of a chain's nodes. `base` is the folder of relative paths. */
-function nodesIn(
-  { nodes }: Pick<ReturnType<typeof chainShape>, "nodes">,
-  path: string,
-  base: string,
-): Pick<ConfiguredChain, "servers"> & { readonly nodes: readonly string[] } {
-  const urls = nodes.map((one) => one.url);
-  if (urls.length === 0) throw shapeFault(`${path}.nodes`, "must name at least one node");
-  const lines = nodes.map(({ headersFile, ...one }) =>
-    headersFile === undefined ? one : { ...one, headersFile: resolve(base, headersFile) },
-  );
-  return { nodes: urls, ...serverLinesByAddress(lines) };
-}
-
 /*
- * Chains and currencies by name in gateway.config.json: each preset is expanded before the file is
- * read, which is then checked as strictly as a file without presets. Source: docs/chains.md,
- * section 1.
+ * The settings of a chain and of a currency that the gateway has in addition to those of both
+ * programs. Source: docs/chains.md, section 1.
  */
+
+const chainReader = object(
+  { ...chainShape, nodes: createNodesReader(string({ min: 1 })) },
+  { ...chainOptions, agentNodes: readNodeUrls, explorer: readUrl },
+);
+
+const presetLines = {
+  chainLines: [...Object.keys(chainShape), "feeModel", "explorer"],
+  currencyLines: ["decimal", "name", "symbol", "minPaymentAmount", "contract", "market"],
+};
 
 /** The preset of each chain or currency, by the chain's name or currency's id. */
 type PresetOf = ReadonlyMap<string, string>;
 
-const chainLines = ["family", "chainId", "confirmations", "feeModel", "explorer"];
-const currencyLines = ["decimal", "name", "symbol", "minPaymentAmount", "contract", "market"];
-
-/** The file with each preset expanded. The reader reports a value that is no object. */
-function expandChainPresets(value: JsonValue): {
-  readonly value: JsonValue;
-  readonly chainPreset: PresetOf;
-  readonly currencyPreset: PresetOf;
-} {
-  const none = {
-    value,
-    chainPreset: new Map<string, string>(),
-    currencyPreset: new Map<string, string>(),
-  };
-  if (!isObject(value) || value.chains === undefined || value.currencies === undefined) return none;
-  if (!isObject(value.chains) || !isObject(value.currencies)) return none;
-  const { chains, currencies, ...presets } = expandPresets(value.chains, value.currencies, {
-    chainLines,
-    currencyLines,
-    wrong: (path, problem, known) =>
-      shapeFault(
-        `config.${path}`,
-        known.length === 0 ? problem : `${problem}; known are ${known.join(", ")}`,
-      ),
-  });
-  return { value: { ...value, chains, currencies }, ...presets };
-}
-
-function isObject(value: JsonValue): value is JsonObject {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
+/** Addresses and further lines of a chain's nodes. `base` is the folder of relative paths. */
+function nodesIn(
+  nodes: readonly NodeLines[],
+  base: string,
+): Pick<ConfiguredChain, "servers"> & { readonly nodes: readonly string[] } {
+  const lines = nodes.map(({ headersFile, ...one }) =>
+    headersFile === undefined ? one : { ...one, headersFile: resolve(base, headersFile) },
+  );
+  return { nodes: nodes.map(({ url }) => url), ...serverLinesByAddress(lines) };
 }
 
 /* Amounts of a currency in the configuration: decimal strings in one spelling. */
 
-/**
- * @throws AgentError JSON_SHAPE unless the text is an amount above zero in the currency's decimals
- */
-function amountIn(text: string, decimal: number, path: string): string {
-  const amount = parseAmount(text, decimal);
-  if (!amount.ok)
-    throw shapeFault(path, `must be an amount above zero with at most ${decimal} decimals`);
+/** @throws AgentError CONFIG_AMOUNT unless the text is an amount above zero */
+function amountIn(text: JsonValue, decimal: number, path: string): string {
+  const amount = parseAmount(readPositiveAmount(text, path, decimal), decimal);
+  invariant(amount.ok, "an amount that was read can be parsed");
   return formatAmount(amount.units, decimal);
 }
 
 /**
  * The amount that may be missing from a deposit: zero, or below the smallest deposit, so that a
  * payment of nothing completes no deposit.
- * @throws AgentError JSON_SHAPE
+ * @throws AgentError CONFIG_AMOUNT, CONFIG_VALUE
  */
-function toleranceIn(text: string, least: string, decimal: number, path: string): string {
+function toleranceIn(text: JsonValue, least: string, decimal: number, path: string): string {
   if (text === "0") return text;
   const [tolerance, floor] = [
     parseAmount(amountIn(text, decimal, path), decimal),
     parseAmount(least, decimal),
   ];
   if (!tolerance.ok || !floor.ok || tolerance.units >= floor.units)
-    throw shapeFault(path, "must be below minPaymentAmount");
+    throw valueFault(path, "must be below minPaymentAmount");
   return formatAmount(tolerance.units, decimal);
 }
 
@@ -260,9 +172,7 @@ export interface GatewayLifetimes {
 
 /** The receiver of the gateway's alerts, and the time after which an agent counts as away. */
 export interface GatewayAlerts {
-  readonly target:
-    | { readonly kind: "command"; readonly command: readonly string[] }
-    | { readonly kind: "url"; readonly url: string };
+  readonly target: NoticeTarget;
   readonly agentAwayMinutes: number;
 }
 
@@ -291,35 +201,20 @@ export interface GatewayConfig {
 }
 
 const configBytesMax = 262_144;
-const namePattern = /^[a-z0-9][a-z0-9_-]{0,63}$/;
-/** Its path may be a secret of the receiver's, so no fault shows the path. */
-const alertUrl: Reader<string> = (value, path) => {
-  const parsed = new URL(urlReader(value, path));
-  if (parsed.username !== "" || parsed.password !== "" || parsed.hash !== "")
-    throw shapeFault(path, "must have no user name and no #");
-  if (parsed.protocol === "http:" && !isLoopback(parsed.hostname))
-    throw shapeFault(path, "must be https off loopback");
-  return parsed.href;
-};
-
-const network: Reader<string> = (value, path) => {
-  const text = string({ min: 2, max: 64 })(value, path);
-  if (!isAddressOrNetwork(text)) throw shapeFault(path, "must be an IP address or network");
-  return text;
-};
+/** An amount, which is read later with the decimals of its currency. */
+const amount: Reader<JsonValue> = (value) => value;
 
 const currency = object(
   {
-    chain: string({ pattern: namePattern }),
-    decimal: integer({ max: decimalMax }),
+    ...currencyShape,
     name: string({ min: 1, max: 64 }),
     symbol: string({ min: 1, max: 16 }),
-    minPaymentAmount: string({ min: 1, max: 79 }),
+    minPaymentAmount: amount,
   },
   {
-    contract: string({ max: 42 }),
-    minWithdrawAmount: string({ min: 1, max: 79 }),
-    paymentTolerance: string({ min: 1, max: 79 }),
+    ...currencyOptions,
+    minWithdrawAmount: amount,
+    paymentTolerance: amount,
     enabled: boolean(),
     depositOnly: boolean(),
     market: string({ max: 15, pattern: /^[A-Z0-9]*$/ }),
@@ -327,6 +222,13 @@ const currency = object(
     sweep: readSweepSection,
   },
 );
+
+const readPort: Reader<NonNullable<GatewayConfig["metrics"]>> = (value, path) => {
+  const place = parseLoopbackPort(string()(value, path));
+  if (place === null)
+    throw valueFault(path, "must be an address of this machine such as 127.0.0.1:9465");
+  return place;
+};
 
 const file = object(
   {
@@ -336,11 +238,11 @@ const file = object(
     ),
     publicUrl: readBareUrl,
     database: string({ min: 8, max: 4096 }),
-    chains: record(chainShape, { keysMax: 64, keyPattern: namePattern }),
-    currencies: record(currency, { keysMax: 512, keyPattern: currencyPattern }),
+    chains: record(chainReader, { keysMax: chainsMax, keyPattern: chainNamePattern }),
+    currencies: record(currency, { keysMax: currenciesMax, keyPattern: currencyPattern }),
   },
   {
-    trustProxy: list(network, 64),
+    trustProxy: list(readNetwork, networksMax),
     keyFile: string({ min: 1 }),
     prices: readPriceSection,
     limits: object(
@@ -369,17 +271,8 @@ const file = object(
     sweepsAtOnce: readSweepsAtOnce,
     books: object({}, { hour: integer({ max: 23 }) }),
     callbacks: callbacksShape,
-    alerts: object(
-      {},
-      {
-        command: list(string({ min: 1 }), 32),
-        url: alertUrl,
-        agentAwayMinutes: positiveReader(10_080),
-      },
-    ),
-    metrics: object({
-      listen: string({ pattern: /^(?:127(?:\.\d{1,3}){3}|\[::1\]):[1-9]\d{0,4}$/ }),
-    }),
+    alerts: object({}, { ...noticeTargetShape, agentAwayMinutes: positiveReader(weekMinutes) }),
+    metrics: object({ listen: readPort }),
     logLevel: oneOf("debug", "info", "warn", "error", "silent"),
   },
 );
@@ -411,23 +304,19 @@ function chainsOf(
   base: string,
 ): Record<string, GatewayChain> {
   const result: Record<string, GatewayChain> = {};
-  const networks = new Set<string>();
-  for (const [name, entry] of Object.entries(chains)) {
+  for (const [name, { preset: _, ...entry }] of Object.entries(chains)) {
     const path = `config.chains.${name}`;
-    const chain = { ...entry, chainId: chainIdOf(entry, path), ...nodesIn(entry, path, base) };
-    const id = networkOf(chain);
-    if (networks.has(id))
-      throw shapeFault(`config.chains.${name}.chainId`, "is named by another chain too");
-    networks.add(id);
+    const chain = { ...entry, ...checkChain(entry, path), ...nodesIn(entry.nodes, base) };
     const { agentNodes = [...new Set(chain.nodes.map(withoutNodeKey))], explorer = "" } = entry;
     result[name] = {
       ...chain,
       preset: presetOf.get(name) ?? "",
       explorer,
-      network: id,
+      network: networkOf(chain),
       agentNodes,
     };
   }
+  checkNetworks(result, "config.chains");
   return result;
 }
 
@@ -437,25 +326,12 @@ function currenciesOf(
   presetOf: PresetOf,
 ): Record<string, GatewayCurrency> {
   const result: Record<string, GatewayCurrency> = {};
-  const assets = new Set<string>();
   for (const [id, entry] of Object.entries(currencies)) {
     const path = `config.currencies.${id}`;
-    const on = chains[entry.chain];
-    if (on === undefined) throw shapeFault(`${path}.chain`, "is not one of config.chains");
-    const family = families[on.family];
-    const coinDecimal = family.fees.decimal;
-    let contract = "";
-    if (entry.contract !== undefined && entry.contract !== "") {
-      const parsed = family.parseAddress(entry.contract, on.network);
-      if (!parsed.ok)
-        throw shapeFault(`${path}.contract`, "is not an address, or its checksum does not fit");
-      contract = parsed.address;
-    } else if (entry.decimal !== coinDecimal) {
-      throw shapeFault(`${path}.decimal`, `must be ${coinDecimal} for a native coin`);
-    }
-    const asset = `${on.network}/${contract}`;
-    if (assets.has(asset)) throw shapeFault(path, "is the same asset as another currency");
-    assets.add(asset);
+    // A native coin may have the line with no text.
+    const named = { ...entry, contract: entry.contract === "" ? undefined : entry.contract };
+    const contract = readContract(named, path, chains) ?? "";
+    const on = chains[entry.chain] as GatewayChain;
     const minPaymentAmount = amountIn(
       entry.minPaymentAmount,
       entry.decimal,
@@ -496,6 +372,7 @@ function currenciesOf(
       sweep: sweepSettingsOf(entry.sweep, { least: leastSwept(id), isCoin: contract === "" }),
     };
   }
+  checkAssets(result, "config.currencies");
   return result;
 }
 
@@ -503,44 +380,32 @@ const agentAwayMinutesDefault = 10;
 const booksHourDefault = 3;
 
 function alertsOf({
-  command,
-  url: address,
   agentAwayMinutes = agentAwayMinutesDefault,
+  ...target
 }: NonNullable<File["alerts"]>): GatewayAlerts {
-  if ((command === undefined) === (address === undefined))
-    throw shapeFault("config.alerts", "needs command or url, and not both");
-  if (address !== undefined) return { target: { kind: "url", url: address }, agentAwayMinutes };
-  const [program = ""] = command ?? [];
-  if (!program.startsWith("/"))
-    throw shapeFault("config.alerts.command", "must begin with the whole path of a program");
-  return { target: { kind: "command", command: command ?? [] }, agentAwayMinutes };
-}
-
-function placeOf(listen: string): { readonly host: string; readonly port: number } {
-  const at = listen.lastIndexOf(":");
-  const port = Number(listen.slice(at + 1));
-  if (port > 65_535) throw shapeFault("config.metrics.listen", "must be a port below 65536");
-  return { host: listen.slice(0, at).replace(/[[\]]/g, ""), port };
+  return { target: noticeTargetOf(target, "config.alerts"), agentAwayMinutes };
 }
 
 function databasePath(text: string, base: string): string {
   const [, path] = /^sqlite:(.+)$/.exec(text) ?? [];
-  if (path === undefined) throw shapeFault("config.database", "must be sqlite:PATH");
+  if (path === undefined) throw valueFault("config.database", "must be sqlite:PATH");
   return resolve(base, path);
 }
 
 /**
  * Reads the text of gateway.config.json. `base` is the folder of its relative paths; `changedAtMs`
  * is when it was written (the age of its manual prices).
- * @throws AgentError JSON_*, JSON_SHAPE naming the key
+ * @throws AgentError JSON_*, CONFIG_* naming the key
  */
 export function parseConfig(
   text: string | Uint8Array,
   base: string,
   changedAtMs: number,
 ): GatewayConfig {
-  const { value, chainPreset, currencyPreset } = expandChainPresets(
-    parseJson(readable(text), { bytesMax: configBytesMax, keysMax: 512 }),
+  const { value, chainPreset, currencyPreset } = expandPresetsOfFile(
+    parseJson(readable(text), { bytesMax: configBytesMax, keysMax: currenciesMax }),
+    "config.",
+    presetLines,
   );
   const raw = file(value, "config");
   const chains = chainsOf(raw.chains, chainPreset, base);
@@ -548,7 +413,7 @@ export function parseConfig(
   const tls = raw.listen.tls;
   const trustProxy = raw.trustProxy ?? [];
   if (tls === undefined && trustProxy.length === 0 && !isLoopback(raw.listen.host)) {
-    throw shapeFault("config.listen", "needs tls, or trustProxy, off loopback");
+    throw valueFault("config.listen", "needs tls, or trustProxy, off loopback");
   }
   return {
     listen: {
@@ -575,7 +440,7 @@ export function parseConfig(
       isLoopback(raw.listen.host) && isLoopback(new URL(raw.publicUrl).hostname),
     ),
     alerts: raw.alerts === undefined ? null : alertsOf(raw.alerts),
-    metrics: raw.metrics === undefined ? null : placeOf(raw.metrics.listen),
+    metrics: raw.metrics?.listen ?? null,
     logLevel: raw.logLevel ?? "info",
   };
 }
@@ -607,11 +472,13 @@ export function readConfigText(path: string): ConfigWithText {
     return { config: parseConfig(text, dirname(resolve(path)), changedAtMs), text, changedAtMs };
   } catch (cause) {
     if (!(cause instanceof AgentError)) throw cause;
+    const { code, message, context } = cause;
+    const hint = context.hint === undefined ? {} : { hint: context.hint };
     throw new AgentError(
       "GATEWAY_CONFIG_INVALID",
       "none",
-      `${path}: ${cause.message}`,
-      { path, code: cause.code },
+      `${path}: ${message}`,
+      { path, code, ...hint },
       { cause },
     );
   }

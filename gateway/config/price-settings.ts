@@ -2,10 +2,13 @@
  * `prices` of gateway.config.json: typed prices, the markets to ask, and the age at which a price
  * is stale. Reads only its arguments. Source: docs/api.md, Currencies; docs/operations.md, Prices.
  */
+import { settings as readers } from "../../base/settings.ts";
+import type { Reader } from "../../base/shape.ts";
+import { currenciesMax } from "../../chains/settings.ts";
 import { currencyPattern } from "../../protocol/fields.ts";
-
-import { integer, object, type Reader, record, shapeFault, string } from "../../protocol/shape.ts";
 import { readBareUrl } from "./bare-url.ts";
+
+const { integer, object, record, string, valueFault } = readers;
 
 /** Prices that an operator typed: decimal strings, for one unit of the currency. */
 export interface ManualPrice {
@@ -45,7 +48,7 @@ const price = string({ min: 1, max: 40, pattern: /^(?:0|[1-9]\d{0,14})(?:\.\d{1,
 
 const positivePrice: Reader<string> = (value, path) => {
   const text = price(value, path);
-  if (/^[0.]*$/.test(text)) throw shapeFault(path, "must be above zero");
+  if (/^[0.]*$/.test(text)) throw valueFault(path, "must be above zero");
   return text;
 };
 
@@ -57,7 +60,7 @@ const time: Reader<number> = (value, path) => {
   })(value, path);
   const at = Date.parse(text);
   if (Number.isNaN(at) || !new Date(at).toISOString().startsWith(text.slice(0, 10)))
-    throw shapeFault(path, "must be a time such as 2026-01-02T03:04Z");
+    throw valueFault(path, "must be a time such as 2026-01-02T03:04Z");
   return at;
 };
 
@@ -65,7 +68,7 @@ const positive = (max: number): Reader<number> => integer({ min: 1, max });
 
 /**
  * Reads the section; a setting that is left out stays undefined.
- * @throws AgentError JSON_SHAPE
+ * @throws AgentError CONFIG_*
  */
 export const readPriceSection = object(
   {},
@@ -73,7 +76,7 @@ export const readPriceSection = object(
     manual: record(
       object({ usd: positivePrice, eur: positivePrice, try: positivePrice }, { at: time }),
       {
-        keysMax: 512,
+        keysMax: currenciesMax,
         keyPattern: currencyPattern,
       },
     ),
@@ -94,14 +97,14 @@ function sourcesOf(section: NonNullable<PriceSection["sources"]>): readonly Pric
   return Object.entries(section).map(([name, { url = "" }]) => {
     const known = sourceNames.find((one) => one === name);
     if (known === undefined)
-      throw shapeFault(`config.prices.sources.${name}`, `is none of ${sourceNames.join(", ")}`);
+      throw valueFault(`config.prices.sources.${name}`, `is none of ${sourceNames.join(", ")}`);
     return { name: known, url };
   });
 }
 
 /**
  * The settings of a section that was read; `changedAtMs` is when its file was written.
- * @throws AgentError JSON_SHAPE for an unknown source, a price of an unknown currency, and prices
+ * @throws AgentError CONFIG_* for an unknown source, a price of an unknown currency, and prices
  * that would be stale between two questions
  */
 export function priceSettings(
@@ -112,7 +115,7 @@ export function priceSettings(
   const typed: Record<string, ManualPrice> = {};
   for (const [id, { at, ...one }] of Object.entries(manual)) {
     if (!Object.hasOwn(currencies, id))
-      throw shapeFault(`config.prices.manual.${id}`, "is not one of config.currencies");
+      throw valueFault(`config.prices.manual.${id}`, "is not one of config.currencies");
     typed[id] = { ...one, atMs: at ?? null };
   }
   const settings = {
@@ -123,6 +126,6 @@ export function priceSettings(
     changedAtMs,
   };
   if (settings.staleMinutes * minuteSeconds < settings.everySeconds * 2)
-    throw shapeFault("config.prices.staleMinutes", "must be at least two rounds of everySeconds");
+    throw valueFault("config.prices.staleMinutes", "must be at least two rounds of everySeconds");
   return settings;
 }

@@ -2,7 +2,11 @@
  * The settings for sweeping deposit addresses, with bounds and defaults. Reads only its arguments.
  * Source: docs/api.md, Sweeps.
  */
-import { boolean, integer, object, type Reader, string } from "../../protocol/shape.ts";
+import type { JsonValue } from "../../base/json.ts";
+import { settings } from "../../base/settings.ts";
+import type { Reader } from "../../base/shape.ts";
+
+const { boolean, integer, object } = settings;
 
 /** The conditions for sweeping a deposit address's balance to the hot wallet. */
 export interface GatewaySweepSettings {
@@ -29,7 +33,7 @@ export const readSweepSection = object(
   {
     automatic: boolean(),
     feeMultiple: integer({ min: 1, max: 1_000_000 }),
-    least: string({ min: 1, max: 79 }),
+    least: (value: JsonValue) => value,
   },
 );
 

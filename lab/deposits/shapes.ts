@@ -170,12 +170,12 @@ const plainShapes: readonly Shape[] = shapes.filter(({ asked, requests, sendings
 /** For coins that lie in outputs: a transaction has several, and a block's first one a reward. */
 export const outputShapes: readonly Shape[] = [
   ...plainShapes.filter(({ name }) => name !== "coin dust"),
-  // Nodes pass nothing on that pays less.
   {
     name: "coin dust",
     asked: "coin",
     ends: "expired",
-    sendings: [{ pays: [all("coin", { units: 700n })] }],
+    // A little more than the least output that both daemons pass on.
+    sendings: [{ pays: [all("coin", { units: 3_000n })] }],
   },
   ...shapes.filter(({ name }) => name === "coin three in one transaction"),
   {

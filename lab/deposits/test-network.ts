@@ -46,8 +46,8 @@ export interface FinalChain {
   /** The balances there. */
   readonly held: ReadonlyMap<string, Units>;
   readonly hotWallet: Units; // what can be spent
-  /** Coin of the hot wallet that the chain lets nobody spend, in addition to `hotWallet`. */
-  readonly reservedUnits?: bigint;
+  /** What requests got by their tags at accounts that nobody signs for, by account. */
+  readonly receivedByTag?: ReadonlyMap<string, Units>;
   readonly left: readonly DepartingTransfer[];
   /** Coin that the wallet's own transactions burned as fees. */
   readonly feesUnits: bigint;

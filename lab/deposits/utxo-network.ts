@@ -1,9 +1,9 @@
 /**
- * Customers on a real bitcoind or litecoind: payments by one or several outputs, and blocks whose reward goes to
- * a deposit address. A reorganisation makes the newest blocks invalid; a longer branch takes their
- * place, or after a while they return. A block of that branch spends some customers' coins
- * otherwise, so that those payments are made again or never. The daemon's blocks tell the balances
- * at the end.
+ * Customers on a real bitcoind or litecoind: payments by one or several outputs, and blocks whose
+ * reward goes to a deposit address. A reorganisation makes the newest blocks invalid; a longer
+ * branch takes their place, or after a while they return. A block of that branch spends some
+ * customers' coins otherwise, so that those payments are made again or never. The daemon's blocks
+ * tell the balances at the end.
  */
 import { randomBytes } from "node:crypto";
 import { setTimeout as sleep } from "node:timers/promises";
@@ -45,7 +45,8 @@ const lostFrom = 0.9;
 const milli = 100_000n; // sat
 const decimal = 8;
 const sweptFromSat = 3n * milli;
-const conflictFeeSat = 2_000n;
+/** More than a payment and what spends its change offer together. */
+const conflictFeeSat = 20_000n;
 const coinType = 1;
 const settings = {
   bitcoin: { id: "btc", prefix: "bcrt", chainId: "0f9188f13cb7b2c71f2a335e3a4fc328" },
@@ -262,7 +263,7 @@ export class UtxoDepositsNetwork implements TestNetwork {
     const { hex: funded } = await this.#ask<{ hex: string }>(
       "fundrawtransaction",
       unfunded,
-      {},
+      this.#choosesBlocks ? {} : { replaceable: true },
       false,
     );
     const { hex: raw } = await this.#ask<{ hex: string }>("signrawtransactionwithwallet", funded);
@@ -340,7 +341,7 @@ export class UtxoDepositsNetwork implements TestNetwork {
       const chance = loses ? random() : random() * lostFrom;
       const conflict =
         sent === undefined || chance < redoneFrom ? null : await this.#conflictWith(sent.raw);
-      if (sent === undefined || conflict === null) {
+      if (sent === undefined || conflict === null || !(await this.#takesPlace(conflict))) {
         done.again += 1;
         continue;
       }
@@ -354,10 +355,25 @@ export class UtxoDepositsNetwork implements TestNetwork {
         for (const { to } of sent.transaction.pays) this.robbed.add(to);
       }
     }
-    await this.#ask("generateblock", this.#miner, conflicts);
-    if (random() < 0.5) await this.#ask("generateblock", this.#miner, []);
-    await this.node.mine(blocks, this.#miner);
+    if (this.#choosesBlocks) {
+      await this.#ask("generateblock", this.#miner, conflicts);
+      if (random() < 0.5) await this.#ask("generateblock", this.#miner, []);
+      await this.node.mine(blocks, this.#miner);
+    } else await this.node.mine(blocks + 1, this.#miner);
     return redone;
+  }
+
+  /** litecoind with its extension makes no block of chosen transactions. */
+  get #choosesBlocks(): boolean {
+    return this.#name === "bitcoin";
+  }
+
+  /**
+   * True if the next block has the transaction: where nobody chooses, the mempool takes it
+   * (BIP-125).
+   */
+  async #takesPlace(raw: string): Promise<boolean> {
+    return this.#choosesBlocks || (await this.node.node.refusal("sendrawtransaction", raw)) === "";
   }
 
   /** Null where the chain below the replaced blocks does not have all coins of the transaction. */
@@ -453,16 +469,12 @@ export class UtxoDepositsNetwork implements TestNetwork {
         )?.address;
         if (spender === undefined) continue;
         feesUnits += sum(from) - sum(to);
-        const away = to.filter(({ address }) => address !== spender);
-        // The amount of a sweep is what leaves the address, its fee with it.
-        const units = sum(from) - sum(to.filter(({ address }) => address === spender));
         if (spender !== hotWalletAddress)
           left.push({
             txHash: one.txid,
             from: spender,
-            to: away[0]?.address ?? "",
             currency: id,
-            units,
+            ...departing(spender, from, to),
           });
       }
     }
@@ -481,6 +493,17 @@ export class UtxoDepositsNetwork implements TestNetwork {
 interface Part {
   readonly address: string;
   readonly units: bigint;
+}
+
+/** The receiver and the amount, which is what leaves the address, the fee with it. */
+function departing(
+  spender: string,
+  from: readonly Part[],
+  to: readonly Part[],
+): { readonly to: string; readonly units: bigint } {
+  const away = to.find(({ address }) => address !== spender);
+  const units = sum(from) - sum(to.filter(({ address }) => address === spender));
+  return { to: away?.address ?? "", units };
 }
 
 /** Empty for a reward. */

@@ -200,6 +200,7 @@ export class XrpTestNetwork implements TestNetwork {
       (address) => codecs().addresses.xAddressToClassicAddress(address).classicAddress,
     );
     const arrived = new Map<string, Map<string, bigint>>();
+    const receivedByTag = new Map<string, Map<string, bigint>>();
     const unattributed: string[] = [];
     for (const account of new Set([...accounts, hotWalletAddress]))
       for (const { tx, result, delivered, ledgerIndex } of chain.touching(account)) {
@@ -211,6 +212,11 @@ export class XrpTestNetwork implements TestNetwork {
         arrived.set(payee, new Map([[id, (arrived.get(payee)?.get(id) ?? 0n) + drops]]));
         if (!requests.has(payee))
           unattributed.push(`${decimalText(drops, this.coin.decimal)} ${tag}`);
+        else if (account !== hotWalletAddress)
+          receivedByTag.set(
+            account,
+            new Map([[id, (receivedByTag.get(account)?.get(id) ?? 0n) + drops]]),
+          );
       }
     const fees = chain
       .touching(hotWalletAddress)
@@ -219,7 +225,7 @@ export class XrpTestNetwork implements TestNetwork {
     return {
       ...{ arrived, unattributed, held: new Map(), left: [] },
       hotWallet: new Map([[id, balanceDrops - chain.rules.reserveBaseDrops]]),
-      reservedUnits: chain.rules.reserveBaseDrops,
+      receivedByTag,
       feesUnits: fees.reduce((all, { tx }) => all + (tx.feeDrops ?? 0n), 0n),
     };
   }

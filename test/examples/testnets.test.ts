@@ -45,9 +45,9 @@ function agent(values: Readonly<Record<string, string>>): Config {
 
 describe("the configurations of examples/testnets", () => {
   it("each reader refuses a placeholder that was left, and names it", () => {
-    expect(() => gateway({})).toThrow("config.chains.sepolia.nodes[0] must be a URL");
+    expect(() => gateway({})).toThrow("<SEPOLIA_NODE> in config.chains.sepolia.nodes[0]");
     expect(() => gateway({ "<SEPOLIA_NODE>": nodes["<SEPOLIA_NODE>"] })).toThrow(
-      "config.chains.nile.nodes[0] must be a URL",
+      "<NILE_NODE> in config.chains.nile.nodes[0]",
     );
     expect(() => agent(secrets)).toThrow("<SEPOLIA_NODE> in chains.sepolia.nodes[0]");
     expect(() => agent(nodes)).toThrow(

@@ -173,7 +173,9 @@ describe("configuration", () => {
   };
   for (const [name, change] of Object.entries(wrong)) {
     it(`the gateway's configuration is refused with ${name}`, () => {
-      expect(() => parse(change)).toThrow(expect.objectContaining({ code: "JSON_SHAPE" }));
+      expect(() => parse(change)).toThrow(
+        expect.objectContaining({ code: expect.stringMatching(/^CONFIG_/) }),
+      );
     });
   }
 
@@ -193,7 +195,7 @@ describe("configuration", () => {
       expect(config.currencies.trc20).toMatchObject({ network: "tron:0x2b6653dc", contract });
       const wrongLetter = { ...trc20, contract: contract.replace("TR7", "TR8") };
       expect(() => parse({ ...both, currencies: { trc20: wrongLetter } })).toThrow(
-        expect.objectContaining({ code: "JSON_SHAPE" }),
+        expect.objectContaining({ code: expect.stringMatching(/^CONFIG_/) }),
       );
     }
     // XRP's own network has the number 0, which is no chain of another family.
@@ -213,7 +215,7 @@ describe("configuration", () => {
       { ...xrp, family: "evm" },
     ])
       expect(() => parse({ chains: { ...chains, odd } })).toThrow(
-        expect.objectContaining({ code: "JSON_SHAPE" }),
+        expect.objectContaining({ code: expect.stringMatching(/^CONFIG_/) }),
       );
     const named = { chains: { local: { ...chains.local, feeModel: "arbitrum" } } };
     expect(parse(named).chains.local?.feeModel).toBe("arbitrum");

@@ -312,12 +312,12 @@ describe("network of config.json", () => {
       proxy: "http://u:p@proxy.example:3128",
       direct: ["Node.Example", ".inside"],
     };
-    expect(readNetworkSettings(good)).toEqual({
+    expect(readNetworkSettings(good, "network")).toEqual({
       ca: "/etc/ca.pem",
       proxy: "http://u:p@proxy.example:3128/",
       direct: ["node.example", ".inside"],
     });
-    expect(readNetworkSettings({})).toEqual({ direct: [] });
+    expect(readNetworkSettings({}, "network")).toEqual({ direct: [] });
     const bad = [
       { ca: "ca.pem" },
       { proxy: "https://proxy.example" },
@@ -327,8 +327,11 @@ describe("network of config.json", () => {
       { direct: "node.example" },
       { certificate: "/x" },
     ];
-    for (const one of bad) expect(() => readNetworkSettings(one), JSON.stringify(one)).toThrow();
-    expect(() => readNetworkSettings({ proxy: "socks5://u:secret@p" })).toThrow(/^(?!.*secret)/);
+    for (const one of bad)
+      expect(() => readNetworkSettings(one, "network"), JSON.stringify(one)).toThrow();
+    expect(() => readNetworkSettings({ proxy: "socks5://u:secret@p" }, "network")).toThrow(
+      /^(?!.*secret)/,
+    );
   });
 
   it("reads certificates that only root or this user can change", () => {

@@ -5,7 +5,7 @@
  */
 import { AgentError, invariant, type Refusal } from "../../../base/fault.ts";
 import type { JsonValue } from "../../../base/json.ts";
-import { list, object, oneOf, type Reader, shapeFault } from "../../../protocol/shape.ts";
+import { list, object, oneOf, type Reader, shapeFault } from "../../../base/shape.ts";
 import type { BatchVerb } from "../../socket/each.ts";
 import type { Answer, Request } from "../../socket/verbs.ts";
 

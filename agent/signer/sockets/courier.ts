@@ -17,7 +17,7 @@ import {
   record,
   shapeFault,
   string,
-} from "../../../protocol/shape.ts";
+} from "../../../base/shape.ts";
 import { type ConfigRead, isOlderConfig } from "../../socket/config-read.ts";
 import { batchRequestsMax } from "../../socket/each.ts";
 import { txParamForm, txParamLengthMax, txParamName, txParamsMax } from "../../socket/limits.ts";

@@ -19,7 +19,7 @@ import {
   type Reader,
   record,
   string,
-} from "../../../protocol/shape.ts";
+} from "../../../base/shape.ts";
 import { txParamLengthMax, txParamName, txParamsMax } from "../../socket/limits.ts";
 import { parseStopKey, stopKey } from "../../socket/stops.ts";
 import {
