@@ -7,8 +7,8 @@
  */
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { operations } from "../gateway/api/routes.ts";
 import { createDocument } from "../gateway/openapi/document.ts";
+import { operations } from "../gateway/operations/operations.ts";
 
 export interface Schema {
   readonly $ref?: string;

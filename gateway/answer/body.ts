@@ -11,6 +11,7 @@ import { currencyPattern, orderIdPattern, transactionIdPattern } from "../../pro
 import { type FiatSum, fiatDecimal, fiats } from "../config/fiat.ts";
 import { originOf } from "../config/origin.ts";
 import { type Answer, isAnswer, problemAnswer } from "./answer.ts";
+import type { ObjectSchema } from "./schema.ts";
 
 /**
  * An order: `amount` without needless zeros, `address` in its checksummed form if it is an address,
@@ -31,14 +32,10 @@ export interface Order {
   readonly tolerancePercent: string; // canonical; "" the currency's tolerance
 }
 
-/** The fields that an operation takes in addition to currency, amount and orderId. */
-export interface OrderShape {
-  readonly address: "required" | "optional" | "none";
-  readonly tag: boolean;
-  readonly fiat: boolean; // a fiat amount may replace the amount
-  readonly returnUrl: boolean;
-  readonly terms: boolean; // expiresInMinutes and tolerancePercent
-  readonly refundOf: boolean;
+/** The forms of an operation's order. A form has no field that its schema does not have. */
+export interface OrderForms {
+  readonly byAmount: ObjectSchema;
+  readonly byFiat: ObjectSchema | null; // null: no fiat amount may replace the amount
 }
 
 /** The lifetime and the tolerance that a request may ask for. */
@@ -77,26 +74,36 @@ function parseObject(
   return isObject(value) ? { object: value } : { answer: noObject };
 }
 
+/** The fields that an object of this schema may have. */
+const knownFields = ({ properties }: ObjectSchema): readonly string[] =>
+  Object.keys(properties).filter((name) => properties[name] !== false);
+
+/** The fields that an object of this schema may leave out, or never has. */
+const optionalFields = ({ properties, required }: ObjectSchema): readonly string[] =>
+  Object.keys(properties).filter((name) => !required.includes(name));
+
+/** The answer for the first unknown field, else for the first missing one; null if all fit. */
+function fieldsProblem(object: JsonObject, schema: ObjectSchema): Answer | null {
+  const known = knownFields(schema);
+  const unknown = Object.keys(object).find((name) => !known.includes(name));
+  if (unknown !== undefined) return problemAnswer("field_unknown", { field: printable(unknown) });
+  const missing = schema.required.find((name) => object[name] === undefined);
+  return missing === undefined ? null : problemAnswer("field_missing", { field: missing });
+}
+
 /**
- * Reads an object with these fields and no other. An Answer (400) names the first error. The values
- * are checked later.
+ * Reads an object with the fields of this schema and no other. An Answer (400) names the first
+ * error. The values are checked later.
  */
 export function readObject(
   body: Uint8Array,
-  {
-    required,
-    optional,
-  }: { readonly required: readonly string[]; readonly optional: readonly string[] },
+  schema: ObjectSchema,
+  limits: Partial<JsonLimits> = {},
 ): JsonObject | Answer {
-  const parsed = parseObject(body);
+  const parsed = parseObject(body, limits);
   if ("answer" in parsed) return parsed.answer;
-  const object = withoutEmpty(parsed.object, optional);
-  const unknown = Object.keys(object).find(
-    (name) => !required.includes(name) && !optional.includes(name),
-  );
-  if (unknown !== undefined) return problemAnswer("field_unknown", { field: printable(unknown) });
-  const missing = required.find((name) => object[name] === undefined);
-  return missing === undefined ? object : problemAnswer("field_missing", { field: missing });
+  const object = withoutEmpty(parsed.object, optionalFields(schema));
+  return fieldsProblem(object, schema) ?? object;
 }
 
 /**
@@ -163,52 +170,12 @@ const printable = (name: string): string => name.slice(0, 64).replace(/[^\x21-\x
 const asksFiat = (object: JsonObject): boolean =>
   object.fiatCurrency !== undefined || object.fiatAmount !== undefined;
 
-function fieldsProblem(object: JsonObject, shape: OrderShape): Answer | null {
-  const sum = shape.fiat && asksFiat(object) ? ["fiatCurrency", "fiatAmount"] : ["amount"];
-  const required = [
-    "currency",
-    ...sum,
-    "orderId",
-    ...(shape.address === "required" ? ["address"] : []),
-  ];
-  const known = new Set([
-    ...required,
-    "metadata",
-    "renew",
-    ...(shape.address === "optional" ? ["address"] : []),
-    ...(shape.tag ? ["tag"] : []),
-    ...(shape.returnUrl ? ["returnUrl"] : []),
-    ...(shape.terms ? ["expiresInMinutes", "tolerancePercent"] : []),
-    ...(shape.refundOf ? ["refundOf"] : []),
-  ]);
-  if (shape.fiat && asksFiat(object) && object.amount !== undefined)
-    return problemAnswer("amount_twice", { field: "amount" });
-  for (const name in object)
-    if (!known.has(name)) return problemAnswer("field_unknown", { field: printable(name) });
-  for (const name of required)
-    if (object[name] === undefined) return problemAnswer("field_missing", { field: name });
-  return null;
-}
-
 /**
  * Reads an order. An Answer (400) names the first error. Rules of the currency are checked later.
  */
-export function readOrder(body: Uint8Array, shape: OrderShape): Order | Answer {
+export function readOrder(body: Uint8Array, forms: OrderForms): Order | Answer {
   const parsed = parseObject(body);
-  return "answer" in parsed ? parsed.answer : readFields(parsed.object, shape);
-}
-
-/** Reads `{"transactionId": …}`. An Answer names the first error: 400, or 404 for another form. */
-export function readTransactionId(body: Uint8Array): string | Answer {
-  const parsed = parseObject(body);
-  if ("answer" in parsed) return parsed.answer;
-  const { transactionId, ...others } = parsed.object;
-  const [other] = Object.keys(others);
-  if (other !== undefined) return problemAnswer("field_unknown", { field: printable(other) });
-  if (transactionId === undefined)
-    return problemAnswer("field_missing", { field: "transactionId" });
-  const isId = typeof transactionId === "string" && transactionIdPattern.test(transactionId);
-  return isId ? transactionId : problemAnswer("transaction_not_found");
+  return "answer" in parsed ? parsed.answer : readFields(parsed.object, forms);
 }
 
 /** The canonical text of an amount, or the answer that names its field. */
@@ -231,8 +198,8 @@ function readAmount(
 }
 
 /** The amount of an order: in the currency, or in fiat money. */
-function readSum(object: JsonObject, shape: OrderShape): Pick<Order, "amount" | "fiat"> | Answer {
-  if (!shape.fiat || !asksFiat(object)) {
+function readSum(object: JsonObject, isFiat: boolean): Pick<Order, "amount" | "fiat"> | Answer {
+  if (!isFiat) {
     const amount = readAmount(object, "amount", decimalMax);
     return isAnswer(amount) ? amount : { amount, fiat: null };
   }
@@ -256,23 +223,25 @@ export interface OrderInBatch {
 }
 
 /**
- * Reads `{"orders": […]}`. Returns an Answer (400) if the body has another form. Otherwise each
- * order is read alone, so that an invalid order does not affect the others.
+ * Reads a list of orders from the field `orders` of this schema. Returns an Answer (400) if the
+ * body has another form. Otherwise each order is read alone, so that an invalid order does not
+ * affect the others.
  */
-export function readOrders(body: Uint8Array, shape: OrderShape): readonly OrderInBatch[] | Answer {
-  const parsed = parseObject(body, { bytesMax: ordersBytesMax });
-  if ("answer" in parsed) return parsed.answer;
-  const { orders, ...others } = parsed.object;
-  const [other] = Object.keys(others);
-  if (other !== undefined) return problemAnswer("field_unknown", { field: printable(other) });
-  if (orders === undefined) return problemAnswer("field_missing", { field: "orders" });
+export function readOrders(
+  body: Uint8Array,
+  schema: ObjectSchema,
+  forms: OrderForms,
+): readonly OrderInBatch[] | Answer {
+  const read = readObject(body, schema, { bytesMax: ordersBytesMax });
+  if (isAnswer(read)) return read;
+  const { orders } = read;
   if (!Array.isArray(orders) || orders.length < 1 || orders.length > ordersMax)
     return problemAnswer("orders_count", { field: "orders" });
   return orders.map((one: JsonValue) => {
     if (!isObject(one)) return { orderId: "", order: noObject };
     return {
       orderId: typeof one.orderId === "string" ? one.orderId : "",
-      order: readFields(one, shape),
+      order: readFields(one, forms),
     };
   });
 }
@@ -302,28 +271,29 @@ function readTerms({
   };
 }
 
-/**
- * Fields that an order may leave out: null leaves one out, also where the operation does not know
- * it. The amount may be left out where fiat money has its place.
- */
-const optionalFields = [
+/** Fields that null leaves out of every order, also of one that never has them. */
+const leftOutByNull = [
   ...["address", "tag", "metadata", "returnUrl", "renew", "refundOf"],
   ...["expiresInMinutes", "tolerancePercent", "fiatCurrency", "fiatAmount"],
 ];
 
-function readFields(sent: JsonObject, shape: OrderShape): Order | Answer {
-  const given = withoutEmpty(sent, optionalFields);
-  const object = asksFiat(given) && shape.fiat ? withoutEmpty(given, ["amount"]) : given;
-  const reason = fieldsProblem(object, shape);
+function readFields(sent: JsonObject, { byAmount, byFiat }: OrderForms): Order | Answer {
+  const given = withoutEmpty(sent, leftOutByNull);
+  const isFiat = byFiat !== null && asksFiat(given);
+  const form = isFiat ? byFiat : byAmount;
+  const object = withoutEmpty(given, optionalFields(form));
+  if (isFiat && object.amount !== undefined)
+    return problemAnswer("amount_twice", { field: "amount" });
+  const reason = fieldsProblem(object, form);
   if (reason !== null) return reason;
   const { currency, orderId, address = "", tag = "" } = object;
   if (typeof currency !== "string" || !currencyPattern.test(currency))
     return problemAnswer("currency_unknown", { field: "currency" });
-  const sum = readSum(object, shape);
+  const sum = readSum(object, isFiat);
   if (isAnswer(sum)) return sum;
   if (typeof orderId !== "string" || !orderIdPattern.test(orderId))
     return problemAnswer("order_id_invalid", { field: "orderId" });
-  if (typeof address !== "string" || (address === "" && shape.address === "required")) {
+  if (typeof address !== "string" || (address === "" && form.required.includes("address"))) {
     return problemAnswer("address_invalid", { field: "address" });
   }
   if (typeof tag !== "string") return problemAnswer("tag_not_supported", { field: "tag" });

@@ -11,12 +11,7 @@ import { payeeOf } from "../../chains/payees.ts";
 import { parseAmount } from "../../protocol/amount.ts";
 import { deriveOrderTransactionId } from "../../protocol/identity.ts";
 import { type Answer, dataAnswer, isAnswer, problemAnswer } from "../answer/answer.ts";
-import {
-  lifetimeAndToleranceLimits,
-  type Order,
-  type OrderShape,
-  readOrder,
-} from "../answer/body.ts";
+import { lifetimeAndToleranceLimits, type Order } from "../answer/body.ts";
 import { paymentFieldsOf } from "../answer/record.ts";
 import type { GatewayCurrency } from "../config/config.ts";
 import { isAllowedOrigin } from "../config/origin.ts";
@@ -234,7 +229,7 @@ function firstUnused(
 
 export interface DepositRequest {
   readonly merchant: string;
-  readonly body: Uint8Array;
+  readonly order: Order; // as it was sent
   readonly write: <T>(fn: (database: Database) => T) => Promise<T>; // resolves when it is durable
 }
 
@@ -483,23 +478,13 @@ function askForCeiling({ store, signals }: Service, merchant: string): void {
     signals.emit("ceiling", { agent: agent.id });
 }
 
-const depositShape: OrderShape = {
-  address: "none",
-  tag: false,
-  fiat: true,
-  returnUrl: true,
-  terms: true,
-  refundOf: false,
-};
-
 /**
  * Makes the deposit request, or finds the one that this orderId made before. Answers 400 or 503 if
  * nothing was made, 409 if the orderId was used with other content. Harmless to call twice; the
  * answer has the first quote again.
  */
 export async function requestDeposit(service: Service, request: DepositRequest): Promise<Answer> {
-  const order = readOrder(request.body, depositShape);
-  if (isAnswer(order)) return order;
+  const { order } = request;
   const made = await makeWhenLooked(service, request, order);
   if (isAnswer(made) || made.depositAddress !== null) askForCeiling(service, request.merchant);
   if (isAnswer(made)) return made;

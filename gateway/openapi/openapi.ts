@@ -7,7 +7,7 @@ import { createHash } from "node:crypto";
 import type { FastifyInstance } from "fastify";
 import { version } from "../../base/version.ts";
 import { languageOf } from "../answer/language.ts";
-import { operations } from "../api/routes.ts";
+import { operations } from "../operations/operations.ts";
 import { pageStyleVariables } from "../pages/tokens.ts";
 import { createDocument } from "./document.ts";
 import { createPage } from "./page.ts";

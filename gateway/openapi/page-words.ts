@@ -1,8 +1,9 @@
 /**
- * The words of the page at /docs that are not the document's own, in English and Turkish. Turkish
- * names of operations stand here too; an operation without one keeps its English name.
+ * The words of the page at /docs that are not the document's own, in English and Turkish. A path
+ * for the operator has its Turkish name here; an operation brings its own.
  */
 import type { Language } from "../answer/language.ts";
+import { operations } from "../operations/operations.ts";
 
 export interface PageWords {
   readonly title: string;
@@ -50,6 +51,15 @@ export interface PageWords {
   >;
   readonly operations: Readonly<Record<string, string>>;
 }
+
+/** The names of the operations, by their ids, and these of other paths. */
+const namesIn = (
+  language: Language,
+  others: Readonly<Record<string, string>>,
+): Readonly<Record<string, string>> => ({
+  ...Object.fromEntries(operations.map(({ id, name }) => [id, name[language]])),
+  ...others,
+});
 
 const en: PageWords = {
   title: "Crypto wallet payment service",
@@ -139,7 +149,7 @@ const en: PageWords = {
     forExample: "For example",
     oneOf: "One of",
   },
-  operations: {},
+  operations: {}, // as the document names them
 };
 
 const tr: PageWords = {
@@ -233,30 +243,7 @@ const tr: PageWords = {
     forExample: "Örneğin",
     oneOf: "Şunlardan biri",
   },
-  operations: {
-    createTransactionRequest: "Yatırma isteği",
-    autoWithdraw: "Çekim (otomatik)",
-    autoWithdraws: "Toplu çekim (otomatik)",
-    manualWithdraw: "Çekim (onaylı)",
-    cancelWithdraw: "Çekimi iptal et",
-    transaction: "Tek işlem",
-    transactions: "Bütün işlemler",
-    supportedCurrency: "Desteklenen para birimleri",
-    events: "Sorulan olaylar",
-    balances: "Bütün cüzdan bakiyeleri",
-    estimate: "Çekim ücreti",
-    address: "Adres denetimi",
-    balance: "Cüzdan bakiyesi",
-    callbacks: "Geri çağrı hedefleri",
-    createCallback: "Geri çağrı hedefi ekleme",
-    pauseCallback: "Geri çağrı hedefini duraklatma",
-    resumeCallback: "Geri çağrı hedefini sürdürme",
-    removeCallback: "Geri çağrı hedefini kaldırma",
-    testCallback: "Geri çağrı hedefini deneme",
-    redeliverCallback: "Ulaşmayanları yeniden gönderme",
-    health: "Çalışıyor",
-    ready: "Hazır",
-  },
+  operations: namesIn("tr", { health: "Çalışıyor", ready: "Hazır" }),
 };
 
 export const pageWords: Readonly<Record<Language, PageWords>> = { en, tr };

@@ -3,16 +3,16 @@
  * The types come from the module that sends them, so that none can be missing here. Sources:
  * OpenAPI 3.1.0, Webhooks; Standard Webhooks 1.0.0; docs/api.md, Callbacks.
  */
-import { type EventType, eventTypes, testType } from "../callbacks/events.ts";
-import { schemas } from "./records.ts";
 import {
-  decimalOrEmptySchema,
   type Json,
+  type NamedSchema,
   objectSchema,
   schemaReference,
   textSchema,
   timeSchema,
-} from "./schema.ts";
+} from "../answer/schema.ts";
+import { type EventType, eventTypes, testType } from "../callbacks/events.ts";
+import { transactionRecord, unattributedRecord } from "../operations/records.ts";
 
 type Type = EventType | typeof testType;
 
@@ -51,45 +51,27 @@ const sequence: Json = {
 };
 const type = textSchema("Which event it is.", { examples: ["withdrawal.completed"] });
 const timestamp = timeSchema("When it happened.");
-const { properties, ...recordShape } = schemas.Transaction as Json & { readonly properties: Json };
-const {
-  mode: _mode,
-  fee: _fee,
-  refundOf: _refundOf,
-  received: _received,
-  ...depositFields
-} = properties; // only in withdrawals
-
-export const webhookSchemas: Readonly<Record<string, Json>> = {
-  Callback: objectSchema("An event of one record.", {
+const callback: NamedSchema = {
+  name: "Callback",
+  schema: objectSchema("An event of one record.", {
     type,
     timestamp,
     sequence,
-    data: schemaReference("Transaction"),
+    data: schemaReference(transactionRecord),
   }),
-  UnattributedCallback: objectSchema("Another currency came to the address of a deposit.", {
+};
+const unattributedCallback: NamedSchema = {
+  name: "UnattributedCallback",
+  schema: objectSchema("Another currency came to the address of a deposit.", {
     type,
     timestamp,
     sequence,
-    data: schemaReference("UnattributedRecord"),
+    data: schemaReference(unattributedRecord),
   }),
-  UnattributedRecord: {
-    ...recordShape,
-    description: "A deposit, with what came besides.",
-    properties: {
-      ...depositFields,
-      unattributed: objectSchema("What came.", {
-        currency: textSchema("The `id` of the currency that came.", { examples: ["usdt"] }),
-        amount: decimalOrEmptySchema(
-          "How much of it; empty once it is no longer configured.",
-          "7.5",
-        ),
-        txHash: textSchema("The transaction that brought it."),
-      }),
-    },
-    required: [...(recordShape.required as readonly string[]), "unattributed"],
-  },
-  TestCallback: objectSchema("A try of one target, by its operator.", {
+};
+const testCallback: NamedSchema = {
+  name: "TestCallback",
+  schema: objectSchema("A try of one target, by its operator.", {
     type,
     timestamp,
     sequence,
@@ -146,8 +128,8 @@ const webhookIdOf = (name: string): string =>
 
 function bodyOf(name: Type): Json {
   if (name === testType)
-    return { allOf: [schemaReference("TestCallback"), narrowed({ type: { const: name } })] };
-  const whole = name === "deposit.unattributed" ? "UnattributedCallback" : "Callback";
+    return { allOf: [schemaReference(testCallback), narrowed({ type: { const: name } })] };
+  const whole = name === "deposit.unattributed" ? unattributedCallback : callback;
   const transactionType = { const: name.startsWith("deposit.") ? 1 : 2 };
   return {
     allOf: [

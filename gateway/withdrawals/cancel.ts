@@ -5,7 +5,6 @@
  * docs/api.md, Cancel a withdrawal; docs/protocol.md section 6.7.
  */
 import { type Answer, dataAnswer, isAnswer, problemAnswer } from "../answer/answer.ts";
-import { readTransactionId } from "../answer/body.ts";
 import type { Language } from "../answer/language.ts";
 import { messageOf } from "../answer/messages.ts";
 import type { Service } from "../service.ts";
@@ -18,7 +17,7 @@ import { readTransactionOf } from "../store/transactions.ts";
 
 export interface CancelRequest {
   readonly merchant: string;
-  readonly body: Uint8Array;
+  readonly transactionId: string;
   readonly language: Language;
   readonly write: <T>(fn: (database: Database) => T) => Promise<T>; // resolves when it is durable
 }
@@ -52,8 +51,7 @@ function recall(
  * call twice.
  */
 export async function cancelWithdrawal(service: Service, request: CancelRequest): Promise<Answer> {
-  const id = readTransactionId(request.body);
-  if (isAnswer(id)) return id;
+  const { transactionId: id } = request;
   const { store, waiters, signals, config, log } = service;
   const row = await recall(service, request, id);
   if (isAnswer(row)) return row;

@@ -15,7 +15,7 @@ import { newestFees } from "../store/withdrawals.ts";
 import { canPay, checkCurrency, destinationProblem } from "./checks.ts";
 
 /** The newest paid withdrawals of a currency that make its usual fee. */
-const feesMax = 25;
+export const feesMax = 25;
 
 /** The middle one; of an even number, the greater of the two in the middle. */
 function median(units: readonly bigint[]): bigint | null {

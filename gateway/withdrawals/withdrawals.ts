@@ -19,7 +19,7 @@ import {
   problemAnswer,
   renderAnswer,
 } from "../answer/answer.ts";
-import { type Order, type OrderShape, readOrder, readOrders } from "../answer/body.ts";
+import type { Order, OrderInBatch } from "../answer/body.ts";
 import type { Language } from "../answer/language.ts";
 import { messageOf } from "../answer/messages.ts";
 import { requestWalletReading } from "../balance/balance.ts";
@@ -37,12 +37,16 @@ import { type CheckedOrder, checkRefund, checkWithdrawal } from "./checks.ts";
 import { makeJob } from "./jobs.ts";
 import { checkRenewal, renewalOf } from "./renewal.ts";
 
-export interface WithdrawalRequest {
+/** Whose withdrawal it is, and how its answer is made. */
+interface WithdrawalPlace {
   readonly merchant: string;
   readonly mode: "auto" | "manual";
-  readonly body: Uint8Array;
   readonly language: Language;
   readonly write: <T>(fn: (database: Database) => T) => Promise<T>; // resolves when it is durable
+}
+
+export interface WithdrawalRequest extends WithdrawalPlace {
+  readonly order: Order; // as it was sent
 }
 
 const hourMs = 3_600_000;
@@ -73,7 +77,7 @@ interface MadeWithdrawal {
 
 function rowOf(
   service: Service,
-  request: WithdrawalRequest,
+  request: WithdrawalPlace,
   order: Order,
   checked: CheckedOrder,
 ): WithdrawalRow {
@@ -133,7 +137,7 @@ function isOverAtOnce({ ledgerAt }: PayingAgent, { createdAt, expiresAt }: Withd
 /** Makes the row, or finds it if an equal request made it at the same time. */
 function make(
   service: Service,
-  request: WithdrawalRequest,
+  request: WithdrawalPlace,
   written: Order,
 ): Promise<MadeWithdrawal | Answer> {
   return request.write((database) => {
@@ -233,38 +237,16 @@ function answerOf(database: Database, row: WithdrawalRow, language: Language): A
  * transactionId. Answers 400 if nothing was made, 409 if the orderId was used with other content.
  * Harmless to call twice, because the orderId identifies the withdrawal.
  */
-export async function requestWithdrawal(
-  service: Service,
-  request: WithdrawalRequest,
-): Promise<Answer> {
-  const order = readOrder(request.body, shapes[request.mode]);
-  return isAnswer(order) ? order : place(service, request, order);
+export function requestWithdrawal(service: Service, request: WithdrawalRequest): Promise<Answer> {
+  return place(service, request, request.order);
 }
-
-const shapes: Readonly<Record<WithdrawalRequest["mode"], OrderShape>> = {
-  auto: {
-    address: "required",
-    tag: true,
-    fiat: false,
-    returnUrl: false,
-    terms: false,
-    refundOf: true,
-  },
-  manual: {
-    address: "optional",
-    tag: true,
-    fiat: false,
-    returnUrl: false,
-    terms: false,
-    refundOf: true,
-  },
-};
 
 /**
  * A call with many orders. `owe` gets the number of orders after the first; `fault` makes an answer
  * from an error.
  */
-export interface WithdrawalsRequest extends Omit<WithdrawalRequest, "mode"> {
+export interface WithdrawalsRequest extends Omit<WithdrawalPlace, "mode"> {
+  readonly orders: readonly OrderInBatch[];
   readonly requestId: string;
   readonly owe: (more: number) => void;
   readonly fault: (error: unknown) => Answer;
@@ -279,10 +261,9 @@ export async function requestWithdrawals(
   service: Service,
   request: WithdrawalsRequest,
 ): Promise<Answer> {
-  const orders = readOrders(request.body, shapes.auto);
-  if (isAnswer(orders)) return orders;
+  const { orders } = request;
   request.owe(orders.length - 1);
-  const one: WithdrawalRequest = { ...request, mode: "auto" };
+  const one: WithdrawalPlace = { ...request, mode: "auto" };
   const answers: (Answer | Promise<Answer>)[] = [];
   for (const { order } of orders) {
     answers.push(isAnswer(order) ? order : place(service, one, order).catch(request.fault));
@@ -315,11 +296,7 @@ function spelled({ config }: Service, order: Order, knownNetwork: string | undef
 }
 
 /** Makes the withdrawal of an order, or finds it, and waits for the agent's first answer. */
-async function place(
-  service: Service,
-  request: WithdrawalRequest,
-  written: Order,
-): Promise<Answer> {
+async function place(service: Service, request: WithdrawalPlace, written: Order): Promise<Answer> {
   const made = await make(service, request, written);
   if (isAnswer(made)) {
     // Coins that came since the last look are counted when the shop asks again.

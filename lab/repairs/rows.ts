@@ -1231,7 +1231,7 @@ export const repairs: readonly Repair[] = [
   {
     name: "tag-of-the-families",
     fault: "The description said that no network has tags, on a gateway that serves XRP.",
-    file: "gateway/openapi/records.ts",
+    file: "gateway/operations/records.ts",
     find: "const orderTag = textSchema(familyWords.tag);",
     replace: 'const orderTag = textSchema("Taken empty only: no network here has tags.");',
     test: "test/chains/family-words.test.ts",

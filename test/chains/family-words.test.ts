@@ -6,9 +6,9 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { addressSpaceNames, families, titlesOfFamilies } from "../../chains/families.ts";
-import { operations } from "../../gateway/api/routes.ts";
 import { createDocument } from "../../gateway/openapi/document.ts";
-import { familyWords } from "../../gateway/openapi/records.ts";
+import { operations } from "../../gateway/operations/operations.ts";
+import { familyWords } from "../../gateway/operations/records.ts";
 import { projectRoot } from "../../lab/kit/kit.ts";
 
 const read = (path: string): string => readFileSync(join(projectRoot, path), "utf8");

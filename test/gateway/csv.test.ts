@@ -13,9 +13,9 @@ import {
   separatorByName,
 } from "../../gateway/answer/csv-cell.ts";
 import { csvColumns } from "../../gateway/answer/record.ts";
-import { csvHead, csvTableOf } from "../../gateway/api/csv.ts";
 import { runGatewayCommandLine } from "../../gateway/command.ts";
-import { schemas } from "../../gateway/openapi/records.ts";
+import { csvHead, csvTableOf } from "../../gateway/operations/csv.ts";
+import { transactionRecord } from "../../gateway/operations/records.ts";
 import { insertTransaction } from "../../lab/kit/gateway-database.ts";
 import { testConfig } from "../../lab/kit/gateway-server.ts";
 import {
@@ -71,7 +71,7 @@ describe("GET /transactions as CSV", () => {
       ),
     );
     expect(shown.map(({ orderId }) => orderId)).toContain('b,"c"');
-    expect([...head].sort()).toEqual(Object.keys(schemas.Transaction?.properties ?? {}).sort());
+    expect([...head].sort()).toEqual(Object.keys(transactionRecord.schema.properties).sort());
     expect(head).toEqual(csvColumns);
   });
 

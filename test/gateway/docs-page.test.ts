@@ -8,7 +8,6 @@ import { join } from "node:path";
 import type { Browser } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { answerCodes } from "../../gateway/answer/messages.ts";
-import { operations } from "../../gateway/api/routes.ts";
 import { eventTypes, testType } from "../../gateway/callbacks/events.ts";
 import {
   answerExamples,
@@ -19,6 +18,7 @@ import {
 } from "../../gateway/openapi/examples.ts";
 import { shopFlows } from "../../gateway/openapi/page.ts";
 import { pageWords } from "../../gateway/openapi/page-words.ts";
+import { operations } from "../../gateway/operations/operations.ts";
 import { startTestGateway, type TestGateway } from "../../lab/kit/gateway-server.ts";
 import { projectRoot } from "../../lab/kit/kit.ts";
 import {

@@ -3,8 +3,8 @@
  * whole list is made part by part as its reader takes it.
  */
 import { expect, it } from "vitest";
-import { listTransactions } from "../../gateway/api/transactions.ts";
 import { fundsOf } from "../../gateway/balance/funds.ts";
+import { listTransactions } from "../../gateway/operations/transactions.ts";
 import type { Database } from "../../gateway/store/store.ts";
 import { handmadeToken, testConfig } from "../../lab/kit/gateway-server.ts";
 import {

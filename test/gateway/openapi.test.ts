@@ -6,11 +6,11 @@
 import { Validator } from "@seriousme/openapi-schema-validator";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { recordOf } from "../../gateway/answer/record.ts";
-import { operations } from "../../gateway/api/routes.ts";
 import { createServer } from "../../gateway/api/server.ts";
 import { addServiceRoutes } from "../../gateway/api/service-routes.ts";
-import { listParameterNames } from "../../gateway/api/transactions.ts";
 import { makeEventsOfChanges } from "../../gateway/callbacks/outbox.ts";
+import { operations } from "../../gateway/operations/operations.ts";
+import { listParameterNames } from "../../gateway/operations/transactions.ts";
 import { createMerchant, revokeMerchantKey } from "../../gateway/operator/accounts.ts";
 import { addCallback } from "../../gateway/operator/callbacks.ts";
 import { changeMerchantPage } from "../../gateway/operator/merchant-page.ts";

@@ -41,14 +41,15 @@ import {
   readTransaction,
 } from "../../chains/xrp/node-answers.ts";
 import { parseRpcReply } from "../../chains/xrp/rpc.ts";
-import { readOrder, readOrders } from "../../gateway/answer/body.ts";
 import { csvCell } from "../../gateway/answer/csv-cell.ts";
 import { languageOf } from "../../gateway/answer/language.ts";
-import { csvTableOf } from "../../gateway/api/csv.ts";
 import { keyIdOfToken } from "../../gateway/auth/authenticate.ts";
 import { retryAfterOf as retryAfterOfShop } from "../../gateway/callbacks/callbacks.ts";
 import { receiverAnswerOf } from "../../gateway/callbacks/send.ts";
 import { createClientAddressReader } from "../../gateway/config/client-address.ts";
+import { csvTableOf } from "../../gateway/operations/csv.ts";
+import { depositBody } from "../../gateway/operations/deposits.ts";
+import { cancelBody, manyBody, withdrawalBodies } from "../../gateway/operations/withdrawals.ts";
 import { readPrice } from "../../gateway/prices/decimal.ts";
 import { parseExact } from "../../gateway/prices/exact-json.ts";
 import { share } from "../../lab/kit/share.ts";
@@ -75,14 +76,6 @@ const limits = {
   stringBytesMax: 4 * 1024 * 1024,
 };
 
-const orders = {
-  address: "optional",
-  tag: true,
-  fiat: true,
-  returnUrl: true,
-  terms: true,
-  refundOf: true,
-} as const;
 const behindProxy = createClientAddressReader(["127.0.0.1"]);
 const forwarded = (text: string): unknown =>
   behindProxy({
@@ -168,8 +161,10 @@ const readers: Readonly<Record<string, (text: string) => unknown>> = {
   "Retry-After of any server": (text) => retryAfterOf(text, text),
   // shops and their proxies
   "an order of a shop": each(
-    (text) => readOrder(Buffer.from(text), orders),
-    (text) => readOrders(Buffer.from(text), orders),
+    (text) => depositBody.read(Buffer.from(text)),
+    (text) => withdrawalBodies.manual.read(Buffer.from(text)),
+    (text) => cancelBody.read(Buffer.from(text)),
+    (text) => manyBody.read(Buffer.from(text)),
   ),
   "an amount of a shop": (text) => parseAmount(text, 18),
   "headers of a shop": each((text) => languageOf(text, "en"), csvTableOf, keyIdOfToken),

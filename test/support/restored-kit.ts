@@ -7,7 +7,7 @@ import { copyFileSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { depositAddressOf } from "../../chains/evm/address.ts";
-import type { Answer } from "../../gateway/answer/answer.ts";
+import { type Answer, isAnswer } from "../../gateway/answer/answer.ts";
 import {
   compareMarks,
   endRestoreWaitIfRead,
@@ -15,6 +15,7 @@ import {
 } from "../../gateway/deposits/ceilings.ts";
 import { requestDeposit } from "../../gateway/deposits/deposits.ts";
 import { watchSkipped } from "../../gateway/deposits/skipped-addresses.ts";
+import { depositBody } from "../../gateway/operations/deposits.ts";
 import { rightClock } from "../../gateway/own-clock.ts";
 import type { Service } from "../../gateway/service.ts";
 import {
@@ -175,11 +176,14 @@ export class RestoredKit {
 
   async order(orderId: string, amount = "1"): Promise<Ordered> {
     const body = new TextEncoder().encode(JSON.stringify({ currency: "eth", amount, orderId }));
-    const answer: Answer = await requestDeposit(this.service, {
-      merchant,
-      body,
-      write: (fn) => this.store.writeTogether(fn),
-    });
+    const order = depositBody.read(body);
+    const answer: Answer = isAnswer(order)
+      ? order
+      : await requestDeposit(this.service, {
+          merchant,
+          order,
+          write: (fn) => this.store.writeTogether(fn),
+        });
     const address = answer.kind === "data" ? String(JSON.parse(answer.body).address) : "";
     if (address !== "") this.left.set(address, (this.left.get(address) ?? new Set()).add(orderId));
     const [code, reason] =

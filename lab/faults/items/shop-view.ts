@@ -6,9 +6,9 @@
 import { createHash } from "node:crypto";
 import { recordOf } from "../../../gateway/answer/record.ts";
 import { payerView } from "../../../gateway/api/payer.ts";
-import { listTransactions } from "../../../gateway/api/transactions.ts";
 import { makeEventsOfChanges } from "../../../gateway/callbacks/outbox.ts";
 import type { GatewayConfig } from "../../../gateway/config/config.ts";
+import { listTransactions } from "../../../gateway/operations/transactions.ts";
 import { judgePayerState } from "../../../gateway/pages/state.ts";
 import type { Service } from "../../../gateway/service.ts";
 import { readMerchant } from "../../../gateway/store/merchants.ts";

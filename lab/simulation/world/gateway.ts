@@ -7,10 +7,14 @@ import { EventEmitter } from "node:events";
 import type { Server } from "node:http";
 import type { DatabaseSync } from "@photostructure/sqlite";
 import { AgentError } from "../../../base/fault.ts";
+import { isAnswer } from "../../../gateway/answer/answer.ts";
+import type { Language } from "../../../gateway/answer/language.ts";
 import { compareMarks, raisedMarksOf } from "../../../gateway/deposits/ceilings.ts";
 import { requestDeposit } from "../../../gateway/deposits/deposits.ts";
 import { watchSkipped } from "../../../gateway/deposits/skipped-addresses.ts";
 import { startHub } from "../../../gateway/hub/hub.ts";
+import { depositBody } from "../../../gateway/operations/deposits.ts";
+import { cancelBody, withdrawalBodies } from "../../../gateway/operations/withdrawals.ts";
 import type { OperatorContext } from "../../../gateway/operator/accounts.ts";
 import { pairAgent } from "../../../gateway/pairing/pairing.ts";
 import { createPriceBoard } from "../../../gateway/prices/price-cache.ts";
@@ -22,13 +26,10 @@ import { createSignals } from "../../../gateway/store/signals.ts";
 import { type SqlScalar, type Store, storeOver } from "../../../gateway/store/store.ts";
 import { createSweeps } from "../../../gateway/sweeps/sweeps.ts";
 import { startWatcher } from "../../../gateway/watcher/watcher.ts";
-import { type CancelRequest, cancelWithdrawal } from "../../../gateway/withdrawals/cancel.ts";
+import { cancelWithdrawal } from "../../../gateway/withdrawals/cancel.ts";
 import { placeWaitingJobs } from "../../../gateway/withdrawals/placing.ts";
 import { createWaiters } from "../../../gateway/withdrawals/waiters.ts";
-import {
-  requestWithdrawal,
-  type WithdrawalRequest,
-} from "../../../gateway/withdrawals/withdrawals.ts";
+import { requestWithdrawal } from "../../../gateway/withdrawals/withdrawals.ts";
 import { publicKeyHex } from "../../../protocol/envelope.ts";
 import { memoryMarks } from "../../kit/address-marks.ts";
 import { derivedAddress } from "../invariants/sweeps.ts";
@@ -70,6 +71,13 @@ const pollMs = {
 export type CommitVerdict = "fine" | "dies before" | "dies after" | "fails before" | "fails after";
 
 const tables = new Tables();
+
+/** A request of a shop, as the HTTP server has it. */
+interface ShopCall {
+  readonly merchant: string;
+  readonly body: Uint8Array;
+  readonly language: Language;
+}
 
 interface GatewayOptions {
   readonly plan: Plan;
@@ -435,23 +443,35 @@ export class Gateway {
       const { kind, body: text } = answer as { readonly kind: string; readonly body: string };
       if (kind === "data") answered((JSON.parse(text) as { address: string }).address);
     };
-    this.#answer(read, (service) =>
-      requestDeposit(service, { merchant: whose, body, write: service.store.writeTogether }),
-    );
+    this.#answer(read, (service) => {
+      const order = depositBody.read(body);
+      if (isAnswer(order)) return Promise.resolve(order);
+      const { writeTogether: write } = service.store;
+      return requestDeposit(service, { merchant: whose, order, write });
+    });
   }
 
   /** A shop's cancel, answered as `request` answers an order. */
-  cancel(request: Omit<CancelRequest, "write">, answered: (answer: object) => void): void {
-    this.#answer(answered, (service) =>
-      cancelWithdrawal(service, { ...request, write: service.store.writeTogether }),
-    );
+  cancel({ body, ...request }: ShopCall, answered: (answer: object) => void): void {
+    this.#answer(answered, (service) => {
+      const transactionId = cancelBody.read(body);
+      if (isAnswer(transactionId)) return Promise.resolve(transactionId);
+      const { writeTogether: write } = service.store;
+      return cancelWithdrawal(service, { ...request, transactionId, write });
+    });
   }
 
   /** As the HTTP server would, in this process; answers nothing when it dies meanwhile. */
-  request(request: Omit<WithdrawalRequest, "write">, answered: (answer: object) => void): void {
-    this.#answer(answered, (service) =>
-      requestWithdrawal(service, { ...request, write: service.store.writeTogether }),
-    );
+  request(
+    { body, ...request }: ShopCall & { readonly mode: "auto" | "manual" },
+    answered: (answer: object) => void,
+  ): void {
+    this.#answer(answered, (service) => {
+      const order = withdrawalBodies[request.mode].read(body);
+      if (isAnswer(order)) return Promise.resolve(order);
+      const { writeTogether: write } = service.store;
+      return requestWithdrawal(service, { ...request, order, write });
+    });
   }
 
   #answer(answered: (answer: object) => void, ask: (service: Service) => Promise<object>): void {

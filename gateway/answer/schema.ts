@@ -1,6 +1,6 @@
 /**
- * The few JSON Schema keywords that the description of the service uses. Source: JSON Schema
- * 2020-12, as used by OpenAPI 3.1.
+ * The few JSON Schema keywords that the description of the service uses. The readers of orders take
+ * their fields from the same schemas. Source: JSON Schema 2020-12, as used by OpenAPI 3.1.
  */
 
 /** A schema, or another part of the document: plain JSON. */
@@ -47,8 +47,26 @@ export function oneOfNumbersSchema(description: string, values: readonly number[
   return { type: "integer", description, enum: values };
 }
 
-export function schemaReference(name: string): Json {
-  return { $ref: `#/components/schemas/${name}` };
+/**
+ * A schema with a name of its own. The description has it once under that name, and a reference at
+ * each of its uses.
+ */
+export type NamedSchema<S extends Json = Json> = { readonly name: string; readonly schema: S };
+
+/** A use of a named schema. The description writes the name of `$ref` as a pointer. */
+export function schemaReference(named: NamedSchema): Json {
+  return { $ref: named };
+}
+
+export function listSchema(named: NamedSchema): Json {
+  return { type: "array", items: schemaReference(named) };
+}
+
+export interface ObjectSchema extends Json {
+  readonly type: "object";
+  readonly description: string;
+  readonly properties: Readonly<Record<string, Json | false>>;
+  readonly required: readonly string[];
 }
 
 /**
@@ -62,7 +80,7 @@ export function objectSchema(
     optional = [],
     isClosed = false,
   }: { readonly optional?: readonly string[]; readonly isClosed?: boolean } = {},
-): Json {
+): ObjectSchema {
   return {
     type: "object",
     description,

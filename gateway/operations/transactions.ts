@@ -1,16 +1,17 @@
 /**
- * The two operations that read records. A merchant sees only its own records; the id of another
+ * The operations that read records. A merchant sees only its own records; the id of another
  * merchant's record is not found. The list is complete and newest first, unless the query asks for
  * pages. The next page is in a Link header, so that the body stays the plain array of the
  * interface. Sources: the interface; RFC 8288 (Link); docs/api.md, All transactions.
  */
 
 import { parseTimestampUtc } from "../../base/timestamp.ts";
-import { orderIdPattern } from "../../protocol/fields.ts";
+import { currencyPattern, orderIdPattern, transactionIdPattern } from "../../protocol/fields.ts";
 import { type Answer, dataAnswer, isAnswer, listAnswer, problemAnswer } from "../answer/answer.ts";
 import type { CsvTable } from "../answer/csv-cell.ts";
 import { keepInterfaceFields } from "../answer/interface-fields.ts";
 import { writeRecord } from "../answer/record.ts";
+import { type Json, listSchema, schemaReference, textSchema } from "../answer/schema.ts";
 import type { Service } from "../service.ts";
 import type { RecordRow } from "../store/rows.ts";
 import {
@@ -22,32 +23,35 @@ import {
   type TransactionPlace,
 } from "../store/transactions.ts";
 import { csvHead, csvLine, csvTableOf, csvType } from "./csv.ts";
+import {
+  apiPath,
+  badQuery,
+  defineGet,
+  isLimit,
+  limitParameter,
+  type Operation,
+  type Query,
+  type QueryParameter,
+} from "./operation.ts";
+import { transactionExample, transactionRecord } from "./records.ts";
 
-type Query = Readonly<Record<string, unknown>>;
-
-const idPattern = /^[0-9a-f]{32}$/;
-const limitMax = 500;
 /**
  * Rows in one part of the complete list: about ten kilobytes, and about two milliseconds in which
  * nothing else is served.
  */
 const partRows = 50;
 const cursorPattern = /^(\d{1,16})\.([0-9a-f]{32})$/;
-const operations: Readonly<Record<string, RecordOperation>> = { "1": "deposit", "2": "withdraw" };
+const operationByType: Readonly<Record<string, RecordOperation>> = {
+  "1": "deposit",
+  "2": "withdraw",
+};
 
-export function readTransaction(
-  service: Service,
-  merchant: string,
-  id: string,
-  query: Query,
-): Answer {
-  const unknown = refuseUnknownParameter(query, ["transactionType"]);
-  if (unknown !== null) return unknown;
+function readTransaction(service: Service, merchant: string, id: string, query: Query): Answer {
   const type = query.transactionType;
-  const operation = typeof type === "string" ? operations[type] : undefined;
+  const operation = typeof type === "string" ? operationByType[type] : undefined;
   if (operation === undefined)
     return problemAnswer("transaction_type_invalid", { field: "transactionType" });
-  if (!idPattern.test(id)) return problemAnswer("transaction_not_found");
+  if (!transactionIdPattern.test(id)) return problemAnswer("transaction_not_found");
   const row = readTransactionOf(service.store.database, { id, merchant, operation });
   return row === undefined
     ? problemAnswer("transaction_not_found")
@@ -56,67 +60,94 @@ export function readTransaction(
 
 type Filter = Omit<TransactionFilter, "merchant">;
 
-/** Reads one parameter as a part of the filter; null if its value is malformed. */
-type Rule = (text: string, service: Service) => Filter | null;
+/** A parameter of the list, and the part of the filter that it makes; null if it is malformed. */
+interface ListParameter extends QueryParameter {
+  readonly read: (text: string, service: Service) => Filter | null;
+}
 
-const time =
-  (name: "from" | "to" | "changedFrom"): Rule =>
-  (text) => {
+const typeSchema: Json = {
+  type: "integer",
+  enum: [1, 2],
+  description: "1 deposits, 2 withdrawals.",
+};
+const time = (name: "from" | "to" | "changedFrom", description: string): ListParameter => ({
+  schema: textSchema(description, { examples: ["2026-01-02", "2026-01-02T03:04:05.678Z"] }),
+  read: (text) => {
     const at = parseTimestampUtc(text);
     return at === null ? null : { [name]: at };
-  };
+  },
+});
 
-const rules: Readonly<Record<string, Rule>> = {
-  transactionType: (text) => {
-    const operation = operations[text];
-    return operation === undefined ? null : { operation };
+const listParameters: Readonly<Record<string, ListParameter>> = {
+  transactionType: {
+    schema: typeSchema,
+    read: (text) => {
+      const operation = operationByType[text];
+      return operation === undefined ? null : { operation };
+    },
   },
-  status: (text) => (/^[012]$/.test(text) ? { status: Number(text) } : null),
-  currency: (text, { config }) =>
-    Object.hasOwn(config.currencies, text) ? { currency: text } : null,
-  orderId: (text) => (orderIdPattern.test(text) ? { orderId: text } : null),
-  refundOf: (text) => (idPattern.test(text) ? { refundOf: text } : null),
-  from: time("from"),
-  to: time("to"),
-  changedFrom: time("changedFrom"),
-  cursor: (text) => {
-    const [, at, id] =
-      cursorPattern.exec(Buffer.from(text.slice(0, 128), "base64url").toString("latin1")) ?? [];
-    if (at === undefined || id === undefined) return null;
-    return { after: { at: Number(at), id } };
+  status: {
+    schema: { type: "integer", enum: [0, 1, 2] },
+    read: (text) => (/^[012]$/.test(text) ? { status: Number(text) } : null),
   },
-  limit: (text) => (/^[1-9]\d{0,2}$/.test(text) && Number(text) <= limitMax ? {} : null),
+  currency: {
+    schema: textSchema("A currency's id.", { pattern: currencyPattern.source, examples: ["eth"] }),
+    read: (text, { config }) =>
+      Object.hasOwn(config.currencies, text) ? { currency: text } : null,
+  },
+  orderId: {
+    schema: textSchema("The caller's own reference.", {
+      pattern: orderIdPattern.source,
+      examples: ["out-77"],
+    }),
+    read: (text) => (orderIdPattern.test(text) ? { orderId: text } : null),
+  },
+  refundOf: {
+    schema: textSchema("Withdrawals that pay this deposit back.", {
+      pattern: transactionIdPattern.source,
+      examples: ["4be38f3ee1a16e4cd1f1a3a8b4a0d9c2"],
+    }),
+    read: (text) => (transactionIdPattern.test(text) ? { refundOf: text } : null),
+  },
+  from: time("from", "Created then or later: ISO 8601 in UTC."),
+  to: time("to", "Created before: ISO 8601 in UTC."),
+  changedFrom: time(
+    "changedFrom",
+    "Changed then or later: ISO 8601 in UTC. The list is then in the order of changes, earliest first.",
+  ),
+  cursor: {
+    schema: textSchema("The beginning of a page, as the Link header of the page before says."),
+    read: (text) => {
+      const [, at, id] =
+        cursorPattern.exec(Buffer.from(text.slice(0, 128), "base64url").toString("latin1")) ?? [];
+      if (at === undefined || id === undefined) return null;
+      return { after: { at: Number(at), id } };
+    },
+  },
+  limit: {
+    ...limitParameter("Most records of a page; without it all come."),
+    read: (text) => (isLimit(text) ? {} : null),
+  },
 };
 
 /** The names of the list's parameters. */
-export const listParameterNames: readonly string[] = Object.keys(rules);
+export const listParameterNames: readonly string[] = Object.keys(listParameters);
 
 function nextPage(query: Query, { at, id }: TransactionPlace): string {
   const parameters = new URLSearchParams();
   for (const [name, value] of Object.entries(query))
     if (name !== "cursor") parameters.set(name, String(value));
   parameters.set("cursor", Buffer.from(`${at}.${id}`, "latin1").toString("base64url"));
-  return `</api/v1/transactions?${parameters}>; rel="next"`;
-}
-
-const badQuery = (name: string): Answer =>
-  problemAnswer("query_invalid", { field: name.slice(0, 64).replace(/[^\x21-\x7e]/g, "?") });
-
-/** Returns an answer that names the first unknown parameter; null if all are known. */
-export function refuseUnknownParameter(query: Query, known: readonly string[]): Answer | null {
-  const unknown = Object.keys(query).find((name) => !known.includes(name));
-  return unknown === undefined ? null : badQuery(unknown);
+  return `<${apiPath}/transactions?${parameters}>; rel="next"`;
 }
 
 /** The filter of the query, or an answer that names the parameter that cannot be read. */
 function filterOf(service: Service, merchant: string, query: Query): TransactionFilter | Answer {
-  const unknown = refuseUnknownParameter(query, listParameterNames);
-  if (unknown !== null) return unknown;
   let filter: TransactionFilter = { merchant };
-  for (const [name, rule] of Object.entries(rules)) {
+  for (const [name, { read }] of Object.entries(listParameters)) {
     const text = query[name];
     if (text === undefined) continue;
-    const part = typeof text === "string" ? rule(text, service) : null;
+    const part = typeof text === "string" ? read(text, service) : null;
     if (part === null) return badQuery(name);
     filter = { ...filter, ...part };
   }
@@ -210,3 +241,49 @@ export function listTransactions(
   const text = page.map((row) => writeRecord(row, service, form.write)).join(form.between);
   return listAnswer([`${form.head}${text}${form.tail}`], form.type, { ...vary, ...link });
 }
+
+export const transactionOperations: readonly Operation[] = [
+  defineGet({
+    id: "transaction",
+    scope: "read",
+    kind: "transaction",
+    name: { en: "Transaction", tr: "Tek işlem" },
+    description: "One deposit or withdrawal of the caller's merchant.",
+    path: {
+      transactionId: textSchema("Identifier of the transaction.", {
+        examples: ["a7b92b8b4b5f7ad3c3d0f6c9b1f0f2e1"],
+      }),
+    },
+    query: { transactionType: { schema: typeSchema, isRequired: true } },
+    result: { schema: schemaReference(transactionRecord), example: transactionExample },
+    codes: ["transaction_type_invalid", "transaction_not_found"],
+    answer: (service, { caller, path, query }) =>
+      readTransaction(service, caller.merchant.id, path.transactionId, query),
+  }),
+  defineGet({
+    id: "transactions",
+    scope: "read",
+    kind: "transaction",
+    name: { en: "All transactions", tr: "Bütün işlemler" },
+    description:
+      "Newest first, then by id; with `changedFrom` the earliest change first. Without parameters every record there is, sent while it is " +
+      "read.",
+    query: listParameters,
+    result: {
+      schema: listSchema(transactionRecord),
+      example: [transactionExample],
+      others: {
+        "text/csv":
+          "With `Accept: text/csv`: one record a line, the columns named in the first. `text/csv;for=people` is a table for spreadsheets: with " +
+          "a byte order mark, `separator=semicolon`, `comma` or `tab`, and texts that stay texts.",
+      },
+      headers: {
+        Link: {
+          description: 'Leads to the next page, as `<…>; rel="next"`; absent on the last one.',
+          schema: { type: "string" },
+        },
+      },
+    },
+    answer: (service, call) => listTransactions(service, call.caller.merchant.id, call.query, call),
+  }),
+];

@@ -1,0 +1,163 @@
+/** The operation that orders a deposit. Source: docs/api.md, Deposit request. */
+import { lifetimeAndToleranceLimits, type OrderForms, readOrder } from "../answer/body.ts";
+import {
+  flagSchema,
+  type Json,
+  type NamedSchema,
+  type ObjectSchema,
+  objectSchema,
+  schemaReference,
+  textSchema,
+  timeSchema,
+} from "../answer/schema.ts";
+import { requestDeposit } from "../deposits/deposits.ts";
+import { definePost, type Operation, type OrderBody } from "./operation.ts";
+import { orderCodes, orderFields, sharedFields } from "./records.ts";
+
+const { currencyId, orderId, metadata, renew, fiatCurrency, fiatAmount } = sharedFields;
+const { amount, tag, transactionId, network, status, stage } = sharedFields;
+const { renews, renewedBy, paymentUri, paymentUrl, paymentTolerance, quote } = sharedFields;
+
+const returnUrl = textSchema(
+  "The way back from the payment page: an address on a site that the service lists for the merchant.",
+  {
+    examples: ["https://shop.example.com/thanks"],
+  },
+);
+const { minutesMin, minutesMax, percentMax } = lifetimeAndToleranceLimits;
+const terms = {
+  expiresInMinutes: {
+    type: "integer",
+    description: "The lifetime of the request; the service's own without it.",
+    minimum: minutesMin,
+    maximum: minutesMax,
+    examples: [30],
+  },
+  tolerancePercent: textSchema(
+    `So much of \`amount\` may be missing, from 0 to ${percentMax} per cent with at most two decimals; the currency's own without it.`,
+    { pattern: "^(?:0|[0-9]+(?:\\.[0-9]+)?)$", examples: ["0.5"] },
+  ),
+};
+
+const amountOrder: NamedSchema<ObjectSchema> = {
+  name: "AmountOrder",
+  schema: objectSchema(
+    "A deposit request by `amount`.",
+    { ...orderFields, returnUrl, ...terms, fiatCurrency: false, fiatAmount: false },
+    {
+      optional: [
+        ...["metadata", "returnUrl", "renew", ...Object.keys(terms)],
+        ...["fiatCurrency", "fiatAmount"],
+      ],
+      isClosed: true,
+    },
+  ),
+};
+
+const fiatOrder: NamedSchema<ObjectSchema> = {
+  name: "FiatOrder",
+  schema: objectSchema(
+    "A deposit request by a sum of money, which the price of now makes an amount of.",
+    {
+      currency: currencyId,
+      fiatCurrency,
+      fiatAmount,
+      orderId,
+      metadata,
+      returnUrl,
+      renew,
+      ...terms,
+      amount: false,
+    },
+    {
+      optional: ["metadata", "returnUrl", "renew", ...Object.keys(terms), "amount"],
+      isClosed: true,
+    },
+  ),
+};
+
+/**
+ * Two closed forms, because generators make no exact type of one form with choices inside. Each
+ * refuses the other's fields by name, so that a compiler refuses both at once.
+ */
+const depositSchema: Json = {
+  description:
+    "A deposit request: by `amount`, or by `fiatCurrency` with `fiatAmount`; never by both.",
+  oneOf: [schemaReference(amountOrder), schemaReference(fiatOrder)],
+};
+const depositForms: OrderForms = { byAmount: amountOrder.schema, byFiat: fiatOrder.schema };
+
+/** The body of a deposit request. */
+export const depositBody = {
+  schema: { name: "DepositOrder", schema: depositSchema },
+  example: { currency: "eth", amount: "0.5", orderId: "in-1042" },
+  read: (body) => readOrder(body, depositForms),
+} as const satisfies OrderBody<unknown>;
+
+const depositResult: NamedSchema = {
+  name: "DepositResult",
+  schema: objectSchema(
+    "An address to pay to.",
+    {
+      address: textSchema("Address to pay the deposit to.", {
+        examples: ["0x9858EfFD232B4033E47d90003D41EC34EcaEda94"],
+      }),
+      amount,
+      tag,
+      transactionId,
+      currency: currencyId,
+      network,
+      expiresAt: timeSchema("Until when it can be paid."),
+      status,
+      stage,
+      late: flagSchema("Money came after the request had ended."),
+      renews,
+      renewedBy,
+      paymentUri,
+      paymentUrl,
+      paymentTolerance,
+      quote,
+    },
+    { optional: ["quote", "renews", "renewedBy"] },
+  ),
+};
+
+export const depositOperations: readonly Operation[] = [
+  definePost({
+    id: "createTransactionRequest",
+    scope: "deposit",
+    kind: "deposit",
+    name: { en: "Deposit request", tr: "Yatırma isteği" },
+    description:
+      "Gives a fresh address to pay to. The same order sent again gives the same address, so repeating it after a time-out is safe. " +
+      "A sum of money becomes an amount at the price of now, for the life of the request.",
+    order: depositBody,
+    result: {
+      schema: schemaReference(depositResult),
+      example: {
+        address: "0x9858EfFD232B4033E47d90003D41EC34EcaEda94",
+        amount: "25",
+        tag: "",
+        transactionId: "4be38f3ee1a16e4cd1f1a3a8b4a0d9c2",
+        currency: "usdt",
+        network: "eip155:1",
+        expiresAt: "2026-01-02T04:04:05.678Z",
+        status: 0,
+        stage: "waiting",
+        late: false,
+        paymentUri:
+          "ethereum:0xdAC17F958D2ee523a2206206994597C13D831ec7@1/transfer?address=0x9858EfFD232B4033E47d90003D41EC34EcaEda94&uint256=25000000",
+        paymentUrl: "https://pay.example.com/pay/9yGZ1kQ0m2n3o4p5q6r7sA",
+        paymentTolerance: "0",
+      },
+    },
+    codes: [
+      ...orderCodes,
+      ...(["return_url_invalid", "deposits_not_ready", "amount_twice"] as const),
+      ...(["fiat_currency_unknown", "currency_unpriced", "price_stale"] as const),
+      ...(["lifetime_invalid", "tolerance_invalid"] as const),
+    ],
+    answer: (service, { caller, order, write }) =>
+      requestDeposit(service, { merchant: caller.merchant.id, order, write }),
+  }),
+];
