@@ -5,10 +5,20 @@
  */
 import { Validator } from "@seriousme/openapi-schema-validator";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { dataAnswer } from "../../gateway/answer/answer.ts";
 import { recordOf } from "../../gateway/answer/record.ts";
+import { objectSchema, schemaReference, textSchema } from "../../gateway/answer/schema.ts";
 import { createServer } from "../../gateway/api/server.ts";
 import { addServiceRoutes } from "../../gateway/api/service-routes.ts";
 import { makeEventsOfChanges } from "../../gateway/callbacks/outbox.ts";
+import { createDocument } from "../../gateway/openapi/document.ts";
+import {
+  defineGet,
+  limitParameter,
+  type Operation,
+  type Query,
+  type SentCall,
+} from "../../gateway/operations/operation.ts";
 import { operations } from "../../gateway/operations/operations.ts";
 import { listParameterNames } from "../../gateway/operations/transactions.ts";
 import { createMerchant, revokeMerchantKey } from "../../gateway/operator/accounts.ts";
@@ -43,6 +53,7 @@ const settings = {
     readsPerSecond: 100_000,
     writesPerSecond: 100_000,
     pairingsPerMinute: 10_000,
+    failedAuthPerTenMinutes: 10_000,
     withdrawalWaitMs: 0,
   },
   currencies: {
@@ -246,6 +257,48 @@ describe("/openapi.json", () => {
       where === "query" ? [name] : [],
     );
     expect(names).toEqual(listParameterNames);
+  });
+
+  it("has all of a new operation from its one object, behind what shops know, and never two schemas of one name", async () => {
+    const made = (name: string) =>
+      defineGet({
+        id: "ping",
+        scope: "read",
+        name: { en: "Ping", tr: "Yoklama" },
+        description: "Says that the service is there.",
+        path: { word: textSchema("A word.") },
+        query: { times: limitParameter("How often.") },
+        result: {
+          schema: schemaReference({ name, schema: objectSchema("What was asked.", {}) }),
+          example: {},
+        },
+        codes: ["currency_not_found"],
+        answer: (_service, { path, query }) => dataAnswer({ path, query }),
+      });
+    const documentOf = (more: readonly Operation[]) =>
+      createDocument({ publicUrl: "http://x", version: "0", operations: [...operations, ...more] });
+    const schemasOf = (document: object): readonly string[] =>
+      Object.keys((document as { components: { schemas: object } }).components.schemas);
+    const [known, ping] = [documentOf([]), documentOf([made("Pong")])];
+    expect(schemasOf(ping)).toEqual([...schemasOf(known), "Pong"]);
+    const { paths } = ping as object as {
+      paths: Record<string, { get: DescribedPath["operation"] }>;
+    };
+    const { parameters, responses } = paths["/api/v1/ping/{word}"]!.get;
+    expect(parameters?.map(({ name }) => name)).toEqual(["word", "times", undefined]);
+    expect(JSON.stringify(responses[400])).toContain('"query_invalid"');
+    expect(JSON.stringify(responses[404])).toContain('"currency_not_found"');
+    expect(() => documentOf([made("Transaction")])).toThrow("its own name");
+
+    const ask = (query: Query) =>
+      made("Pong").answer(gateway.service, { path: { word: "a" }, query } as object as SentCall);
+    expect(await ask({ times: "2" })).toEqual(
+      dataAnswer({ path: { word: "a" }, query: { times: "2" } }),
+    );
+    expect(await ask({ times: "2", more: "1" })).toMatchObject({
+      code: "query_invalid",
+      extra: { field: "more" },
+    });
   });
 
   it("is taken at its word: what the schema of an order takes the gateway takes, and the rest neither", async () => {
