@@ -1,15 +1,24 @@
 /**
  * The causes of alarms, and their danger. A code whose causes want different acts has one row for
- * each cause here; any other code has one cause, and its advice stands in codes.ts. The same tables
- * stand in docs/errors.md and docs/alerts.md; tests compare them.
+ * each cause here; any other code has one cause, and its advice stands in codes.ts. The tables of
+ * docs/errors.md and docs/alerts.md are made from these.
  */
 import { type Code, codes } from "./codes.ts";
 
-/**
- * theft: somebody else may hold the wallet's key. twice: an order may be paid twice, or paid
- * wrongly. work: nothing leaves the wallet wrongly; it can wait.
- */
-export type Danger = "theft" | "twice" | "work";
+/** The dangers, the gravest first: each with its meaning, and with what is typed at once. */
+export const dangerWords = Object.freeze({
+  theft: [
+    "somebody else may hold the wallet's key",
+    "`autowithdraw pause`, then compare, then move the funds",
+  ],
+  twice: [
+    "an order may be paid twice, or paid wrongly",
+    "`autowithdraw pause`, then look the payment up in a block explorer",
+  ],
+  work: ["no money leaves wrongly", "nothing; in the morning, what the hint says"],
+} as const);
+
+export type Danger = keyof typeof dangerWords;
 
 type CauseRow = readonly [danger: Danger, meaning: string, advice: string];
 
@@ -107,7 +116,7 @@ const dangers: Readonly<Record<Exclude<AlarmCode, CausedCode>, Danger>> = {
   COURIER_NOTIFY: "work",
 };
 
-const gravestFirst: readonly Danger[] = ["theft", "twice", "work"];
+const gravestFirst = Object.keys(dangerWords) as readonly Danger[];
 
 /**
  * The row of a stored code and its cause. An alarm of before causes were stored has none: the

@@ -1,7 +1,7 @@
 /**
  * Every code of a refusal or fault, in one frozen table: a row is a `CodeRow`, and `codes` has its
- * fields by name. The same table stands in docs/errors.md; a test compares both. A code never
- * changes its meaning and is never used again for another one.
+ * fields by name. A comment above rows is their heading in docs/errors.md, which is made from this
+ * table. A code never changes its meaning and is never used again for another one.
  */
 import type { CodeRow, PassingCause } from "./code-row.ts";
 import { gatewayCodes } from "./codes-gateway.ts";

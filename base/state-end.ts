@@ -47,23 +47,3 @@ export function endWords(end: StateEnd, names: PlaceholderValues = {}): string {
 
 /** Rows of tables, by their groups and names. */
 export type StateEnds = Readonly<Record<string, Readonly<Record<string, StateEnd>>>>;
-
-/** The rows as tables of a page, a heading for each group. */
-export function endTables(ends: StateEnds): string {
-  const cell = (text: string): string => text.replaceAll("|", "\\|");
-  return Object.entries(ends)
-    .map(([group, rows]) => {
-      const lines = Object.entries(rows).map(([name, [by, what, evidence, command, effect]]) => {
-        const typed = command === "" ? "–" : `\`${command}\``;
-        return `| \`${name}\` | ${cell(what)} | ${by} | ${cell(evidence)} | ${typed} | ${cell(effect)} |`;
-      });
-      return [
-        `### ${group}`,
-        "",
-        "| state | is | ended by | seen in | command | then |",
-        "|---|---|---|---|---|---|",
-        ...lines,
-      ].join("\n");
-    })
-    .join("\n\n");
-}

@@ -1,7 +1,7 @@
 /**
  * `npm run check`: format and lint, types, sizes, names of types, walls, SQL, balances, words,
- * prose, the size of the path from job to key, and the tests of these checks themselves. Runs all
- * of them and fails if one fails, so that one run shows everything.
+ * prose, the size of the path from job to key, the tables of docs/, and the tests of these checks
+ * themselves. Runs all of them and fails if one fails, so that one run shows everything.
  */
 import { spawnSync } from "node:child_process";
 import { join } from "node:path";
@@ -24,6 +24,7 @@ const checks = [
   ["prose", [join(root, "scripts", "prose.js")]],
   ["refused words", [join(root, "scripts", "prose-words.js")]],
   ["code between a job and the key", [join(root, "scripts", "audit-path.js")]],
+  ["tables of docs/", [join(root, "dist", "packaging", "docs", "command.js"), "--check"]],
   ["tests of these checks", [join(root, "scripts", "check-checkers.js")]],
 ];
 const failed = [];

@@ -1,7 +1,7 @@
 /**
- * The table of rooms, rooms.json: which room a file belongs to, which folders hold code, and the
- * table of docs/architecture.md, section 5, that is made from it. scripts/reach.js holds
- * imports against it.
+ * The table of rooms, rooms.json: which room a file belongs to, and which folders hold code.
+ * scripts/reach.js holds imports against it, and packaging/docs/rooms-tables.ts makes the tables
+ * of docs/architecture.md, section 5, from it.
  *
  * A cell is "–" (the room reaches nothing of the kind, through any number of hops), a text (the
  * room is free), or { text, own, by }: the room itself imports the builtin modules of `own` only,
@@ -159,53 +159,4 @@ function circleOf(table) {
     if (circle !== null) return [`rooms import each other: ${circle.join(" → ")}`];
   }
   return [];
-}
-
-const quoted = (names) => names.map((name) => `\`${name}\``).join(", ");
-
-function cellText(cell) {
-  if (typeof cell === "string") return cell;
-  const by = (cell.by ?? []).length === 0 ? "" : `by ${quoted(cell.by)}`;
-  return [cell.text, by].filter((part) => part !== undefined && part !== "").join(", ");
-}
-
-/** "–" under network stands for no programs and threads as well. */
-function networkText({ network, processes }) {
-  const [reaches, starts] = [cellText(network), cellText(processes)];
-  if (starts === never) return reaches;
-  return `${reaches === never ? "none of its own" : reaches}; programs: ${starts}`;
-}
-
-const powersText = ({ powers }) => (powers === "*" ? "free" : powers.join(", ") || never);
-
-const importsText = ({ imports, outside }) =>
-  [quoted(imports), quoted(outside.filter((name) => name !== "*"))]
-    .filter((part) => part !== "")
-    .join("; ") || never;
-
-/** The tables of section 5 of docs/architecture.md. */
-export function tableText(table) {
-  const rooms = table.rooms.map((room) => {
-    const cells = [
-      cellText(room.keys),
-      networkText(room),
-      cellText(room.disk),
-      powersText(room),
-      importsText(room),
-    ];
-    return `| \`${room.room}\` | ${room.for} | ${cells.join(" | ")} |`;
-  });
-  const packages = Object.entries(table.packages).flatMap(([name, reasons]) =>
-    Object.entries(reasons).map(
-      ([kind, reason]) =>
-        `| \`${name}\` | ${kind === "processes" ? "programs" : kind} | ${reason} |`,
-    ),
-  );
-  const sayings = "Imports inside these packages do not count for one column:";
-  return [
-    "| room | for | keys | network | disk | ambient | may import |\n|---|---|---|---|---|---|---|",
-    ...rooms,
-    `\n${sayings}\n\n| package | column | its imports serve |\n|---|---|---|`,
-    ...packages,
-  ].join("\n");
 }

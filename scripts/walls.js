@@ -1,11 +1,10 @@
 /**
  * The walls between the rooms, any number of hops included: imports are held against the table of
- * rooms (rooms.json) and a few rules of their own (walls.config.cjs), and section 5 of
- * docs/architecture.md against the table; `--write` makes that section again. A cruise that saw
- * fewer modules than there are source files is no proof, so it fails. An argument names another
- * root, for its test.
+ * rooms (rooms.json) and a few rules of their own (walls.config.cjs). A cruise that saw fewer
+ * modules than there are source files is no proof, so it fails. An argument names another root, for
+ * its test.
  */
-import { readdirSync, readFileSync, writeFileSync } from "node:fs";
+import { readdirSync, readFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import { join, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
@@ -14,9 +13,8 @@ import extractTSConfig from "dependency-cruiser/config-utl/extract-ts-config";
 import ts from "typescript";
 import { powerProblems } from "./powers.js";
 import { bareName, breachesOf } from "./reach.js";
-import { filesIn, readRooms, roomFinder, rootsOf, tableProblems, tableText } from "./rooms.js";
+import { filesIn, readRooms, roomFinder, rootsOf, tableProblems } from "./rooms.js";
 
-const marks = ["<!-- scripts/rooms.json -->", "<!-- end -->"];
 const named = process.argv.slice(2).find((argument) => !argument.startsWith("--"));
 const root = resolve(named ?? fileURLToPath(new URL("..", import.meta.url)));
 
@@ -68,12 +66,6 @@ function onlyTypes(file, module) {
   ).test(sources.get(file));
 }
 
-/** The page with the tables of today between its two marks; the page itself without the marks. */
-function pageWith(table, page) {
-  const [start, end] = [page.indexOf(marks[0]) + marks[0].length, page.indexOf(marks[1])];
-  return end < start ? page : `${page.slice(0, start)}\n${tableText(table)}\n${page.slice(end)}`;
-}
-
 /** Folders at the top that hold sources and stand in no list of the table. */
 function foldersWithoutPart(table) {
   const skipped = ["node_modules", "dist", ...Object.values(table.roots).flat()];
@@ -98,14 +90,6 @@ problems.push(...tableProblems(table, files));
 const find = roomFinder(table);
 const readSource = (file) => readFileSync(join(root, file), "utf8");
 problems.push(...powerProblems(table, files, find, readSource));
-
-const place = join(root, "docs", "architecture.md");
-const page = readFileSync(place, "utf8");
-if (process.argv.includes("--write")) writeFileSync(place, pageWith(table, page));
-else if (pageWith(table, page) !== page || !page.includes(tableText(table)))
-  problems.push(
-    "docs/architecture.md, section 5, is not the table of rooms: node scripts/walls.js --write",
-  );
 
 const { modules, summary } = await modulesOf(roots);
 const seen = new Set(modules.map(({ source }) => source));

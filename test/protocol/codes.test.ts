@@ -1,7 +1,6 @@
 /**
- * The table of codes and docs/errors.md say the same, row for row and in the same order, and every
- * code is used somewhere. `npx vitest run test/protocol/codes.test.ts -u` writes the tables of the
- * document again.
+ * The table of codes: each has a heading in its source and is used somewhere, and causes and
+ * dangers have the hints that they promise.
  */
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
@@ -10,6 +9,7 @@ import { describe, expect, it } from "vitest";
 import { adviceOf, causes, dangerOf } from "../../base/causes.ts";
 import { type Code, codes } from "../../base/codes.ts";
 import { actOfAlarm, alarmOf } from "../../gateway/store/audit.ts";
+import { readCodeGroups } from "../../packaging/docs/operator-tables.ts";
 
 /**
  * Codes that exist only because a ledger or a database can be restored, copied or lost. Codes that
@@ -33,52 +33,6 @@ const root = fileURLToPath(new URL("../..", import.meta.url));
 const tablesOfCodes = ["base/codes.ts", "base/codes-gateway.ts"];
 const read = (path: string): string => readFileSync(join(root, path), "utf8");
 
-/** Headings and codes as they stand in the source, since an object knows no comments. */
-function groups(): { readonly title: string; readonly names: Code[] }[] {
-  const found: { title: string; names: Code[] }[] = [];
-  for (const line of tablesOfCodes.flatMap((path) => read(path).split("\n"))) {
-    const title = /^ {2}\/\/ (.*)$/.exec(line)?.[1];
-    if (title !== undefined) found.push({ title, names: [] });
-    const name = /^ {2}([A-Z][A-Z0-9_]*): \[/.exec(line)?.[1];
-    if (name !== undefined) found.at(-1)?.names.push(name as Code);
-  }
-  return found.filter(({ names }) => names.length > 0);
-}
-
-const cell = (text: string): string => text.replace(/[|<]/g, "\\$&");
-
-function tables(): string {
-  const parts = groups().map(({ title, names }) => {
-    const rows = names.map(
-      (name) =>
-        `| \`${name}\` | ${[...Object.values({ ...codes[name], passing: codes[name].passing ?? "" })].map(cell).join(" | ")} |`,
-    );
-    const heading = title.charAt(0).toUpperCase() + title.slice(1);
-    return [
-      `## ${heading}`,
-      "",
-      "| code | kind | effect | who sees it | meaning | what the operator does | passes |",
-      "|---|---|---|---|---|---|---|",
-      ...rows,
-    ].join("\n");
-  });
-  return parts.join("\n\n");
-}
-
-function causesTable(): string {
-  const rows = Object.entries(causes).flatMap(([code, ofCode]) =>
-    Object.entries(ofCode).map(
-      ([cause, [danger, meaning, advice]]) =>
-        `| \`${code}\` | \`${cause}\` | ${danger} | ${cell(meaning)} | ${cell(advice)} |`,
-    ),
-  );
-  const head = [
-    "| code | cause | danger | meaning | what the operator does |",
-    "|---|---|---|---|---|",
-  ];
-  return ["## Causes of alarms", "", ...head, ...rows].join("\n");
-}
-
 function sourcesUnder(folder: string): string[] {
   return readdirSync(join(root, folder), { withFileTypes: true }).flatMap((entry) => {
     const path = `${folder}/${entry.name}`;
@@ -88,16 +42,6 @@ function sourcesUnder(folder: string): string[] {
 }
 
 describe("codes", () => {
-  it("stand in docs/errors.md, in the same order and words", async () => {
-    const document = read("docs/errors.md");
-    const [before, rest = ""] = document.split("<!-- codes -->\n");
-    const [, after = ""] = rest.split("<!-- /codes -->");
-    const [between, behind = ""] = after.split("<!-- causes -->\n");
-    const [, end = ""] = behind.split("<!-- /causes -->");
-    const both = `${tables()}\n\n<!-- /codes -->${between}<!-- causes -->\n\n${causesTable()}\n\n<!-- /causes -->${end}`;
-    await expect(`${before}<!-- codes -->\n\n${both}`).toMatchFileSnapshot("../../docs/errors.md");
-  });
-
   it("whose causes want different acts have a hint for each, and the stored alarm keeps its cause", () => {
     const several = Object.entries(causes).map(([code, rows]) => [code, Object.keys(rows)]);
     expect(several).toEqual([
@@ -152,7 +96,7 @@ describe("codes", () => {
   });
 
   it("are all read from the source", () => {
-    expect(groups().flatMap(({ names }) => names)).toEqual(Object.keys(codes));
+    expect(readCodeGroups(root).flatMap(({ names }) => names)).toEqual(Object.keys(codes));
   });
 
   it("name their room first and say what each column promises", () => {

@@ -1,35 +1,15 @@
 /**
- * The tables of events and docs/events.md say the same, row for row; every event is used by a log
- * call of its process, at its level, and no log call names another. `npx vitest run
- * test/protocol/events.test.ts -u` writes the tables of the document again.
+ * The tables of events: every event is used by a log call of its process, at its level, and no log
+ * call names another.
  */
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
-import { alertTable } from "../../base/alerts/queue/table.ts";
 import { agentEvents } from "../../base/events.ts";
 import { gatewayEvents } from "../../base/events-gateway.ts";
 import { projectRoot } from "../../lab/kit/kit.ts";
 
 const read = (path: string): string => readFileSync(join(projectRoot, path), "utf8");
-
-const cell = (text: string): string => text.replace(/[|<]/g, "\\$&");
-
-function tableOf(
-  head: readonly string[],
-  rows: Readonly<Record<string, Readonly<Record<string, string>>>>,
-): string {
-  const lines = Object.entries(rows).map(
-    ([name, row]) => `| \`${name}\` | ${Object.values(row).map(cell).join(" | ")} |`,
-  );
-  return [`| ${head.join(" | ")} |`, `|${head.map(() => "---").join("|")}|`, ...lines].join("\n");
-}
-
-function withTable(document: string, mark: string, text: string): string {
-  const [before, rest = ""] = document.split(`<!-- ${mark} -->\n`);
-  const [, after = ""] = rest.split(`<!-- /${mark} -->`);
-  return `${before}<!-- ${mark} -->\n\n${text}\n\n<!-- /${mark} -->${after}`;
-}
 
 function sourcesUnder(folder: string): readonly string[] {
   return readdirSync(join(projectRoot, folder), { withFileTypes: true }).flatMap((entry) => {
@@ -87,15 +67,6 @@ const sides = [
 ] as const;
 
 describe("events", () => {
-  it("stand in docs/events.md, in the same order and words", async () => {
-    let document = read("docs/events.md");
-    const head = ["event", "process", "level", "meaning", "what the operator does"];
-    for (const { name, table } of sides) document = withTable(document, name, tableOf(head, table));
-    const alertHead = ["event", "told by", "level", "subject", "meaning", "what the operator does"];
-    document = withTable(document, "alerts", tableOf(alertHead, alertTable));
-    await expect(document).toMatchFileSnapshot("../../docs/events.md");
-  });
-
   for (const { name, table, sources } of sides) {
     it(`each event of the ${name} is used, at its level, and no log call names another`, () => {
       const calls = callsIn(sources);

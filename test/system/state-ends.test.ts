@@ -1,7 +1,7 @@
 /**
  * The tables of states: each state in which something waits has a person with a command, or a
  * clock. They are held against the stages of records, the tables of the database, the commands of
- * both programs, and docs/states.md, which `-u` writes.
+ * both programs.
  */
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
@@ -13,7 +13,7 @@ import {
   statesOfCourier,
   statesOfSigner,
 } from "../../agent/state-ends.ts";
-import { endTables, endWords, type StateEnd, type StateEnds } from "../../base/state-end.ts";
+import { endWords, type StateEnd, type StateEnds } from "../../base/state-end.ts";
 import { commandTree } from "../../cli/main.ts";
 import { buildGatewayCommands as gatewayTree } from "../../gateway/command.ts";
 import { shopFlows } from "../../gateway/openapi/page.ts";
@@ -181,12 +181,5 @@ describe("the table of states", () => {
         sources.filter((one) => one.text.includes(text)).map(({ name }) => `${text}: ${name}`),
       ),
     ).toEqual([]);
-  });
-
-  it("is docs/states.md; -u writes it", async () => {
-    const page = readFileSync(join(projectRoot, "docs/states.md"), "utf8");
-    const [head = ""] = page.split("<!-- states -->\n");
-    const text = `## Gateway\n\n${endTables(gatewayStateEnds)}\n\n## Agent\n\n${endTables(agentStateEnds)}`;
-    await expect(`${head}<!-- states -->\n\n${text}\n`).toMatchFileSnapshot("../../docs/states.md");
   });
 });

@@ -338,7 +338,7 @@ beforeAll(async () => {
       recursive: true,
       filter: (path) => !path.endsWith("node_modules") && !path.includes("/vectors"),
     });
-  for (const file of ["docs/architecture.md", "package.json", "tsconfig.json"])
+  for (const file of ["package.json", "tsconfig.json"])
     cpSync(join(projectRoot, file), join(root, file));
   const rows = readFileSync(join(root, "scripts/rooms.json"), "utf8");
   writeFileSync(
@@ -374,12 +374,6 @@ beforeAll(async () => {
     "walls: agent/unknown/planted.ts belongs to no room",
     "walls: the folder unknown stands under no roots",
   );
-  const page = readFileSync(join(root, "docs/architecture.md"), "utf8");
-  writeFileSync(
-    join(root, "docs/architecture.md"),
-    page.replace("| `protocol` | ", "| `protocol` | everything, and "),
-  );
-  expected.push("walls: docs/architecture.md, section 5, ");
   // Not in this process' own time, which the test runner needs to answer within a minute.
   const done = promisify(execFile)(
     process.execPath,
@@ -405,7 +399,7 @@ describe("the walls", () => {
   });
 
   it("refuse nothing else: without the breaches the tree passes", () => {
-    const marks = [...planted, "docs/architecture.md", "the folder unknown", "the room base"];
+    const marks = [...planted, "the folder unknown", "the room base"];
     expect(said.filter((line) => !marks.some((mark) => line.includes(mark)))).toEqual([]);
   });
 });
