@@ -34,6 +34,7 @@ interface Parameter {
 interface Operation {
   readonly operationId: string;
   readonly summary: string;
+  readonly security?: readonly Readonly<Record<string, readonly string[]>>[]; // scopes by scheme
   readonly parameters?: readonly Parameter[];
   readonly requestBody?: {
     readonly content: Readonly<Record<string, { readonly schema: Schema }>>;

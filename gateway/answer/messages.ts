@@ -1,7 +1,7 @@
 /**
  * Every code of the gateway's answers with its status and its text in English and Turkish. Clients
- * use the code; the texts are for people and may change. Codes never change meaning. docs/api.md
- * has the same table.
+ * use the code; the texts are for people and may change. Codes never change meaning. The table of
+ * docs/api.md is made from this one.
  */
 import { nameFields } from "../../base/name-fields.ts";
 import type { Language } from "./language.ts";

@@ -4,6 +4,7 @@
  */
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
+import { apiSections } from "./api-tables.ts";
 import { fillPage, type PageSections } from "./marked-pages.ts";
 import { alertSections, errorSections, eventSections, stateSections } from "./operator-tables.ts";
 import { roomSections } from "./rooms-tables.ts";
@@ -12,6 +13,7 @@ import { roomSections } from "./rooms-tables.ts";
 export async function makeSections(root: string): Promise<Readonly<Record<string, PageSections>>> {
   return {
     "alerts.md": alertSections(),
+    "api.md": apiSections(),
     "architecture.md": roomSections(root),
     "errors.md": errorSections(root),
     "events.md": await eventSections(),

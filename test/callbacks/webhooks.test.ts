@@ -1,11 +1,9 @@
 /**
  * The webhooks of /openapi.json against what a shop's receiver gets from the gateway's own rooms,
- * in both directions: each message fits the description of its event, each described event comes
- * with each field that the description names, and docs/api.md lists the same in the same words.
+ * in both directions: each message fits the description of its event, and each described event
+ * comes with each field that the description names.
  */
 import { randomBytes } from "node:crypto";
-import { readFileSync } from "node:fs";
-import { join } from "node:path";
 import { expect, it } from "vitest";
 import { recordOf } from "../../gateway/answer/record.ts";
 import { startCallbacks } from "../../gateway/callbacks/callbacks.ts";
@@ -15,7 +13,6 @@ import { addCallback, rotateCallback, testCallback } from "../../gateway/operato
 import { fiatValueOf } from "../../gateway/prices/value.ts";
 import { keepFinalPayment } from "../../gateway/store/payments.ts";
 import { type Receiver, startReceiver } from "../../lab/kit/callback-receiver.ts";
-import { projectRoot } from "../../lab/kit/kit.ts";
 import { readDescription } from "../support/described.ts";
 import { auto, db, decide, deposit, eachTestItsGateway, gateway, ready } from "../support/shop.ts";
 import { until } from "../support/until.ts";
@@ -132,14 +129,4 @@ it("each message fits its webhook, and every webhook comes with every field that
   expect(() =>
     about.judgeMessage({ ...one!, headers: { ...one!.headers, "webhook-id": "7" } }),
   ).toThrow();
-});
-
-it("docs/api.md lists the webhooks of /openapi.json in the same order and words", async () => {
-  const page =
-    readFileSync(join(projectRoot, "docs", "api.md"), "utf8").split("## Callbacks")[1] ?? "";
-  const rows = [...page.matchAll(/^\| `((?:deposit|withdrawal|webhook)\.\w+)` \| (.+) \|$/gm)].map(
-    ([, type, when]) => [type, when],
-  );
-  const { webhooks } = await readDescription(gateway);
-  expect(rows).toEqual(Object.entries(webhooks).map(([type, { post }]) => [type, post.summary]));
 });

@@ -4,13 +4,11 @@
  */
 
 import { spawnSync } from "node:child_process";
-import { readFileSync } from "node:fs";
 import { createServer, STATUS_CODES } from "node:http";
 import { type AddressInfo, connect } from "node:net";
 import { join } from "node:path";
 import pino from "pino";
 import { describe, expect, it } from "vitest";
-import { codes } from "../../base/codes.ts";
 import { languageOf } from "../../gateway/answer/language.ts";
 import { answerCodes } from "../../gateway/answer/messages.ts";
 import { createMerchant } from "../../gateway/operator/accounts.ts";
@@ -371,40 +369,5 @@ describe("the station", () => {
   it("the service routes say alive and ready without a token", async () => {
     expect((await gateway.send("/health")).body).toEqual({ status: "ok" });
     expect((await gateway.send("/ready")).body).toEqual({ status: "ready", checks: [] });
-  });
-});
-
-describe("docs/api.md", () => {
-  const page = new URL("../../docs/api.md", import.meta.url);
-
-  const between = (text: string, name: string, lines: readonly string[]): string => {
-    const [before, rest = ""] = text.split(`<!-- ${name} -->\n`);
-    const [, after = ""] = rest.split(`<!-- /${name} -->`);
-    return `${before}<!-- ${name} -->\n\n${lines.join("\n")}\n\n<!-- /${name} -->${after}`;
-  };
-
-  it("holds the tables of codes and of reasons (write them again with -u)", async () => {
-    const answers = Object.entries(answerCodes).map(
-      ([code, { status, en, tr }]) => `| ${status} | \`${code}\` | ${en} | ${tr} |`,
-    );
-    const reasons = Object.entries(codes)
-      .filter(([, { kind, reader }]) => kind === "refusal" && reader === "merchant")
-      .map(([code, { meaning }]) => `| \`${code}\` | ${meaning} |`);
-    const chain = [
-      "| `chain_reverted` | the transaction is final on chain and failed there |",
-      "| `chain_slot_consumed` | another transaction of the account took its place on chain, and paid nobody for it |",
-      "| `slot_unreachable` | XRP: the payment was signed with a sequence below its account's first, so no ledger ever takes it, and an operator of the agent ended it; renew the order |",
-      "| `coin_unknown` | Bitcoin and Litecoin: no node has shown the coin of this payment for a day, and an operator of the agent ended it; renew the order, and never order it under another `orderId` |",
-      "| `chain_moved` | the transaction is final on chain and moved another amount than was asked for, such as a token that takes a fee: `received` says what the receiver got; order the rest under another `orderId` |",
-      "| `deposit_expired` | a deposit request was not paid in time |",
-    ];
-    const codeTable = ["| status | code | English | Turkish |", "|---|---|---|---|", ...answers];
-    const reasonTable = ["| code | means |", "|---|---|", ...reasons, ...chain];
-    const text = between(
-      between(readFileSync(page, "utf8"), "answers", codeTable),
-      "reasons",
-      reasonTable,
-    );
-    await expect(text).toMatchFileSnapshot("../../docs/api.md");
   });
 });
