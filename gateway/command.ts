@@ -2,7 +2,7 @@
  * The gateway's command line and process entry: `init`, `start`, `agents`, `backup`, `health`,
  * `check`, and the groups of operator/. An error is two lines; the second is a hint. Exit: 0 fine,
  * 1 a clear no or a problem that passes by itself, 2 usage or configuration, 3 not reached, 70 a
- * bug. Source: docs/api.md, section on running it.
+ * bug. Source: docs/gateway.md.
  */
 import "../base/no-inspector.ts";
 import { Command, CommanderError, InvalidArgumentError } from "commander";

@@ -166,7 +166,7 @@ const pages: readonly (readonly [
           "A copy of the database, while the gateway runs:",
         ],
       ],
-      seeAlso: ["autowithdraw(1)", "docs/api.md"],
+      seeAlso: ["autowithdraw(1)", "docs/gateway.md"],
     },
     gatewayTree(),
   ],

@@ -2,7 +2,7 @@
  * The proof by which the operator's own commands ask the running gateway for the whole of `/ready`.
  * Only who reads the gateway's key file can make it. An address proves nothing: behind a proxy on
  * the same machine everybody comes from there. A proof is good for one run of the gateway.
- * Sources: RFC 5869 (HKDF); docs/api.md, section on running it.
+ * Sources: RFC 5869 (HKDF); docs/gateway.md.
  */
 import { hkdfSync, timingSafeEqual } from "node:crypto";
 import type { GatewayKey } from "./gateway-key.ts";

@@ -1,8 +1,7 @@
 /**
  * Writes the config.json that the service gives a merchant: chains, currencies and a cautious
  * policy, complete except for the three secrets. Limits are worth a fixed number of dollars if a
- * price is known, else multiples of the smallest withdrawal. Source: docs/api.md, section on
- * running it.
+ * price is known, else multiples of the smallest withdrawal. Source: docs/gateway.md.
  */
 
 import type { JsonObject } from "../../base/json.ts";

@@ -1,6 +1,6 @@
 /**
  * An operator's order to sweep an address, even if it is not worth the fee. The running gateway
- * carries it out after its next pass. Source: docs/api.md, Sweeps.
+ * carries it out after its next pass. Source: docs/gateway.md, Sweeps.
  */
 
 import { type Refusal, refuse } from "../../base/fault.ts";

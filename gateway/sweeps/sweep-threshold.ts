@@ -1,6 +1,6 @@
 /**
  * Decides whether the balance of a deposit address is swept now, and which amount: a pure function
- * of the database and the chain. Sources: docs/api.md, Sweeps; docs/operations.md.
+ * of the database and the chain. Sources: docs/gateway.md, Sweeps; docs/operations.md.
  */
 import { formatAmount, parseAmount } from "../../protocol/amount.ts";
 import type { GatewayCurrency } from "../config/config.ts";

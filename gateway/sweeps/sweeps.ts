@@ -2,7 +2,7 @@
  * Interface of the sweeps: after each pass of the watcher, moves the balances of deposit addresses
  * to the hot wallet. A sweep must be worth its fee, unless an operator orders it. Decides from the
  * database and the chain's final block. Asks the chain a limited number of questions in a pass, and
- * keeps the reason for each address that is not swept. Sources: docs/api.md, Sweeps;
+ * keeps the reason for each address that is not swept. Sources: docs/gateway.md, Sweeps;
  * docs/architecture.md, section 8.
  */
 import { AgentError } from "../../base/fault.ts";

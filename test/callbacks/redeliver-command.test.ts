@@ -149,7 +149,7 @@ describe("callbacks redeliver", () => {
       );
     expect(names("DELIVERY")).toEqual(await keys("1"));
     expect(names("--callback ID")).toEqual(await keys("--callback", target));
-    const told = page("api")
+    const told = page("gateway")
       .split("\n")
       .filter((line) => line.includes("callbacks redeliver"));
     expect(told.some((line) => line.includes("--callback ID [--since TIME]"))).toBe(true);
