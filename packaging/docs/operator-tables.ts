@@ -1,6 +1,6 @@
 /**
- * The tables that operators read: codes with their causes and dangers, events, alerts, metrics, and
- * the ends of states.
+ * The tables that operators read: codes with their causes and dangers, events, alerts, metrics,
+ * currencies by name, and the ends of states.
  */
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
@@ -15,6 +15,7 @@ import { type Code, codes } from "../../base/codes.ts";
 import { agentEvents } from "../../base/events.ts";
 import { gatewayEvents } from "../../base/events-gateway.ts";
 import type { StateEnds } from "../../base/state-end.ts";
+import { currencyPresets } from "../../chains/presets.ts";
 import { gatewayStateEnds } from "../../gateway/operator/state-ends.ts";
 import { createMeasures } from "../../gateway/reporting/measures.ts";
 import { timeStore } from "../../gateway/store/timed.ts";
@@ -181,6 +182,16 @@ export async function eventSections(): Promise<PageSections> {
     alerts: namedTable(alertHead, alertTable),
     metrics: await metricsTable(),
   };
+}
+
+/** The section of docs/chains.md. */
+export function chainSections(): PageSections {
+  const rows = Object.entries(currencyPresets).map(([id, { chain, lines, source }]) => [
+    ...[quote(id), quote(chain), lines.symbol, `${lines.decimal}`],
+    ...[lines.contract === undefined ? "the native coin" : quote(lines.contract), source],
+  ]);
+  const head = ["id", "chain", "ticker", "decimals", "contract", "source"];
+  return { currencies: markdownTable(head, rows) };
 }
 
 /** The section of docs/states.md. */

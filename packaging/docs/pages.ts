@@ -6,7 +6,13 @@ import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { apiSections } from "./api-tables.ts";
 import { fillPage, type PageSections } from "./marked-pages.ts";
-import { alertSections, errorSections, eventSections, stateSections } from "./operator-tables.ts";
+import {
+  alertSections,
+  chainSections,
+  errorSections,
+  eventSections,
+  stateSections,
+} from "./operator-tables.ts";
 import { roomSections } from "./rooms-tables.ts";
 
 /** The sections of each page that has any, by the page's file name. */
@@ -15,6 +21,7 @@ export async function makeSections(root: string): Promise<Readonly<Record<string
     "alerts.md": alertSections(),
     "api.md": apiSections(),
     "architecture.md": roomSections(root),
+    "chains.md": chainSections(),
     "errors.md": errorSections(root),
     "events.md": await eventSections(),
     "states.md": stateSections(),

@@ -301,19 +301,4 @@ describe("docs/chains.md", () => {
       );
     }
   });
-
-  it("has a row for each currency that says its chain, ticker, decimals, contract and source", () => {
-    const rows = rowsOf("4. The currencies");
-    expect([...rows.keys()].sort()).toEqual(Object.keys(currencyPresets).sort());
-    for (const [id, { chain, lines, source }] of Object.entries(currencyPresets)) {
-      const contract = lines.contract === undefined ? "the native coin" : `\`${lines.contract}\``;
-      expect(rows.get(id)).toEqual([
-        `\`${chain}\``,
-        lines.symbol,
-        `${lines.decimal}`,
-        contract,
-        source,
-      ]);
-    }
-  });
 });
