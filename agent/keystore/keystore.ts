@@ -7,8 +7,8 @@
 import nacl from "tweetnacl";
 import { AgentError, invariant } from "../../base/fault.ts";
 import { parseJson } from "../../base/json.ts";
-import { findFamilyOfAddressSpace } from "../../chains/families.ts";
 import { hex, integer, list, object, type Reader, string } from "../../base/shape.ts";
+import { findFamilyOfAddressSpace } from "../../chains/families.ts";
 import { allocateFixedBytes, copyToFixedBytes } from "../files/fixed-bytes.ts";
 import {
   assertKdfCost,

@@ -6,9 +6,6 @@
 
 import { AgentError } from "../../base/fault.ts";
 import { parseJson } from "../../base/json.ts";
-import { addressSpaceNames, families } from "../../chains/families.ts";
-import type { ChainId } from "../../chains/family.ts";
-import { decimalMax } from "../../protocol/amount.ts";
 import {
   boolean,
   hex,
@@ -21,6 +18,9 @@ import {
   shapeFault,
   string,
 } from "../../base/shape.ts";
+import { addressSpaceNames, families } from "../../chains/families.ts";
+import type { ChainId } from "../../chains/family.ts";
+import { decimalMax } from "../../protocol/amount.ts";
 import type { CurrencySettings, PolicySettings, SignerSettings } from "../config/settings.ts";
 import { copyToFixedBytes, joinFixedBytes } from "../files/fixed-bytes.ts";
 

@@ -3,8 +3,9 @@
  * frames before the line, cut into pieces, and the line has their lengths. Types, limits, and the
  * two conversions.
  */
-import type { TxParams } from "../../chains/family.ts";
+
 import { shapeFault } from "../../base/shape.ts";
+import type { TxParams } from "../../chains/family.ts";
 
 /** The courier's offer for an attempt. */
 export interface CourierOffer {

@@ -4,7 +4,6 @@
  */
 import { AgentError } from "../../base/fault.ts";
 import { parseJson } from "../../base/json.ts";
-import type { AgentLedgerHead } from "../../protocol/messages.ts";
 import {
   boolean,
   hex,
@@ -15,6 +14,7 @@ import {
   type Reader,
   string,
 } from "../../base/shape.ts";
+import type { AgentLedgerHead } from "../../protocol/messages.ts";
 
 export interface ManifestPart {
   readonly name: string;

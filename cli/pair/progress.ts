@@ -8,8 +8,6 @@ import { makePrivateFolder, type StateFolder } from "../../agent/files/state-fol
 import { readTrusted } from "../../agent/files/trusted.ts";
 import { AgentError, reasonOf } from "../../base/fault.ts";
 import { parseJson } from "../../base/json.ts";
-import { addressSpaceNames } from "../../chains/families.ts";
-import type { PairedAccount, PairedCurrency } from "../../protocol/messages.ts";
 import {
   hex,
   integer,
@@ -20,6 +18,8 @@ import {
   type Reader,
   string,
 } from "../../base/shape.ts";
+import { addressSpaceNames } from "../../chains/families.ts";
+import type { PairedAccount, PairedCurrency } from "../../protocol/messages.ts";
 import type { VerifiedGrant } from "../registering/answer.ts";
 import type { SealedWallet } from "../sealing/answer.ts";
 

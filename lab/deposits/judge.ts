@@ -73,7 +73,7 @@ export async function judge(run: Case): Promise<Figures> {
   const own = ownPart(testNetwork, chain, requests);
   compareSweeps(testNetwork, own, rows, hotWalletAddress, violations);
   const available = await compareBalances(testNetwork, own, kit, violations);
-  // What a hot wallet got from outside is a move of the closing.
+  // The closing makes the moves of payments to a hot wallet from outside.
   await closeBooks(kit, violations);
   compareAccounts(testNetwork, chain, records, hotWalletAddress, violations);
   const ends: Record<string, number> = {};

@@ -45,8 +45,8 @@ export interface FinalChain {
   readonly arrived: ReadonlyMap<string, Units>;
   /** The balances there. */
   readonly held: ReadonlyMap<string, Units>;
-  readonly hotWallet: Units; // what can be spent
-  /** What requests got by their tags at accounts that nobody signs for, by account. */
+  readonly hotWallet: Units; // the part that can be spent
+  /** Sums of payments to requests by tag, at accounts that nobody signs for, by account. */
   readonly receivedByTag?: ReadonlyMap<string, Units>;
   readonly left: readonly DepartingTransfer[];
   /** Coin that the wallet's own transactions burned as fees. */

@@ -2,9 +2,7 @@
  * The courier's verbs: a dozen requests, each read strictly, because the signer treats the courier
  * as hostile. `runtime/courier-acts.ts` carries them out.
  */
-import type { TxParams } from "../../../chains/family.ts";
-import { parseAmount } from "../../../protocol/amount.ts";
-import { agentFrameBytesMax } from "../../../protocol/envelope.ts";
+
 import {
   boolean,
   hex,
@@ -18,6 +16,9 @@ import {
   shapeFault,
   string,
 } from "../../../base/shape.ts";
+import type { TxParams } from "../../../chains/family.ts";
+import { parseAmount } from "../../../protocol/amount.ts";
+import { agentFrameBytesMax } from "../../../protocol/envelope.ts";
 import { type ConfigRead, isOlderConfig } from "../../socket/config-read.ts";
 import { batchRequestsMax } from "../../socket/each.ts";
 import { txParamForm, txParamLengthMax, txParamName, txParamsMax } from "../../socket/limits.ts";

@@ -3,11 +3,6 @@
  * this socket is trusted with decisions but not with the process.
  */
 import { AgentError, type Refusal, refuse } from "../../../base/fault.ts";
-import { version } from "../../../base/version.ts";
-import { networkOf } from "../../../chains/families.ts";
-import { type FeeMarketTexts, readFeeMarket } from "../../../chains/fee-market.ts";
-import { limitGroupOf } from "../../../protocol/job-mode.ts";
-import { attemptsMax } from "../../../protocol/payloads.ts";
 import {
   boolean,
   hex,
@@ -20,6 +15,11 @@ import {
   record,
   string,
 } from "../../../base/shape.ts";
+import { version } from "../../../base/version.ts";
+import { networkOf } from "../../../chains/families.ts";
+import { type FeeMarketTexts, readFeeMarket } from "../../../chains/fee-market.ts";
+import { limitGroupOf } from "../../../protocol/job-mode.ts";
+import { attemptsMax } from "../../../protocol/payloads.ts";
 import { txParamLengthMax, txParamName, txParamsMax } from "../../socket/limits.ts";
 import { parseStopKey, stopKey } from "../../socket/stops.ts";
 import {

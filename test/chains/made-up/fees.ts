@@ -1,6 +1,7 @@
 /** Fees of the made-up family: a fixed price, and nobody bids for a place. */
-import type { FamilyFees, TxParams } from "../../../chains/family.ts";
+
 import { shapeFault } from "../../../base/shape.ts";
+import type { FamilyFees, TxParams } from "../../../chains/family.ts";
 import { nativeDecimal } from "./network.ts";
 
 const priceForm = /^[1-9][0-9]{0,8}$/;
