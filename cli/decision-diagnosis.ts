@@ -2,12 +2,12 @@
  * The diagnosis of a withdrawal that waits for an operator's decision: the reason, and what to
  * compare and type. Pure.
  */
+import { remedyForDetail } from "../agent/problems/reasons.ts";
 import type { OperatorView } from "../agent/socket/verbs.ts";
 import { agentStateEnds } from "../agent/state-ends.ts";
 import { slotWord } from "../chains/several-networks.ts";
 import { commandOfStateEnd, typedCommand } from "./command-hint.ts";
 import { compareActionWords, type OutgoingComparison } from "./outgoing-transactions.ts";
-import { remedyForDetail } from "./status/remedies.ts";
 import { momentHere } from "./terminal.ts";
 
 export interface Diagnosis {

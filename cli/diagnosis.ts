@@ -3,6 +3,17 @@
  * the reason, and the line to type. Judges the withdrawal and, if available, the status. Pure: asks
  * no process.
  */
+import {
+  chainWords,
+  errorCodeIn,
+  feeCodeIn,
+  isForFunds,
+  namingCodeIn,
+  nodeTextOfUntakenOffer,
+  remedyForDetail,
+} from "../agent/problems/reasons.ts";
+import { isChainAway, isCourierAway } from "../agent/problems/table.ts";
+import { courierAttemptsMax } from "../agent/socket/limits.ts";
 import type { OutgoingView } from "../agent/socket/recovery-plan.ts";
 import type {
   CourierStatus,
@@ -11,7 +22,7 @@ import type {
   SignerStatus,
 } from "../agent/socket/verbs.ts";
 import { agentStateEnds } from "../agent/state-ends.ts";
-import { type Code, codes } from "../base/codes.ts";
+import { codes } from "../base/codes.ts";
 import { commandOfEnd, effectOfEnd } from "../base/state-end.ts";
 import { expiryExclusionOf } from "../chains/families.ts";
 import { slotWord } from "../chains/several-networks.ts";
@@ -20,8 +31,6 @@ import { isInternalMode } from "../protocol/job-mode.ts";
 import { commandOfStateEnd, typedCommand } from "./command-hint.ts";
 import { type Diagnosis, heldDiagnosis, quarantinedDiagnosis } from "./decision-diagnosis.ts";
 import { isHoldingWithdrawals } from "./outgoing-transactions.ts";
-import { chainWords, nodeTextOfUntakenOffer } from "./status/problems.ts";
-import { errorCodeIn, remedyForDetail } from "./status/remedies.ts";
 import { momentHere } from "./terminal.ts";
 
 /*
@@ -79,9 +88,6 @@ const sweepRemedies: Readonly<Record<string, string>> = {
  * courier or an operator starts the next one. Touches nothing; the signer judges again itself.
  */
 
-/** Most attempts that the courier may start, as in agent/socket/limits.ts. */
-const courierAttemptsMax = 14;
-
 /**
  * The party that starts the next attempt. `above` and `many`: an operator, because the amount is
  * above manualReplaceAbove or many attempts exist. `unknown`: the courier or an operator, because
@@ -136,11 +142,8 @@ function namingDiagnosis(why: string, { chain }: OperatorView): Diagnosis | null
       why: "the gateway's nodes are asked about it and what it would spend, which takes seconds",
       what: "",
     };
-  const code =
-    /WITHDRAWAL_UNCLEARED|ACCOUNT_(?:PIN_UNNAMED|COIN_SPENT|FIRST_UNNAMED|FIRST_SLOT)/.exec(
-      why,
-    )?.[0] as Code | undefined;
-  if (code === undefined) return null;
+  const code = namingCodeIn(why);
+  if (code === null) return null;
   const told = `${codes[code].meaning} (${code})`;
   if (code === "ACCOUNT_COIN_SPENT") {
     const COIN = /has spent ([^\s,]+)/.exec(why)?.[1] ?? "COIN";
@@ -292,7 +295,7 @@ function hindrance(judged: DiagnosisSource): Diagnosis | null {
       `the signer is locked (${status.locked}): ${status.lockedDetail}`,
       remedyForDetail(status.locked),
     );
-  if (!status.courierConnected || courier === null)
+  if (isCourierAway(status) || courier === null)
     return stuck(
       "the courier does not run, and nothing moves without it",
       "status says why and what to type",
@@ -306,7 +309,7 @@ function hindrance(judged: DiagnosisSource): Diagnosis | null {
       what: "nothing is lost, and it goes on by itself when the link is up; to end it sooner: status says what to mend",
     };
   const chain = courier.chains.find((known) => known.chain === one.chain);
-  if (one.state !== "signed" && chain !== undefined && !chain.ok && !chain.isAsking)
+  if (one.state !== "signed" && chain !== undefined && isChainAway(chain))
     return nodesDiagnosis(chain);
   return null;
 }
@@ -351,8 +354,8 @@ function waitingDiagnosis(why: string, judged: DiagnosisSource): Diagnosis {
   if (/^waits for (?:chain time|the gateway's word)/.test(why)) return endingDiagnosis(why, judged);
   const naming = namingDiagnosis(why, one);
   if (naming !== null) return naming;
-  const fee = /^fee (POLICY_[A-Z_]+)/.exec(why)?.[1];
-  if (fee !== undefined)
+  const fee = feeCodeIn(why);
+  if (fee !== null)
     return {
       verdict: "waits",
       why: `the chain's fees are above the limits (${fee})`,
@@ -366,7 +369,7 @@ function waitingDiagnosis(why: string, judged: DiagnosisSource): Diagnosis {
     };
   if (why === "WITHDRAWAL_WAITS_FOR_LIMIT")
     return { verdict: "waits", why: `${codes[why].meaning} (${why})`, what: remedyForDetail(why) };
-  if (/^funds/.test(why)) {
+  if (isForFunds(why)) {
     const more = fundsFor[why] ?? "amount and fee";
     const isOrderedAgain = one.mode === "sweep" && why === "funds for another attempt";
     return stuck(

@@ -13,28 +13,13 @@ import type { StateFolder } from "../agent/files/state-folder.ts";
 import { installedState } from "../agent/installed.ts";
 import { exitVerdictOfError } from "../agent/launcher/exit-status.ts";
 import { isReadOnly } from "../agent/ledger/disk.ts";
+import type { ConfigOnDisk } from "../agent/problems/judged.ts";
 import { AgentError } from "../base/fault.ts";
 import { systemEnvironment } from "../base/system-path.ts";
 import { serviceNames } from "./unit-names.ts";
 
 /** A unit as `systemctl show` gives it: its properties by name, e.g. ActiveState. */
 export type UnitView = Readonly<Record<string, string>>;
-
-/**
- * config.json as far as this user may look. `digest` as of agent/config/digest.ts; `changedAtMs` in
- * Unix milliseconds.
- */
-export type ConfigOnDisk =
-  | { readonly is: "read"; readonly digest: string }
-  | {
-      readonly is: "invalid";
-      readonly code: string;
-      readonly message: string;
-      readonly hint: string;
-    }
-  | { readonly is: "closed"; readonly changedAtMs: number } // exists, but this user may not read it
-  | { readonly is: "gone" }
-  | { readonly is: "unseen" }; // this user may not look into its folder
 
 /** The view as one object, so tests can give their own. */
 export interface Machine {

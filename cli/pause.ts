@@ -6,13 +6,13 @@
 
 import type { StateFolder } from "../agent/files/state-folder.ts";
 import { exitCodes } from "../agent/launcher/exit-status.ts";
+import { nameOfStop } from "../agent/problems/table.ts";
 import type { SignerStatus } from "../agent/socket/verbs.ts";
 import { AgentError } from "../base/fault.ts";
 import { formatTerminalSafeJson } from "../base/visible.ts";
 import { typedCommand } from "./command-hint.ts";
 import { approverOf } from "./decide.ts";
 import { askOperator } from "./operator.ts";
-import { nameOfStop } from "./status/stop-problems.ts";
 import { momentText, type Terminal } from "./terminal.ts";
 
 export interface PauseOptions {

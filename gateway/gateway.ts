@@ -31,7 +31,7 @@ import { addApiDescription } from "./openapi/openapi.ts";
 import { rightClock } from "./own-clock.ts";
 import { startPrices } from "./prices/prices.ts";
 import { fiatValueOf } from "./prices/value.ts";
-import { probesOf } from "./reporting/probes.ts";
+import { partsOf, probesOf } from "./reporting/probes.ts";
 import { startOperatorReports } from "./reporting/reporting.ts";
 import type { GatewayFigures, Service } from "./service.ts";
 import { createSightingsAnswerer } from "./sightings/sightings.ts";
@@ -293,7 +293,7 @@ export async function startGateway(config: GatewayConfig, deps: GatewayDeps): Pr
     addPayerPages(server, service);
     addApiDescription(server, config);
     const { endsAtMs: certificateEndsAtMs } = certificate;
-    const probes = probesOf({
+    const judged = {
       config,
       store,
       clock,
@@ -301,12 +301,13 @@ export async function startGateway(config: GatewayConfig, deps: GatewayDeps): Pr
       watcher: () => watcher,
       ...chainViews,
       prices: board,
-    });
+    };
+    const probes = probesOf(judged);
     const startedAt = formatTimestampUtc(clock());
     addServiceRoutes(server, service, probes, () => figuresOf({ startedAt, store, hub, watcher }));
     const told = {
       server,
-      probes,
+      parts: partsOf(judged),
       prices: board,
       certificateEndsAtMs,
       watcher: () => watcher,

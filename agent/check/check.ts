@@ -37,6 +37,7 @@ import { exitCodes } from "../launcher/exit-status.ts";
 import { assertPaired } from "../launcher/paired.ts";
 import { isReadOnly } from "../ledger/disk.ts";
 import { freeDiskBytesMinDefault } from "../ledger/options.ts";
+import { roomLeft } from "../problems/table.ts";
 import { readRules } from "../signer/policy/rules.ts";
 
 /*
@@ -107,19 +108,19 @@ export function checkDisk(
         `the disk of ${folder} is read-only: nothing would be signed`,
       ),
     ];
-  const free = freeBytesOf(folder);
-  if (free === null || free >= freeDiskBytesMinDefault) return [];
-  const words = `${Math.floor(free / 1024 / 1024)} MiB are free on the disk of ${folder}: nothing new would be begun`;
+  const freeBytes = freeBytesOf(folder);
+  if (roomLeft({ freeBytes, freeBytesMin: freeDiskBytesMinDefault }) !== "none") return [];
+  const words = `${Math.floor(freeBytes / 1024 / 1024)} MiB are free on the disk of ${folder}: nothing new would be begun`;
   return [newFinding("LEDGER_DISK_FULL", "error", words)];
 }
 
-/** Null if the system cannot tell, such as for a folder that is not there. */
-function freeBytesOf(folder: string): number | null {
+/** -1 if the system cannot tell, such as for a folder that is not there. */
+function freeBytesOf(folder: string): number {
   try {
     const { bavail, bsize } = statfsSync(folder);
     return bavail * bsize;
   } catch {
-    return null;
+    return -1;
   }
 }
 

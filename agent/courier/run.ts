@@ -8,6 +8,7 @@ import type { FeeMarket } from "../../chains/family.ts";
 import type { ChainState, UnusableCoin } from "../../chains/nodes.ts";
 import { envelopeHeaderBytes } from "../../protocol/envelope.ts";
 import { parseAck } from "../../protocol/payloads.ts";
+import { isWithoutFeeCoin } from "../problems/table.ts";
 import type { PushMessage } from "../socket/verbs.ts";
 import { createEffectRunner, type SignerSocket, settleAnswer } from "./effects.ts";
 import { createLink, type Link } from "./link/link.ts";
@@ -434,7 +435,7 @@ function watchChain(
     pollMsMax: pollMs.max,
     clock: options.monotonic,
     isIdle: () => isIdle(chain),
-    isShort: () => known.nativeBalance === "0" || isLow(options, chain),
+    isShort: () => isWithoutFeeCoin(known.nativeBalance) || isLow(options, chain),
     onBug,
     onHead(number) {
       metrics.count("blocks");

@@ -321,7 +321,7 @@ function roomQueue(ledger: Ledger, path: string): () => void {
     const freeBytes = ledger.freeBytes();
     const { roomBytesMin: freeBytesMin } = ledger;
     const wasLow = isLow;
-    isLow = freeBytes >= 0 && freeBytes < freeBytesMin;
+    isLow = freeBytes >= 0 && !ledger.hasRoom();
     if (isLow === wasLow) return;
     const context = { path, freeBytes, freeBytesMin };
     if (isLow)

@@ -13,6 +13,7 @@ import type { AgentSettings } from "../../agent/config/settings.ts";
 import type { StateFolder } from "../../agent/files/state-folder.ts";
 import { exitCodes } from "../../agent/launcher/exit-status.ts";
 import { assertPaired } from "../../agent/launcher/paired.ts";
+import { isRootSigner } from "../../agent/problems/table.ts";
 import type { LimitView, OperatorView, SignerStatus } from "../../agent/socket/verbs.ts";
 import { type Code, codes } from "../../base/codes.ts";
 import { AgentError, reasonOf } from "../../base/fault.ts";
@@ -247,10 +248,11 @@ function judgeStatus(status: SignerStatus, seen: StatusContext): readonly Findin
 
 /** A signer that runs as root is a problem of `status` already, so it is no finding here. */
 function isolationFindings(
-  { isolation }: SignerStatus,
+  status: SignerStatus,
   { isUnderUnits }: StatusContext,
 ): readonly Finding[] {
-  if (/^level 0:.*\broot\b/.test(isolation)) return [];
+  const { isolation } = status;
+  if (isRootSigner(status)) return [];
   if (/^level [2-9]\b/.test(isolation)) return [];
   if (isUnderUnits)
     return [

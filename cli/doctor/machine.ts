@@ -9,11 +9,12 @@ import { keystoreName } from "../../agent/files/keystore-name.ts";
 import type { StateFolder } from "../../agent/files/state-folder.ts";
 import { readKeystore } from "../../agent/keystore/file.ts";
 import { readKeystoreHeader } from "../../agent/keystore/keystore.ts";
+import { freeDiskBytesMinDefault } from "../../agent/ledger/options.ts";
+import { bytesWords, roomLeft } from "../../agent/problems/table.ts";
 import { AgentError, reasonOf } from "../../base/fault.ts";
 import { type Finding, newFinding } from "../../base/finding.ts";
 import { typedCommand } from "../command-hint.ts";
 import type { UnitView } from "../machine.ts";
-import { bytesWords } from "../status/problems.ts";
 import { serviceNames } from "../unit-names.ts";
 import type { GatewayTime } from "./outside.ts";
 import type { DoctorReport } from "./report.ts";
@@ -108,21 +109,18 @@ export function judgeSyncs(path: string, syncsMs: readonly number[]): readonly F
 }
 
 /**
- * The least free space that the signer itself demands (docs/operations.md section 4). Used only if
- * no signer answers.
+ * Judges the room by the least that the signer itself demands, while no signer answers.
+ * `freeBytes` below 0: unknown.
  */
-const freeBytesMin = 67_108_864;
-
-/** `freeBytes` below 0: unknown. */
 export function judgeFreeSpace(path: string, freeBytes: number): readonly Finding[] {
-  if (freeBytes < 0 || freeBytes >= freeBytesMin * 4) return [];
+  const freeBytesMin = freeDiskBytesMinDefault;
+  const left = roomLeft({ freeBytes, freeBytesMin });
+  if (left === "enough") return [];
   const what = `${bytesWords(freeBytes)} free on the disk of ${path}; below ${bytesWords(freeBytesMin)} nothing new is signed`;
   return [
-    newFinding(
-      freeBytes < freeBytesMin ? "LEDGER_DISK_FULL" : "DOCTOR_DISK_LOW",
-      freeBytes < freeBytesMin ? "error" : "warning",
-      what,
-    ),
+    left === "none"
+      ? newFinding("LEDGER_DISK_FULL", "error", what)
+      : newFinding("DOCTOR_DISK_LOW", "warning", what),
   ];
 }
 

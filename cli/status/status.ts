@@ -1,6 +1,7 @@
 /** `status`: shows in one screen of plain words if everything works, and otherwise each problem. */
 import type { StateFolder } from "../../agent/files/state-folder.ts";
 import { exitCodes } from "../../agent/launcher/exit-status.ts";
+import { bytesWords, isStarting, type Problem } from "../../agent/problems/table.ts";
 import type { LimitView, SignerStatus, SweepLimitView } from "../../agent/socket/verbs.ts";
 import { AgentError } from "../../base/fault.ts";
 import { formatTerminalSafeJson } from "../../base/visible.ts";
@@ -10,7 +11,7 @@ import { formatAmount } from "../../protocol/amount.ts";
 import type { Machine } from "../machine.ts";
 import { askOperator } from "../operator.ts";
 import { fieldLines, momentHere, momentText, type Terminal } from "../terminal.ts";
-import { bytesWords, courierStartMs, type Problem, problemsOf } from "./problems.ts";
+import { problemsOf } from "./problems.ts";
 
 /*
  * The rows of a status: agent, version, config.json, limits, ledger, gateway, chains and waiting
@@ -260,9 +261,8 @@ async function started(
 ): Promise<SignerStatus> {
   for (;;) {
     const status = await ask(state, machine);
-    const isStarting =
-      status.courier === null && terminal.now() - status.startedAt < courierStartMs;
-    if (!isStarting || !(await terminal.sleep(startLookMs))) return status;
+    const isSilent = status.courier === null && isStarting(status, terminal.now());
+    if (!isSilent || !(await terminal.sleep(startLookMs))) return status;
   }
 }
 

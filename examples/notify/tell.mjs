@@ -14,7 +14,11 @@ const linesMax = 64;
 
 /** Title and text of a notice, for a small screen. */
 export function wordsOf(notice) {
-  const mark = notice.event.endsWith("-over") ? "over" : notice.again ? "again" : notice.level;
+  const mark = notice.event.endsWith("-over")
+    ? "over"
+    : notice.again
+      ? "again"
+      : (notice.gravity ?? notice.level);
   const lines = [
     notice.message,
     notice.hint ? `do: ${notice.hint}` : "",
@@ -37,8 +41,12 @@ async function post(url, headers, body) {
   if (!answer.ok) throw new Error(`answered ${answer.status}`);
 }
 
-function ntfy({ url, token = "" }, { title, text }, { level }) {
-  const priority = level === "error" ? "urgent" : level === "warn" ? "high" : "default";
+/** What a notice is worth: a sender of before it had a gravity gives its level alone. */
+const priorities = { wake: "urgent", broken: "high", warning: "default" };
+const olderPriorities = { error: "urgent", warn: "high", info: "default" };
+
+function ntfy({ url, token = "" }, { title, text }, { gravity, level }) {
+  const priority = priorities[gravity] ?? olderPriorities[level] ?? "default";
   const authorization = token === "" ? {} : { authorization: `Bearer ${token}` };
   return post(url, { title, priority, ...authorization }, text);
 }

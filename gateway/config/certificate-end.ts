@@ -2,7 +2,7 @@
 import { formatTimestampUtc } from "../../base/timestamp.ts";
 
 /** Somebody is told from this time before the end on; most renewals come a month before it. */
-export const certificateWarningMs = 14 * 86_400_000;
+const certificateWarningMs = 14 * 86_400_000;
 
 export interface CertificateState {
   readonly left: "enough" | "little" | "none";

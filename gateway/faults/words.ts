@@ -1,5 +1,6 @@
 /** Faults in words for operators. Pure. */
 import { formatTimestampUtc } from "../../base/timestamp.ts";
+import type { Fault } from "./fault.ts";
 
 /** Items of one kind and one merchant; "" for nobody's. */
 export interface FaultCount {
@@ -24,4 +25,17 @@ export function faultText({ domain, merchant, count, sinceMs }: FaultCount): str
   const [one, many] = nouns[domain] ?? [domain, domain];
   const of = merchant === "" ? "" : ` of ${merchant}`;
   return `${count} ${count === 1 ? one : many}${of} ${count === 1 ? "is" : "are"} not read since ${formatTimestampUtc(sinceMs)}`;
+}
+
+/** Faults that one alert tells of: of one domain, merchant and code. */
+export function faultGroupName({
+  domain,
+  network,
+  merchant,
+  code,
+}: Pick<Fault, "network" | "merchant"> & {
+  readonly domain: string;
+  readonly code: string;
+}): string {
+  return `${domain} ${network} ${merchant || "nobody"} ${code}`;
 }

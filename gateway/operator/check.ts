@@ -13,17 +13,12 @@ import { lookAtNode } from "../../chains/connect.ts";
 import { nodeFindings, severityOf } from "../../chains/node-findings.ts";
 import type { NodeView } from "../../chains/nodes.ts";
 import { readGatewayKey } from "../auth/gateway-key.ts";
-import { certificateWarningMs } from "../config/certificate-end.ts";
+import { certificateState } from "../config/certificate-end.ts";
 import { type GatewayChain, type GatewayConfig, readConfig } from "../config/config.ts";
 import { listenFault } from "../config/listen-fault.ts";
 import { readSecretFile } from "../config/secret-file.ts";
-import {
-  freeBytesOf,
-  freeDiskBytesMin,
-  hasNoRoom,
-  isOnReadOnlyDisk,
-  roomWarningFactor,
-} from "../store/disk.ts";
+import { roomLeft } from "../problems/table.ts";
+import { freeBytesOf, hasNoRoom, isOnReadOnlyDisk } from "../store/disk.ts";
 import { type DatabaseSummary, inspectStore } from "../store/inspect.ts";
 import { missingRoomBytes } from "../store/migrate.ts";
 import { schemaVersion } from "../store/migrations.ts";
@@ -107,7 +102,7 @@ function roomFindings({ database }: GatewayConfig): readonly Finding[] {
   if (hasNoRoom(database))
     return [newFinding("GATEWAY_DISK_FULL", "error", `the disk of ${database} is full`)];
   const free = freeBytesOf(database);
-  if (free === null || free >= freeDiskBytesMin * roomWarningFactor) return [];
+  if (free === null || roomLeft(free) === "enough") return [];
   const words = `${Math.floor(free / 1024 / 1024)} MiB are free on the disk of ${database}`;
   return [newFinding("GATEWAY_DISK_FULL", "warning", words)];
 }
@@ -169,13 +164,13 @@ function certificateFindings(
   const findings: Finding[] = [];
   if ((isIP(name) === 0 ? read.checkHost(name) : read.checkIP(name)) === undefined)
     findings.push(newFinding("GATEWAY_CERTIFICATE", "error", `${certificate} is not for ${name}`));
-  const leftMs = Date.parse(read.validTo) - nowMs;
-  if (leftMs < certificateWarningMs) {
-    const when = leftMs < 0 ? "ended" : "ends";
+  const { left } = certificateState(Date.parse(read.validTo), nowMs);
+  if (left !== "enough") {
+    const when = left === "none" ? "ended" : "ends";
     findings.push(
       newFinding(
         "GATEWAY_CERTIFICATE",
-        leftMs < 0 ? "error" : "warning",
+        left === "none" ? "error" : "warning",
         `${certificate} ${when} at ${read.validTo}`,
       ),
     );

@@ -26,6 +26,7 @@ import { type CsvTable, csvHeadOf, csvLineOf } from "../answer/csv-cell.ts";
 import { readGatewayKey } from "../auth/gateway-key.ts";
 import { type GatewayConfig, readConfig } from "../config/config.ts";
 import { readConfigInForce } from "../config/in-force.ts";
+import { staleConfigWarning } from "../problems/table.ts";
 import { checkCopy, copyStore, type StoreCopy } from "../store/copy.ts";
 import { checkStoreKey, owningRun } from "../store/owner.ts";
 import { openStore, type Store } from "../store/store.ts";
@@ -33,7 +34,6 @@ import { listAgents, type OperatorContext, recoverAgent, unpairAgent } from "./a
 import { checkGateway } from "./check.ts";
 import { initFolder } from "./folder.ts";
 import { askHealth, failedChecks, warnedChecks } from "./health.ts";
-import { staleConfigWarning } from "./status-problems.ts";
 
 /*
  * `backup`: copies the database while the gateway runs, or checks a kept copy; and the text for the

@@ -8,6 +8,7 @@ import { AgentError } from "../../base/fault.ts";
 import { version } from "../../base/version.ts";
 import { booksState } from "../books/state.ts";
 import type { GatewayConfig } from "../config/config.ts";
+import type { Problem } from "../problems/table.ts";
 import type { GatewayFigures } from "../service.ts";
 import { type Counts, countsOf, type StageCount } from "../store/counts.ts";
 import { fileBytesOf, freeBytesOf } from "../store/disk.ts";
@@ -24,7 +25,7 @@ import {
   runInOperatorContext,
 } from "./command.ts";
 import { askHealth, readyAnswerOf, untrustedText } from "./health.ts";
-import { type ChainBooks, type GatewayState, type Problem, problemsOf } from "./status-problems.ts";
+import { type ChainBooks, type GatewayState, problemsOf } from "./status-problems.ts";
 import { addConfigAndJsonOptions } from "./words.ts";
 
 interface StatusReading {

@@ -4,14 +4,12 @@
  * the gateway has failed. Reads nothing of the database, whose disk may be the reason.
  */
 import type { AlertDelivery } from "../../base/alerts/queue/alert-queue.ts";
-import {
-  type AlertCondition,
-  type AlertStandings,
-  observeConditions,
-} from "../../base/alerts/queue/due-alerts.ts";
+import { type AlertStandings, observeConditions } from "../../base/alerts/queue/due-alerts.ts";
 import { createLoggedAlertQueue } from "../../base/alerts/queue/logged-queue.ts";
 import { type Code, codes } from "../../base/codes.ts";
 import type { GatewayLog } from "../../base/log.ts";
+import { nothingSeen } from "../problems/judged.ts";
+import { listConditions } from "../problems/table.ts";
 
 /** Why the gateway does not run, as far as it can be seen without the database. */
 export interface DownReason {
@@ -32,7 +30,6 @@ export interface DownOptions {
 const lookMs = 5_000;
 /** A gateway that ends again and again answers for moments, which end nothing. */
 const settledMs = 5 * 60_000;
-const againMs = 3_600_000;
 
 /** Resolves when the gateway has answered for five minutes, and its receiver was told so. */
 export async function tellWhileDown(options: DownOptions): Promise<void> {
@@ -44,7 +41,8 @@ export async function tellWhileDown(options: DownOptions): Promise<void> {
     if (!(await isUp())) downMs = monotonic();
     const nowMs = monotonic();
     const isOver = nowMs - downMs >= settledMs;
-    const conditions = isOver ? [] : [conditionOf(options.reason())];
+    const down = isOver ? null : judgedDown(options.reason());
+    const conditions = listConditions({ ...nothingSeen, down }, noAgents);
     const seen = observeConditions(
       standings,
       { at: clock(), nowMs, conditions, unknown: [] },
@@ -59,16 +57,11 @@ export async function tellWhileDown(options: DownOptions): Promise<void> {
   queue.close();
 }
 
-function conditionOf({ code, words }: DownReason): AlertCondition {
-  const message = `the gateway does not run: ${words}`;
-  const hint = code === "" ? {} : { hint: codes[code].advice };
-  return {
-    event: "gateway-down",
-    subject: "gateway",
-    message,
-    context: { code },
-    afterMs: 0,
-    againMs,
-    ...hint,
-  };
-}
+/** No alert of this process is about an agent. */
+const noAgents = { agentAwayMinutes: 0 };
+
+const judgedDown = ({ code, words }: DownReason) => ({
+  code,
+  words,
+  advice: code === "" ? "" : codes[code].advice,
+});

@@ -8,8 +8,10 @@ import { createAlertDelivery } from "../../base/alerts/queue/send.ts";
 import { AgentError } from "../../base/fault.ts";
 import type { GatewayLog } from "../../base/log.ts";
 import type { GatewayAlerts, GatewayConfig } from "../config/config.ts";
+import { faultGroupName } from "../faults/words.ts";
 import type { Hub } from "../hub/hub.ts";
-import type { Prices, Probe } from "../service.ts";
+import type { JudgedParts } from "../problems/judged.ts";
+import type { Prices } from "../service.ts";
 import { countAllWaitingDeliveries } from "../store/callback-deliveries.ts";
 import { fileBytesOf, freeBytesOf } from "../store/disk.ts";
 import { listFaults, markFaultTold } from "../store/faults.ts";
@@ -18,7 +20,6 @@ import type { TimedStore } from "../store/timed.ts";
 import type { Watcher } from "../watcher/watcher.ts";
 import { startAlerts } from "./alerts.ts";
 import { type DownOptions, tellWhileDown } from "./down.ts";
-import { faultGroupName } from "./fault-alerts.ts";
 import { createMeasures } from "./measures.ts";
 
 export interface ReportingOptions {
@@ -26,7 +27,7 @@ export interface ReportingOptions {
   readonly store: Store;
   readonly hub: Hub;
   readonly watcher: () => Watcher | null;
-  readonly probes: readonly Probe[]; // the checks of /ready
+  readonly parts: JudgedParts; // as /ready judges them
   readonly prices: Prices;
   readonly certificateEndsAtMs: () => number | null; // null without a certificate
   readonly config: Pick<GatewayConfig, "alerts" | "metrics" | "database" | "currencies">;
@@ -65,7 +66,7 @@ export function startOperatorReports(options: ReportingOptions): { close(): void
       ? null
       : startAlerts({
           alerts: config.alerts,
-          probes: options.probes,
+          parts: options.parts,
           prices: options.prices,
           currencies: config.currencies,
           database,

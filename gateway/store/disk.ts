@@ -16,8 +16,6 @@ export const freeDiskBytesMin = 64 * 1024 * 1024;
  * transaction. With less room than this it may not end well.
  */
 const startBytesMin = 1024 * 1024;
-/** Operators get an alert below this multiple of the limit, while there is time to make room. */
-export const roomWarningFactor = 4;
 
 /**
  * The write-ahead file is cut to this size when its content is in the database. A larger one means

@@ -14,9 +14,10 @@ import {
   createAlertMonitor,
   lowFundsOf,
 } from "../../agent/courier/events/alert-monitor.ts";
-import type { Snapshot, WithdrawalSnapshot } from "../../agent/courier/events/snapshot.ts";
+import type { Snapshot } from "../../agent/courier/events/snapshot.ts";
 import { createMetrics } from "../../agent/courier/metrics.ts";
 import { createMetricsText } from "../../agent/courier/metrics-text.ts";
+import type { JudgedWithdrawal } from "../../agent/problems/judged.ts";
 import type { SignerSummary } from "../../agent/socket/summary.ts";
 import { serveMetrics } from "../../base/alerts/metrics/server.ts";
 import { until } from "../support/until.ts";
@@ -93,7 +94,7 @@ const well: Snapshot = {
   items: [],
   summary,
 };
-const item: WithdrawalSnapshot = {
+const item: JudgedWithdrawal = {
   ...{
     transactionId: "t1",
     state: "approved",
@@ -139,6 +140,21 @@ describe("conditions", () => {
     ]);
   });
 
+  it("say what each is worth waking for: only what may be a theft, or a payment twice", () => {
+    const gravities = (change: Partial<Snapshot>): readonly string[] =>
+      conditionsOf({ ...well, ...change }, notify, currencies).conditions.map(
+        ({ gravity }) => gravity,
+      );
+    expect(gravities({ locked: "CHAIN_SLOT_FOREIGN" })).toEqual(["wake"]);
+    expect(gravities({ locked: "LEDGER_BEHIND_GATEWAY" })).toEqual(["broken"]);
+    expect(gravities({ chains: [{ ...chain, stopped: "CHAIN_COIN_FOREIGN" }] })).toEqual(["wake"]);
+    expect(gravities({ chains: [{ ...chain, held: ["usd"] }] })).toEqual(["wake"]);
+    expect(gravities({ link: "down" })).toEqual(["broken"]);
+    expect(gravities({ items: [{ ...item, state: "held" }] })).toEqual(["warning"]);
+    const room = (freeBytes: number) => gravities({ summary: { ...summary, freeBytes } });
+    expect([room(63_999_999), room(64_000_000)]).toEqual([["broken"], ["warning"]]);
+  });
+
   it("a withdrawal is held at once, stuck when it does not go on, and neither while all of them wait for the same", () => {
     expect(named({ items: [{ ...item, state: "held" }] })).toEqual(["withdrawal-held t1"]);
     expect(named({ items: [{ ...item, state: "included" }] })).toEqual([]);
@@ -162,7 +178,7 @@ describe("conditions", () => {
 
   it("the alert of a withdrawal that waits for an operator has its order, amount, end and the lines to type", () => {
     const awaited = { order: "A-17", endsAtMs: Date.parse("2026-11-24T04:00:00Z") };
-    const ofItem = (change: Partial<WithdrawalSnapshot>) =>
+    const ofItem = (change: Partial<JudgedWithdrawal>) =>
       conditionsOf({ ...well, items: [{ ...item, state: "held", ...change }] }, notify, currencies)
         .conditions[0];
     expect(ofItem({ awaited })).toMatchObject({

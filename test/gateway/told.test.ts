@@ -11,12 +11,13 @@ import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import type { Alert } from "../../base/alerts/queue/due-alerts.ts";
 import { alertTable } from "../../base/alerts/queue/table.ts";
 import { adviceOf } from "../../base/causes.ts";
+import { gravityWords } from "../../base/problem.ts";
 import { formatTimestampUtc } from "../../base/timestamp.ts";
 import type { Fault } from "../../gateway/faults/fault.ts";
+import { faultGroupName } from "../../gateway/faults/words.ts";
 import { type ClockState, rightClock } from "../../gateway/own-clock.ts";
 import { startAlerts } from "../../gateway/reporting/alerts.ts";
-import { faultGroupName } from "../../gateway/reporting/fault-alerts.ts";
-import { probesOf } from "../../gateway/reporting/probes.ts";
+import { partsOf } from "../../gateway/reporting/probes.ts";
 import type { FiatPrice } from "../../gateway/service.ts";
 import { readAgent } from "../../gateway/store/agents.ts";
 import { recordAlarm } from "../../gateway/store/alarm.ts";
@@ -87,7 +88,7 @@ function watch() {
     chainStatus: () => [world.chain],
     faults: () => world.faults,
   } as unknown as Watcher;
-  const probes = probesOf({
+  const parts = partsOf({
     ...{ config, store, clock: () => gateway.clock.nowMs, watcher: () => watcher },
     certificateEndsAtMs: () => world.certificateEndsAtMs,
     prices: { of: () => world.price, canHave: (_currency, fiat) => fiat === "USD" },
@@ -99,7 +100,7 @@ function watch() {
       alerts: { agentAwayMinutes: 10 },
       database: store.database,
       watcher: () => watcher,
-      probes,
+      parts,
       run: "this run",
     },
     ...{ log: pino({ level: "silent" }), currencies: { eth: config.currencies.eth as never } },
@@ -113,7 +114,10 @@ function watch() {
     clock: () => gateway.clock.nowMs,
     monotonic: () => nowMs,
     deliver: async (body) => {
-      told.push(JSON.parse(body) as Alert);
+      const alert = JSON.parse(body) as Alert;
+      const begins = alert.event.endsWith("-over") ? "" : `${gravityWords[alert.gravity]}: `;
+      expect(alert.message.startsWith(begins), alert.message).toBe(true);
+      told.push({ ...alert, message: alert.message.slice(begins.length) });
       return "";
     },
   });
@@ -328,6 +332,12 @@ describe("a gateway that is in trouble", () => {
       const alarms = later
         .filter(({ event }) => event === "alarm")
         .map(({ context, hint }) => [context.danger, hint]);
+      const alarmGravity = later.filter(({ event }) => event === "alarm").map((one) => one.gravity);
+      expect(alarmGravity).toEqual(["broken", "wake", "wake", "broken"]);
+      const gravityOf = (name: string) => later.find(({ event }) => event === name)?.gravity;
+      expect(["disk-room-low", "nodes-away", "certificate-ends"].map(gravityOf)).toEqual([
+        ...["broken", "broken", "warning"],
+      ]);
       expect(alarms).toEqual([
         ["work", adviceOf("HUB_LEDGER_FORKED")],
         ["theft", adviceOf("WATCHER_OUTGOING_FOREIGN")],

@@ -22,6 +22,7 @@ const dayMs = 24 * 3_600_000;
 const origin = { process: "courier", agent: "a1" } as const;
 const held = (subject: string, afterMs = 0): AlertCondition => ({
   ...{ event: "withdrawal-held", subject, message: "waits", context: { amount: "1" }, afterMs },
+  gravity: "warning",
 });
 
 /** Looks at the times given, each with its conditions; returns the alerts of each. */
@@ -160,12 +161,30 @@ describe("the due alerts", () => {
           subject: "x",
           since: "1970-01-01T00:00:00.000Z",
           again: false,
-          message: "waits",
+          gravity: "warning",
+          message: "warning: waits",
           context: { amount: "1" },
         },
         hint: "show, then approve or refuse it",
       },
     ]);
+  });
+
+  it("an alert says what it is worth waking for, is sent at once when that rises, and its end wakes nobody", () => {
+    let standings: AlertStandings = new Map();
+    const look = (nowMs: number, ...gravities: readonly AlertCondition["gravity"][]) => {
+      const conditions = gravities.map((gravity) => ({ ...held("x"), gravity }));
+      const seen = observeConditions(standings, { at: 0, nowMs, conditions, unknown: [] }, origin);
+      standings = seen.standings;
+      return seen.alerts.map(({ gravity, message }) => [gravity, message]);
+    };
+    expect(look(0, "warning")).toEqual([["warning", "warning: waits"]]);
+    expect(look(1, "broken")).toEqual([["broken", "does not work: waits"]]);
+    expect(look(2, "broken")).toEqual([]);
+    expect(look(3, "wake")).toEqual([["wake", "wake somebody: waits"]]);
+    expect(look(4, "warning")).toEqual([]);
+    expect(look(5, "wake")).toEqual([]);
+    expect(look(6)).toEqual([["warning", "over: waits"]]);
   });
 
   it("are bounded: beyond twenty thousand at once the rest waits", () => {

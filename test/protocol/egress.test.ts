@@ -13,6 +13,7 @@ import type WebSocket from "ws";
 import { WebSocketServer } from "ws";
 import { egressOf, readNetworkSettings } from "../../agent/config/network.ts";
 import { createLink, type LinkDown, type LinkOptions } from "../../agent/courier/link/link.ts";
+import { linkRemedy } from "../../agent/problems/reasons.ts";
 import { addLikelyCause, connectionAdvice } from "../../base/connection-words.ts";
 import type { Egress } from "../../base/egress.ts";
 import {
@@ -21,7 +22,6 @@ import {
 } from "../../base/ignored-environment.ts";
 import { isByProxy, useEgress } from "../../base/outgoing/egress.ts";
 import { createOutgoingClient, type OutgoingOutcome } from "../../base/outgoing/exchange.ts";
-import { linkRemedy } from "../../cli/status/remedies.ts";
 import { privateKeyFromSeed } from "../../protocol/envelope.ts";
 import { startsTheBuild } from "../support/built.ts";
 import { type ConnectProxy, startConnectProxy } from "../support/connect-proxy.ts";

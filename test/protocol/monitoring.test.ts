@@ -8,6 +8,7 @@ import { join } from "node:path";
 import pino from "pino";
 import { describe, expect, it } from "vitest";
 import { createMetricsText } from "../../agent/courier/metrics-text.ts";
+import { nothingSeen } from "../../gateway/problems/judged.ts";
 import { startAlerts } from "../../gateway/reporting/alerts.ts";
 import { createMeasures } from "../../gateway/reporting/measures.ts";
 import { timeStore } from "../../gateway/store/timed.ts";
@@ -78,7 +79,7 @@ async function gatewayText(): Promise<{ readonly text: string; readonly told: re
     onFaultsTold: () => undefined,
     ...{
       run: "this run",
-      probes: [],
+      parts: nothingSeen,
       prices: { of: () => null, canHave: () => false },
       currencies: {},
     },

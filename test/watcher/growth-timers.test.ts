@@ -11,6 +11,7 @@ import { afterEach, describe, expect, it } from "vitest";
 import { startBooks } from "../../gateway/books/books.ts";
 import { startCallbacks } from "../../gateway/callbacks/callbacks.ts";
 import { startWatchingSkipped } from "../../gateway/deposits/skipped-addresses.ts";
+import { nothingSeen } from "../../gateway/problems/judged.ts";
 import { startAlerts } from "../../gateway/reporting/alerts.ts";
 import { createMeasures } from "../../gateway/reporting/measures.ts";
 import { countAllWaitingDeliveries } from "../../gateway/store/callback-deliveries.ts";
@@ -134,7 +135,7 @@ const measured = {
         database: db.store.database,
         run: "one run",
         hub: nobodyAway,
-        probes: [],
+        parts: nothingSeen,
       },
       ...{
         prices: { of: () => null, canHave: () => false },

@@ -4,8 +4,8 @@
  */
 import type { ChainHealth } from "../../../chains/health.ts";
 import type { NodeStatus } from "../../../chains/nodes.ts";
+import type { JudgedWithdrawal } from "../../problems/judged.ts";
 import type { SignerSummary } from "../../socket/summary.ts";
-import type { ApprovalDetails, WithdrawalState } from "../../socket/verbs.ts";
 
 export interface SnapshotChain {
   readonly chain: string;
@@ -20,24 +20,12 @@ export interface SnapshotChain {
   readonly held: readonly string[]; // its currencies in which no first attempt is signed
 }
 
-/** One withdrawal that is not final. */
-export interface WithdrawalSnapshot {
-  readonly transactionId: string;
-  readonly state: WithdrawalState;
-  readonly code: string;
-  readonly currency: string;
-  readonly chain: string;
-  readonly amount: string; // decimal
-  readonly why: string; // the reason why it waits, "" while it goes on
-  readonly awaited: ApprovalDetails | null; // null unless an operator must decide
-}
-
 export interface Snapshot {
   readonly agent: string;
   readonly locked: string; // RECOVERY_OFFERED among the codes, "" when running
   readonly link: "up" | "down";
   readonly linkDetail: string;
   readonly chains: readonly SnapshotChain[];
-  readonly items: readonly WithdrawalSnapshot[];
+  readonly items: readonly JudgedWithdrawal[];
   readonly summary: SignerSummary | null; // null before the first answer to `tell`
 }

@@ -1,9 +1,10 @@
 /**
  * Turns the present conditions into the alerts that are due. An event about a subject is
- * sent after it has lasted long enough, again every 24 hours, and as `-over` at its end. Pure: a
- * function of state and observation, with the time in the observation.
+ * sent after it has lasted long enough, again every 24 hours and when it becomes graver, and as
+ * `-over` at its end. Pure: a function of state and observation, with the time in the observation.
  */
 import type { Level } from "../../event-row.ts";
+import { type Gravity, gravityWords, isGraver } from "../../problem.ts";
 import { type AlertName, alertTable } from "./table.ts";
 
 /**
@@ -13,6 +14,7 @@ export interface AlertCondition {
   readonly event: AlertName;
   // the transactionId, chain, currency … of the table; two subjects are two conditions
   readonly subject: string;
+  readonly gravity: Gravity;
   readonly message: string; // a sentence
   readonly context: Readonly<Record<string, string | number>>;
   readonly afterMs: number; // sent only after this time
@@ -41,12 +43,13 @@ export interface Alert {
   readonly at: string; // ISO 8601
   readonly event: AlertName | `${AlertName}-over`;
   readonly level: Level; // info for `-over`
+  readonly gravity: Gravity; // what it is worth waking for; warning for `-over`
   readonly process: "courier" | "gateway";
   readonly agent?: string; // the courier's agent; a gateway names agents as subjects
   readonly subject: string;
   readonly since: string; // ISO 8601: time of the first look that saw it
   readonly again: boolean; // true from the second time on
-  readonly message: string;
+  readonly message: string; // begins with the gravity in words
   readonly hint: string; // the advice, with the line to type
   readonly context: Readonly<Record<string, string | number>>;
 }
@@ -56,6 +59,7 @@ interface StandingCondition {
   readonly since: number; // Unix milliseconds
   readonly sinceMs: number; // monotonic
   readonly toldMs: number | null; // monotonic time of the last alert; null before the first
+  readonly toldGravity: Gravity; // of the last alert; of the first look before it
 }
 
 export type AlertStandings = ReadonlyMap<string, StandingCondition>;
@@ -100,15 +104,19 @@ export function observeConditions(
     const before = next.get(key);
     if (before === undefined && next.size >= standingsMax) continue;
     const isTold = condition.isTold === true;
-    const { since, sinceMs, toldMs } = before ?? {
+    const { gravity } = condition;
+    const { since, sinceMs, toldMs, toldGravity } = before ?? {
       since: at,
       sinceMs: nowMs,
       toldMs: isTold ? nowMs : null,
+      toldGravity: gravity,
     };
     const waitedMs = nowMs - (toldMs ?? sinceMs);
     const restMs = toldMs === null ? condition.afterMs : againAfterMs(condition, at - waitedMs);
-    const isDue = waitedMs >= restMs && alerts.length < alertsMax;
-    const standing = { condition, since, sinceMs, toldMs: isDue ? nowMs : toldMs };
+    const isGraverNow = toldMs !== null && isGraver(gravity, toldGravity);
+    const isDue = (waitedMs >= restMs || isGraverNow) && alerts.length < alertsMax;
+    const told = isDue ? { toldMs: nowMs, toldGravity: gravity } : { toldMs, toldGravity };
+    const standing = { condition, since, sinceMs, ...told };
     next.set(key, standing);
     if (isDue) alerts.push(alertOf(standing, at, origin, toldMs === null ? "begun" : "again"));
   }
@@ -136,18 +144,21 @@ function alertOf(
   origin: AlertOrigin,
   phase: Phase,
 ): Alert {
-  const { event, subject, message, context, hint = alertTable[event].advice } = condition;
+  const { event, subject, gravity, message, context } = condition;
+  const { hint = alertTable[event].advice } = condition;
+  const isOver = phase === "over";
   return {
     alert: 1,
     at: new Date(at).toISOString(),
-    event: phase === "over" ? `${event}-over` : event,
-    level: phase === "over" ? "info" : alertTable[event].level,
+    event: isOver ? `${event}-over` : event,
+    level: isOver ? "info" : alertTable[event].level,
+    gravity: isOver ? "warning" : gravity,
     ...origin,
     subject,
     since: new Date(since).toISOString(),
     again: phase === "again",
-    message: phase === "over" ? `over: ${message}` : message,
-    hint: phase === "over" ? "" : hint,
+    message: isOver ? `over: ${message}` : `${gravityWords[gravity]}: ${message}`,
+    hint: isOver ? "" : hint,
     context,
   };
 }

@@ -1,0 +1,91 @@
+/**
+ * A limit of a measured field has one home: no file of the product beside the tables of problems,
+ * and the file that enforces it, compares such a field with a limit or multiplies one.
+ */
+import { readdirSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import ts from "typescript";
+import { describe, expect, it } from "vitest";
+import { roomWarningFactor as agentFactor } from "../../agent/problems/table.ts";
+import { roomWarningFactor as gatewayFactor } from "../../gateway/problems/table.ts";
+import { projectRoot } from "../../lab/kit/kit.ts";
+
+/** Fields, and the names of what is read of them, that only a table of problems judges. */
+const measured =
+  /^(?:free|freeBytes|freeBytesMin|freeDiskBytesMin|freeDiskBytesMinDefault|walBytes|ledgerAheadMs|clockAheadMs|nativeBalance)$/;
+/** The tables, and the ledger and the database's files, which enforce what the tables tell. */
+const homes: ReadonlySet<string> = new Set([
+  "agent/problems/table.ts",
+  "gateway/problems/table.ts",
+  "agent/ledger/ledger.ts",
+  "gateway/store/migrate.ts",
+]);
+const judging: ReadonlySet<ts.SyntaxKind> = new Set([
+  ts.SyntaxKind.LessThanToken,
+  ts.SyntaxKind.LessThanEqualsToken,
+  ts.SyntaxKind.GreaterThanToken,
+  ts.SyntaxKind.GreaterThanEqualsToken,
+  ts.SyntaxKind.EqualsEqualsEqualsToken,
+  ts.SyntaxKind.ExclamationEqualsEqualsToken,
+  ts.SyntaxKind.AsteriskToken,
+]);
+/** Signs of a value that is not known. */
+const unknown = /^(?:0|-1|null|undefined|"")$/;
+
+/** The name that an operand ends in: of a variable, a field or a call. */
+function nameOf(operand: ts.Expression): string {
+  if (ts.isIdentifier(operand)) return operand.text;
+  if (ts.isPropertyAccessExpression(operand)) return operand.name.text;
+  if (ts.isCallExpression(operand) || ts.isParenthesizedExpression(operand))
+    return nameOf(operand.expression);
+  return "";
+}
+
+function judgementsIn(file: string, text: string): readonly string[] {
+  const source = ts.createSourceFile(file, text, ts.ScriptTarget.Latest, true);
+  const found: string[] = [];
+  const look = (node: ts.Node): void => {
+    if (ts.isBinaryExpression(node) && judging.has(node.operatorToken.kind)) {
+      const { left, right } = node;
+      const isMeasured = measured.test(nameOf(left)) || measured.test(nameOf(right));
+      if (isMeasured && !unknown.test(left.getText()) && !unknown.test(right.getText()))
+        found.push(`${file}: ${node.getText()}`);
+    }
+    ts.forEachChild(node, look);
+  };
+  look(source);
+  return found;
+}
+
+describe("a limit of a problem", () => {
+  it("stands in the table of its side alone", () => {
+    const files = ["agent", "base", "cli", "gateway"].flatMap((part) =>
+      readdirSync(join(projectRoot, part), { recursive: true, encoding: "utf8" })
+        .filter((name) => name.endsWith(".ts"))
+        .map((name) => `${part}/${name}`),
+    );
+    expect(files).toContain("cli/doctor/machine.ts");
+    const found = files
+      .filter((file) => !homes.has(file))
+      .flatMap((file) => judgementsIn(file, readFileSync(join(projectRoot, file), "utf8")));
+    expect(found).toEqual([]);
+  });
+
+  it("is found where it is typed again, and a sign of an unknown value is none", () => {
+    expect(judgementsIn("a.ts", "if (freeBytes < min * 4) f();")).toHaveLength(1);
+    expect(judgementsIn("a.ts", "const low = status.freeBytes() < 268_435_456;")).toHaveLength(1);
+    expect(judgementsIn("a.ts", "const most = freeDiskBytesMin * 4;")).toHaveLength(1);
+    expect(judgementsIn("a.ts", 'f(freeBytes < 0, free === null, nativeBalance !== "");')).toEqual(
+      [],
+    );
+  });
+
+  it("is the one of the rules for Prometheus", () => {
+    const rules = readFileSync(
+      join(projectRoot, "packaging/monitoring/prometheus-rules.yml"),
+      "utf8",
+    );
+    const factors = [...rules.matchAll(/free_bytes < (\d+) \* \w+free_bytes_min/g)];
+    expect(factors.map(([, factor]) => Number(factor))).toEqual([agentFactor, gatewayFactor]);
+  });
+});
