@@ -19,8 +19,8 @@ export interface ShapeProblem {
   readonly kind: "missing" | "unknown" | "type" | "value";
   readonly path: string;
   readonly message: string; // begins with the path
-  readonly known: readonly string[]; // of an unknown field: the known ones; else empty
-  readonly given: string; // of an unknown field: its name; else ""
+  readonly known: readonly string[]; // the known fields for an unknown one; else empty
+  readonly given: string; // the name of an unknown field; else ""
 }
 
 type Shape = Readonly<Record<string, Reader<unknown>>>;

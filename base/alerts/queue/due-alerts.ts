@@ -43,7 +43,7 @@ export interface Alert {
   readonly at: string; // ISO 8601
   readonly event: AlertName | `${AlertName}-over`;
   readonly level: Level; // info for `-over`
-  readonly gravity: Gravity; // what it is worth waking for; warning for `-over`
+  readonly gravity: Gravity; // how far it is worth waking for; warning for `-over`
   readonly process: "courier" | "gateway";
   readonly agent?: string; // the courier's agent; a gateway names agents as subjects
   readonly subject: string;
