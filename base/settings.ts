@@ -4,6 +4,7 @@
  */
 import type { Code } from "./codes.ts";
 import { AgentError } from "./fault.ts";
+import { type JsonValue, parseJson } from "./json.ts";
 import { isLoopback } from "./loopback.ts";
 import { createReaders, type Reader, type ShapeProblem } from "./shape.ts";
 
@@ -38,6 +39,39 @@ export function configFault(
   const near = known.find(isNear) ?? longestFirst.find((name) => given.startsWith(name));
   const hint = near === undefined ? `known here: ${known.join(", ")}` : `did you mean ${near}?`;
   return new AgentError(code, "none", message, { hint });
+}
+
+/**
+ * The value of a file's text. A fault names the line and the column, after the name of the file
+ * where it is not "".
+ * @throws AgentError CONFIG_JSON, CONFIG_DUPLICATE_KEY
+ */
+export function parseSettings(
+  text: Uint8Array,
+  file: string,
+  limits: NonNullable<Parameters<typeof parseJson>[1]>,
+): JsonValue {
+  try {
+    return parseJson(text, limits);
+  } catch (error) {
+    if (!(error instanceof AgentError)) throw error;
+    const at = Number(error.context.at ?? 0);
+    const before =
+      error.code === "JSON_UTF8" ? "" : Buffer.from(text).toString("utf8").slice(0, at);
+    const line = before.split("\n").length;
+    const column = at - (before.lastIndexOf("\n") + 1) + 1;
+    const hasPlace = error.code !== "JSON_UTF8" && error.code !== "JSON_TOO_LARGE";
+    const place = [
+      ...(file === "" ? [] : [file]),
+      ...(hasPlace ? [`line ${line}, column ${column}`] : []),
+    ].join(", ");
+    const problem = error.message.replace(/^JSON: /, "").replace(/, at position \d+$/, "");
+    const code = error.code === "JSON_DUPLICATE_KEY" ? "CONFIG_DUPLICATE_KEY" : "CONFIG_JSON";
+    const hint =
+      error.code === "JSON_NUMBER" ? { hint: 'put an amount in quotes, such as "0.2"' } : {};
+    const message = place === "" ? problem : `${place}: ${problem}`;
+    throw new AgentError(code, "none", message, { line, ...hint });
+  }
 }
 
 /** The text in quotes, cut at 64 characters. */

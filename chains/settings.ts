@@ -169,7 +169,7 @@ export function readContract(
   path: string,
   chains: Readonly<Record<string, ConfiguredChain>>,
 ): string | undefined {
-  const on = chains[chain];
+  const on = Object.hasOwn(chains, chain) ? chains[chain] : undefined;
   if (on === undefined)
     throw configFault(
       "CONFIG_CURRENCY_CHAIN",

@@ -6,7 +6,8 @@
 import { resolve } from "node:path";
 import { AgentError, runNamingFile } from "../../base/fault.ts";
 import { assertVisible } from "../../base/invisible.ts";
-import { type JsonValue, parseJson } from "../../base/json.ts";
+import type { JsonValue } from "../../base/json.ts";
+import { parseSettings } from "../../base/settings.ts";
 import { privateFileBytesMax, readPrivateFile } from "../files/private-file.ts";
 import type { AgentSettings } from "./settings.ts";
 import { readSettings, secretNames } from "./shape.ts";
@@ -70,24 +71,11 @@ function parseText(path: string, bytes: Uint8Array): JsonValue {
   }
   const safe = blankFields(bytes, secretNames);
   assertVisible(safe, `${path}, `);
-  try {
-    return parseJson(safe, { bytesMax: privateFileBytesMax, keysMax: 1024, itemsMax: 4096 });
-  } catch (error) {
-    if (!(error instanceof AgentError)) throw error;
-    const at = Number(error.context.at ?? 0);
-    const text = error.code === "JSON_UTF8" ? "" : Buffer.from(safe).toString("utf8").slice(0, at);
-    const line = text.split("\n").length;
-    const column = at - (text.lastIndexOf("\n") + 1) + 1;
-    const place =
-      error.code === "JSON_UTF8" || error.code === "JSON_TOO_LARGE"
-        ? path
-        : `${path}, line ${line}, column ${column}`;
-    const problem = error.message.replace(/^JSON: /, "").replace(/, at position \d+$/, "");
-    const code = error.code === "JSON_DUPLICATE_KEY" ? "CONFIG_DUPLICATE_KEY" : "CONFIG_JSON";
-    const hint =
-      error.code === "JSON_NUMBER" ? { hint: 'put an amount in quotes, such as "0.2"' } : {};
-    throw new AgentError(code, "none", `${place}: ${problem}`, { line, ...hint });
-  }
+  return parseSettings(safe, path, {
+    bytesMax: privateFileBytesMax,
+    keysMax: 1024,
+    itemsMax: 4096,
+  });
 }
 
 function takeSecrets(

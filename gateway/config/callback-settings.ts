@@ -1,4 +1,4 @@
-/** `callbacks` of gateway.config.json. Source: docs/api.md, section on running it. */
+/** `callbacks` of gateway.config.json. Source: docs/gateway.md. */
 import { settings } from "../../base/settings.ts";
 import { networksMax, readNetwork } from "./address-list.ts";
 

@@ -1,13 +1,13 @@
 /**
  * gateway.config.json: every key, its bounds and its default. Unknown keys are refused; relative
  * paths are relative to the file. The file has no secret of its own, because the gateway's key is
- * in `keyFile`. Source: docs/api.md, section on running it.
+ * in `keyFile`. Source: docs/gateway.md.
  */
 import { closeSync, fstatSync, openSync, readFileSync } from "node:fs";
 import { dirname, resolve } from "node:path";
 import { AgentError, invariant, reasonOf } from "../../base/fault.ts";
 import { assertVisible, countByteOrderMarkBytes } from "../../base/invisible.ts";
-import { type JsonValue, parseJson } from "../../base/json.ts";
+import type { JsonValue } from "../../base/json.ts";
 import { isLoopback } from "../../base/loopback.ts";
 import {
   chainNamePattern,
@@ -15,6 +15,7 @@ import {
   noticeTargetOf,
   noticeTargetShape,
   parseLoopbackPort,
+  parseSettings,
   readUrl,
   settings,
   weekMinutes,
@@ -395,7 +396,7 @@ function databasePath(text: string, base: string): string {
 /**
  * Reads the text of gateway.config.json. `base` is the folder of its relative paths; `changedAtMs`
  * is when it was written (the age of its manual prices).
- * @throws AgentError JSON_*, CONFIG_* naming the key
+ * @throws AgentError CONFIG_* naming the key or the line
  */
 export function parseConfig(
   text: string | Uint8Array,
@@ -403,7 +404,7 @@ export function parseConfig(
   changedAtMs: number,
 ): GatewayConfig {
   const { value, chainPreset, currencyPreset } = expandPresetsOfFile(
-    parseJson(readable(text), { bytesMax: configBytesMax, keysMax: currenciesMax }),
+    parseSettings(readable(text), "", { bytesMax: configBytesMax, keysMax: currenciesMax }),
     "config.",
     presetLines,
   );

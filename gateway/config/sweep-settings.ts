@@ -1,6 +1,6 @@
 /**
  * The settings for sweeping deposit addresses, with bounds and defaults. Reads only its arguments.
- * Source: docs/api.md, Sweeps.
+ * Source: docs/gateway.md, Sweeps.
  */
 import type { JsonValue } from "../../base/json.ts";
 import { settings } from "../../base/settings.ts";

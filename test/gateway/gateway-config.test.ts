@@ -134,6 +134,9 @@ describe("configuration", () => {
     "no confirmations": { chains: { local: { ...chains.local, confirmations: 0 } } },
     "two chains with one id": { chains: { local: chains.local, other: chains.local } },
     "a currency on no chain": { currencies: { eth: { ...currencies.eth, chain: "gone" } } },
+    "a currency on a chain with the name of a method": {
+      currencies: { eth: { ...currencies.eth, chain: "constructor" } },
+    },
     "a contract with a wrong checksum": {
       currencies: {
         ...currencies,
@@ -178,6 +181,24 @@ describe("configuration", () => {
       );
     });
   }
+
+  it("names the line of a text that is no JSON, and the nearest right key", () => {
+    const text = '{"listen": 1,\n  "limits": {"burst": 0.5}}';
+    expect(() => parseConfig(text, folder, 0)).toThrow(
+      expect.objectContaining({
+        code: "CONFIG_JSON",
+        message: expect.stringMatching(/^line 2, column 2\d: /),
+        context: expect.objectContaining({ line: 2, hint: expect.stringContaining("quotes") }),
+      }),
+    );
+    expect(() => parse({ limits: { burts: 5 } })).toThrow(
+      expect.objectContaining({
+        code: "CONFIG_UNKNOWN_KEY",
+        context: { hint: "did you mean burst?" },
+      }),
+    );
+    expect(parse({ limits: { burst: 5 } }).limits.burst).toBe(5);
+  });
 
   it("takes a chain of each family, whose id is one network in each of its spellings", () => {
     const contract = "TR7NHqjeKQxGTCi8q8ZY4pL8otSzgjLj6t";
