@@ -348,4 +348,18 @@ export const renamedTests: Readonly<
       file: "signer/pins-attacked",
       name: "a pin under attack > a pin of an end that was a lie of both sides pays no second withdrawal, and the first gets no other attempt",
     },
+  "callbacks/webhooks: docs/api.md lists the webhooks of /openapi.json in the same order and words":
+    { file: "system/docs", name: "the tables of docs/ > are what npm run docs writes" },
+  "chains/presets: docs/chains.md > has a row for each currency that says its chain, ticker, decimals, contract and source":
+    { file: "system/docs", name: "the tables of docs/ > are what npm run docs writes" },
+  "gateway/gateway-http: docs/api.md > holds the tables of codes and of reasons (write them again with -u)":
+    { file: "system/docs", name: "the tables of docs/ > are what npm run docs writes" },
+  "protocol/codes: codes > stand in docs/errors.md, in the same order and words": {
+    file: "system/docs",
+    name: "the tables of docs/ > are what npm run docs writes",
+  },
+  "protocol/events: events > stand in docs/events.md, in the same order and words": {
+    file: "system/docs",
+    name: "the tables of docs/ > are what npm run docs writes",
+  },
 };
