@@ -51,7 +51,7 @@ const own: readonly string[] = [
     "cli/child.ts",
   ],
   ...[
-    "agent/config/config.ts",
+    "base/settings.ts",
     "agent/config/link-file.ts",
     "agent/keystore/keystore.ts",
     "agent/exit-reason.ts",
@@ -86,7 +86,6 @@ const own: readonly string[] = [
     "gateway/answer/interface-fields.ts",
     "gateway/answer/record.ts",
     "gateway/api/payer.ts",
-    "gateway/config/config.ts",
     "gateway/deposits/deposits.ts",
     "gateway/sightings/sightings.ts",
   ],
