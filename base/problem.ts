@@ -1,6 +1,7 @@
 /**
- * How grave a problem is, for the tables of problems of agent and gateway
- * (agent/problems/table.ts, gateway/problems/table.ts) and for their alerts. Pure.
+ * The part that the tables of problems of agent and gateway share (agent/problems/table.ts,
+ * gateway/problems/table.ts): how grave a problem is, the words of a row, and the room on a disk.
+ * Pure.
  */
 import { dangerOf } from "./causes.ts";
 
@@ -27,4 +28,33 @@ export function gravityOfCode(code: string, cause = ""): Gravity {
 /** True if `one` is graver than `other`. */
 export function isGraver(one: Gravity, other: Gravity): boolean {
   return leastFirst.indexOf(one) > leastFirst.indexOf(other);
+}
+
+/**
+ * A value of a row, or its maker from the thing that has the problem and from all that is judged.
+ */
+export type Wording<T, Judged, V> = V | ((one: T, judged: Judged) => V);
+
+/** The value of a row for one thing. */
+export function readWording<T, Judged, V extends string | object>(
+  value: Wording<T, Judged, V>,
+  one: T,
+  judged: Judged,
+): V {
+  return typeof value === "function" ? value(one, judged) : value;
+}
+
+/** Operators are warned below this multiple of the least room, while there is time to make room. */
+export const roomWarningFactor = 4;
+
+/**
+ * The room on a disk, in bytes, beside the least that the program needs; "enough" also while it is
+ * unknown (null).
+ */
+export function roomLeft(
+  freeBytes: number | null,
+  leastBytes: number,
+): "enough" | "little" | "none" {
+  if (freeBytes === null || freeBytes >= leastBytes * roomWarningFactor) return "enough";
+  return freeBytes < leastBytes ? "none" : "little";
 }

@@ -37,7 +37,7 @@ import { exitCodes } from "../launcher/exit-status.ts";
 import { assertPaired } from "../launcher/paired.ts";
 import { isReadOnly } from "../ledger/disk.ts";
 import { freeDiskBytesMinDefault } from "../ledger/options.ts";
-import { roomLeft } from "../problems/table.ts";
+import { ledgerRoomLeft } from "../problems/table.ts";
 import { readRules } from "../signer/policy/rules.ts";
 
 /*
@@ -109,7 +109,7 @@ export function checkDisk(
       ),
     ];
   const freeBytes = freeBytesOf(folder);
-  if (roomLeft({ freeBytes, freeBytesMin: freeDiskBytesMinDefault }) !== "none") return [];
+  if (ledgerRoomLeft({ freeBytes, freeBytesMin: freeDiskBytesMinDefault }) !== "none") return [];
   const words = `${Math.floor(freeBytes / 1024 / 1024)} MiB are free on the disk of ${folder}: nothing new would be begun`;
   return [newFinding("LEDGER_DISK_FULL", "error", words)];
 }

@@ -8,7 +8,13 @@ import type { AlertCondition } from "../../base/alerts/queue/due-alerts.ts";
 import { type AlertName, alertTable } from "../../base/alerts/queue/table.ts";
 import { adviceOf, dangerOf } from "../../base/causes.ts";
 import { codes } from "../../base/codes.ts";
-import { type Gravity, gravityOfCode } from "../../base/problem.ts";
+import {
+  type Gravity,
+  gravityOfCode,
+  readWording,
+  roomLeft,
+  type Wording as WordingOf,
+} from "../../base/problem.ts";
 import { commandOfEnd } from "../../base/state-end.ts";
 import { expiryExclusionOf, saySlot } from "../../chains/families.ts";
 import { describeGatewayNodes } from "../config/nodes-of-gateway.ts";
@@ -50,8 +56,7 @@ export interface Problem {
 
 type AlertTimes = Pick<NotifySettings, "stuckMinutes" | "awayMinutes">;
 
-/** A value, or what makes it of the thing that has the problem. */
-type Wording<T, V> = V | ((one: T, judged: JudgedAgent) => V);
+type Wording<T, V> = WordingOf<T, JudgedAgent, V>;
 
 interface Row<T> {
   /** The things for which the problem holds now. */
@@ -85,14 +90,6 @@ interface JudgedRow {
 
 const minuteMs = 60_000;
 
-function readValue<T, V extends string | Gravity | AlertCondition["context"]>(
-  value: Wording<T, V>,
-  one: T,
-  judged: JudgedAgent,
-): V {
-  return typeof value === "function" ? value(one, judged) : value;
-}
-
 /** A row of the table, whose things only the row itself knows. */
 function problem<T>({ when, gravity, status, alert }: Row<T>): JudgedRow {
   return {
@@ -100,10 +97,10 @@ function problem<T>({ when, gravity, status, alert }: Row<T>): JudgedRow {
       status === undefined
         ? []
         : when(judged).map((one) => ({
-            code: readValue(status.code, one, judged),
-            what: readValue(status.what, one, judged),
-            hint: readValue(status.hint, one, judged),
-            isWarning: readValue(gravity, one, judged) === "warning",
+            code: readWording(status.code, one, judged),
+            what: readWording(status.what, one, judged),
+            hint: readWording(status.hint, one, judged),
+            isWarning: readWording(gravity, one, judged) === "warning",
           })),
     told: (judged, times) =>
       alert === undefined
@@ -115,12 +112,12 @@ function problem<T>({ when, gravity, status, alert }: Row<T>): JudgedRow {
               const endsAt = alert.endsAt?.(one);
               return {
                 event,
-                subject: readValue(alert.subject, one, judged),
-                gravity: readValue(gravity, one, judged),
-                message: readValue(alert.message, one, judged),
-                context: readValue(alert.context ?? {}, one, judged),
+                subject: readWording(alert.subject, one, judged),
+                gravity: readWording(gravity, one, judged),
+                message: readWording(alert.message, one, judged),
+                context: readWording(alert.context ?? {}, one, judged),
                 afterMs: typeof afterMs === "number" ? afterMs : times[afterMs] * minuteMs,
-                ...(hint === undefined ? {} : { hint: readValue(hint, one, judged) }),
+                ...(hint === undefined ? {} : { hint: readWording(hint, one, judged) }),
                 ...(endsAt === undefined ? {} : { endsAt }),
               };
             }),
@@ -138,20 +135,17 @@ const courierWordMsMax = 60_000;
 const courierStartMs = 15_000;
 /** The ledger may be ahead by this time, the largest error of a clock that stays unnoticed. */
 const ledgerAheadMsMax = 600_000;
-/** A warning comes below this multiple of the least free space. */
-export const roomWarningFactor = 4;
 /** Fees that fall again within this time cause no alert. */
 const feesMs = 5 * minuteMs;
 /** With the time until the courier names it, a silence of the gateway is told within a minute. */
 const unnamedMs = 30_000;
 
-/** The room on a disk; "enough" also while it is unknown. */
-export function roomLeft({
+/** The room on the ledger's disk. */
+export function ledgerRoomLeft({
   freeBytes,
   freeBytesMin,
-}: Pick<JudgedRoom, "freeBytes" | "freeBytesMin">): "enough" | "little" | "none" {
-  if (freeBytes < 0 || freeBytes >= freeBytesMin * roomWarningFactor) return "enough";
-  return freeBytes < freeBytesMin ? "none" : "little";
+}: Pick<JudgedRoom, "freeBytes" | "freeBytesMin">): ReturnType<typeof roomLeft> {
+  return roomLeft(freeBytes < 0 ? null : freeBytes, freeBytesMin);
 }
 
 /** True while the nodes of a chain cannot be used; not while the first of them is asked. */
@@ -574,7 +568,7 @@ const roomRows: readonly JudgedRow[] = [
     },
   }),
   problem({
-    when: ofRoom((room) => !room.isReadOnly && roomLeft(room) === "none"),
+    when: ofRoom((room) => !room.isReadOnly && ledgerRoomLeft(room) === "none"),
     gravity: "broken",
     status: {
       code: "LEDGER_DISK_FULL",
@@ -585,7 +579,7 @@ const roomRows: readonly JudgedRow[] = [
     alert: { ...roomAlert, message: "the ledger's disk is full: nothing new is begun" },
   }),
   problem({
-    when: ofRoom((room) => !room.isReadOnly && !room.isWritable && roomLeft(room) !== "none"),
+    when: ofRoom((room) => !room.isReadOnly && !room.isWritable && ledgerRoomLeft(room) !== "none"),
     gravity: "broken",
     status: {
       code: "LEDGER_POISONED",
@@ -594,7 +588,9 @@ const roomRows: readonly JudgedRow[] = [
     },
   }),
   problem({
-    when: ofRoom((room) => !room.isReadOnly && room.isWritable && roomLeft(room) === "little"),
+    when: ofRoom(
+      (room) => !room.isReadOnly && room.isWritable && ledgerRoomLeft(room) === "little",
+    ),
     gravity: "warning",
     status: {
       code: "DOCTOR_DISK_LOW",

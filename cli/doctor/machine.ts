@@ -10,7 +10,7 @@ import type { StateFolder } from "../../agent/files/state-folder.ts";
 import { readKeystore } from "../../agent/keystore/file.ts";
 import { readKeystoreHeader } from "../../agent/keystore/keystore.ts";
 import { freeDiskBytesMinDefault } from "../../agent/ledger/options.ts";
-import { bytesWords, roomLeft } from "../../agent/problems/table.ts";
+import { bytesWords, ledgerRoomLeft } from "../../agent/problems/table.ts";
 import { AgentError, reasonOf } from "../../base/fault.ts";
 import { type Finding, newFinding } from "../../base/finding.ts";
 import { typedCommand } from "../command-hint.ts";
@@ -114,7 +114,7 @@ export function judgeSyncs(path: string, syncsMs: readonly number[]): readonly F
  */
 export function judgeFreeSpace(path: string, freeBytes: number): readonly Finding[] {
   const freeBytesMin = freeDiskBytesMinDefault;
-  const left = roomLeft({ freeBytes, freeBytesMin });
+  const left = ledgerRoomLeft({ freeBytes, freeBytesMin });
   if (left === "enough") return [];
   const what = `${bytesWords(freeBytes)} free on the disk of ${path}; below ${bytesWords(freeBytesMin)} nothing new is signed`;
   return [

@@ -1,6 +1,6 @@
 /**
- * What an operation of the API is: one object with its names, its words, its schemas, its codes and
- * the function that answers. The server's routes, the check of scopes, the readers of bodies and
+ * An operation of the API as one object with its names, its words, its schemas, its codes and the
+ * function that answers. The server's routes, the check of scopes, the readers of bodies and
  * queries, the description at /openapi.json and the page at /docs take all of it from there.
  * Source: docs/api.md.
  */

@@ -17,7 +17,7 @@ import { certificateState } from "../config/certificate-end.ts";
 import { type GatewayChain, type GatewayConfig, readConfig } from "../config/config.ts";
 import { listenFault } from "../config/listen-fault.ts";
 import { readSecretFile } from "../config/secret-file.ts";
-import { roomLeft } from "../problems/table.ts";
+import { databaseRoomLeft } from "../problems/table.ts";
 import { freeBytesOf, hasNoRoom, isOnReadOnlyDisk } from "../store/disk.ts";
 import { type DatabaseSummary, inspectStore } from "../store/inspect.ts";
 import { missingRoomBytes } from "../store/migrate.ts";
@@ -102,7 +102,7 @@ function roomFindings({ database }: GatewayConfig): readonly Finding[] {
   if (hasNoRoom(database))
     return [newFinding("GATEWAY_DISK_FULL", "error", `the disk of ${database} is full`)];
   const free = freeBytesOf(database);
-  if (free === null || roomLeft(free) === "enough") return [];
+  if (free === null || databaseRoomLeft(free) === "enough") return [];
   const words = `${Math.floor(free / 1024 / 1024)} MiB are free on the disk of ${database}`;
   return [newFinding("GATEWAY_DISK_FULL", "warning", words)];
 }

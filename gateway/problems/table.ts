@@ -9,7 +9,13 @@ import type { AlertCondition } from "../../base/alerts/queue/due-alerts.ts";
 import { type AlertName, alertTable } from "../../base/alerts/queue/table.ts";
 import { adviceOf, dangerOf, lockedAdvice } from "../../base/causes.ts";
 import { type Code, codes } from "../../base/codes.ts";
-import { type Gravity, gravityOfCode } from "../../base/problem.ts";
+import {
+  type Gravity,
+  gravityOfCode,
+  readWording,
+  roomLeft,
+  type Wording as WordingOf,
+} from "../../base/problem.ts";
 import { formatTimestampUtc } from "../../base/timestamp.ts";
 import type { GatewayAlerts } from "../config/config.ts";
 import { faultDomains } from "../faults/domains.ts";
@@ -71,8 +77,7 @@ export type CheckKind =
 
 type AlertTimes = Pick<GatewayAlerts, "agentAwayMinutes">;
 
-/** A value, or what makes it of the thing that has the problem. */
-type Wording<T, V> = V | ((one: T, judged: JudgedGateway) => V);
+type Wording<T, V> = WordingOf<T, JudgedGateway, V>;
 
 interface Row<T> {
   /** The things for which the problem holds now. */
@@ -108,18 +113,10 @@ interface JudgedRow {
 
 const minuteMs = 60_000;
 
-function readValue<T, V extends string | Gravity | AlertCondition["context"]>(
-  value: Wording<T, V>,
-  one: T,
-  judged: JudgedGateway,
-): V {
-  return typeof value === "function" ? value(one, judged) : value;
-}
-
 /** A row of the table, whose things only the row itself knows. */
 function problem<T>({ when, gravity, ready, status, alert }: Row<T>): JudgedRow {
   const isWarning = (one: T, judged: JudgedGateway): boolean =>
-    readValue(gravity, one, judged) === "warning";
+    readWording(gravity, one, judged) === "warning";
   return {
     check: ready?.check ?? null,
     checked: (judged) =>
@@ -127,15 +124,15 @@ function problem<T>({ when, gravity, ready, status, alert }: Row<T>): JudgedRow 
         ? []
         : when(judged).map((one) => ({
             ok: isWarning(one, judged),
-            detail: readValue(ready.detail, one, judged),
+            detail: readWording(ready.detail, one, judged),
             ...(ready.full === undefined ? {} : { full: ready.full(one, judged) }),
           })),
     said: (judged) =>
       status === undefined
         ? []
         : when(judged).map((one) => ({
-            what: readValue(status.what, one, judged),
-            hint: readValue(status.hint, one, judged),
+            what: readWording(status.what, one, judged),
+            hint: readWording(status.hint, one, judged),
             isWarning: isWarning(one, judged),
           })),
     told: (judged, times) =>
@@ -145,17 +142,17 @@ function problem<T>({ when, gravity, ready, status, alert }: Row<T>): JudgedRow 
             const { event, afterMs, hint, againMs, isTold } = alert;
             return {
               event,
-              subject: readValue(alert.subject, one, judged),
-              gravity: readValue(gravity, one, judged),
-              message: readValue(alert.message, one, judged),
-              context: readValue(alert.context ?? {}, one, judged),
+              subject: readWording(alert.subject, one, judged),
+              gravity: readWording(gravity, one, judged),
+              message: readWording(alert.message, one, judged),
+              context: readWording(alert.context ?? {}, one, judged),
               afterMs:
                 typeof afterMs === "function"
                   ? afterMs(one, judged)
                   : typeof afterMs === "number"
                     ? afterMs
                     : times[afterMs] * minuteMs,
-              ...(hint === undefined ? {} : { hint: readValue(hint, one, judged) }),
+              ...(hint === undefined ? {} : { hint: readWording(hint, one, judged) }),
               ...(againMs === undefined ? {} : { againMs }),
               ...(isTold === undefined ? {} : { isTold: isTold(one, judged) }),
             };
@@ -165,8 +162,6 @@ function problem<T>({ when, gravity, ready, status, alert }: Row<T>): JudgedRow 
 
 /* Limits and conditions. Other files read them here. */
 
-/** Operators get an alert below this multiple of the limit, while there is time to make room. */
-export const roomWarningFactor = 4;
 /** Withdrawals that wait longer than this for a person at the merchant's server are named. */
 const approvalWarningMs = 30 * minuteMs;
 /** The oldest open withdrawal of a merchant may wait for this time. */
@@ -181,10 +176,8 @@ const readingMs = 180_000;
 const downAgainMs = 3_600_000;
 
 /** The room on the database's disk; "enough" also while it is unknown (null). */
-export function roomLeft(freeBytes: number | null): "enough" | "little" | "none" {
-  if (freeBytes === null || freeBytes >= freeDiskBytesMin * roomWarningFactor) return "enough";
-  return freeBytes < freeDiskBytesMin ? "none" : "little";
-}
+export const databaseRoomLeft = (freeBytes: number | null): ReturnType<typeof roomLeft> =>
+  roomLeft(freeBytes, freeDiskBytesMin);
 
 /** The words for a file that cannot be used while the gateway runs, and the line to type. */
 export const staleConfigWarning = [
@@ -319,7 +312,7 @@ const ofRoom =
   (left: "little" | "none") =>
   ({ freeBytes }: JudgedGateway): readonly number[] => {
     const free = freeBytes();
-    return free !== null && roomLeft(free) === left ? [free] : [];
+    return free !== null && databaseRoomLeft(free) === left ? [free] : [];
   };
 
 const partRows: readonly JudgedRow[] = [

@@ -6,16 +6,19 @@ import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import ts from "typescript";
 import { describe, expect, it } from "vitest";
-import { roomWarningFactor as agentFactor } from "../../agent/problems/table.ts";
-import { roomWarningFactor as gatewayFactor } from "../../gateway/problems/table.ts";
+import { roomWarningFactor } from "../../base/problem.ts";
 import { projectRoot } from "../../lab/kit/kit.ts";
 
 /** Fields, and the names of what is read of them, that only a table of problems judges. */
 const measured =
   /^(?:free|freeBytes|freeBytesMin|freeDiskBytesMin|freeDiskBytesMinDefault|walBytes|ledgerAheadMs|clockAheadMs|nativeBalance)$/;
-/** The tables, and the ledger and the database's files, which enforce what the tables tell. */
+/**
+ * The tables with their common part, and the ledger and the database's files, which enforce what
+ * the tables tell.
+ */
 const homes: ReadonlySet<string> = new Set([
   "agent/problems/table.ts",
+  "base/problem.ts",
   "gateway/problems/table.ts",
   "agent/ledger/ledger.ts",
   "gateway/store/migrate.ts",
@@ -86,6 +89,9 @@ describe("a limit of a problem", () => {
       "utf8",
     );
     const factors = [...rules.matchAll(/free_bytes < (\d+) \* \w+free_bytes_min/g)];
-    expect(factors.map(([, factor]) => Number(factor))).toEqual([agentFactor, gatewayFactor]);
+    expect(factors.map(([, factor]) => Number(factor))).toEqual([
+      roomWarningFactor,
+      roomWarningFactor,
+    ]);
   });
 });

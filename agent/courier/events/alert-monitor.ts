@@ -50,7 +50,7 @@ function judgedOf(snapshot: Snapshot, lowFunds: JudgedAgent["lowFunds"]): Judged
   };
 }
 
-/** What the signer stopped itself; an operator's own stop is told to nobody. */
+/** The signer's own stops; an operator's stop is told to nobody. */
 function stopsOf({ chain, stopped, held }: SnapshotChain): readonly JudgedStop[] {
   return [
     ...(stopped === "CHAIN_COIN_FOREIGN"
