@@ -25,6 +25,17 @@ export function gravityOfCode(code: string, cause = ""): Gravity {
   return dangerOf(code, cause) === "work" ? "broken" : "wake";
 }
 
+/** The gravity of a problem as `status` shows it. */
+export interface ShownGravity {
+  readonly gravity: Gravity;
+  readonly isWarning: boolean; // the exit code of `status` stays as it is
+}
+
+export const showGravity = (gravity: Gravity): ShownGravity => ({
+  gravity,
+  isWarning: gravity === "warning",
+});
+
 /** True if `one` is graver than `other`. */
 export function isGraver(one: Gravity, other: Gravity): boolean {
   return leastFirst.indexOf(one) > leastFirst.indexOf(other);

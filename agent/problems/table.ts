@@ -13,6 +13,8 @@ import {
   gravityOfCode,
   readWording,
   roomLeft,
+  type ShownGravity,
+  showGravity,
   type Wording as WordingOf,
 } from "../../base/problem.ts";
 import { commandOfEnd } from "../../base/state-end.ts";
@@ -43,15 +45,11 @@ import {
   tooFewNodes,
 } from "./reasons.ts";
 
-/**
- * `what` is a sentence in lower case; `hint` the line to type, "" if only time helps. A warning
- * does not change the exit code.
- */
-export interface Problem {
+/** `what` is a sentence in lower case; `hint` the line to type, "" if only time helps. */
+export interface Problem extends ShownGravity {
   readonly code: string; // of base/codes.ts
   readonly what: string;
   readonly hint: string;
-  readonly isWarning: boolean;
 }
 
 type AlertTimes = Pick<NotifySettings, "stuckMinutes" | "awayMinutes">;
@@ -100,7 +98,7 @@ function problem<T>({ when, gravity, status, alert }: Row<T>): JudgedRow {
             code: readWording(status.code, one, judged),
             what: readWording(status.what, one, judged),
             hint: readWording(status.hint, one, judged),
-            isWarning: readWording(gravity, one, judged) === "warning",
+            ...showGravity(readWording(gravity, one, judged)),
           })),
     told: (judged, times) =>
       alert === undefined

@@ -14,6 +14,8 @@ import {
   gravityOfCode,
   readWording,
   roomLeft,
+  type ShownGravity,
+  showGravity,
   type Wording as WordingOf,
 } from "../../base/problem.ts";
 import { formatTimestampUtc } from "../../base/timestamp.ts";
@@ -49,10 +51,9 @@ import type {
 } from "./judged.ts";
 
 /** As `status` lists it. */
-export interface Problem {
+export interface Problem extends ShownGravity {
   readonly what: string; // a sentence in lower case, without a stop
   readonly hint: string; // "" if there is nothing to do here
-  readonly isWarning: boolean; // the gateway works; an operator should look
 }
 
 /** As a check of `/ready` shows it. */
@@ -115,15 +116,15 @@ const minuteMs = 60_000;
 
 /** A row of the table, whose things only the row itself knows. */
 function problem<T>({ when, gravity, ready, status, alert }: Row<T>): JudgedRow {
-  const isWarning = (one: T, judged: JudgedGateway): boolean =>
-    readWording(gravity, one, judged) === "warning";
+  const shownGravity = (one: T, judged: JudgedGateway): ShownGravity =>
+    showGravity(readWording(gravity, one, judged));
   return {
     check: ready?.check ?? null,
     checked: (judged) =>
       ready === undefined
         ? []
         : when(judged).map((one) => ({
-            ok: isWarning(one, judged),
+            ok: shownGravity(one, judged).isWarning,
             detail: readWording(ready.detail, one, judged),
             ...(ready.full === undefined ? {} : { full: ready.full(one, judged) }),
           })),
@@ -133,7 +134,7 @@ function problem<T>({ when, gravity, ready, status, alert }: Row<T>): JudgedRow 
         : when(judged).map((one) => ({
             what: readWording(status.what, one, judged),
             hint: readWording(status.hint, one, judged),
-            isWarning: isWarning(one, judged),
+            ...shownGravity(one, judged),
           })),
     told: (judged, times) =>
       alert === undefined

@@ -48,7 +48,7 @@ export const differences: readonly Difference[] = [
   },
   {
     questions: "$ gateway status",
-    reason: `${causesOfAlarms}; alarms are open until they are closed; books are rows, a theft stands first, and items that cannot be read are counted`,
+    reason: `${causesOfAlarms}; alarms are open until they are closed; books are rows, a theft stands first, items that cannot be read are counted, and each problem has a gravity`,
   },
   {
     questions: "$ gateway alarms",

@@ -98,6 +98,7 @@ describe("nodes of the gateway", () => {
       isUnderUnits: false,
     } as never);
     expect(found.find(({ code }) => code === "AGENT_NODES_OF_GATEWAY")).toMatchObject({
+      gravity: "warning",
       isWarning: true,
     });
     expect(found.map(({ code }) => code)).toContain("WITHDRAWAL_WAITS_FOR_OPERATOR");

@@ -328,6 +328,8 @@ describe("the operator's screen", () => {
     lacks("hot", "5", "4");
     lacks("deposit", "5", "6");
     expect(told()).toEqual([[account, false], [`the hot wallet ${account}`, false], restored]);
+    // A deposit address with more than the books have is no theft.
+    expect(screen().map(({ gravity }) => gravity)).toEqual(["wake", "wake", "warning"]);
     for (const { hint } of screen().slice(0, 2))
       expect(hint).toMatch(/pause.*compare.*move the funds/);
     expect(exitStatusOf({ reached: true }, screen())).toBe(1);

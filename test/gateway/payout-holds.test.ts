@@ -344,6 +344,7 @@ describe("status", () => {
     const id = await made("w-1");
     const shown = {
       what: expect.stringContaining(`withdrawal ${id} of Shop is held`),
+      gravity: "broken",
       isWarning: false,
     };
     expect(problems()).toContainEqual({
@@ -363,8 +364,12 @@ describe("status", () => {
       hint: expect.any(String),
     };
     expect(count).toBe(2);
-    expect(problems()).toContainEqual({ ...waits, isWarning: true });
-    expect(problems(gateway.clock.nowMs + 60_000)).toContainEqual({ ...waits, isWarning: false });
+    expect(problems()).toContainEqual({ ...waits, gravity: "warning", isWarning: true });
+    expect(problems(gateway.clock.nowMs + 60_000)).toContainEqual({
+      ...waits,
+      gravity: "broken",
+      isWarning: false,
+    });
     expect(countsOf(db(), null).waitingForReader).toEqual([]);
   });
 });
