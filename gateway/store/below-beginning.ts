@@ -3,13 +3,13 @@
  * late: no block takes one, now or later. A row of `unknownCoins` marks each, as it does those
  * whose coin no node shows, so that an acknowledgement names the few without a look at all others.
  */
-import type { TransferRow } from "./rows.ts";
+import type { ServiceReason, TransferRow } from "./rows.ts";
 import type { Database } from "./store.ts";
 
 /** The code of such a withdrawal, here and at its agent. */
 export const slotUnreachableCode = "SLOT_UNREACHABLE";
 /** The code of one that its agent's operator ended. */
-export const endedSlotUnreachableCode = "slot_unreachable";
+export const endedSlotUnreachableCode = "slot_unreachable" satisfies ServiceReason;
 
 /**
  * Marks an open one. Harmless to call twice.

@@ -1,7 +1,7 @@
 /** Deposit requests. */
 import { forgetArrivingPayments } from "./arriving.ts";
 import { revokedStage } from "./gone-payments.ts";
-import type { DepositRow, TransactionRow } from "./rows.ts";
+import type { DepositRow, ServiceReason, TransactionRow } from "./rows.ts";
 import type { Database } from "./store.ts";
 import { depositsSql, narrowFoundRow } from "./transaction-rows.ts";
 import { keepFiatValue } from "./transactions.ts";
@@ -79,10 +79,13 @@ export function oldestDepositAt(database: Database, network: string): number | n
 }
 
 /** The fields of a request that its payments determine. */
-export type DepositCredit = Pick<
-  DepositRow,
-  "status" | "stage" | "code" | "receivedUnits" | "late" | "txHash" | "finalBlock" | "changedAt"
->;
+export interface DepositCredit
+  extends Pick<
+    DepositRow,
+    "status" | "stage" | "receivedUnits" | "late" | "txHash" | "finalBlock" | "changedAt"
+  > {
+  readonly code: ServiceReason | "";
+}
 
 export function updateDeposit(database: Database, id: string, credit: DepositCredit): void {
   const { status, stage, code, receivedUnits, late, txHash, finalBlock, changedAt } = credit;

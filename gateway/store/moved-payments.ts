@@ -2,10 +2,11 @@
  * Withdrawals, sweeps and top-ups whose final attempt moved something else than was asked for: the
  * attempt as the gateway's nodes agree on it, and what it moved, as an operator says.
  */
+import type { ServiceReason } from "./rows.ts";
 import type { Database } from "./store.ts";
 
 /** The code of a withdrawal that an operator ended because it moved another amount. */
-export const movedCode = "chain_moved";
+export const movedCode = "chain_moved" satisfies ServiceReason;
 
 /** The amounts that a final attempt moved, in base units of the currency. */
 export interface MovedUnits {

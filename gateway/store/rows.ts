@@ -90,6 +90,29 @@ export interface AgentRow {
   readonly awaitsCeiling: 0 | 1; // 1: the database was restored, and the agent has not reported its ceiling since
 }
 
+/**
+ * The service's own reasons as the `code` of a failed record, each with its meaning for a shop; all
+ * other codes of a record are an agent's, of base/codes.ts. docs/api.md lists both.
+ */
+export const serviceReasons = {
+  chain_reverted: "the transaction is final on chain and failed there",
+  chain_slot_consumed:
+    "another transaction of the account took its place on chain, and paid nobody for it",
+  cancelled:
+    "an operator of the agent cancelled the signed payment, and a final transaction that pays nobody took its place",
+  slot_unreachable:
+    "XRP: the payment was signed with a sequence below its account's first, so no ledger ever takes it, and an operator of the agent ended it; renew the order",
+  coin_unknown:
+    "Bitcoin and Litecoin: no node has shown the coin of this payment for a day, and an operator of the agent ended it; renew the order, and never order it under another `orderId`",
+  chain_moved:
+    "the transaction is final on chain and moved another amount than was asked for, such as a token that takes a fee: `received` says what the receiver got; order the rest under another `orderId`",
+  deposit_expired: "a deposit request was not paid in time",
+  deposit_reorged:
+    "a completed deposit: the block of its payment left the chain, and the service's operator took the credit back",
+} as const;
+
+export type ServiceReason = keyof typeof serviceReasons;
+
 /** The fields that each transaction has (transaction-rows.ts). */
 interface SharedFields {
   readonly id: string;

@@ -4,13 +4,13 @@
  */
 import { unreachablePerAckMax } from "../../protocol/payloads.ts";
 import { slotUnreachableCode } from "./below-beginning.ts";
-import type { TransferRow } from "./rows.ts";
+import type { ServiceReason, TransferRow } from "./rows.ts";
 import type { Database, Store } from "./store.ts";
 
 /** The code of such a withdrawal, here and at its agent. */
 export const coinUnknownCode = "COIN_UNKNOWN";
 /** The code of one that its agent's operator ended. */
-export const coinEndedCode = "coin_unknown";
+export const coinEndedCode = "coin_unknown" satisfies ServiceReason;
 /** So much chain time has to be watched before it may be ended. */
 export const coinGoneMs = 86_400_000;
 /** A look covers the chain time since the one before up to so much. */

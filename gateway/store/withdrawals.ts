@@ -10,7 +10,7 @@ import { keepFailedRefundRequest } from "./meta.ts";
 import type { MovedUnits } from "./moved-payments.ts";
 import { type PostedTransfer, postTransfer, readPostedTransfer } from "./posting.ts";
 import { ReservedChanges, reserveAmount, unreserveAmount } from "./reserved.ts";
-import type { DepositRow, ReservedRow, TransferRow, WithdrawalRow } from "./rows.ts";
+import type { DepositRow, ReservedRow, ServiceReason, TransferRow, WithdrawalRow } from "./rows.ts";
 import type { Database } from "./store.ts";
 import type { NewTransfer, NewWithdrawal } from "./transaction-rows.ts";
 import { insertTransfer } from "./transactions.ts";
@@ -157,8 +157,9 @@ export function moveWithdrawalToStage(
 export interface WithdrawalEnd
   extends Pick<
     TransferRow,
-    "status" | "stage" | "code" | "txHash" | "feeUnits" | "finalBlock" | "changedAt"
+    "status" | "stage" | "txHash" | "feeUnits" | "finalBlock" | "changedAt"
   > {
+  readonly code: ServiceReason | "";
   readonly moved?: MovedUnits;
 }
 

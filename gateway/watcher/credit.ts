@@ -6,6 +6,7 @@
  */
 
 import { revokedStage } from "../store/gone-payments.ts";
+import type { ServiceReason } from "../store/rows.ts";
 
 /** One payment in the request's own currency to its address. */
 export interface Payment {
@@ -44,7 +45,7 @@ export interface JudgedRequest {
 export interface Credit {
   readonly status: 0 | 1 | 2;
   readonly stage: string;
-  readonly code: string;
+  readonly code: ServiceReason | "";
   readonly receivedUnits: bigint;
   readonly late: boolean; // money came after the end
   readonly txHash: string;
@@ -135,7 +136,7 @@ function openStage(
   return receivedUnits > 0n ? "partial" : "seen";
 }
 
-function endCode({ status, stage }: JudgedRequest): string {
+function endCode({ status, stage }: JudgedRequest): ServiceReason | "" {
   if (status !== 2) return "";
   return stage === revokedStage ? "deposit_reorged" : "deposit_expired";
 }

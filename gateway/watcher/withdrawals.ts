@@ -21,7 +21,7 @@ import {
 } from "../store/below-beginning.ts";
 import { holdCurrency } from "../store/currency-holds.ts";
 import { keepMovedAttempt } from "../store/moved-payments.ts";
-import type { TransferRow } from "../store/rows.ts";
+import type { ServiceReason, TransferRow } from "../store/rows.ts";
 import {
   isAttemptOfAnother,
   type JudgedRow,
@@ -492,7 +492,7 @@ function move(
 interface FinalState {
   readonly status: 1 | 2;
   readonly stage: string;
-  readonly code: string;
+  readonly code: ServiceReason | "";
   readonly final: EndingTransaction;
 }
 

@@ -49,6 +49,7 @@ import {
   LaterSums,
   replaceOrderContent,
   updateWithdrawal,
+  type WithdrawalEnd,
 } from "../../gateway/store/withdrawals.ts";
 import { formatAmount } from "../../protocol/amount.ts";
 import { giveAddress, pairAgent, silentLog } from "../kit/gateway-database.ts";
@@ -563,7 +564,7 @@ function end(database: Database, fact: EndFact, later?: LaterSums): void {
   const attempt = { transactionId: id, txHash: `end ${id}`, feeUnits: `${fee ?? 0n}`, at: 1 };
   const isMoved = sent !== null && received !== null;
   if (isMoved) keepMovedAttempt(database, { ...attempt, block: block ?? 0 });
-  const ending = {
+  const ending: WithdrawalEnd = {
     ...{ status, stage: "completed", code: "", txHash: `end ${id}`, finalBlock: block },
     ...{ feeUnits: fee === null ? "" : `${fee}`, changedAt: 2 },
     ...(isMoved ? { moved: { sentUnits: `${sent}`, receivedUnits: `${received}` } } : {}),

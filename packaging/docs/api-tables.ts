@@ -1,9 +1,10 @@
 /**
  * The tables of the shop's interface: operations and events as the gateway describes them at
- * /openapi.json, the codes of its answers, and the reasons of refused withdrawals.
+ * /openapi.json, the codes of its answers, and the reasons of failed records.
  */
 import { codes } from "../../base/codes.ts";
 import { answerCodes } from "../../gateway/answer/messages.ts";
+import { serviceReasons } from "../../gateway/store/rows.ts";
 import { description } from "../client-types.ts";
 import { markdownTable, type PageSections, quote } from "./marked-pages.ts";
 
@@ -41,10 +42,17 @@ function reasonsTable(): string {
   return markdownTable(["code", "means"], rows);
 }
 
+/** The reasons of the service itself. */
+function serviceReasonsTable(): string {
+  const rows = Object.entries(serviceReasons).map(([code, meaning]) => [quote(code), meaning]);
+  return markdownTable(["code", "means"], rows);
+}
+
 /** The sections of docs/api.md. */
 export const apiSections = (): PageSections => ({
   operations: operationsTable(),
   events: eventsTable(),
   answers: answersTable(),
   reasons: reasonsTable(),
+  "service-reasons": serviceReasonsTable(),
 });

@@ -69,7 +69,8 @@ function act(number: number, seeded: SeededRandom): void {
       () =>
         moveWithdrawalToStage(database, id, { stage: "broadcast", txHash: "0x02", changedAt: 1 }),
       () => endWithdrawal(database, id, { status: 1, stage: "completed", code: "", ...place }),
-      () => endWithdrawal(database, id, { status: 2, stage: "failed", code: "reverted", ...place }),
+      () =>
+        endWithdrawal(database, id, { status: 2, stage: "failed", code: "cancelled", ...place }),
       () => {
         const later = new LaterSums();
         for (const one of [id, idOf(seeded.below(number)), idOf(seeded.below(number))])

@@ -72,7 +72,7 @@ function ended(network: string, units: bigint, status: 1 | 2): void {
     const how = {
       status,
       stage: "x",
-      code: "",
+      code: "" as const,
       txHash: "03",
       feeUnits: "500",
       finalBlock: 5,

@@ -110,7 +110,7 @@ function ends(row: Pick<SweepRow, "id">, status: 1 | 2, feeUnits: bigint): void 
   const how = {
     status,
     stage: "x",
-    code: "",
+    code: "" as const,
     txHash: "0x1",
     feeUnits: `${feeUnits}`,
     finalBlock: 5,
