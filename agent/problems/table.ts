@@ -171,7 +171,7 @@ export const isRootSigner = ({ isolation }: Pick<SignerStatus, "isolation">): bo
 /**
  * States that a withdrawal must leave by itself; in the later states it only waits for the chain.
  */
-const moving: ReadonlySet<WithdrawalState> = new Set([
+export const movingStates: ReadonlySet<WithdrawalState> = new Set([
   "approved",
   "intent",
   "signed",
@@ -409,7 +409,7 @@ const withdrawalRows: readonly JudgedRow[] = [
   // The courier's own time (`notify.stuckMinutes`) is another than the signer's.
   problem<JudgedWithdrawal>({
     when: ({ withdrawals }) =>
-      withdrawals.filter(({ state, why }) => moving.has(state) && !isReasonOfAll(why)),
+      withdrawals.filter(({ state, why }) => movingStates.has(state) && !isReasonOfAll(why)),
     gravity: "broken",
     alert: {
       event: "withdrawal-stuck",

@@ -10,8 +10,8 @@ export interface BooksState {
   readonly closedAt: number | null; // milliseconds since 1970
 }
 
-/** A day, and the time for a closing and its retries. */
-const lateMs = 30 * 3_600_000;
+/** Books are late after a day, and the time for a closing and its retries. */
+export const booksLateMs = 30 * 3_600_000;
 
 /**
  * Books that are well have no detail. Before its first closing a network is well, unless a closing
@@ -22,7 +22,7 @@ export function booksState(database: Database, network: string, nowMs: number): 
   const closing = readClosing(database, network);
   const open = listDifferences(database, network);
   const closedAt = closing?.closedAt ?? null;
-  const isLate = closedAt !== null && nowMs - closedAt > lateMs;
+  const isLate = closedAt !== null && nowMs - closedAt > booksLateMs;
   const isFailed = closing !== undefined && closing.fault !== "";
   const words = [
     ...(open.length === 0 ? [] : [differencesText(open)]),

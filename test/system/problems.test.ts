@@ -6,7 +6,12 @@ import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import ts from "typescript";
 import { describe, expect, it } from "vitest";
+import { readNotify } from "../../agent/config/shape.ts";
+import { movingStates } from "../../agent/problems/table.ts";
 import { roomWarningFactor } from "../../base/problem.ts";
+import { booksLateMs } from "../../gateway/books/state.ts";
+import { parseConfig } from "../../gateway/config/config.ts";
+import { testConfig } from "../../lab/kit/gateway-server.ts";
 import { projectRoot } from "../../lab/kit/kit.ts";
 
 /** Fields, and the names of what is read of them, that only a table of problems judges. */
@@ -60,6 +65,16 @@ function judgementsIn(file: string, text: string): readonly string[] {
   return found;
 }
 
+const rules = readFileSync(join(projectRoot, "packaging/monitoring/prometheus-rules.yml"), "utf8");
+
+/** The expression of a rule for Prometheus, and how many minutes it has to hold. */
+function ruleOf(name: string): readonly [expression: string, minutes: number] {
+  const [, rule = ""] = rules.split(`- alert: ${name}\n`);
+  const [, expression = ""] = /^ *expr: (.*)$/m.exec(rule) ?? [];
+  const [, minutes = "0"] = /^ *for: (\d+)m$/m.exec(rule.split("- alert: ")[0] ?? "") ?? [];
+  return [expression, Number(minutes)];
+}
+
 describe("a limit of a problem", () => {
   it("stands in the table of its side alone", () => {
     const files = ["agent", "base", "cli", "gateway"].flatMap((part) =>
@@ -84,14 +99,28 @@ describe("a limit of a problem", () => {
   });
 
   it("is the one of the rules for Prometheus", () => {
-    const rules = readFileSync(
-      join(projectRoot, "packaging/monitoring/prometheus-rules.yml"),
-      "utf8",
-    );
     const factors = [...rules.matchAll(/free_bytes < (\d+) \* \w+free_bytes_min/g)];
     expect(factors.map(([, factor]) => Number(factor))).toEqual([
       roomWarningFactor,
       roomWarningFactor,
     ]);
+  });
+
+  it("is the default of its setting, or the books' own, in the rules for Prometheus", () => {
+    const command = ["/usr/local/bin/tell"];
+    const { stuckMinutes, awayMinutes } = readNotify({ command }, {});
+    const file = JSON.stringify({ ...testConfig, alerts: { command } });
+    const { alerts } = parseConfig(file, "/", 0);
+    const states = [...movingStates].join("|");
+    expect([ruleOf("AutowithdrawStuck")[0], ruleOf("AutowithdrawBooksUnclosed")[0]]).toEqual([
+      `autowithdraw_withdrawal_oldest_seconds{state=~"${states}"} > ${stuckMinutes * 60}`,
+      `autowithdraw_gateway_books_closed_seconds > ${booksLateMs / 1000}`,
+    ]);
+    const away = ["AutowithdrawLinkDown", "AutowithdrawChainDown"];
+    expect(away.map((name) => ruleOf(name)[1])).toEqual([awayMinutes, awayMinutes]);
+    const gatewayAway = ["AutowithdrawAgentAway", "AutowithdrawGatewayChainDown"].map(ruleOf);
+    for (const [, minutes] of gatewayAway) expect(minutes).toBe(alerts?.agentAwayMinutes);
+    // A rule without a time of its own does not borrow that of the next one.
+    expect(ruleOf("AutowithdrawLocked")[1]).toBe(0);
   });
 });
