@@ -20,6 +20,7 @@ import { createMetricsText } from "../../agent/courier/metrics-text.ts";
 import type { JudgedWithdrawal } from "../../agent/problems/judged.ts";
 import type { SignerSummary } from "../../agent/socket/summary.ts";
 import { serveMetrics } from "../../base/alerts/metrics/server.ts";
+import { alertTable } from "../../base/alerts/queue/table.ts";
 import { until } from "../support/until.ts";
 
 const currencies = {
@@ -143,7 +144,10 @@ describe("conditions", () => {
   it("say what each is worth waking for: only what may be a theft, or a payment twice", () => {
     const gravities = (change: Partial<Snapshot>): readonly string[] =>
       conditionsOf({ ...well, ...change }, notify, currencies).conditions.map(
-        ({ gravity }) => gravity,
+        ({ event, gravity }) => {
+          if (gravity === "wake") expect(alertTable[event].level, event).toBe("error");
+          return gravity;
+        },
       );
     expect(gravities({ locked: "CHAIN_SLOT_FOREIGN" })).toEqual(["wake"]);
     expect(gravities({ locked: "LEDGER_BEHIND_GATEWAY" })).toEqual(["broken"]);

@@ -117,6 +117,7 @@ function watch() {
       const alert = JSON.parse(body) as Alert;
       const begins = alert.event.endsWith("-over") ? "" : `${gravityWords[alert.gravity]}: `;
       expect(alert.message.startsWith(begins), alert.message).toBe(true);
+      if (alert.gravity === "wake") expect(alert.level, alert.event).toBe("error");
       told.push({ ...alert, message: alert.message.slice(begins.length) });
       return "";
     },

@@ -1,6 +1,9 @@
 /**
  * Every event that an agent sends to its `notify` or a gateway to its `alerts`: one frozen table;
- * docs/events.md has the same rows. An event's end is sent under its name with `-over`. Pure.
+ * docs/events.md has the same rows. An event's end is sent under its name with `-over`. The level
+ * is the event's own, for receivers that sort by levels of a log. The tables of problems give each
+ * alert its gravity, and an event that may be grave enough to wake somebody has the level error.
+ * Pure.
  */
 import type { Level } from "../../event-row.ts";
 import { nameFields } from "../../name-fields.ts";
