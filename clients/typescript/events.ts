@@ -7,6 +7,14 @@
 
 import type { Transaction } from "./records.ts";
 
+/** Events, oldest first. */
+export interface Events {
+  /** At most `limit`. */
+  readonly events: readonly Event[];
+  /** The `after` of the next call. */
+  readonly next: string;
+}
+
 /** An event: what a callback has, with its id. */
 export interface Event {
   /** The `webhook-id` of the event: the same for every delivery. */
@@ -19,57 +27,6 @@ export interface Event {
   readonly data: Transaction | UnattributedRecord;
   /** Rises with each event of a record. */
   readonly sequence: number;
-}
-
-/** Events, oldest first. */
-export interface Events {
-  /** At most `limit`. */
-  readonly events: readonly Event[];
-  /** The `after` of the next call. */
-  readonly next: string;
-}
-
-/** An event of one record. */
-export interface Callback {
-  /** Which event it is. */
-  readonly type:
-    | "deposit.detected"
-    | "deposit.partial"
-    | "deposit.below_minimum"
-    | "deposit.completed"
-    | "deposit.overpaid"
-    | "deposit.expired"
-    | "deposit.late"
-    | "deposit.reorged"
-    | "deposit.revoked"
-    | "withdrawal.created"
-    | "withdrawal.approved"
-    | "withdrawal.rejected"
-    | "withdrawal.broadcast"
-    | "withdrawal.completed"
-    | "withdrawal.failed";
-  /** When it happened. ISO 8601, UTC, milliseconds. */
-  readonly timestamp: string;
-  /**
-   * Rises with each event of one record, not by one: keep a record's highest, leave aside what is
-   * lower.
-   */
-  readonly sequence: number;
-  readonly data: Transaction;
-}
-
-/** Another currency came to the address of a deposit. */
-export interface UnattributedCallback {
-  /** Which event it is. */
-  readonly type: "deposit.unattributed";
-  /** When it happened. ISO 8601, UTC, milliseconds. */
-  readonly timestamp: string;
-  /**
-   * Rises with each event of one record, not by one: keep a record's highest, leave aside what is
-   * lower.
-   */
-  readonly sequence: number;
-  readonly data: UnattributedRecord;
 }
 
 /** A deposit, with what came besides. */
@@ -184,6 +141,49 @@ export interface UnattributedRecord {
     /** The transaction that brought it. */
     readonly txHash: string;
   };
+}
+
+/** An event of one record. */
+export interface Callback {
+  /** Which event it is. */
+  readonly type:
+    | "deposit.detected"
+    | "deposit.partial"
+    | "deposit.below_minimum"
+    | "deposit.completed"
+    | "deposit.overpaid"
+    | "deposit.expired"
+    | "deposit.late"
+    | "deposit.reorged"
+    | "deposit.revoked"
+    | "withdrawal.created"
+    | "withdrawal.approved"
+    | "withdrawal.rejected"
+    | "withdrawal.broadcast"
+    | "withdrawal.completed"
+    | "withdrawal.failed";
+  /** When it happened. ISO 8601, UTC, milliseconds. */
+  readonly timestamp: string;
+  /**
+   * Rises with each event of one record, not by one: keep a record's highest, leave aside what is
+   * lower.
+   */
+  readonly sequence: number;
+  readonly data: Transaction;
+}
+
+/** Another currency came to the address of a deposit. */
+export interface UnattributedCallback {
+  /** Which event it is. */
+  readonly type: "deposit.unattributed";
+  /** When it happened. ISO 8601, UTC, milliseconds. */
+  readonly timestamp: string;
+  /**
+   * Rises with each event of one record, not by one: keep a record's highest, leave aside what is
+   * lower.
+   */
+  readonly sequence: number;
+  readonly data: UnattributedRecord;
 }
 
 /** A try of one target, by its operator. */

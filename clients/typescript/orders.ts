@@ -5,6 +5,9 @@
  * times are ISO 8601 in UTC.
  */
 
+/** A deposit request: by `amount`, or by `fiatCurrency` with `fiatAmount`; never by both. */
+export type DepositOrder = AmountOrder | FiatOrder;
+
 /** A deposit request by `amount`. */
 export interface AmountOrder {
   /** A currency's `id`. */
@@ -68,9 +71,6 @@ export interface FiatOrder {
   readonly amount?: never;
 }
 
-/** A deposit request: by `amount`, or by `fiatCurrency` with `fiatAmount`; never by both. */
-export type DepositOrder = AmountOrder | FiatOrder;
-
 /** A withdrawal to pay at once. */
 export interface WithdrawalOrder {
   /** A currency's `id`. */
@@ -105,6 +105,42 @@ export interface WithdrawalOrder {
 export interface ManyOrder {
   /** Each for itself. */
   readonly orders: readonly WithdrawalOrder[];
+}
+
+/** A withdrawal that an operator approves, who supplies the address where it is left out. */
+export interface ManualOrder {
+  /** A currency's `id`. */
+  readonly currency: string;
+  /** The amount, in whole units of the currency. */
+  readonly amount: string;
+  /** The caller's own reference: visible ASCII without spaces, unique permanently. */
+  readonly orderId: string;
+  /** The shop's own words, returned and never read: at most 2048 bytes as JSON. */
+  readonly metadata?: Readonly<Record<string, string>>;
+  /**
+   * The `transactionId` of an ended request with this orderId and content, which this one
+   * follows.
+   */
+  readonly renew?: string;
+  /**
+   * External address the funds are sent to, in the form of the currency's network (EVM chains,
+   * Tron, Bitcoin, Litecoin, XRP). Its checksum is verified; on EVM chains an address in letters
+   * of one case has none.
+   */
+  readonly address?: string;
+  /**
+   * The tag of the address: on XRP a whole number from 0 to 4294967295 as text, as the receiver
+   * says. Empty, or left out, where there is none; any other network refuses a tag.
+   */
+  readonly tag?: string;
+  /** The `transactionId` of the deposit that this withdrawal pays back. */
+  readonly refundOf?: string;
+}
+
+/** The withdrawal to cancel. */
+export interface CancelOrder {
+  /** The `transactionId` of a withdrawal. */
+  readonly transactionId: string;
 }
 
 /** A target to add. */
@@ -144,42 +180,6 @@ export interface RedeliverOrder {
   readonly callbackId: string;
   /** Events of then or later: ISO 8601 in UTC; all without it. */
   readonly since?: string;
-}
-
-/** A withdrawal that an operator approves, who supplies the address where it is left out. */
-export interface ManualOrder {
-  /** A currency's `id`. */
-  readonly currency: string;
-  /** The amount, in whole units of the currency. */
-  readonly amount: string;
-  /** The caller's own reference: visible ASCII without spaces, unique permanently. */
-  readonly orderId: string;
-  /** The shop's own words, returned and never read: at most 2048 bytes as JSON. */
-  readonly metadata?: Readonly<Record<string, string>>;
-  /**
-   * The `transactionId` of an ended request with this orderId and content, which this one
-   * follows.
-   */
-  readonly renew?: string;
-  /**
-   * External address the funds are sent to, in the form of the currency's network (EVM chains,
-   * Tron, Bitcoin, Litecoin, XRP). Its checksum is verified; on EVM chains an address in letters
-   * of one case has none.
-   */
-  readonly address?: string;
-  /**
-   * The tag of the address: on XRP a whole number from 0 to 4294967295 as text, as the receiver
-   * says. Empty, or left out, where there is none; any other network refuses a tag.
-   */
-  readonly tag?: string;
-  /** The `transactionId` of the deposit that this withdrawal pays back. */
-  readonly refundOf?: string;
-}
-
-/** The withdrawal to cancel. */
-export interface CancelOrder {
-  /** The `transactionId` of a withdrawal. */
-  readonly transactionId: string;
 }
 
 /** Query of "All transactions". */

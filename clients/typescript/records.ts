@@ -5,6 +5,151 @@
  * times are ISO 8601 in UTC.
  */
 
+/** An address to pay to. */
+export interface DepositResult {
+  /** Address to pay the deposit to. */
+  readonly address: string;
+  /** The amount, in whole units of the currency. */
+  readonly amount: string;
+  /** Tag of the address, where its network has tags; may be empty. */
+  readonly tag: string;
+  /** Identifier of the transaction. */
+  readonly transactionId: string;
+  /** A currency's `id`. */
+  readonly currency: string;
+  /** The network by CAIP-2. */
+  readonly network: string;
+  /** Until when it can be paid. ISO 8601, UTC, milliseconds. */
+  readonly expiresAt: string;
+  /**
+   * 0 Pending, 1 Completed, 2 Failed. 1 and 2 never change again, but for an expired deposit that
+   * the operator credits: it goes from 2 to 1.
+   */
+  readonly status: 0 | 1 | 2;
+  /** The step within its status; docs/api.md lists the stages. */
+  readonly stage: string;
+  /** Money came after the request had ended. */
+  readonly late: boolean;
+  /** The ended record with the same orderId that this one follows. */
+  readonly renews?: string;
+  /** The record with the same orderId that follows this ended one. */
+  readonly renewedBy?: string;
+  /**
+   * Deposits: a link for wallets, in the form of the network (EVM chains, Bitcoin, Litecoin,
+   * XRP). Empty on other networks, and when the currency is no longer configured.
+   */
+  readonly paymentUri: string;
+  /**
+   * Deposits: the page for the customer, to link or to embed; empty for a record that has none.
+   */
+  readonly paymentUrl: string;
+  /**
+   * Deposits: so much may be missing from `amount`. Empty once the currency is no longer
+   * configured.
+   */
+  readonly paymentTolerance: string;
+  /**
+   * The terms of a deposit in fiat money, fixed at its request: `amount` is `fiatAmount` at
+   * `price`, rounded up.
+   */
+  readonly quote?: {
+    /** The money of `fiatAmount`. */
+    readonly fiatCurrency: "USD" | "EUR" | "TRY";
+    /** A sum of money, at most two decimals. */
+    readonly fiatAmount: string;
+    /** Price of one whole unit of the currency. */
+    readonly price: string;
+    /** When that price was right. ISO 8601, UTC, milliseconds. */
+    readonly priceUpdatedAt: string;
+  };
+}
+
+/** Every error. Branch on `code`, never on `message`. */
+export interface ErrorBody {
+  /** For people; in the caller's language. */
+  readonly message: string;
+  /** Stable, language-free. */
+  readonly code: string;
+  /** The answer's `X-Request-Id`; empty where the request was not even read. */
+  readonly requestId: string;
+  /** The field or parameter that is meant. */
+  readonly field?: string;
+  /** Identifier of the transaction. */
+  readonly transactionId?: string;
+  /** The finer reason. */
+  readonly reason?: string;
+  /** A currency's `id`. */
+  readonly currency?: string;
+  /** The amount that the order needs. */
+  readonly needed?: string;
+  /** The amount that is there. */
+  readonly available?: string;
+  /** The smallest amount. */
+  readonly minimum?: string;
+  /** The scope that the key lacks. */
+  readonly scope?: string;
+  /** Identifier of the callback target. */
+  readonly callbackId?: string;
+  /** 422: whether anything was ever signed for it. */
+  readonly signed?: boolean;
+  /** 422: whether a new order is worth trying. */
+  readonly retryable?: boolean;
+  /** The ended record with the same orderId that this one follows. */
+  readonly renews?: string;
+  /** The record with the same orderId that follows this ended one. */
+  readonly renewedBy?: string;
+}
+
+/** A withdrawal that is stored for good. */
+export interface WithdrawalResult {
+  /** For people; in the caller's language. */
+  readonly message: string;
+  /** Identifier of the transaction. */
+  readonly transactionId: string;
+  /**
+   * 0 Pending, 1 Completed, 2 Failed. 1 and 2 never change again, but for an expired deposit that
+   * the operator credits: it goes from 2 to 1.
+   */
+  readonly status: 0 | 1 | 2;
+  /** The step within its status; docs/api.md lists the stages. */
+  readonly stage: string;
+  /** The ended record with the same orderId that this one follows. */
+  readonly renews?: string;
+}
+
+/** The result of each order. */
+export interface ManyResult {
+  /** In the order of the orders. */
+  readonly answers: readonly OneResult[];
+}
+
+/** One order's own answer, as if it had been sent alone. */
+export interface OneResult {
+  /** As it was sent; empty where it was no text. */
+  readonly orderId: string;
+  /** The status that it would have had alone. */
+  readonly httpStatus: number;
+  /** The body that it would have had alone. */
+  readonly answer: WithdrawalResult | ErrorBody;
+}
+
+/** The result of a cancel. */
+export interface CancelResult {
+  /** For people; in the caller's language. */
+  readonly message: string;
+  /** Identifier of the transaction. */
+  readonly transactionId: string;
+  /** True if nothing is paid; false while the agent may still pay. */
+  readonly cancelled: boolean;
+  /**
+   * 0 Pending, 1 Completed, 2 Failed. 1 and 2 never change again, but for an expired deposit that
+   * the operator credits: it goes from 2 to 1.
+   */
+  readonly status: 0 | 1 | 2;
+  /** The step within its status; docs/api.md lists the stages. */
+  readonly stage: string;
+}
+
 /** A deposit or a withdrawal. */
 export interface Transaction {
   /** Identifier of the transaction. */
@@ -157,6 +302,14 @@ export interface Currency {
   readonly priceStale: boolean;
 }
 
+/** The balances of all currencies. */
+export interface Balances {
+  /** One for each currency that could be read. */
+  readonly balances: readonly Balance[];
+  /** Currencies whose chain was not read yet; ask again in some seconds. */
+  readonly unread: readonly string[];
+}
+
 /** Balances of one currency's wallet. */
 export interface Balance {
   /** `available` rounded down to 15 significant digits. */
@@ -179,14 +332,6 @@ export interface Balance {
   readonly feeReserve: string;
   /** Whether that much is there. */
   readonly feeSufficient: boolean;
-}
-
-/** The balances of all currencies. */
-export interface Balances {
-  /** One for each currency that could be read. */
-  readonly balances: readonly Balance[];
-  /** Currencies whose chain was not read yet; ask again in some seconds. */
-  readonly unread: readonly string[];
 }
 
 /** The probable fee of a withdrawal. */
@@ -221,149 +366,4 @@ export interface AddressCheck {
   readonly code: string;
   /** The finer reason; empty without one. */
   readonly reason: string;
-}
-
-/** An address to pay to. */
-export interface DepositResult {
-  /** Address to pay the deposit to. */
-  readonly address: string;
-  /** The amount, in whole units of the currency. */
-  readonly amount: string;
-  /** Tag of the address, where its network has tags; may be empty. */
-  readonly tag: string;
-  /** Identifier of the transaction. */
-  readonly transactionId: string;
-  /** A currency's `id`. */
-  readonly currency: string;
-  /** The network by CAIP-2. */
-  readonly network: string;
-  /** Until when it can be paid. ISO 8601, UTC, milliseconds. */
-  readonly expiresAt: string;
-  /**
-   * 0 Pending, 1 Completed, 2 Failed. 1 and 2 never change again, but for an expired deposit that
-   * the operator credits: it goes from 2 to 1.
-   */
-  readonly status: 0 | 1 | 2;
-  /** The step within its status; docs/api.md lists the stages. */
-  readonly stage: string;
-  /** Money came after the request had ended. */
-  readonly late: boolean;
-  /** The ended record with the same orderId that this one follows. */
-  readonly renews?: string;
-  /** The record with the same orderId that follows this ended one. */
-  readonly renewedBy?: string;
-  /**
-   * Deposits: a link for wallets, in the form of the network (EVM chains, Bitcoin, Litecoin,
-   * XRP). Empty on other networks, and when the currency is no longer configured.
-   */
-  readonly paymentUri: string;
-  /**
-   * Deposits: the page for the customer, to link or to embed; empty for a record that has none.
-   */
-  readonly paymentUrl: string;
-  /**
-   * Deposits: so much may be missing from `amount`. Empty once the currency is no longer
-   * configured.
-   */
-  readonly paymentTolerance: string;
-  /**
-   * The terms of a deposit in fiat money, fixed at its request: `amount` is `fiatAmount` at
-   * `price`, rounded up.
-   */
-  readonly quote?: {
-    /** The money of `fiatAmount`. */
-    readonly fiatCurrency: "USD" | "EUR" | "TRY";
-    /** A sum of money, at most two decimals. */
-    readonly fiatAmount: string;
-    /** Price of one whole unit of the currency. */
-    readonly price: string;
-    /** When that price was right. ISO 8601, UTC, milliseconds. */
-    readonly priceUpdatedAt: string;
-  };
-}
-
-/** A withdrawal that is stored for good. */
-export interface WithdrawalResult {
-  /** For people; in the caller's language. */
-  readonly message: string;
-  /** Identifier of the transaction. */
-  readonly transactionId: string;
-  /**
-   * 0 Pending, 1 Completed, 2 Failed. 1 and 2 never change again, but for an expired deposit that
-   * the operator credits: it goes from 2 to 1.
-   */
-  readonly status: 0 | 1 | 2;
-  /** The step within its status; docs/api.md lists the stages. */
-  readonly stage: string;
-  /** The ended record with the same orderId that this one follows. */
-  readonly renews?: string;
-}
-
-/** The result of a cancel. */
-export interface CancelResult {
-  /** For people; in the caller's language. */
-  readonly message: string;
-  /** Identifier of the transaction. */
-  readonly transactionId: string;
-  /** True if nothing is paid; false while the agent may still pay. */
-  readonly cancelled: boolean;
-  /**
-   * 0 Pending, 1 Completed, 2 Failed. 1 and 2 never change again, but for an expired deposit that
-   * the operator credits: it goes from 2 to 1.
-   */
-  readonly status: 0 | 1 | 2;
-  /** The step within its status; docs/api.md lists the stages. */
-  readonly stage: string;
-}
-
-/** The result of each order. */
-export interface ManyResult {
-  /** In the order of the orders. */
-  readonly answers: readonly OneResult[];
-}
-
-/** One order's own answer, as if it had been sent alone. */
-export interface OneResult {
-  /** As it was sent; empty where it was no text. */
-  readonly orderId: string;
-  /** The status that it would have had alone. */
-  readonly httpStatus: number;
-  /** The body that it would have had alone. */
-  readonly answer: WithdrawalResult | ErrorBody;
-}
-
-/** Every error. Branch on `code`, never on `message`. */
-export interface ErrorBody {
-  /** For people; in the caller's language. */
-  readonly message: string;
-  /** Stable, language-free. */
-  readonly code: string;
-  /** The answer's `X-Request-Id`; empty where the request was not even read. */
-  readonly requestId: string;
-  /** The field or parameter that is meant. */
-  readonly field?: string;
-  /** Identifier of the transaction. */
-  readonly transactionId?: string;
-  /** The finer reason. */
-  readonly reason?: string;
-  /** A currency's `id`. */
-  readonly currency?: string;
-  /** The amount that the order needs. */
-  readonly needed?: string;
-  /** The amount that is there. */
-  readonly available?: string;
-  /** The smallest amount. */
-  readonly minimum?: string;
-  /** The scope that the key lacks. */
-  readonly scope?: string;
-  /** Identifier of the callback target. */
-  readonly callbackId?: string;
-  /** 422: whether anything was ever signed for it. */
-  readonly signed?: boolean;
-  /** 422: whether a new order is worth trying. */
-  readonly retryable?: boolean;
-  /** The ended record with the same orderId that this one follows. */
-  readonly renews?: string;
-  /** The record with the same orderId that follows this ended one. */
-  readonly renewedBy?: string;
 }

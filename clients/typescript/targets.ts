@@ -5,6 +5,12 @@
  * times are ISO 8601 in UTC.
  */
 
+/** The merchant's callback targets, oldest first. */
+export interface CallbackTargets {
+  /** At most 16. */
+  readonly callbacks: readonly CallbackTarget[];
+}
+
 /** A callback target. */
 export interface CallbackTarget {
   /** Identifier of the callback target. */
@@ -29,12 +35,6 @@ export interface CallbackTarget {
   readonly failedStatus: number;
   /** The reason why that try had no answer; empty if it had one. */
   readonly failedReason: string;
-}
-
-/** The merchant's callback targets, oldest first. */
-export interface CallbackTargets {
-  /** At most 16. */
-  readonly callbacks: readonly CallbackTarget[];
 }
 
 /** A callback target that was added. */

@@ -179,20 +179,6 @@ const tokenWords =
   "A JWT made from the shop's API key, fresh for each request: docs/api.md, section on the token. HS256 over the secret's text, or " +
   "EdDSA; `exp` at most 300 seconds after `iat`; one use on POST. The role is the scope that the key needs.";
 
-/**
- * The order of the named schemas that shops know from the description, and from clients that are
- * made of it. Any other schema stands behind them, in the order of its first use.
- */
-const knownOrder: readonly string[] = [
-  ...["AmountOrder", "FiatOrder", "DepositOrder", "WithdrawalOrder", "ManyOrder"],
-  ...["CreateCallbackOrder", "CallbackOrder", "RedeliverOrder", "ManualOrder"],
-  ...["Transaction", "Currency", "Balance", "Balances", "Estimate", "AddressCheck"],
-  ...["CallbackTarget", "CallbackTargets", "CreatedTarget", "RemovedTarget", "TestSent"],
-  ...["Redelivery", "Event", "Events", "DepositResult", "WithdrawalResult", "CancelOrder"],
-  ...["CancelResult", "ManyResult", "OneResult", "Error", "Readiness", "Health"],
-  ...["Callback", "UnattributedCallback", "UnattributedRecord", "TestCallback"],
-];
-
 /** The schemas by name that were used so far. */
 type UsedSchemas = Map<string, Json>;
 
@@ -220,15 +206,11 @@ function withPointers(part: JsonPart, used: UsedSchemas): JsonPart {
   return Object.fromEntries(entries);
 }
 
-/** The used schemas as the description has them. */
-function componentsOf(used: UsedSchemas): Json {
-  const names = [...used.keys()];
-  const known = knownOrder.filter((name) => used.has(name));
-  const others = names.filter((name) => !knownOrder.includes(name));
-  return Object.fromEntries(
-    [...known, ...others].map((name) => [name, withPointers(used.get(name) ?? {}, used)]),
+/** The used schemas as the description has them, in the order of their first use. */
+const componentsOf = (used: UsedSchemas): Json =>
+  Object.fromEntries(
+    [...used].map(([name, schema]) => [name, withPointers(schema, used)] as const),
   );
-}
 
 export function createDocument(of: {
   readonly publicUrl: string;

@@ -259,7 +259,7 @@ describe("/openapi.json", () => {
     expect(names).toEqual(listParameterNames);
   });
 
-  it("has all of a new operation from its one object, behind what shops know, and never two schemas of one name", async () => {
+  it("has all of a new operation from its one object, and never two schemas of one name", async () => {
     const made = (name: string) =>
       defineGet({
         id: "ping",
@@ -280,7 +280,7 @@ describe("/openapi.json", () => {
     const schemasOf = (document: object): readonly string[] =>
       Object.keys((document as { components: { schemas: object } }).components.schemas);
     const [known, ping] = [documentOf([]), documentOf([made("Pong")])];
-    expect(schemasOf(ping)).toEqual([...schemasOf(known), "Pong"]);
+    expect([...schemasOf(ping)].sort()).toEqual([...schemasOf(known), "Pong"].sort());
     const { paths } = ping as object as {
       paths: Record<string, { get: DescribedPath["operation"] }>;
     };

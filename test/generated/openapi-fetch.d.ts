@@ -732,6 +732,8 @@ export interface webhooks {
 }
 export interface components {
     schemas: {
+        /** @description A deposit request: by `amount`, or by `fiatCurrency` with `fiatAmount`; never by both. */
+        DepositOrder: components["schemas"]["AmountOrder"] | components["schemas"]["FiatOrder"];
         /** @description A deposit request by `amount`. */
         AmountOrder: {
             /**
@@ -835,8 +837,154 @@ export interface components {
             tolerancePercent?: string;
             amount?: never;
         };
-        /** @description A deposit request: by `amount`, or by `fiatCurrency` with `fiatAmount`; never by both. */
-        DepositOrder: components["schemas"]["AmountOrder"] | components["schemas"]["FiatOrder"];
+        /** @description An address to pay to. */
+        DepositResult: {
+            /**
+             * @description Address to pay the deposit to.
+             * @example 0x9858EfFD232B4033E47d90003D41EC34EcaEda94
+             */
+            address: string;
+            /**
+             * @description The amount, in whole units of the currency.
+             * @example 0.5
+             */
+            amount: string;
+            /** @description Tag of the address, where its network has tags; may be empty. */
+            tag: string;
+            /**
+             * @description Identifier of the transaction.
+             * @example a7b92b8b4b5f7ad3c3d0f6c9b1f0f2e1
+             */
+            transactionId: string;
+            /**
+             * @description A currency's `id`.
+             * @example eth
+             */
+            currency: string;
+            /**
+             * @description The network by CAIP-2.
+             * @example eip155:1
+             */
+            network: string;
+            /**
+             * Format: date-time
+             * @description Until when it can be paid. ISO 8601, UTC, milliseconds.
+             * @example 2026-01-02T03:04:05.678Z
+             */
+            expiresAt: string;
+            /**
+             * @description 0 Pending, 1 Completed, 2 Failed. 1 and 2 never change again, but for an expired deposit that the operator credits: it goes from 2 to 1.
+             * @enum {integer}
+             */
+            status: 0 | 1 | 2;
+            /**
+             * @description The step within its status; docs/api.md lists the stages.
+             * @example queued
+             */
+            stage: string;
+            /** @description Money came after the request had ended. */
+            late: boolean;
+            /** @description The ended record with the same orderId that this one follows. */
+            renews?: string;
+            /** @description The record with the same orderId that follows this ended one. */
+            renewedBy?: string;
+            /**
+             * @description Deposits: a link for wallets, in the form of the network (EVM chains, Bitcoin, Litecoin, XRP). Empty on other networks, and when the currency is no longer configured.
+             * @example ethereum:0x9858EfFD232B4033E47d90003D41EC34EcaEda94@1?value=500000000000000000
+             */
+            paymentUri: string;
+            /**
+             * @description Deposits: the page for the customer, to link or to embed; empty for a record that has none.
+             * @example https://pay.example.com/pay/9yGZ1kQ0m2n3o4p5q6r7sA
+             */
+            paymentUrl: string;
+            /**
+             * @description Deposits: so much may be missing from `amount`. Empty once the currency is no longer configured.
+             * @example 0
+             */
+            paymentTolerance: string;
+            /** @description The terms of a deposit in fiat money, fixed at its request: `amount` is `fiatAmount` at `price`, rounded up. */
+            quote?: {
+                /**
+                 * @description The money of `fiatAmount`.
+                 * @example TRY
+                 * @enum {string}
+                 */
+                fiatCurrency: "USD" | "EUR" | "TRY";
+                /**
+                 * @description A sum of money, at most two decimals.
+                 * @example 1000
+                 */
+                fiatAmount: string;
+                /**
+                 * @description Price of one whole unit of the currency.
+                 * @example 42
+                 */
+                price: string;
+                /**
+                 * Format: date-time
+                 * @description When that price was right. ISO 8601, UTC, milliseconds.
+                 * @example 2026-01-02T03:04:05.678Z
+                 */
+                priceUpdatedAt: string;
+            };
+        };
+        /** @description Every error. Branch on `code`, never on `message`. */
+        Error: {
+            /** @description For people; in the caller's language. */
+            message: string;
+            /**
+             * @description Stable, language-free.
+             * @example amount_format
+             */
+            code: string;
+            /** @description The answer's `X-Request-Id`; empty where the request was not even read. */
+            requestId: string;
+            /** @description The field or parameter that is meant. */
+            field?: string;
+            /**
+             * @description Identifier of the transaction.
+             * @example a7b92b8b4b5f7ad3c3d0f6c9b1f0f2e1
+             */
+            transactionId?: string;
+            /** @description The finer reason. */
+            reason?: string;
+            /**
+             * @description A currency's `id`.
+             * @example eth
+             */
+            currency?: string;
+            /**
+             * @description The amount that the order needs.
+             * @example 1.01
+             */
+            needed?: string;
+            /**
+             * @description The amount that is there.
+             * @example 0.5
+             */
+            available?: string;
+            /**
+             * @description The smallest amount.
+             * @example 0.001
+             */
+            minimum?: string;
+            /** @description The scope that the key lacks. */
+            scope?: string;
+            /**
+             * @description Identifier of the callback target.
+             * @example cb_6f0c1d0c4f0b4f1e
+             */
+            callbackId?: string;
+            /** @description 422: whether anything was ever signed for it. */
+            signed?: boolean;
+            /** @description 422: whether a new order is worth trying. */
+            retryable?: boolean;
+            /** @description The ended record with the same orderId that this one follows. */
+            renews?: string;
+            /** @description The record with the same orderId that follows this ended one. */
+            renewedBy?: string;
+        };
         /** @description A withdrawal to pay at once. */
         WithdrawalOrder: {
             /**
@@ -881,42 +1029,49 @@ export interface components {
              */
             refundOf?: string;
         };
+        /** @description A withdrawal that is stored for good. */
+        WithdrawalResult: {
+            /** @description For people; in the caller's language. */
+            message: string;
+            /**
+             * @description Identifier of the transaction.
+             * @example a7b92b8b4b5f7ad3c3d0f6c9b1f0f2e1
+             */
+            transactionId: string;
+            /**
+             * @description 0 Pending, 1 Completed, 2 Failed. 1 and 2 never change again, but for an expired deposit that the operator credits: it goes from 2 to 1.
+             * @enum {integer}
+             */
+            status: 0 | 1 | 2;
+            /**
+             * @description The step within its status; docs/api.md lists the stages.
+             * @example queued
+             */
+            stage: string;
+            /** @description The ended record with the same orderId that this one follows. */
+            renews?: string;
+        };
         /** @description Withdrawals to pay at once. */
         ManyOrder: {
             /** @description Each for itself. */
             orders: components["schemas"]["WithdrawalOrder"][];
         };
-        /** @description A target to add. */
-        CreateCallbackOrder: {
-            /**
-             * @description An https address of the shop's server that takes a POST.
-             * @example https://shop.example.com/hook
-             */
-            url: string;
-            /** @description Only these events; all if it is empty. */
-            events?: ("deposit.detected" | "deposit.partial" | "deposit.below_minimum" | "deposit.completed" | "deposit.overpaid" | "deposit.expired" | "deposit.late" | "deposit.reorged" | "deposit.revoked" | "deposit.unattributed" | "withdrawal.created" | "withdrawal.approved" | "withdrawal.rejected" | "withdrawal.broadcast" | "withdrawal.completed" | "withdrawal.failed")[];
+        /** @description The result of each order. */
+        ManyResult: {
+            /** @description In the order of the orders. */
+            answers: components["schemas"]["OneResult"][];
         };
-        /** @description The target that is meant. */
-        CallbackOrder: {
+        /** @description One order's own answer, as if it had been sent alone. */
+        OneResult: {
+            /** @description As it was sent; empty where it was no text. */
+            orderId: string;
             /**
-             * @description Identifier of the callback target.
-             * @example cb_6f0c1d0c4f0b4f1e
+             * @description The status that it would have had alone.
+             * @example 200
              */
-            callbackId: string;
-        };
-        /** @description The target that is meant, and the events. */
-        RedeliverOrder: {
-            /**
-             * @description Identifier of the callback target.
-             * @example cb_6f0c1d0c4f0b4f1e
-             */
-            callbackId: string;
-            /**
-             * @description Events of then or later: ISO 8601 in UTC; all without it.
-             * @example 2026-01-02
-             * @example 2026-01-02T03:04:05.678Z
-             */
-            since?: string;
+            httpStatus: number;
+            /** @description The body that it would have had alone. */
+            answer: components["schemas"]["WithdrawalResult"] | components["schemas"]["Error"];
         };
         /** @description A withdrawal that an operator approves, who supplies the address where it is left out. */
         ManualOrder: {
@@ -961,6 +1116,36 @@ export interface components {
              * @example 4be38f3ee1a16e4cd1f1a3a8b4a0d9c2
              */
             refundOf?: string;
+        };
+        /** @description The withdrawal to cancel. */
+        CancelOrder: {
+            /**
+             * @description The `transactionId` of a withdrawal.
+             * @example 1c2d8f0b6e5a49d3a7b1c0d9e8f7a6b5
+             */
+            transactionId: string;
+        };
+        /** @description The result of a cancel. */
+        CancelResult: {
+            /** @description For people; in the caller's language. */
+            message: string;
+            /**
+             * @description Identifier of the transaction.
+             * @example a7b92b8b4b5f7ad3c3d0f6c9b1f0f2e1
+             */
+            transactionId: string;
+            /** @description True if nothing is paid; false while the agent may still pay. */
+            cancelled: boolean;
+            /**
+             * @description 0 Pending, 1 Completed, 2 Failed. 1 and 2 never change again, but for an expired deposit that the operator credits: it goes from 2 to 1.
+             * @enum {integer}
+             */
+            status: 0 | 1 | 2;
+            /**
+             * @description The step within its status; docs/api.md lists the stages.
+             * @example queued
+             */
+            stage: string;
         };
         /** @description A deposit or a withdrawal. */
         Transaction: {
@@ -1209,215 +1394,15 @@ export interface components {
             /** @description Whether one of the prices is old or unknown. */
             priceStale: boolean;
         };
-        /** @description Balances of one currency's wallet. */
-        Balance: {
-            /** @description `available` rounded down to 15 significant digits. */
-            balance: number;
+        /** @description Events, oldest first. */
+        Events: {
+            /** @description At most `limit`. */
+            events: components["schemas"]["Event"][];
             /**
-             * @description A currency's `id`.
-             * @example eth
+             * @description The `after` of the next call.
+             * @example 1767323045678
              */
-            currency: string;
-            /**
-             * @description The amount that can be withdrawn now.
-             * @example 8.99
-             */
-            available: string;
-            /**
-             * @description Final on deposit addresses, not yet moved.
-             * @example 2
-             */
-            pending: string;
-            /**
-             * @description On its way from deposit addresses to the hot wallet.
-             * @example 0
-             */
-            sweeping: string;
-            /**
-             * @description Promised to open withdrawals.
-             * @example 1.01
-             */
-            reserved: string;
-            /**
-             * @description Everything together.
-             * @example 12
-             */
-            total: string;
-            /**
-             * @description The currency that network fees are paid in.
-             * @example eth
-             */
-            feeAsset: string;
-            /**
-             * @description The amount of it that a next withdrawal reserves.
-             * @example 0.01
-             */
-            feeReserve: string;
-            /** @description Whether that much is there. */
-            feeSufficient: boolean;
-        };
-        /** @description The balances of all currencies. */
-        Balances: {
-            /** @description One for each currency that could be read. */
-            balances: components["schemas"]["Balance"][];
-            /** @description Currencies whose chain was not read yet; ask again in some seconds. */
-            unread: string[];
-        };
-        /** @description The probable fee of a withdrawal. */
-        Estimate: {
-            /**
-             * @description A currency's `id`.
-             * @example eth
-             */
-            currency: string;
-            /**
-             * @description The currency that network fees are paid in.
-             * @example eth
-             */
-            feeAsset: string;
-            /**
-             * @description The middle fee of the newest paid withdrawals of this currency; empty before the first.
-             * @example 0.00042
-             */
-            feeUsual: string;
-            /**
-             * @description The most that the agent pays for one withdrawal; so much is reserved.
-             * @example 0.01
-             */
-            feeMost: string;
-            /** @description The number of withdrawals that `feeUsual` comes from. */
-            samples: number;
-            /**
-             * @description When the newest of them was completed; empty without any.
-             * @example 2026-01-02T03:04:05.678Z
-             */
-            newestAt: string;
-        };
-        /** @description Whether an address can be paid. */
-        AddressCheck: {
-            /**
-             * @description A currency's `id`.
-             * @example eth
-             */
-            currency: string;
-            /**
-             * @description The network by CAIP-2.
-             * @example eip155:1
-             */
-            network: string;
-            /** @description Whether a withdrawal to it would be taken. */
-            valid: boolean;
-            /** @description The address in its checksummed form; empty for one that would be refused. */
-            address: string;
-            /** @description The tag that the address holds; empty for none. */
-            tag: string;
-            /**
-             * @description The code that a withdrawal would get; empty for a good address.
-             * @example address_invalid
-             */
-            code: string;
-            /** @description The finer reason; empty without one. */
-            reason: string;
-        };
-        /** @description A callback target. */
-        CallbackTarget: {
-            /**
-             * @description Identifier of the callback target.
-             * @example cb_6f0c1d0c4f0b4f1e
-             */
-            callbackId: string;
-            /**
-             * @description An https address of the shop's server that takes a POST.
-             * @example https://shop.example.com/hook
-             */
-            url: string;
-            /** @description The events that it gets; all if it is empty. */
-            events: string[];
-            /**
-             * @description `paused`: its events wait. `off`: it answered 410, and gets no events.
-             * @enum {string}
-             */
-            state: "active" | "paused" | "off";
-            /**
-             * Format: date-time
-             * @description When it was added. ISO 8601, UTC, milliseconds.
-             * @example 2026-01-02T03:04:05.678Z
-             */
-            createdAt: string;
-            /** @description The number of deliveries that wait. */
-            waiting: number;
-            /** @description The number of deliveries that were given up in the last 60 days. */
-            givenUp: number;
-            /** @description When it last took an event; empty if never. */
-            succeededAt: string;
-            /** @description When a try last failed; empty if never. */
-            failedAt: string;
-            /** @description The HTTP status of that try; 0 without an answer. */
-            failedStatus: number;
-            /** @description The reason why that try had no answer; empty if it had one. */
-            failedReason: string;
-        };
-        /** @description The merchant's callback targets, oldest first. */
-        CallbackTargets: {
-            /** @description At most 16. */
-            callbacks: components["schemas"]["CallbackTarget"][];
-        };
-        /** @description A callback target that was added. */
-        CreatedTarget: {
-            /**
-             * @description Identifier of the callback target.
-             * @example cb_6f0c1d0c4f0b4f1e
-             */
-            callbackId: string;
-            /**
-             * @description Verifies the signatures of this target's callbacks. No other answer has it.
-             * @example whsec_YSBzZWNyZXQgb2YgdGhlIGV4YW1wbGVzIG9ubHkhISE=
-             */
-            secret: string;
-            /**
-             * @description An https address of the shop's server that takes a POST.
-             * @example https://shop.example.com/hook
-             */
-            url: string;
-            /** @description The events that it gets; all if it is empty. */
-            events: string[];
-        };
-        /** @description A callback target that was removed. */
-        RemovedTarget: {
-            /**
-             * @description Identifier of the callback target.
-             * @example cb_6f0c1d0c4f0b4f1e
-             */
-            callbackId: string;
-            /** @description The number of records whose callbacks were given up. */
-            recordsGivenUp: number;
-        };
-        /** @description A test event that is being sent. */
-        TestSent: {
-            /**
-             * @description Identifier of the callback target.
-             * @example cb_6f0c1d0c4f0b4f1e
-             */
-            callbackId: string;
-            /**
-             * @description The `webhook-id` of the test.
-             * @example msg_3f0c1d0c4f0b4f1e9a7c5d2e8b6a4c10
-             */
-            messageId: string;
-        };
-        /** @description Deliveries that are sent again. */
-        Redelivery: {
-            /**
-             * @description Identifier of the callback target.
-             * @example cb_6f0c1d0c4f0b4f1e
-             */
-            callbackId: string;
-            /** @description The time from which events count; empty for all. */
-            since: string;
-            /** @description The number of deliveries that are sent again. */
-            deliveries: number;
-            /** @description The number that stays given up, because too many wait. */
-            left: number;
+            next: string;
         };
         /** @description An event: what a callback has, with its id. */
         Event: {
@@ -1441,300 +1426,6 @@ export interface components {
             data: components["schemas"]["Transaction"] | components["schemas"]["UnattributedRecord"];
             /** @description Rises with each event of a record. */
             sequence: number;
-        };
-        /** @description Events, oldest first. */
-        Events: {
-            /** @description At most `limit`. */
-            events: components["schemas"]["Event"][];
-            /**
-             * @description The `after` of the next call.
-             * @example 1767323045678
-             */
-            next: string;
-        };
-        /** @description An address to pay to. */
-        DepositResult: {
-            /**
-             * @description Address to pay the deposit to.
-             * @example 0x9858EfFD232B4033E47d90003D41EC34EcaEda94
-             */
-            address: string;
-            /**
-             * @description The amount, in whole units of the currency.
-             * @example 0.5
-             */
-            amount: string;
-            /** @description Tag of the address, where its network has tags; may be empty. */
-            tag: string;
-            /**
-             * @description Identifier of the transaction.
-             * @example a7b92b8b4b5f7ad3c3d0f6c9b1f0f2e1
-             */
-            transactionId: string;
-            /**
-             * @description A currency's `id`.
-             * @example eth
-             */
-            currency: string;
-            /**
-             * @description The network by CAIP-2.
-             * @example eip155:1
-             */
-            network: string;
-            /**
-             * Format: date-time
-             * @description Until when it can be paid. ISO 8601, UTC, milliseconds.
-             * @example 2026-01-02T03:04:05.678Z
-             */
-            expiresAt: string;
-            /**
-             * @description 0 Pending, 1 Completed, 2 Failed. 1 and 2 never change again, but for an expired deposit that the operator credits: it goes from 2 to 1.
-             * @enum {integer}
-             */
-            status: 0 | 1 | 2;
-            /**
-             * @description The step within its status; docs/api.md lists the stages.
-             * @example queued
-             */
-            stage: string;
-            /** @description Money came after the request had ended. */
-            late: boolean;
-            /** @description The ended record with the same orderId that this one follows. */
-            renews?: string;
-            /** @description The record with the same orderId that follows this ended one. */
-            renewedBy?: string;
-            /**
-             * @description Deposits: a link for wallets, in the form of the network (EVM chains, Bitcoin, Litecoin, XRP). Empty on other networks, and when the currency is no longer configured.
-             * @example ethereum:0x9858EfFD232B4033E47d90003D41EC34EcaEda94@1?value=500000000000000000
-             */
-            paymentUri: string;
-            /**
-             * @description Deposits: the page for the customer, to link or to embed; empty for a record that has none.
-             * @example https://pay.example.com/pay/9yGZ1kQ0m2n3o4p5q6r7sA
-             */
-            paymentUrl: string;
-            /**
-             * @description Deposits: so much may be missing from `amount`. Empty once the currency is no longer configured.
-             * @example 0
-             */
-            paymentTolerance: string;
-            /** @description The terms of a deposit in fiat money, fixed at its request: `amount` is `fiatAmount` at `price`, rounded up. */
-            quote?: {
-                /**
-                 * @description The money of `fiatAmount`.
-                 * @example TRY
-                 * @enum {string}
-                 */
-                fiatCurrency: "USD" | "EUR" | "TRY";
-                /**
-                 * @description A sum of money, at most two decimals.
-                 * @example 1000
-                 */
-                fiatAmount: string;
-                /**
-                 * @description Price of one whole unit of the currency.
-                 * @example 42
-                 */
-                price: string;
-                /**
-                 * Format: date-time
-                 * @description When that price was right. ISO 8601, UTC, milliseconds.
-                 * @example 2026-01-02T03:04:05.678Z
-                 */
-                priceUpdatedAt: string;
-            };
-        };
-        /** @description A withdrawal that is stored for good. */
-        WithdrawalResult: {
-            /** @description For people; in the caller's language. */
-            message: string;
-            /**
-             * @description Identifier of the transaction.
-             * @example a7b92b8b4b5f7ad3c3d0f6c9b1f0f2e1
-             */
-            transactionId: string;
-            /**
-             * @description 0 Pending, 1 Completed, 2 Failed. 1 and 2 never change again, but for an expired deposit that the operator credits: it goes from 2 to 1.
-             * @enum {integer}
-             */
-            status: 0 | 1 | 2;
-            /**
-             * @description The step within its status; docs/api.md lists the stages.
-             * @example queued
-             */
-            stage: string;
-            /** @description The ended record with the same orderId that this one follows. */
-            renews?: string;
-        };
-        /** @description The withdrawal to cancel. */
-        CancelOrder: {
-            /**
-             * @description The `transactionId` of a withdrawal.
-             * @example 1c2d8f0b6e5a49d3a7b1c0d9e8f7a6b5
-             */
-            transactionId: string;
-        };
-        /** @description The result of a cancel. */
-        CancelResult: {
-            /** @description For people; in the caller's language. */
-            message: string;
-            /**
-             * @description Identifier of the transaction.
-             * @example a7b92b8b4b5f7ad3c3d0f6c9b1f0f2e1
-             */
-            transactionId: string;
-            /** @description True if nothing is paid; false while the agent may still pay. */
-            cancelled: boolean;
-            /**
-             * @description 0 Pending, 1 Completed, 2 Failed. 1 and 2 never change again, but for an expired deposit that the operator credits: it goes from 2 to 1.
-             * @enum {integer}
-             */
-            status: 0 | 1 | 2;
-            /**
-             * @description The step within its status; docs/api.md lists the stages.
-             * @example queued
-             */
-            stage: string;
-        };
-        /** @description The result of each order. */
-        ManyResult: {
-            /** @description In the order of the orders. */
-            answers: components["schemas"]["OneResult"][];
-        };
-        /** @description One order's own answer, as if it had been sent alone. */
-        OneResult: {
-            /** @description As it was sent; empty where it was no text. */
-            orderId: string;
-            /**
-             * @description The status that it would have had alone.
-             * @example 200
-             */
-            httpStatus: number;
-            /** @description The body that it would have had alone. */
-            answer: components["schemas"]["WithdrawalResult"] | components["schemas"]["Error"];
-        };
-        /** @description Every error. Branch on `code`, never on `message`. */
-        Error: {
-            /** @description For people; in the caller's language. */
-            message: string;
-            /**
-             * @description Stable, language-free.
-             * @example amount_format
-             */
-            code: string;
-            /** @description The answer's `X-Request-Id`; empty where the request was not even read. */
-            requestId: string;
-            /** @description The field or parameter that is meant. */
-            field?: string;
-            /**
-             * @description Identifier of the transaction.
-             * @example a7b92b8b4b5f7ad3c3d0f6c9b1f0f2e1
-             */
-            transactionId?: string;
-            /** @description The finer reason. */
-            reason?: string;
-            /**
-             * @description A currency's `id`.
-             * @example eth
-             */
-            currency?: string;
-            /**
-             * @description The amount that the order needs.
-             * @example 1.01
-             */
-            needed?: string;
-            /**
-             * @description The amount that is there.
-             * @example 0.5
-             */
-            available?: string;
-            /**
-             * @description The smallest amount.
-             * @example 0.001
-             */
-            minimum?: string;
-            /** @description The scope that the key lacks. */
-            scope?: string;
-            /**
-             * @description Identifier of the callback target.
-             * @example cb_6f0c1d0c4f0b4f1e
-             */
-            callbackId?: string;
-            /** @description 422: whether anything was ever signed for it. */
-            signed?: boolean;
-            /** @description 422: whether a new order is worth trying. */
-            retryable?: boolean;
-            /** @description The ended record with the same orderId that this one follows. */
-            renews?: string;
-            /** @description The record with the same orderId that follows this ended one. */
-            renewedBy?: string;
-        };
-        /** @description What the gateway needs, and whether it is there. */
-        Readiness: {
-            /**
-             * @description In one word.
-             * @enum {string}
-             */
-            status: "ready" | "not ready";
-            checks: {
-                /**
-                 * @description What is needed.
-                 * @example chain ethereum
-                 */
-                name: string;
-                /** @description Whether it is there. */
-                ok: boolean;
-                /** @description Why not, or what is missing of it; empty when it is all there. */
-                detail: string;
-            }[];
-        };
-        /** @description The process answers. */
-        Health: {
-            /**
-             * @description Always the same.
-             * @enum {string}
-             */
-            status: "ok";
-        };
-        /** @description An event of one record. */
-        Callback: {
-            /**
-             * @description Which event it is.
-             * @example withdrawal.completed
-             */
-            type: string;
-            /**
-             * Format: date-time
-             * @description When it happened. ISO 8601, UTC, milliseconds.
-             * @example 2026-01-02T03:04:05.678Z
-             */
-            timestamp: string;
-            /**
-             * @description Rises with each event of one record, not by one: keep a record's highest, leave aside what is lower.
-             * @example 1767323920120
-             */
-            sequence: number;
-            data: components["schemas"]["Transaction"];
-        };
-        /** @description Another currency came to the address of a deposit. */
-        UnattributedCallback: {
-            /**
-             * @description Which event it is.
-             * @example withdrawal.completed
-             */
-            type: string;
-            /**
-             * Format: date-time
-             * @description When it happened. ISO 8601, UTC, milliseconds.
-             * @example 2026-01-02T03:04:05.678Z
-             */
-            timestamp: string;
-            /**
-             * @description Rises with each event of one record, not by one: keep a record's highest, leave aside what is lower.
-             * @example 1767323920120
-             */
-            sequence: number;
-            data: components["schemas"]["UnattributedRecord"];
         };
         /** @description A deposit, with what came besides. */
         UnattributedRecord: {
@@ -1915,6 +1606,315 @@ export interface components {
                 /** @description The transaction that brought it. */
                 txHash: string;
             };
+        };
+        /** @description The balances of all currencies. */
+        Balances: {
+            /** @description One for each currency that could be read. */
+            balances: components["schemas"]["Balance"][];
+            /** @description Currencies whose chain was not read yet; ask again in some seconds. */
+            unread: string[];
+        };
+        /** @description Balances of one currency's wallet. */
+        Balance: {
+            /** @description `available` rounded down to 15 significant digits. */
+            balance: number;
+            /**
+             * @description A currency's `id`.
+             * @example eth
+             */
+            currency: string;
+            /**
+             * @description The amount that can be withdrawn now.
+             * @example 8.99
+             */
+            available: string;
+            /**
+             * @description Final on deposit addresses, not yet moved.
+             * @example 2
+             */
+            pending: string;
+            /**
+             * @description On its way from deposit addresses to the hot wallet.
+             * @example 0
+             */
+            sweeping: string;
+            /**
+             * @description Promised to open withdrawals.
+             * @example 1.01
+             */
+            reserved: string;
+            /**
+             * @description Everything together.
+             * @example 12
+             */
+            total: string;
+            /**
+             * @description The currency that network fees are paid in.
+             * @example eth
+             */
+            feeAsset: string;
+            /**
+             * @description The amount of it that a next withdrawal reserves.
+             * @example 0.01
+             */
+            feeReserve: string;
+            /** @description Whether that much is there. */
+            feeSufficient: boolean;
+        };
+        /** @description The probable fee of a withdrawal. */
+        Estimate: {
+            /**
+             * @description A currency's `id`.
+             * @example eth
+             */
+            currency: string;
+            /**
+             * @description The currency that network fees are paid in.
+             * @example eth
+             */
+            feeAsset: string;
+            /**
+             * @description The middle fee of the newest paid withdrawals of this currency; empty before the first.
+             * @example 0.00042
+             */
+            feeUsual: string;
+            /**
+             * @description The most that the agent pays for one withdrawal; so much is reserved.
+             * @example 0.01
+             */
+            feeMost: string;
+            /** @description The number of withdrawals that `feeUsual` comes from. */
+            samples: number;
+            /**
+             * @description When the newest of them was completed; empty without any.
+             * @example 2026-01-02T03:04:05.678Z
+             */
+            newestAt: string;
+        };
+        /** @description Whether an address can be paid. */
+        AddressCheck: {
+            /**
+             * @description A currency's `id`.
+             * @example eth
+             */
+            currency: string;
+            /**
+             * @description The network by CAIP-2.
+             * @example eip155:1
+             */
+            network: string;
+            /** @description Whether a withdrawal to it would be taken. */
+            valid: boolean;
+            /** @description The address in its checksummed form; empty for one that would be refused. */
+            address: string;
+            /** @description The tag that the address holds; empty for none. */
+            tag: string;
+            /**
+             * @description The code that a withdrawal would get; empty for a good address.
+             * @example address_invalid
+             */
+            code: string;
+            /** @description The finer reason; empty without one. */
+            reason: string;
+        };
+        /** @description The merchant's callback targets, oldest first. */
+        CallbackTargets: {
+            /** @description At most 16. */
+            callbacks: components["schemas"]["CallbackTarget"][];
+        };
+        /** @description A callback target. */
+        CallbackTarget: {
+            /**
+             * @description Identifier of the callback target.
+             * @example cb_6f0c1d0c4f0b4f1e
+             */
+            callbackId: string;
+            /**
+             * @description An https address of the shop's server that takes a POST.
+             * @example https://shop.example.com/hook
+             */
+            url: string;
+            /** @description The events that it gets; all if it is empty. */
+            events: string[];
+            /**
+             * @description `paused`: its events wait. `off`: it answered 410, and gets no events.
+             * @enum {string}
+             */
+            state: "active" | "paused" | "off";
+            /**
+             * Format: date-time
+             * @description When it was added. ISO 8601, UTC, milliseconds.
+             * @example 2026-01-02T03:04:05.678Z
+             */
+            createdAt: string;
+            /** @description The number of deliveries that wait. */
+            waiting: number;
+            /** @description The number of deliveries that were given up in the last 60 days. */
+            givenUp: number;
+            /** @description When it last took an event; empty if never. */
+            succeededAt: string;
+            /** @description When a try last failed; empty if never. */
+            failedAt: string;
+            /** @description The HTTP status of that try; 0 without an answer. */
+            failedStatus: number;
+            /** @description The reason why that try had no answer; empty if it had one. */
+            failedReason: string;
+        };
+        /** @description A target to add. */
+        CreateCallbackOrder: {
+            /**
+             * @description An https address of the shop's server that takes a POST.
+             * @example https://shop.example.com/hook
+             */
+            url: string;
+            /** @description Only these events; all if it is empty. */
+            events?: ("deposit.detected" | "deposit.partial" | "deposit.below_minimum" | "deposit.completed" | "deposit.overpaid" | "deposit.expired" | "deposit.late" | "deposit.reorged" | "deposit.revoked" | "deposit.unattributed" | "withdrawal.created" | "withdrawal.approved" | "withdrawal.rejected" | "withdrawal.broadcast" | "withdrawal.completed" | "withdrawal.failed")[];
+        };
+        /** @description A callback target that was added. */
+        CreatedTarget: {
+            /**
+             * @description Identifier of the callback target.
+             * @example cb_6f0c1d0c4f0b4f1e
+             */
+            callbackId: string;
+            /**
+             * @description Verifies the signatures of this target's callbacks. No other answer has it.
+             * @example whsec_YSBzZWNyZXQgb2YgdGhlIGV4YW1wbGVzIG9ubHkhISE=
+             */
+            secret: string;
+            /**
+             * @description An https address of the shop's server that takes a POST.
+             * @example https://shop.example.com/hook
+             */
+            url: string;
+            /** @description The events that it gets; all if it is empty. */
+            events: string[];
+        };
+        /** @description The target that is meant. */
+        CallbackOrder: {
+            /**
+             * @description Identifier of the callback target.
+             * @example cb_6f0c1d0c4f0b4f1e
+             */
+            callbackId: string;
+        };
+        /** @description A callback target that was removed. */
+        RemovedTarget: {
+            /**
+             * @description Identifier of the callback target.
+             * @example cb_6f0c1d0c4f0b4f1e
+             */
+            callbackId: string;
+            /** @description The number of records whose callbacks were given up. */
+            recordsGivenUp: number;
+        };
+        /** @description A test event that is being sent. */
+        TestSent: {
+            /**
+             * @description Identifier of the callback target.
+             * @example cb_6f0c1d0c4f0b4f1e
+             */
+            callbackId: string;
+            /**
+             * @description The `webhook-id` of the test.
+             * @example msg_3f0c1d0c4f0b4f1e9a7c5d2e8b6a4c10
+             */
+            messageId: string;
+        };
+        /** @description The target that is meant, and the events. */
+        RedeliverOrder: {
+            /**
+             * @description Identifier of the callback target.
+             * @example cb_6f0c1d0c4f0b4f1e
+             */
+            callbackId: string;
+            /**
+             * @description Events of then or later: ISO 8601 in UTC; all without it.
+             * @example 2026-01-02
+             * @example 2026-01-02T03:04:05.678Z
+             */
+            since?: string;
+        };
+        /** @description Deliveries that are sent again. */
+        Redelivery: {
+            /**
+             * @description Identifier of the callback target.
+             * @example cb_6f0c1d0c4f0b4f1e
+             */
+            callbackId: string;
+            /** @description The time from which events count; empty for all. */
+            since: string;
+            /** @description The number of deliveries that are sent again. */
+            deliveries: number;
+            /** @description The number that stays given up, because too many wait. */
+            left: number;
+        };
+        /** @description The process answers. */
+        Health: {
+            /**
+             * @description Always the same.
+             * @enum {string}
+             */
+            status: "ok";
+        };
+        /** @description What the gateway needs, and whether it is there. */
+        Readiness: {
+            /**
+             * @description In one word.
+             * @enum {string}
+             */
+            status: "ready" | "not ready";
+            checks: {
+                /**
+                 * @description What is needed.
+                 * @example chain ethereum
+                 */
+                name: string;
+                /** @description Whether it is there. */
+                ok: boolean;
+                /** @description Why not, or what is missing of it; empty when it is all there. */
+                detail: string;
+            }[];
+        };
+        /** @description An event of one record. */
+        Callback: {
+            /**
+             * @description Which event it is.
+             * @example withdrawal.completed
+             */
+            type: string;
+            /**
+             * Format: date-time
+             * @description When it happened. ISO 8601, UTC, milliseconds.
+             * @example 2026-01-02T03:04:05.678Z
+             */
+            timestamp: string;
+            /**
+             * @description Rises with each event of one record, not by one: keep a record's highest, leave aside what is lower.
+             * @example 1767323920120
+             */
+            sequence: number;
+            data: components["schemas"]["Transaction"];
+        };
+        /** @description Another currency came to the address of a deposit. */
+        UnattributedCallback: {
+            /**
+             * @description Which event it is.
+             * @example withdrawal.completed
+             */
+            type: string;
+            /**
+             * Format: date-time
+             * @description When it happened. ISO 8601, UTC, milliseconds.
+             * @example 2026-01-02T03:04:05.678Z
+             */
+            timestamp: string;
+            /**
+             * @description Rises with each event of one record, not by one: keep a record's highest, leave aside what is lower.
+             * @example 1767323920120
+             */
+            sequence: number;
+            data: components["schemas"]["UnattributedRecord"];
         };
         /** @description A try of one target, by its operator. */
         TestCallback: {

@@ -7,6 +7,11 @@ export type ClientOptions = {
 export type Webhooks = DepositDetectedWebhookRequest | DepositPartialWebhookRequest | DepositBelowMinimumWebhookRequest | DepositCompletedWebhookRequest | DepositOverpaidWebhookRequest | DepositExpiredWebhookRequest | DepositLateWebhookRequest | DepositReorgedWebhookRequest | DepositRevokedWebhookRequest | DepositUnattributedWebhookRequest | WithdrawalCreatedWebhookRequest | WithdrawalApprovedWebhookRequest | WithdrawalRejectedWebhookRequest | WithdrawalBroadcastWebhookRequest | WithdrawalCompletedWebhookRequest | WithdrawalFailedWebhookRequest | WebhookTestWebhookRequest;
 
 /**
+ * A deposit request: by `amount`, or by `fiatCurrency` with `fiatAmount`; never by both.
+ */
+export type DepositOrder = AmountOrder | FiatOrder;
+
+/**
  * A deposit request by `amount`.
  */
 export type AmountOrder = {
@@ -91,9 +96,161 @@ export type FiatOrder = {
 };
 
 /**
- * A deposit request: by `amount`, or by `fiatCurrency` with `fiatAmount`; never by both.
+ * An address to pay to.
  */
-export type DepositOrder = AmountOrder | FiatOrder;
+export type DepositResult = {
+    /**
+     * Address to pay the deposit to.
+     */
+    address: string;
+    /**
+     * The amount, in whole units of the currency.
+     */
+    amount: string;
+    /**
+     * Tag of the address, where its network has tags; may be empty.
+     */
+    tag: string;
+    /**
+     * Identifier of the transaction.
+     */
+    transactionId: string;
+    /**
+     * A currency's `id`.
+     */
+    currency: string;
+    /**
+     * The network by CAIP-2.
+     */
+    network: string;
+    /**
+     * Until when it can be paid. ISO 8601, UTC, milliseconds.
+     */
+    expiresAt: string;
+    /**
+     * 0 Pending, 1 Completed, 2 Failed. 1 and 2 never change again, but for an expired deposit that the operator credits: it goes from 2 to 1.
+     */
+    status: 0 | 1 | 2;
+    /**
+     * The step within its status; docs/api.md lists the stages.
+     */
+    stage: string;
+    /**
+     * Money came after the request had ended.
+     */
+    late: boolean;
+    /**
+     * The ended record with the same orderId that this one follows.
+     */
+    renews?: string;
+    /**
+     * The record with the same orderId that follows this ended one.
+     */
+    renewedBy?: string;
+    /**
+     * Deposits: a link for wallets, in the form of the network (EVM chains, Bitcoin, Litecoin, XRP). Empty on other networks, and when the currency is no longer configured.
+     */
+    paymentUri: string;
+    /**
+     * Deposits: the page for the customer, to link or to embed; empty for a record that has none.
+     */
+    paymentUrl: string;
+    /**
+     * Deposits: so much may be missing from `amount`. Empty once the currency is no longer configured.
+     */
+    paymentTolerance: string;
+    /**
+     * The terms of a deposit in fiat money, fixed at its request: `amount` is `fiatAmount` at `price`, rounded up.
+     */
+    quote?: {
+        /**
+         * The money of `fiatAmount`.
+         */
+        fiatCurrency: 'USD' | 'EUR' | 'TRY';
+        /**
+         * A sum of money, at most two decimals.
+         */
+        fiatAmount: string;
+        /**
+         * Price of one whole unit of the currency.
+         */
+        price: string;
+        /**
+         * When that price was right. ISO 8601, UTC, milliseconds.
+         */
+        priceUpdatedAt: string;
+    };
+};
+
+/**
+ * Every error. Branch on `code`, never on `message`.
+ */
+export type Error = {
+    /**
+     * For people; in the caller's language.
+     */
+    message: string;
+    /**
+     * Stable, language-free.
+     */
+    code: string;
+    /**
+     * The answer's `X-Request-Id`; empty where the request was not even read.
+     */
+    requestId: string;
+    /**
+     * The field or parameter that is meant.
+     */
+    field?: string;
+    /**
+     * Identifier of the transaction.
+     */
+    transactionId?: string;
+    /**
+     * The finer reason.
+     */
+    reason?: string;
+    /**
+     * A currency's `id`.
+     */
+    currency?: string;
+    /**
+     * The amount that the order needs.
+     */
+    needed?: string;
+    /**
+     * The amount that is there.
+     */
+    available?: string;
+    /**
+     * The smallest amount.
+     */
+    minimum?: string;
+    /**
+     * The scope that the key lacks.
+     */
+    scope?: string;
+    /**
+     * Identifier of the callback target.
+     */
+    callbackId?: string;
+    /**
+     * 422: whether anything was ever signed for it.
+     */
+    signed?: boolean;
+    /**
+     * 422: whether a new order is worth trying.
+     */
+    retryable?: boolean;
+    /**
+     * The ended record with the same orderId that this one follows.
+     */
+    renews?: string;
+    /**
+     * The record with the same orderId that follows this ended one.
+     */
+    renewedBy?: string;
+};
 
 /**
  * A withdrawal to pay at once.
@@ -136,6 +293,32 @@ export type WithdrawalOrder = {
 };
 
 /**
+ * A withdrawal that is stored for good.
+ */
+export type WithdrawalResult = {
+    /**
+     * For people; in the caller's language.
+     */
+    message: string;
+    /**
+     * Identifier of the transaction.
+     */
+    transactionId: string;
+    /**
+     * 0 Pending, 1 Completed, 2 Failed. 1 and 2 never change again, but for an expired deposit that the operator credits: it goes from 2 to 1.
+     */
+    status: 0 | 1 | 2;
+    /**
+     * The step within its status; docs/api.md lists the stages.
+     */
+    stage: string;
+    /**
+     * The ended record with the same orderId that this one follows.
+     */
+    renews?: string;
+};
+
+/**
  * Withdrawals to pay at once.
  */
 export type ManyOrder = {
@@ -146,41 +329,31 @@ export type ManyOrder = {
 };
 
 /**
- * A target to add.
+ * The result of each order.
  */
-export type CreateCallbackOrder = {
+export type ManyResult = {
     /**
-     * An https address of the shop's server that takes a POST.
+     * In the order of the orders.
      */
-    url: string;
-    /**
-     * Only these events; all if it is empty.
-     */
-    events?: Array<'deposit.detected' | 'deposit.partial' | 'deposit.below_minimum' | 'deposit.completed' | 'deposit.overpaid' | 'deposit.expired' | 'deposit.late' | 'deposit.reorged' | 'deposit.revoked' | 'deposit.unattributed' | 'withdrawal.created' | 'withdrawal.approved' | 'withdrawal.rejected' | 'withdrawal.broadcast' | 'withdrawal.completed' | 'withdrawal.failed'>;
+    answers: Array<OneResult>;
 };
 
 /**
- * The target that is meant.
+ * One order's own answer, as if it had been sent alone.
  */
-export type CallbackOrder = {
+export type OneResult = {
     /**
-     * Identifier of the callback target.
+     * As it was sent; empty where it was no text.
      */
-    callbackId: string;
-};
-
-/**
- * The target that is meant, and the events.
- */
-export type RedeliverOrder = {
+    orderId: string;
     /**
-     * Identifier of the callback target.
+     * The status that it would have had alone.
      */
-    callbackId: string;
+    httpStatus: number;
     /**
-     * Events of then or later: ISO 8601 in UTC; all without it.
+     * The body that it would have had alone.
      */
-    since?: string;
+    answer: WithdrawalResult | Error;
 };
 
 /**
@@ -221,6 +394,42 @@ export type ManualOrder = {
      * The `transactionId` of the deposit that this withdrawal pays back.
      */
     refundOf?: string;
+};
+
+/**
+ * The withdrawal to cancel.
+ */
+export type CancelOrder = {
+    /**
+     * The `transactionId` of a withdrawal.
+     */
+    transactionId: string;
+};
+
+/**
+ * The result of a cancel.
+ */
+export type CancelResult = {
+    /**
+     * For people; in the caller's language.
+     */
+    message: string;
+    /**
+     * Identifier of the transaction.
+     */
+    transactionId: string;
+    /**
+     * True if nothing is paid; false while the agent may still pay.
+     */
+    cancelled: boolean;
+    /**
+     * 0 Pending, 1 Completed, 2 Failed. 1 and 2 never change again, but for an expired deposit that the operator credits: it goes from 2 to 1.
+     */
+    status: 0 | 1 | 2;
+    /**
+     * The step within its status; docs/api.md lists the stages.
+     */
+    stage: string;
 };
 
 /**
@@ -464,259 +673,17 @@ export type Currency = {
 };
 
 /**
- * Balances of one currency's wallet.
+ * Events, oldest first.
  */
-export type Balance = {
+export type Events = {
     /**
-     * `available` rounded down to 15 significant digits.
+     * At most `limit`.
      */
-    balance: number;
+    events: Array<Event>;
     /**
-     * A currency's `id`.
+     * The `after` of the next call.
      */
-    currency: string;
-    /**
-     * The amount that can be withdrawn now.
-     */
-    available: string;
-    /**
-     * Final on deposit addresses, not yet moved.
-     */
-    pending: string;
-    /**
-     * On its way from deposit addresses to the hot wallet.
-     */
-    sweeping: string;
-    /**
-     * Promised to open withdrawals.
-     */
-    reserved: string;
-    /**
-     * Everything together.
-     */
-    total: string;
-    /**
-     * The currency that network fees are paid in.
-     */
-    feeAsset: string;
-    /**
-     * The amount of it that a next withdrawal reserves.
-     */
-    feeReserve: string;
-    /**
-     * Whether that much is there.
-     */
-    feeSufficient: boolean;
-};
-
-/**
- * The balances of all currencies.
- */
-export type Balances = {
-    /**
-     * One for each currency that could be read.
-     */
-    balances: Array<Balance>;
-    /**
-     * Currencies whose chain was not read yet; ask again in some seconds.
-     */
-    unread: Array<string>;
-};
-
-/**
- * The probable fee of a withdrawal.
- */
-export type Estimate = {
-    /**
-     * A currency's `id`.
-     */
-    currency: string;
-    /**
-     * The currency that network fees are paid in.
-     */
-    feeAsset: string;
-    /**
-     * The middle fee of the newest paid withdrawals of this currency; empty before the first.
-     */
-    feeUsual: string;
-    /**
-     * The most that the agent pays for one withdrawal; so much is reserved.
-     */
-    feeMost: string;
-    /**
-     * The number of withdrawals that `feeUsual` comes from.
-     */
-    samples: number;
-    /**
-     * When the newest of them was completed; empty without any.
-     */
-    newestAt: string;
-};
-
-/**
- * Whether an address can be paid.
- */
-export type AddressCheck = {
-    /**
-     * A currency's `id`.
-     */
-    currency: string;
-    /**
-     * The network by CAIP-2.
-     */
-    network: string;
-    /**
-     * Whether a withdrawal to it would be taken.
-     */
-    valid: boolean;
-    /**
-     * The address in its checksummed form; empty for one that would be refused.
-     */
-    address: string;
-    /**
-     * The tag that the address holds; empty for none.
-     */
-    tag: string;
-    /**
-     * The code that a withdrawal would get; empty for a good address.
-     */
-    code: string;
-    /**
-     * The finer reason; empty without one.
-     */
-    reason: string;
-};
-
-/**
- * A callback target.
- */
-export type CallbackTarget = {
-    /**
-     * Identifier of the callback target.
-     */
-    callbackId: string;
-    /**
-     * An https address of the shop's server that takes a POST.
-     */
-    url: string;
-    /**
-     * The events that it gets; all if it is empty.
-     */
-    events: Array<string>;
-    /**
-     * `paused`: its events wait. `off`: it answered 410, and gets no events.
-     */
-    state: 'active' | 'paused' | 'off';
-    /**
-     * When it was added. ISO 8601, UTC, milliseconds.
-     */
-    createdAt: string;
-    /**
-     * The number of deliveries that wait.
-     */
-    waiting: number;
-    /**
-     * The number of deliveries that were given up in the last 60 days.
-     */
-    givenUp: number;
-    /**
-     * When it last took an event; empty if never.
-     */
-    succeededAt: string;
-    /**
-     * When a try last failed; empty if never.
-     */
-    failedAt: string;
-    /**
-     * The HTTP status of that try; 0 without an answer.
-     */
-    failedStatus: number;
-    /**
-     * The reason why that try had no answer; empty if it had one.
-     */
-    failedReason: string;
-};
-
-/**
- * The merchant's callback targets, oldest first.
- */
-export type CallbackTargets = {
-    /**
-     * At most 16.
-     */
-    callbacks: Array<CallbackTarget>;
-};
-
-/**
- * A callback target that was added.
- */
-export type CreatedTarget = {
-    /**
-     * Identifier of the callback target.
-     */
-    callbackId: string;
-    /**
-     * Verifies the signatures of this target's callbacks. No other answer has it.
-     */
-    secret: string;
-    /**
-     * An https address of the shop's server that takes a POST.
-     */
-    url: string;
-    /**
-     * The events that it gets; all if it is empty.
-     */
-    events: Array<string>;
-};
-
-/**
- * A callback target that was removed.
- */
-export type RemovedTarget = {
-    /**
-     * Identifier of the callback target.
-     */
-    callbackId: string;
-    /**
-     * The number of records whose callbacks were given up.
-     */
-    recordsGivenUp: number;
-};
-
-/**
- * A test event that is being sent.
- */
-export type TestSent = {
-    /**
-     * Identifier of the callback target.
-     */
-    callbackId: string;
-    /**
-     * The `webhook-id` of the test.
-     */
-    messageId: string;
-};
-
-/**
- * Deliveries that are sent again.
- */
-export type Redelivery = {
-    /**
-     * Identifier of the callback target.
-     */
-    callbackId: string;
-    /**
-     * The time from which events count; empty for all.
-     */
-    since: string;
-    /**
-     * The number of deliveries that are sent again.
-     */
-    deliveries: number;
-    /**
-     * The number that stays given up, because too many wait.
-     */
-    left: number;
+    next: string;
 };
 
 /**
@@ -743,339 +710,6 @@ export type Event = {
      * Rises with each event of a record.
      */
     sequence: number;
-};
-
-/**
- * Events, oldest first.
- */
-export type Events = {
-    /**
-     * At most `limit`.
-     */
-    events: Array<Event>;
-    /**
-     * The `after` of the next call.
-     */
-    next: string;
-};
-
-/**
- * An address to pay to.
- */
-export type DepositResult = {
-    /**
-     * Address to pay the deposit to.
-     */
-    address: string;
-    /**
-     * The amount, in whole units of the currency.
-     */
-    amount: string;
-    /**
-     * Tag of the address, where its network has tags; may be empty.
-     */
-    tag: string;
-    /**
-     * Identifier of the transaction.
-     */
-    transactionId: string;
-    /**
-     * A currency's `id`.
-     */
-    currency: string;
-    /**
-     * The network by CAIP-2.
-     */
-    network: string;
-    /**
-     * Until when it can be paid. ISO 8601, UTC, milliseconds.
-     */
-    expiresAt: string;
-    /**
-     * 0 Pending, 1 Completed, 2 Failed. 1 and 2 never change again, but for an expired deposit that the operator credits: it goes from 2 to 1.
-     */
-    status: 0 | 1 | 2;
-    /**
-     * The step within its status; docs/api.md lists the stages.
-     */
-    stage: string;
-    /**
-     * Money came after the request had ended.
-     */
-    late: boolean;
-    /**
-     * The ended record with the same orderId that this one follows.
-     */
-    renews?: string;
-    /**
-     * The record with the same orderId that follows this ended one.
-     */
-    renewedBy?: string;
-    /**
-     * Deposits: a link for wallets, in the form of the network (EVM chains, Bitcoin, Litecoin, XRP). Empty on other networks, and when the currency is no longer configured.
-     */
-    paymentUri: string;
-    /**
-     * Deposits: the page for the customer, to link or to embed; empty for a record that has none.
-     */
-    paymentUrl: string;
-    /**
-     * Deposits: so much may be missing from `amount`. Empty once the currency is no longer configured.
-     */
-    paymentTolerance: string;
-    /**
-     * The terms of a deposit in fiat money, fixed at its request: `amount` is `fiatAmount` at `price`, rounded up.
-     */
-    quote?: {
-        /**
-         * The money of `fiatAmount`.
-         */
-        fiatCurrency: 'USD' | 'EUR' | 'TRY';
-        /**
-         * A sum of money, at most two decimals.
-         */
-        fiatAmount: string;
-        /**
-         * Price of one whole unit of the currency.
-         */
-        price: string;
-        /**
-         * When that price was right. ISO 8601, UTC, milliseconds.
-         */
-        priceUpdatedAt: string;
-    };
-};
-
-/**
- * A withdrawal that is stored for good.
- */
-export type WithdrawalResult = {
-    /**
-     * For people; in the caller's language.
-     */
-    message: string;
-    /**
-     * Identifier of the transaction.
-     */
-    transactionId: string;
-    /**
-     * 0 Pending, 1 Completed, 2 Failed. 1 and 2 never change again, but for an expired deposit that the operator credits: it goes from 2 to 1.
-     */
-    status: 0 | 1 | 2;
-    /**
-     * The step within its status; docs/api.md lists the stages.
-     */
-    stage: string;
-    /**
-     * The ended record with the same orderId that this one follows.
-     */
-    renews?: string;
-};
-
-/**
- * The withdrawal to cancel.
- */
-export type CancelOrder = {
-    /**
-     * The `transactionId` of a withdrawal.
-     */
-    transactionId: string;
-};
-
-/**
- * The result of a cancel.
- */
-export type CancelResult = {
-    /**
-     * For people; in the caller's language.
-     */
-    message: string;
-    /**
-     * Identifier of the transaction.
-     */
-    transactionId: string;
-    /**
-     * True if nothing is paid; false while the agent may still pay.
-     */
-    cancelled: boolean;
-    /**
-     * 0 Pending, 1 Completed, 2 Failed. 1 and 2 never change again, but for an expired deposit that the operator credits: it goes from 2 to 1.
-     */
-    status: 0 | 1 | 2;
-    /**
-     * The step within its status; docs/api.md lists the stages.
-     */
-    stage: string;
-};
-
-/**
- * The result of each order.
- */
-export type ManyResult = {
-    /**
-     * In the order of the orders.
-     */
-    answers: Array<OneResult>;
-};
-
-/**
- * One order's own answer, as if it had been sent alone.
- */
-export type OneResult = {
-    /**
-     * As it was sent; empty where it was no text.
-     */
-    orderId: string;
-    /**
-     * The status that it would have had alone.
-     */
-    httpStatus: number;
-    /**
-     * The body that it would have had alone.
-     */
-    answer: WithdrawalResult | Error;
-};
-
-/**
- * Every error. Branch on `code`, never on `message`.
- */
-export type Error = {
-    /**
-     * For people; in the caller's language.
-     */
-    message: string;
-    /**
-     * Stable, language-free.
-     */
-    code: string;
-    /**
-     * The answer's `X-Request-Id`; empty where the request was not even read.
-     */
-    requestId: string;
-    /**
-     * The field or parameter that is meant.
-     */
-    field?: string;
-    /**
-     * Identifier of the transaction.
-     */
-    transactionId?: string;
-    /**
-     * The finer reason.
-     */
-    reason?: string;
-    /**
-     * A currency's `id`.
-     */
-    currency?: string;
-    /**
-     * The amount that the order needs.
-     */
-    needed?: string;
-    /**
-     * The amount that is there.
-     */
-    available?: string;
-    /**
-     * The smallest amount.
-     */
-    minimum?: string;
-    /**
-     * The scope that the key lacks.
-     */
-    scope?: string;
-    /**
-     * Identifier of the callback target.
-     */
-    callbackId?: string;
-    /**
-     * 422: whether anything was ever signed for it.
-     */
-    signed?: boolean;
-    /**
-     * 422: whether a new order is worth trying.
-     */
-    retryable?: boolean;
-    /**
-     * The ended record with the same orderId that this one follows.
-     */
-    renews?: string;
-    /**
-     * The record with the same orderId that follows this ended one.
-     */
-    renewedBy?: string;
-};
-
-/**
- * What the gateway needs, and whether it is there.
- */
-export type Readiness = {
-    /**
-     * In one word.
-     */
-    status: 'ready' | 'not ready';
-    checks: Array<{
-        /**
-         * What is needed.
-         */
-        name: string;
-        /**
-         * Whether it is there.
-         */
-        ok: boolean;
-        /**
-         * Why not, or what is missing of it; empty when it is all there.
-         */
-        detail: string;
-    }>;
-};
-
-/**
- * The process answers.
- */
-export type Health = {
-    /**
-     * Always the same.
-     */
-    status: 'ok';
-};
-
-/**
- * An event of one record.
- */
-export type Callback = {
-    /**
-     * Which event it is.
-     */
-    type: string;
-    /**
-     * When it happened. ISO 8601, UTC, milliseconds.
-     */
-    timestamp: string;
-    /**
-     * Rises with each event of one record, not by one: keep a record's highest, leave aside what is lower.
-     */
-    sequence: number;
-    data: Transaction;
-};
-
-/**
- * Another currency came to the address of a deposit.
- */
-export type UnattributedCallback = {
-    /**
-     * Which event it is.
-     */
-    type: string;
-    /**
-     * When it happened. ISO 8601, UTC, milliseconds.
-     */
-    timestamp: string;
-    /**
-     * Rises with each event of one record, not by one: keep a record's highest, leave aside what is lower.
-     */
-    sequence: number;
-    data: UnattributedRecord;
 };
 
 /**
@@ -1247,6 +881,372 @@ export type UnattributedRecord = {
          */
         txHash: string;
     };
+};
+
+/**
+ * The balances of all currencies.
+ */
+export type Balances = {
+    /**
+     * One for each currency that could be read.
+     */
+    balances: Array<Balance>;
+    /**
+     * Currencies whose chain was not read yet; ask again in some seconds.
+     */
+    unread: Array<string>;
+};
+
+/**
+ * Balances of one currency's wallet.
+ */
+export type Balance = {
+    /**
+     * `available` rounded down to 15 significant digits.
+     */
+    balance: number;
+    /**
+     * A currency's `id`.
+     */
+    currency: string;
+    /**
+     * The amount that can be withdrawn now.
+     */
+    available: string;
+    /**
+     * Final on deposit addresses, not yet moved.
+     */
+    pending: string;
+    /**
+     * On its way from deposit addresses to the hot wallet.
+     */
+    sweeping: string;
+    /**
+     * Promised to open withdrawals.
+     */
+    reserved: string;
+    /**
+     * Everything together.
+     */
+    total: string;
+    /**
+     * The currency that network fees are paid in.
+     */
+    feeAsset: string;
+    /**
+     * The amount of it that a next withdrawal reserves.
+     */
+    feeReserve: string;
+    /**
+     * Whether that much is there.
+     */
+    feeSufficient: boolean;
+};
+
+/**
+ * The probable fee of a withdrawal.
+ */
+export type Estimate = {
+    /**
+     * A currency's `id`.
+     */
+    currency: string;
+    /**
+     * The currency that network fees are paid in.
+     */
+    feeAsset: string;
+    /**
+     * The middle fee of the newest paid withdrawals of this currency; empty before the first.
+     */
+    feeUsual: string;
+    /**
+     * The most that the agent pays for one withdrawal; so much is reserved.
+     */
+    feeMost: string;
+    /**
+     * The number of withdrawals that `feeUsual` comes from.
+     */
+    samples: number;
+    /**
+     * When the newest of them was completed; empty without any.
+     */
+    newestAt: string;
+};
+
+/**
+ * Whether an address can be paid.
+ */
+export type AddressCheck = {
+    /**
+     * A currency's `id`.
+     */
+    currency: string;
+    /**
+     * The network by CAIP-2.
+     */
+    network: string;
+    /**
+     * Whether a withdrawal to it would be taken.
+     */
+    valid: boolean;
+    /**
+     * The address in its checksummed form; empty for one that would be refused.
+     */
+    address: string;
+    /**
+     * The tag that the address holds; empty for none.
+     */
+    tag: string;
+    /**
+     * The code that a withdrawal would get; empty for a good address.
+     */
+    code: string;
+    /**
+     * The finer reason; empty without one.
+     */
+    reason: string;
+};
+
+/**
+ * The merchant's callback targets, oldest first.
+ */
+export type CallbackTargets = {
+    /**
+     * At most 16.
+     */
+    callbacks: Array<CallbackTarget>;
+};
+
+/**
+ * A callback target.
+ */
+export type CallbackTarget = {
+    /**
+     * Identifier of the callback target.
+     */
+    callbackId: string;
+    /**
+     * An https address of the shop's server that takes a POST.
+     */
+    url: string;
+    /**
+     * The events that it gets; all if it is empty.
+     */
+    events: Array<string>;
+    /**
+     * `paused`: its events wait. `off`: it answered 410, and gets no events.
+     */
+    state: 'active' | 'paused' | 'off';
+    /**
+     * When it was added. ISO 8601, UTC, milliseconds.
+     */
+    createdAt: string;
+    /**
+     * The number of deliveries that wait.
+     */
+    waiting: number;
+    /**
+     * The number of deliveries that were given up in the last 60 days.
+     */
+    givenUp: number;
+    /**
+     * When it last took an event; empty if never.
+     */
+    succeededAt: string;
+    /**
+     * When a try last failed; empty if never.
+     */
+    failedAt: string;
+    /**
+     * The HTTP status of that try; 0 without an answer.
+     */
+    failedStatus: number;
+    /**
+     * The reason why that try had no answer; empty if it had one.
+     */
+    failedReason: string;
+};
+
+/**
+ * A target to add.
+ */
+export type CreateCallbackOrder = {
+    /**
+     * An https address of the shop's server that takes a POST.
+     */
+    url: string;
+    /**
+     * Only these events; all if it is empty.
+     */
+    events?: Array<'deposit.detected' | 'deposit.partial' | 'deposit.below_minimum' | 'deposit.completed' | 'deposit.overpaid' | 'deposit.expired' | 'deposit.late' | 'deposit.reorged' | 'deposit.revoked' | 'deposit.unattributed' | 'withdrawal.created' | 'withdrawal.approved' | 'withdrawal.rejected' | 'withdrawal.broadcast' | 'withdrawal.completed' | 'withdrawal.failed'>;
+};
+
+/**
+ * A callback target that was added.
+ */
+export type CreatedTarget = {
+    /**
+     * Identifier of the callback target.
+     */
+    callbackId: string;
+    /**
+     * Verifies the signatures of this target's callbacks. No other answer has it.
+     */
+    secret: string;
+    /**
+     * An https address of the shop's server that takes a POST.
+     */
+    url: string;
+    /**
+     * The events that it gets; all if it is empty.
+     */
+    events: Array<string>;
+};
+
+/**
+ * The target that is meant.
+ */
+export type CallbackOrder = {
+    /**
+     * Identifier of the callback target.
+     */
+    callbackId: string;
+};
+
+/**
+ * A callback target that was removed.
+ */
+export type RemovedTarget = {
+    /**
+     * Identifier of the callback target.
+     */
+    callbackId: string;
+    /**
+     * The number of records whose callbacks were given up.
+     */
+    recordsGivenUp: number;
+};
+
+/**
+ * A test event that is being sent.
+ */
+export type TestSent = {
+    /**
+     * Identifier of the callback target.
+     */
+    callbackId: string;
+    /**
+     * The `webhook-id` of the test.
+     */
+    messageId: string;
+};
+
+/**
+ * The target that is meant, and the events.
+ */
+export type RedeliverOrder = {
+    /**
+     * Identifier of the callback target.
+     */
+    callbackId: string;
+    /**
+     * Events of then or later: ISO 8601 in UTC; all without it.
+     */
+    since?: string;
+};
+
+/**
+ * Deliveries that are sent again.
+ */
+export type Redelivery = {
+    /**
+     * Identifier of the callback target.
+     */
+    callbackId: string;
+    /**
+     * The time from which events count; empty for all.
+     */
+    since: string;
+    /**
+     * The number of deliveries that are sent again.
+     */
+    deliveries: number;
+    /**
+     * The number that stays given up, because too many wait.
+     */
+    left: number;
+};
+
+/**
+ * The process answers.
+ */
+export type Health = {
+    /**
+     * Always the same.
+     */
+    status: 'ok';
+};
+
+/**
+ * What the gateway needs, and whether it is there.
+ */
+export type Readiness = {
+    /**
+     * In one word.
+     */
+    status: 'ready' | 'not ready';
+    checks: Array<{
+        /**
+         * What is needed.
+         */
+        name: string;
+        /**
+         * Whether it is there.
+         */
+        ok: boolean;
+        /**
+         * Why not, or what is missing of it; empty when it is all there.
+         */
+        detail: string;
+    }>;
+};
+
+/**
+ * An event of one record.
+ */
+export type Callback = {
+    /**
+     * Which event it is.
+     */
+    type: string;
+    /**
+     * When it happened. ISO 8601, UTC, milliseconds.
+     */
+    timestamp: string;
+    /**
+     * Rises with each event of one record, not by one: keep a record's highest, leave aside what is lower.
+     */
+    sequence: number;
+    data: Transaction;
+};
+
+/**
+ * Another currency came to the address of a deposit.
+ */
+export type UnattributedCallback = {
+    /**
+     * Which event it is.
+     */
+    type: string;
+    /**
+     * When it happened. ISO 8601, UTC, milliseconds.
+     */
+    timestamp: string;
+    /**
+     * Rises with each event of one record, not by one: keep a record's highest, leave aside what is lower.
+     */
+    sequence: number;
+    data: UnattributedRecord;
 };
 
 /**
