@@ -1,6 +1,7 @@
 /**
  * A limit of a measured field has one home: no file of the product beside the tables of problems,
- * and the file that enforces it, compares such a field with a limit or multiplies one.
+ * and the file that enforces it, compares such a field with a limit or multiplies one. So has a
+ * bound of a setting: its reader.
  */
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
@@ -65,6 +66,58 @@ function judgementsIn(file: string, text: string): readonly string[] {
   return found;
 }
 
+/** The files that read the settings of both programs. */
+const settingsFiles = /^(?:(?:agent|gateway)\/config\/.*|(?:base|chains)\/settings)\.ts$/;
+const readers = /^(?:integer|string|list|record|positive|positiveReader)$/;
+const comparing: ReadonlySet<ts.SyntaxKind> = new Set([
+  ts.SyntaxKind.LessThanToken,
+  ts.SyntaxKind.LessThanEqualsToken,
+  ts.SyntaxKind.GreaterThanToken,
+  ts.SyntaxKind.GreaterThanEqualsToken,
+]);
+
+/** True for a number that is a bound, and neither a beginning nor a sign. */
+const isBound = (node: ts.Node): boolean =>
+  ts.isNumericLiteral(node) && Number(node.text.replaceAll("_", "")) > 1;
+
+const holdsBound = (node: ts.Node): boolean => isBound(node) || node.getChildren().some(holdsBound);
+
+/** The settings whose readers have a number as a bound, in the order of the text. */
+function boundedSettingsIn(file: string, text: string): readonly string[] {
+  const source = ts.createSourceFile(file, text, ts.ScriptTarget.Latest, true);
+  const found: string[] = [];
+  const look = (node: ts.Node): void => {
+    if (ts.isPropertyAssignment(node) && ts.isCallExpression(node.initializer)) {
+      const { expression, arguments: given } = node.initializer;
+      if (readers.test(nameOf(expression)) && given.some(holdsBound))
+        found.push(node.name.getText());
+    }
+    ts.forEachChild(node, look);
+  };
+  look(source);
+  return found;
+}
+
+/** The comparisons of such a setting with a number. */
+function boundsTypedIn(
+  file: string,
+  text: string,
+  settings: ReadonlySet<string>,
+): readonly string[] {
+  const source = ts.createSourceFile(file, text, ts.ScriptTarget.Latest, true);
+  const found: string[] = [];
+  const look = (node: ts.Node): void => {
+    if (ts.isBinaryExpression(node) && comparing.has(node.operatorToken.kind)) {
+      const { left, right } = node;
+      const isSetting = settings.has(nameOf(left)) || settings.has(nameOf(right));
+      if (isSetting && (isBound(left) || isBound(right))) found.push(`${file}: ${node.getText()}`);
+    }
+    ts.forEachChild(node, look);
+  };
+  look(source);
+  return found;
+}
+
 const rules = readFileSync(join(projectRoot, "packaging/monitoring/prometheus-rules.yml"), "utf8");
 
 /** The expression of a rule for Prometheus, and how many minutes it has to hold. */
@@ -75,17 +128,21 @@ function ruleOf(name: string): readonly [expression: string, minutes: number] {
   return [expression, Number(minutes)];
 }
 
+const productFiles = (parts: readonly string[]): readonly string[] =>
+  parts.flatMap((part) =>
+    readdirSync(join(projectRoot, part), { recursive: true, encoding: "utf8" })
+      .filter((name) => name.endsWith(".ts"))
+      .map((name) => `${part}/${name}`),
+  );
+const read = (file: string): string => readFileSync(join(projectRoot, file), "utf8");
+
 describe("a limit of a problem", () => {
   it("stands in the table of its side alone", () => {
-    const files = ["agent", "base", "cli", "gateway"].flatMap((part) =>
-      readdirSync(join(projectRoot, part), { recursive: true, encoding: "utf8" })
-        .filter((name) => name.endsWith(".ts"))
-        .map((name) => `${part}/${name}`),
-    );
+    const files = productFiles(["agent", "base", "cli", "gateway"]);
     expect(files).toContain("cli/doctor/machine.ts");
     const found = files
       .filter((file) => !homes.has(file))
-      .flatMap((file) => judgementsIn(file, readFileSync(join(projectRoot, file), "utf8")));
+      .flatMap((file) => judgementsIn(file, read(file)));
     expect(found).toEqual([]);
   });
 
@@ -122,5 +179,32 @@ describe("a limit of a problem", () => {
     for (const [, minutes] of gatewayAway) expect(minutes).toBe(alerts?.agentAwayMinutes);
     // A rule without a time of its own does not borrow that of the next one.
     expect(ruleOf("AutowithdrawLocked")[1]).toBe(0);
+  });
+});
+
+describe("a bound of a setting", () => {
+  it("stands at its reader alone", () => {
+    const files = productFiles(["agent", "base", "chains", "cli", "gateway", "protocol"]);
+    const bounded = files
+      .filter((file) => settingsFiles.test(file))
+      .flatMap((file) => boundedSettingsIn(file, read(file)));
+    expect(bounded).toContain("depositMinutes");
+    expect(bounded).toContain("timeoutSeconds");
+    expect(bounded.filter((name, at) => bounded.indexOf(name) !== at)).toEqual([]);
+    const settings = new Set(bounded);
+    expect(files.flatMap((file) => boundsTypedIn(file, read(file), settings))).toEqual([]);
+  });
+
+  it("is found where it is typed again, and the name of a bound is none", () => {
+    const shape = "const a = { few: integer({ min: 1, max: 60 }), any: string(), on: f(60) };";
+    expect(boundedSettingsIn("a.ts", shape)).toEqual(["few"]);
+    expect(
+      boundedSettingsIn("a.ts", "const a = { few: integer({ min: 1, max: fewMax }) };"),
+    ).toEqual([]);
+    const few = new Set(["few"]);
+    expect(boundsTypedIn("b.ts", "if (settings.few > 60) f();", few)).toHaveLength(1);
+    expect(boundsTypedIn("b.ts", "f(few < 1, few === 60, few > fewMax, many > 60);", few)).toEqual(
+      [],
+    );
   });
 });
