@@ -41,6 +41,15 @@ function unknownIn([program = "", first = "", second = "", ...rest]: readonly st
   return [second, ...rest].find((word) => word.startsWith("--") && !known.has(word)) ?? "";
 }
 
+/** The calls of a line of the gateway's list: `sweeps list | show ID [--json]` has two. */
+const callsOfLine = (line: string): readonly string[][] => {
+  const bare = line.replace(/\[[^\]]*\]/g, (option) => option.replaceAll(" | ", " "));
+  const [first = "", ...more] = bare.replace(/[[\]…]/g, "").split(/ \| (?=[a-z])/);
+  const [group = ""] = first.split(" ");
+  const others = more.map((part) => (part.startsWith(`${group} `) ? part : `${group} ${part}`));
+  return [first, ...others].map((words) => ["autowithdraw-gateway", ...words.trim().split(/\s+/)]);
+};
+
 describe("docs/alerts.md", () => {
   it("has a section for each alert, in the order of the table", () => {
     expect([...sections.keys()]).toEqual(Object.keys(alertTable));
@@ -66,4 +75,21 @@ describe("docs/alerts.md", () => {
     );
     expect(unknownIn("autowithdraw-gateway sweep".split(" "))).toBe("autowithdraw-gateway sweep");
   });
+
+  it.each(["api", "first-money", "gateway"])(
+    "docs/%s.md types commands and options of the programs as well",
+    (name) => {
+      const text = readFileSync(join(projectRoot, `docs/${name}.md`), "utf8");
+      const lines = [...text.matchAll(/^node gateway\/gateway\.js ([^#\n]+)/gm)].flatMap(
+        ([, words = ""]) => callsOfLine(words),
+      );
+      const calls = [...callsIn(text), ...lines];
+      expect(calls.length).toBeGreaterThan(0);
+      expect(
+        calls
+          .map((call) => [call.join(" "), unknownIn(call)])
+          .filter(([, unknown]) => unknown !== ""),
+      ).toEqual([]);
+    },
+  );
 });
