@@ -18,21 +18,21 @@ const timeoutMs = 20_000;
 const answerBytesMax = 65_536;
 
 /** The gateway's codes for a no (gateway answers, docs/api.md) and their meaning here. */
-const refusals: Readonly<Record<string, Code>> = {
-  pairing_key_invalid: "PAIRING_WRONG_SECRET",
-  pairing_other_gateway: "PAIRING_GATEWAY_KEY",
-  pairing_clock: "PAIRING_CLOCK",
-  pairing_network_differs: "PAIRING_TABLES",
-  pairing_currency_differs: "PAIRING_TABLES",
-  pairing_taken: "PAIRING_TAKEN",
-  pairing_wallet_taken: "PAIRING_WALLET_TAKEN",
-  pairing_used: "PAIRING_USED",
-  key_revoked: "PAIRING_REVOKED",
-  scope_missing: "PAIRING_SCOPE",
-  rate_limited: "PAIRING_AWAY",
-  unavailable: "PAIRING_AWAY",
-  internal: "PAIRING_AWAY",
-};
+const refusals: ReadonlyMap<string, Code> = new Map([
+  ["pairing_key_invalid", "PAIRING_WRONG_SECRET"],
+  ["pairing_other_gateway", "PAIRING_GATEWAY_KEY"],
+  ["pairing_clock", "PAIRING_CLOCK"],
+  ["pairing_network_differs", "PAIRING_TABLES"],
+  ["pairing_currency_differs", "PAIRING_TABLES"],
+  ["pairing_taken", "PAIRING_TAKEN"],
+  ["pairing_wallet_taken", "PAIRING_WALLET_TAKEN"],
+  ["pairing_used", "PAIRING_USED"],
+  ["key_revoked", "PAIRING_REVOKED"],
+  ["scope_missing", "PAIRING_SCOPE"],
+  ["rate_limited", "PAIRING_AWAY"],
+  ["unavailable", "PAIRING_AWAY"],
+  ["internal", "PAIRING_AWAY"],
+]);
 
 interface HttpAnswer {
   readonly status: number;
@@ -100,7 +100,7 @@ function refusalOf({ status, body }: HttpAnswer): AgentError {
       `the gateway's address answered ${status} and not as a gateway does`,
     );
   }
-  const code = refusals[theirs] ?? "PAIRING_REFUSED";
+  const code = refusals.get(theirs) ?? "PAIRING_REFUSED";
   const details = ["currency", "network", "field", "agent", "gateway", "reason", "scope"]
     .filter(
       (name) =>

@@ -41,14 +41,13 @@ import { transactionExample, transactionRecord } from "./records.ts";
  */
 const partRows = 50;
 const cursorPattern = /^(\d{1,16})\.([0-9a-f]{32})$/;
-const operationByType: Readonly<Record<string, RecordOperation>> = {
-  "1": "deposit",
-  "2": "withdraw",
-};
+const operationByType: ReadonlyMap<unknown, RecordOperation> = new Map([
+  ["1", "deposit"],
+  ["2", "withdraw"],
+]);
 
 function readTransaction(service: Service, merchant: string, id: string, query: Query): Answer {
-  const type = query.transactionType;
-  const operation = typeof type === "string" ? operationByType[type] : undefined;
+  const operation = operationByType.get(query.transactionType);
   if (operation === undefined)
     return problemAnswer("transaction_type_invalid", { field: "transactionType" });
   if (!transactionIdPattern.test(id)) return problemAnswer("transaction_not_found");
@@ -82,7 +81,7 @@ const listParameters: Readonly<Record<string, ListParameter>> = {
   transactionType: {
     schema: typeSchema,
     read: (text) => {
-      const operation = operationByType[text];
+      const operation = operationByType.get(text);
       return operation === undefined ? null : { operation };
     },
   },

@@ -288,6 +288,8 @@ describe("a malformed request", () => {
       "?transactionType=",
       "?transactionType=0",
       "?transactionType=01",
+      "?transactionType=constructor",
+      "?transactionType=__proto__",
       "?transactionType=١",
       "?x=1",
     ])
@@ -311,6 +313,7 @@ describe("a malformed request", () => {
       "from=yesterday",
       "to=1",
       "transactionType=3",
+      "transactionType=toString",
       "page=2",
       "limit=1&limit=2",
       "merchant=m_1",

@@ -182,6 +182,7 @@ describe("bad input", () => {
       [400, "pairing_clock", "PAIRING_CLOCK", 1],
       [400, "pairing_currency_differs", "PAIRING_TABLES", 1],
       [400, "something_new", "PAIRING_REFUSED", 1],
+      [400, "constructor", "PAIRING_REFUSED", 1],
       [429, "rate_limited", "PAIRING_AWAY", 3],
       [503, "unavailable", "PAIRING_AWAY", 3],
     ];
