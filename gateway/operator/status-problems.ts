@@ -7,6 +7,7 @@ import type { AgentError } from "../../base/fault.ts";
 import { type JudgedScreen, nothingSeen } from "../problems/judged.ts";
 import { listProblems, type Problem } from "../problems/table.ts";
 import type { Counts } from "../store/counts.ts";
+import type { WaitingMerchant } from "../store/withdrawals.ts";
 import { type ReadyAnswer, untrustedText } from "./health.ts";
 
 /** The state of the gateway at one moment. */
@@ -21,6 +22,8 @@ export interface GatewayState {
   readonly storeFault: AgentError | null; // why it cannot be read
   readonly books: readonly ChainBooks[];
   readonly restored: string; // why the database counts as restored from a backup, "" if it does not
+  readonly waitingMerchants: readonly WaitingMerchant[]; // for longer than `withdrawalsWaitMs`; the first of them
+  readonly stuckSweeps: number; // and top-ups
   readonly files: {
     readonly databaseBytes: number;
     readonly walBytes: number;
@@ -37,13 +40,15 @@ export interface ChainBooks {
 
 /** As the table lists them. The same state always gives the same list. */
 export function problemsOf(state: GatewayState): readonly Problem[] {
-  const { nowMs, counts } = state;
+  const { nowMs, counts, waitingMerchants, stuckSweeps } = state;
   return listProblems({
     ...nothingSeen,
     nowMs,
     lockedAgents: counts?.lockedAgents ?? [],
     waitingForReader: counts?.waitingForReader ?? [],
     failingTargets: counts?.failingTargets ?? [],
+    waitingMerchants,
+    stuckSweeps,
     screen: screenOf(state),
   });
 }

@@ -8,11 +8,13 @@ import { AgentError } from "../../base/fault.ts";
 import { version } from "../../base/version.ts";
 import { booksState } from "../books/state.ts";
 import type { GatewayConfig } from "../config/config.ts";
-import type { Problem } from "../problems/table.ts";
+import { type Problem, withdrawalsWaitMs } from "../problems/table.ts";
 import type { GatewayFigures } from "../service.ts";
 import { type Counts, countsOf, type StageCount } from "../store/counts.ts";
 import { fileBytesOf, freeBytesOf } from "../store/disk.ts";
 import { readRestoreMark } from "../store/restored-database.ts";
+import { countStuckSweeps } from "../store/sweeps.ts";
+import { listWaitingMerchants, type WaitingMerchant } from "../store/withdrawals.ts";
 import { formatTimestamp } from "./accounts.ts";
 import {
   configInForce,
@@ -33,7 +35,11 @@ interface StatusReading {
   readonly storeFault: AgentError | null;
   readonly books: readonly ChainBooks[];
   readonly restored: string;
+  readonly waitingMerchants: readonly WaitingMerchant[];
+  readonly stuckSweeps: number;
 }
+
+const namedMerchantsMax = 20;
 
 function readDatabase(
   options: JsonOption,
@@ -46,11 +52,29 @@ function readDatabase(
       const books = Object.entries(chains).map(([chain, { network }]): ChainBooks => {
         return { chain, ...booksState(database, network, nowMs) };
       });
-      return { counts: countsOf(database, run), storeFault: null, books, restored };
+      return {
+        counts: countsOf(database, run),
+        storeFault: null,
+        books,
+        restored,
+        waitingMerchants: listWaitingMerchants(
+          database,
+          nowMs - withdrawalsWaitMs,
+          namedMerchantsMax,
+        ),
+        stuckSweeps: countStuckSweeps(database),
+      };
     });
   } catch (error) {
     if (!(error instanceof AgentError)) throw error;
-    return { counts: null, storeFault: error, books: [], restored: "" };
+    return {
+      counts: null,
+      storeFault: error,
+      books: [],
+      restored: "",
+      waitingMerchants: [],
+      stuckSweeps: 0,
+    };
   }
 }
 

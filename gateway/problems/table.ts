@@ -41,6 +41,7 @@ import {
 } from "../operator/state-words.ts";
 import type { Counts } from "../store/counts.ts";
 import { freeDiskBytesMin, walBytesMax } from "../store/disk.ts";
+import type { WaitingMerchant } from "../store/withdrawals.ts";
 import type { ChainStatus } from "../watcher/chain-status.ts";
 import type {
   JudgedAlarm,
@@ -335,6 +336,10 @@ const partRows: readonly JudgedRow[] = [
   problem<number>({
     when: ofRoom("little"),
     gravity: "warning",
+    ready: {
+      check: "disk",
+      detail: (free) => `${mebibyteWords(free)} are free on the database's disk: make room`,
+    },
     alert: { ...roomAlert, message: "the disk of the gateway's database is nearly full" },
   }),
   problem<number>({
@@ -668,6 +673,29 @@ const withdrawalsAre = (count: number): string =>
 const stageLine = ({ stage }: StageCount): string =>
   `autowithdraw-gateway withdrawals list --stage ${stage}`;
 
+const isForApproval = ({ stage }: WaitingMerchant): boolean => stage === "awaiting_approval";
+
+const waitingWords = ({ merchant, name, count, oldestAt, stage }: WaitingMerchant): string =>
+  `${count === 1 ? "1 withdrawal waits" : `${count} withdrawals wait`} at ${name} (${merchant}), the oldest since ${formatTimestampUtc(oldestAt)} as ${stage || "asked"}`;
+
+const waitingHint = ({ merchant }: WaitingMerchant): string =>
+  `autowithdraw-gateway withdrawals list --merchant ${merchant} --status 0`;
+
+/** The alert of withdrawals that wait for long. */
+const waitingAlert = {
+  event: "withdrawals-waiting",
+  subject: ({ merchant }: WaitingMerchant) => merchant,
+  message: waitingWords,
+  context: ({ count, stage }: WaitingMerchant) => ({ count, stage }),
+  hint: waitingHint,
+  afterMs: 0,
+} as const;
+
+const stuckSweepsWords = (count: number): string =>
+  count === 1
+    ? "1 sweep or top-up contradicts the chain and waits for an operator"
+    : `${count} sweeps or top-ups contradict the chain and wait for an operator`;
+
 const moneyRows: readonly JudgedRow[] = [
   problem<StageCount>({
     when: ({ screen, nowMs }) =>
@@ -709,28 +737,29 @@ const moneyRows: readonly JudgedRow[] = [
       afterMs: faultDomains.target.toldAfterMs,
     },
   }),
-  problem<JudgedGateway["waitingMerchants"][number]>({
-    when: ({ waitingMerchants }) => waitingMerchants,
+  // A person at the merchant's server decides; `status` counts these by their stage.
+  problem<WaitingMerchant>({
+    when: ({ waitingMerchants }) => waitingMerchants.filter(isForApproval),
+    gravity: "warning",
+    alert: waitingAlert,
+  }),
+  problem<WaitingMerchant>({
+    when: ({ waitingMerchants }) => waitingMerchants.filter((one) => !isForApproval(one)),
     gravity: "broken",
-    alert: {
-      event: "withdrawals-waiting",
-      subject: ({ merchant }) => merchant,
-      message: ({ merchant, name, count, oldestAt, stage }) =>
-        `${count === 1 ? "1 withdrawal waits" : `${count} withdrawals wait`} at ${name} (${merchant}), the oldest since ${formatTimestampUtc(oldestAt)} as ${stage || "asked"}`,
-      context: ({ count, stage }) => ({ count, stage }),
-      hint: ({ merchant }) =>
-        `autowithdraw-gateway withdrawals list --merchant ${merchant} --status 0`,
-      afterMs: 0,
-    },
+    status: { what: waitingWords, hint: waitingHint },
+    alert: waitingAlert,
   }),
   problem<number>({
     when: ({ stuckSweeps }) => [stuckSweeps].filter((count) => count > 0),
     gravity: "broken",
+    status: {
+      what: stuckSweepsWords,
+      hint: `autowithdraw-gateway ${alertTable["sweeps-stuck"].advice}`,
+    },
     alert: {
       event: "sweeps-stuck",
       subject: "sweeps",
-      message: (count) =>
-        `${count} sweeps or top-ups contradict the chain and wait for an operator`,
+      message: stuckSweepsWords,
       context: (count) => ({ count }),
       afterMs: 0,
     },

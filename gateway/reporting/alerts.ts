@@ -26,7 +26,7 @@ import { listFailingTargets } from "../store/counts.ts";
 import { listFaults } from "../store/faults.ts";
 import { listWaitingForReader } from "../store/levels.ts";
 import type { Database } from "../store/store.ts";
-import { countOpenSweepsByStage } from "../store/sweeps.ts";
+import { countStuckSweeps } from "../store/sweeps.ts";
 import { listWaitingMerchants } from "../store/withdrawals.ts";
 import type { Watcher } from "../watcher/watcher.ts";
 
@@ -139,16 +139,13 @@ function judgedOf(
   const chains = (watcher()?.chainStatus() ?? []).map((status) => {
     return { chain: status.chain, status: () => status };
   });
-  const stuckSweeps = countOpenSweepsByStage(database)
-    .filter(({ stage }) => stage === "stuck")
-    .reduce((sum, { count }) => sum + count, 0);
   return {
     ...nothingSeen,
     ...parts,
     nowMs,
     freeBytes,
     chains,
-    stuckSweeps,
+    stuckSweeps: countStuckSweeps(database),
     faultsTold,
     unpriced: () => unpricedOf(prices, currencies),
     awayAgents: paired.filter((id) => !hub.online(id)),

@@ -178,6 +178,13 @@ export function countOpenSweepsByStage(
   );
 }
 
+/** The number of sweeps and top-ups that contradict the chain and wait for an operator. */
+export function countStuckSweeps(database: Database): number {
+  return countOpenSweepsByStage(database)
+    .filter(({ stage }) => stage === "stuck")
+    .reduce((sum, { count }) => sum + count, 0);
+}
+
 /** A sweep that waits for its top-up, with the top-up's state. */
 export type SweepAwaitingTopUp = SweepRow & TopUpState;
 

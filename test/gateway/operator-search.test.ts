@@ -9,6 +9,8 @@ import { searchRecords } from "../../gateway/operator/find.ts";
 import { readyAnswerOf } from "../../gateway/operator/health.ts";
 import { ageText, exitStatusOf } from "../../gateway/operator/status.ts";
 import { type GatewayState, problemsOf } from "../../gateway/operator/status-problems.ts";
+import { nothingSeen } from "../../gateway/problems/judged.ts";
+import { findCheckProblem, listConditions } from "../../gateway/problems/table.ts";
 import { closeAlarm, listOpenAlarms } from "../../gateway/store/alarm.ts";
 import { actOfAlarm, recordAct } from "../../gateway/store/audit.ts";
 import { addBookEntry } from "../../gateway/store/books.ts";
@@ -240,6 +242,8 @@ describe("the operator's screen", () => {
     storeFault: null,
     books: [],
     restored: "",
+    waitingMerchants: [],
+    stuckSweeps: 0,
     files: { databaseBytes: 1, walBytes: 0, freeBytes: null },
   });
   const seen = (change: Partial<GatewayState>): readonly (readonly [number, string])[] => {
@@ -273,6 +277,35 @@ describe("the operator's screen", () => {
     };
     expect(seen({ ready: warned })).toEqual([[0, "chain local: 1 of 2 nodes answer"]]);
     expect(seen({ restored: "older marks" })[0]?.[0]).toBe(0);
+  });
+
+  it("has the problems of the alerts, in their words and with their gravity", () => {
+    const waits = { merchant: "m1", name: "Shop", count: 2, oldestAt: 0, stage: "queued" };
+    const isForApproval = { ...waits, stage: "awaiting_approval" };
+    expect(seen({ waitingMerchants: [isForApproval] })).toEqual([]);
+    expect(seen({ waitingMerchants: [waits], stuckSweeps: 1 })).toEqual([
+      [1, "2 withdrawals wait at Shop (m1), the oldest since 1970-01-01T00:00:00.000Z as queued"],
+      [1, "1 sweep or top-up contradicts the chain and waits for an operator"],
+    ]);
+    const judged = {
+      ...nothingSeen,
+      waitingMerchants: [waits, { ...isForApproval, merchant: "m2" }],
+      stuckSweeps: 1,
+      freeBytes: () => 200 * 1_048_576,
+    };
+    const told = listConditions(judged, { agentAwayMinutes: 1 });
+    expect(told.map(({ event, gravity }) => [event, gravity])).toEqual([
+      ["disk-room-low", "warning"],
+      ["withdrawals-waiting", "warning"],
+      ["withdrawals-waiting", "broken"],
+      ["sweeps-stuck", "broken"],
+    ]);
+    const words = seen({ waitingMerchants: [waits], stuckSweeps: 1 }).map(([, what]) => what);
+    expect(told.slice(2).map(({ message }) => message)).toEqual(words);
+    // A disk that is nearly full leaves the check of `/ready` good, whose words `status` shows.
+    const detail = "200 MiB are free on the database's disk: make room";
+    expect(findCheckProblem(judged, "disk")).toEqual({ ok: true, detail });
+    expect(findCheckProblem({ ...judged, freeBytes: () => 2 ** 40 }, "disk")).toBeNull();
   });
 
   it("lists nothing healthy: neither a check without words nor books that wait for their first closing", () => {

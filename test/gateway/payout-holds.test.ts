@@ -331,6 +331,8 @@ describe("status", () => {
         storeFault: null,
         books: [],
         restored: "",
+        waitingMerchants: [],
+        stuckSweeps: 0,
         files: { databaseBytes: 0, walBytes: 0, freeBytes: null },
       };
       return problemsOf({
