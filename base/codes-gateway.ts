@@ -139,7 +139,7 @@ export const gatewayCodes = {
   AGENT_BEHIND: ["alarm", "none", "operator", "an agent's ledger is older than what this gateway acknowledged, or another; it signs nothing", "its state folder was restored from a backup, or runs twice: bring back the one that ran before, or recover: docs/recovering.md"],
   HUB_DATABASE_BEHIND: ["alarm", "none", "operator", "the gateway's database lacks what an agent has seen acknowledged", "the database was restored from a backup: the agent tells it again by itself; if this stays, docs/recovering.md"],
   GATEWAY_CONFIG_MISSING: ["fault", "none", "operator", "the gateway's configuration cannot be read", "run it as root, or name the right file with --config; only for a gateway that never ran: init"],
-  GATEWAY_CONFIG_INVALID: ["fault", "none", "operator", "the gateway's configuration is malformed", "correct the key the message names"],
+  GATEWAY_CONFIG_INVALID: ["fault", "none", "operator", "the gateway's configuration is malformed", "correct the key or the line that the message names"],
   GATEWAY_LISTEN: ["fault", "none", "operator", "the gateway cannot listen", "check listen in the configuration; a port below 1024 needs a right"],
   GATEWAY_LISTEN_NAME: ["fault", "none", "operator", "the name of listen has no address now, because the name servers do not answer or do not know it", "write an address into listen.host, or look at /etc/resolv.conf; a service manager tries again by itself", "names"],
   GATEWAY_LISTEN_TAKEN: ["fault", "none", "operator", "another process listens there, or the address is not this machine's yet", "end what uses the port, or change listen; a service manager tries again by itself", "listener"],

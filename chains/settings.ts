@@ -3,7 +3,14 @@
  * their bounds and the checks of the chain's family. Pure. Sources: EIP-55, EIP-155, CAIP-2.
  */
 import type { JsonObject, JsonValue } from "../base/json.ts";
-import { configFault, parseUrl, quoteText, readUrl, settings } from "../base/settings.ts";
+import {
+  chainNamePattern,
+  configFault,
+  parseUrl,
+  quoteText,
+  readUrl,
+  settings,
+} from "../base/settings.ts";
 import type { Reader } from "../base/shape.ts";
 import { decimalMax, parseAmount } from "../protocol/amount.ts";
 import { addressSpaceNames, families, findFamilyOfAddressSpace, networkOf } from "./families.ts";
@@ -33,14 +40,20 @@ const readConfirmations: Reader<number | "finalized"> = (value, path) => {
   throw valueFault(path, 'must be a whole number or "finalized"');
 };
 
+/** A placeholder as the examples and `--config-out` write it. */
+const ownPlaceholder = /^<[A-Z]{1,16}(?:_[A-Z]{1,16}){0,2}>$/;
+
 const readNodeUrl: Reader<string> = (value, path) => {
   const url = string({ min: 1 })(value, path);
   const [placeholder] = /<[^<>]*>/.exec(url) ?? [];
-  if (placeholder !== undefined)
+  if (placeholder !== undefined) {
+    // An operator may put the key between the brackets.
+    const shown = ownPlaceholder.test(placeholder) ? placeholder : "what stands in < >";
     throw configFault(
       "CONFIG_PLACEHOLDER",
-      `still to be replaced with your own: ${placeholder} in ${path}`,
+      `still to be replaced with your own: ${shown} in ${path}`,
     );
+  }
   if (parseUrl(url) === null)
     throw configFault("CONFIG_NODE_URL", `${path} is not an http or https address`);
   return url;
@@ -173,8 +186,9 @@ export function readContract(
   if (on === undefined)
     throw configFault(
       "CONFIG_CURRENCY_CHAIN",
-      `${path}: there is no chain ${quoteText(chain)}`,
+      `${path}.chain ${chainNamePattern.test(chain) ? `is ${quoteText(chain)}, and there is no such chain` : "is the name of no chain"}`,
       Object.keys(chains),
+      chain,
     );
   if (contract !== undefined)
     return readAddress(on, contract, `${path}.contract`, "CONFIG_CONTRACT");
@@ -227,6 +241,13 @@ export function readAddress(
     `${path} is not an address of this chain: ${parsed.detail ?? "it has another form"}`,
   );
 }
+
+/**
+ * An amount that `readAmount` reads once its currency's decimals are known. Null is no way to leave
+ * it out.
+ */
+export const readAmountLater: Reader<JsonValue> = (value, path) =>
+  value === null ? string()(value, path) : value;
 
 /** An amount as text. "0" is allowed. @throws AgentError CONFIG_AMOUNT, CONFIG_TYPE */
 export function readAmount(given: JsonValue, path: string, decimal: number): string {

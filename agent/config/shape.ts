@@ -333,6 +333,7 @@ function readPolicies(
         "CONFIG_POLICY_CURRENCY",
         `${path}: there is no currency ${id}`,
         Object.keys(currencies),
+        id,
       );
     policy[id] = policyReader(currency, chains[currency.chain] as ChainSettings)(entry, path);
   }

@@ -3,7 +3,7 @@
  * paths are relative to the file. The file has no secret of its own, because the gateway's key is
  * in `keyFile`. Source: docs/gateway.md.
  */
-import { closeSync, fstatSync, openSync, readFileSync } from "node:fs";
+import { closeSync, constants, fstatSync, openSync, readFileSync } from "node:fs";
 import { dirname, resolve } from "node:path";
 import { AgentError, invariant, reasonOf } from "../../base/fault.ts";
 import { assertVisible, countByteOrderMarkBytes } from "../../base/invisible.ts";
@@ -42,6 +42,7 @@ import {
   currencyOptions,
   currencyShape,
   expandPresetsOfFile,
+  readAmountLater,
   readContract,
   readNodeUrls,
   readPositiveAmount,
@@ -202,20 +203,17 @@ export interface GatewayConfig {
 }
 
 const configBytesMax = 262_144;
-/** An amount, which is read later with the decimals of its currency. */
-const amount: Reader<JsonValue> = (value) => value;
-
 const currency = object(
   {
     ...currencyShape,
     name: string({ min: 1, max: 64 }),
     symbol: string({ min: 1, max: 16 }),
-    minPaymentAmount: amount,
+    minPaymentAmount: readAmountLater,
   },
   {
     ...currencyOptions,
-    minWithdrawAmount: amount,
-    paymentTolerance: amount,
+    minWithdrawAmount: readAmountLater,
+    paymentTolerance: readAmountLater,
     enabled: boolean(),
     depositOnly: boolean(),
     market: string({ max: 15, pattern: /^[A-Z0-9]*$/ }),
@@ -466,8 +464,7 @@ export function readConfigText(path: string): ConfigWithText {
   try {
     ({ text, changedAtMs } = readDated(path));
   } catch (cause) {
-    const message = `the configuration ${path} cannot be read: ${reasonOf(cause)}`;
-    throw new AgentError("GATEWAY_CONFIG_MISSING", "none", message, { path }, { cause });
+    throw cause instanceof AgentError ? cause : unreadable(path, reasonOf(cause), cause);
   }
   try {
     return { config: parseConfig(text, dirname(resolve(path)), changedAtMs), text, changedAtMs };
@@ -493,14 +490,23 @@ function readable(text: string | Uint8Array): Uint8Array {
   return behind;
 }
 
-/** Reads time and text from one open file. */
+function unreadable(path: string, why: string, cause?: unknown): AgentError {
+  const message = `the configuration ${path} cannot be read: ${why}`;
+  return new AgentError("GATEWAY_CONFIG_MISSING", "none", message, { path }, { cause });
+}
+
+/**
+ * Reads time and text from one open file. A running gateway reads it too, at a reload, so nothing
+ * here waits: neither for a named pipe nor for the end of a device or of a file of gigabytes.
+ */
 function readDated(path: string): { readonly text: Uint8Array; readonly changedAtMs: number } {
-  const descriptor = openSync(path, "r");
+  const descriptor = openSync(path, constants.O_RDONLY | constants.O_NONBLOCK);
   try {
-    return {
-      changedAtMs: Math.trunc(fstatSync(descriptor).mtimeMs),
-      text: readFileSync(descriptor),
-    };
+    const file = fstatSync(descriptor);
+    if (!file.isFile()) throw unreadable(path, "it is not a file");
+    if (file.size > 2 * configBytesMax)
+      throw unreadable(path, `it is far longer than ${configBytesMax} bytes`);
+    return { changedAtMs: Math.trunc(file.mtimeMs), text: readFileSync(descriptor) };
   } finally {
     closeSync(descriptor);
   }

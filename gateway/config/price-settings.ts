@@ -2,7 +2,7 @@
  * `prices` of gateway.config.json: typed prices, the markets to ask, and the age at which a price
  * is stale. Reads only its arguments. Source: docs/api.md, Currencies; docs/operations.md, Prices.
  */
-import { settings as readers } from "../../base/settings.ts";
+import { configFault, settings as readers } from "../../base/settings.ts";
 import type { Reader } from "../../base/shape.ts";
 import { currenciesMax } from "../../chains/settings.ts";
 import { currencyPattern } from "../../protocol/fields.ts";
@@ -97,7 +97,12 @@ function sourcesOf(section: NonNullable<PriceSection["sources"]>): readonly Pric
   return Object.entries(section).map(([name, { url = "" }]) => {
     const known = sourceNames.find((one) => one === name);
     if (known === undefined)
-      throw valueFault(`config.prices.sources.${name}`, `is none of ${sourceNames.join(", ")}`);
+      throw configFault(
+        "CONFIG_VALUE",
+        `config.prices.sources.${name} is the name of no source`,
+        sourceNames,
+        name,
+      );
     return { name: known, url };
   });
 }
@@ -115,7 +120,12 @@ export function priceSettings(
   const typed: Record<string, ManualPrice> = {};
   for (const [id, { at, ...one }] of Object.entries(manual)) {
     if (!Object.hasOwn(currencies, id))
-      throw valueFault(`config.prices.manual.${id}`, "is not one of config.currencies");
+      throw configFault(
+        "CONFIG_VALUE",
+        `config.prices.manual.${id} is not one of config.currencies`,
+        Object.keys(currencies),
+        id,
+      );
     typed[id] = { ...one, atMs: at ?? null };
   }
   const settings = {

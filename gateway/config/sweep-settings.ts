@@ -2,9 +2,9 @@
  * The settings for sweeping deposit addresses, with bounds and defaults. Reads only its arguments.
  * Source: docs/gateway.md, Sweeps.
  */
-import type { JsonValue } from "../../base/json.ts";
 import { settings } from "../../base/settings.ts";
 import type { Reader } from "../../base/shape.ts";
+import { readAmountLater } from "../../chains/settings.ts";
 
 const { boolean, integer, object } = settings;
 
@@ -33,7 +33,7 @@ export const readSweepSection = object(
   {
     automatic: boolean(),
     feeMultiple: integer({ min: 1, max: 1_000_000 }),
-    least: (value: JsonValue) => value,
+    least: readAmountLater,
   },
 );
 

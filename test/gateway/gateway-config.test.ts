@@ -1,11 +1,13 @@
 /** gateway.config.json, and the agent's own config.json that is made from it. */
-import { mkdtempSync, rmSync } from "node:fs";
+import { execFileSync } from "node:child_process";
+import { mkdtempSync, rmSync, truncateSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, describe, expect, it } from "vitest";
 import { readConfig as readAgentConfig } from "../../agent/config/config.ts";
+import type { AgentError } from "../../base/fault.ts";
 import { createPeerRules } from "../../gateway/api/server.ts";
-import { parseConfig } from "../../gateway/config/config.ts";
+import { parseConfig, readConfigText } from "../../gateway/config/config.ts";
 import { agentConfigText } from "../../gateway/operator/agent-config.ts";
 import { writeOwnFile } from "../../gateway/operator/folder.ts";
 import { describeWrittenAgentConfig } from "../../gateway/operator/merchants.ts";
@@ -131,6 +133,15 @@ describe("configuration", () => {
     "confirmations counted where the chain alone says what is final": {
       chains: { ...chains, tron: { ...tron, confirmations: 19 } },
     },
+    "no least withdrawal at all": {
+      currencies: { ...currencies, eth: { ...currencies.eth, minWithdrawAmount: null } },
+    },
+    "no tolerance at all": {
+      currencies: { ...currencies, eth: { ...currencies.eth, paymentTolerance: null } },
+    },
+    "no least sweep at all": {
+      currencies: { ...currencies, eth: { ...currencies.eth, sweep: { least: null } } },
+    },
     "no confirmations": { chains: { local: { ...chains.local, confirmations: 0 } } },
     "two chains with one id": { chains: { local: chains.local, other: chains.local } },
     "a currency on no chain": { currencies: { eth: { ...currencies.eth, chain: "gone" } } },
@@ -198,6 +209,53 @@ describe("configuration", () => {
       }),
     );
     expect(parse({ limits: { burst: 5 } }).limits.burst).toBe(5);
+  });
+
+  it("shows no value that may be a secret: neither a key between < > nor one at a chain's place", () => {
+    const failureOf = (change: object): string => {
+      try {
+        parse(change);
+        return "";
+      } catch (error) {
+        const { message, context } = error as AgentError;
+        return `${message} ${JSON.stringify(context)}`;
+      }
+    };
+    const nodes = (key: string) => ({
+      chains: { local: { ...chains.local, nodes: [`https://rpc.example/<${key}>`] } },
+    });
+    expect(failureOf(nodes("NODE_KEY"))).toContain("<NODE_KEY> in config.chains.local.nodes[0]");
+    for (const key of ["0123456789abcdef", "ABCDEF0123", "A".repeat(40)])
+      expect(failureOf(nodes(key))).toMatch(
+        /^still to be replaced with your own: what stands in < > in config\.chains\.local\.nodes\[0\] /,
+      );
+    const on = (chain: string) => ({ currencies: { eth: { ...currencies.eth, chain } } });
+    expect(failureOf(on("locl"))).toMatch(/config\.currencies\.eth\.chain is "locl".*mean local\?/);
+    expect(failureOf(on("legal winner thank year"))).not.toContain("legal");
+    const price = { usd: "1", eur: "1", try: "1" };
+    expect(failureOf({ prices: { manual: { etth: price } } })).toContain("did you mean eth?");
+    expect(failureOf({ prices: { sources: { krakn: {} } } })).toContain("did you mean kraken?");
+  });
+
+  it("waits for nothing: a named pipe, a device and a file of gigabytes are refused at once", () => {
+    const pipe = join(folder, "pipe.json");
+    execFileSync("mkfifo", [pipe]);
+    const long = join(folder, "long.json");
+    writeFileSync(long, "{");
+    truncateSync(long, 8 * 2 ** 30);
+    for (const [path, why] of [
+      [pipe, "it is not a file"],
+      ["/dev/zero", "it is not a file"],
+      [folder, "it is not a file"],
+      [long, "it is far longer than 262144 bytes"],
+      [join(folder, "none.json"), "ENOENT"],
+    ] as const)
+      expect(() => readConfigText(path), path).toThrow(
+        expect.objectContaining({
+          code: "GATEWAY_CONFIG_MISSING",
+          message: `the configuration ${path} cannot be read: ${why}`,
+        }),
+      );
   });
 
   it("takes a chain of each family, whose id is one network in each of its spellings", () => {
