@@ -742,7 +742,7 @@ const chainRows: readonly JudgedRow[] = [
     },
     alert: {
       event: "chain-late",
-      subject: ({ chain }) => chain,
+      subject: ({ chain, code }) => `${chain} ${code}`,
       message: ({ words }) => words,
       context: ({ code }) => ({ code }),
       afterMs: "awayMinutes",
@@ -945,6 +945,9 @@ const namingRows: readonly JudgedRow[] = [
   }),
 ];
 
+/** The code of the fee limit for which one waits. */
+const feeCode = ({ why }: JudgedWait): string => errorCodeIn(feeCodeIn(why) ?? "");
+
 const moneyRows: readonly JudgedRow[] = [
   problem<readonly JudgedWait[]>({
     when: ({ waits }) => someOf(waits.filter(({ why }) => isForFunds(why))),
@@ -961,16 +964,17 @@ const moneyRows: readonly JudgedRow[] = [
         waits.filter(({ why }) => feeCodeIn(why) !== null),
         "chain",
       ).flatMap(([chain, all]) =>
-        [...new Set(all.map(({ why }) => errorCodeIn(feeCodeIn(why) ?? "")))].map((code) => ({
+        [...new Set(all.map(feeCode))].map((code) => ({
           chain,
           code,
+          ofCode: all.filter((one) => feeCode(one) === code).length,
           waiting: all.length,
         })),
       ),
     gravity: "broken",
     status: {
       code: ({ code }) => code,
-      what: ({ code, waiting }) => `${waiting} wait for lower fees (${code})`,
+      what: ({ code, ofCode }) => `${ofCode} wait for lower fees (${code})`,
       hint: ({ code }) => remedyForDetail(code),
     },
     alert: {

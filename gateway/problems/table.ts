@@ -432,7 +432,7 @@ const chainRows: readonly JudgedRow[] = [
     gravity: "warning",
     alert: {
       event: "chain-late",
-      subject: ({ chain }) => chain,
+      subject: ({ chain, code }) => `${chain} ${code}`,
       message: ({ words }) => words,
       context: ({ code }) => ({ code }),
       afterMs: "agentAwayMinutes",

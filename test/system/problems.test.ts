@@ -1,5 +1,6 @@
 /**
- * A limit of a measured field has one home: no file of the product beside the tables of problems,
+ * Both tables of problems: of problems that hold together each is told and counted. A limit of a
+ * measured field has one home: no file of the product beside the tables of problems,
  * and the file that enforces it, compares such a field with a limit or multiplies one. So has a
  * bound of a setting: its reader.
  */
@@ -8,10 +9,18 @@ import { join } from "node:path";
 import ts from "typescript";
 import { describe, expect, it } from "vitest";
 import { readNotify } from "../../agent/config/shape.ts";
-import { movingStates } from "../../agent/problems/table.ts";
+import type { JudgedAgent } from "../../agent/problems/judged.ts";
+import {
+  listConditions as listOfAgent,
+  listProblems,
+  movingStates,
+} from "../../agent/problems/table.ts";
 import { roomWarningFactor } from "../../base/problem.ts";
 import { booksLateMs } from "../../gateway/books/state.ts";
 import { parseConfig } from "../../gateway/config/config.ts";
+import { nothingSeen } from "../../gateway/problems/judged.ts";
+import { listConditions as listOfGateway } from "../../gateway/problems/table.ts";
+import type { ChainStatus } from "../../gateway/watcher/chain-status.ts";
 import { testConfig } from "../../lab/kit/gateway-server.ts";
 import { projectRoot } from "../../lab/kit/kit.ts";
 
@@ -135,6 +144,50 @@ const productFiles = (parts: readonly string[]): readonly string[] =>
       .map((name) => `${part}/${name}`),
   );
 const read = (file: string): string => readFileSync(join(projectRoot, file), "utf8");
+
+describe("problems of one kind that hold together", () => {
+  const delays = (["CHAIN_FINAL_STALE", "NODE_HISTORY_SHORT"] as const).map((code) => {
+    return { code, words: `words of ${code}`, plain: "" };
+  });
+  const agent: JudgedAgent = {
+    ...{ agent: "a", locked: "", recovery: "", link: "up", linkDetail: "", stops: [] },
+    ...{ room: null, isConfigSplit: null, chains: [], waits: [], unbegun: [], lowFunds: [] },
+    ...{ withdrawals: [], operator: null },
+    voice: { command: () => "", moment: String },
+  };
+  const chain = {
+    ...{ chain: "eth", ok: true, isAsking: false, detail: "", poorNodes: [] },
+    ...{ nativeBalance: "", isBalanceKnown: true },
+  };
+  const subjects = ["eth CHAIN_FINAL_STALE", "eth NODE_HISTORY_SHORT"];
+
+  it("are an alert each, for every cause of late payments on a chain, on either side", () => {
+    const told = listOfAgent(
+      { ...agent, chains: [{ ...chain, delays }] },
+      { stuckMinutes: 1, awayMinutes: 1 },
+    );
+    expect(told.conditions.map(({ subject }) => subject)).toEqual(subjects);
+    const seen = { chain: "eth", ok: true, nodes: [], delays } as unknown as ChainStatus;
+    const chains = [{ chain: "eth", status: () => seen }];
+    const toldHere = listOfGateway({ ...nothingSeen, chains }, { agentAwayMinutes: 1 });
+    expect(toldHere.map(({ subject }) => subject)).toEqual(subjects);
+  });
+
+  it("are counted each, for every limit of fees that withdrawals wait for", () => {
+    const codes = ["ABOVE_DAY", "ABOVE_WITHDRAWAL", "ABOVE_WITHDRAWAL"];
+    const waits = codes.map((code, at) => {
+      const why = `fee POLICY_FEE_${code}`;
+      return { transactionId: `${at}`, why, chain: "eth", currency: "eth" };
+    });
+    expect(listProblems({ ...agent, waits }).map(({ what }) => what)).toEqual([
+      "1 wait for lower fees (POLICY_FEE_ABOVE_DAY)",
+      "2 wait for lower fees (POLICY_FEE_ABOVE_WITHDRAWAL)",
+    ]);
+    const times = { stuckMinutes: 1, awayMinutes: 1 };
+    for (const { context } of listOfAgent({ ...agent, waits }, times).conditions)
+      expect(context).toEqual({ waiting: 3 });
+  });
+});
 
 describe("a limit of a problem", () => {
   it("stands in the table of its side alone", () => {

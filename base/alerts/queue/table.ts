@@ -122,7 +122,7 @@ export const alertTable = table({
   "chain-late": [
     "courier, gateway",
     "warn",
-    "chain",
+    "chain and code",
     "a chain's final block stands still while new blocks come, or too few nodes keep blocks that are still to be read, for as long; see `code`",
     "wait, or name better nodes; status, or the gateway's health, says which blocks",
   ],
