@@ -187,6 +187,26 @@ describe("the due alerts", () => {
     expect(look(6)).toEqual([["warning", "over: waits"]]);
   });
 
+  it("an alert comes again when what had become less grave is grave again, a quarter of an hour after the last at the soonest", () => {
+    let standings: AlertStandings = new Map();
+    const look = (minute: number, gravity: AlertCondition["gravity"]) => {
+      const conditions = [{ ...held("x"), gravity }];
+      const times = { at: 0, nowMs: minute * 60_000 };
+      const seen = observeConditions(standings, { ...times, conditions, unknown: [] }, origin);
+      standings = seen.standings;
+      return seen.alerts.map((one) => one.gravity);
+    };
+    expect(look(0, "broken")).toEqual(["broken"]);
+    expect(look(60, "broken")).toEqual([]);
+    expect(look(61, "warning")).toEqual([]);
+    expect(look(62, "broken")).toEqual(["broken"]);
+    expect(look(63, "warning")).toEqual([]);
+    expect(look(64, "broken")).toEqual([]);
+    expect(look(76, "broken")).toEqual([]);
+    expect(look(77, "broken")).toEqual(["broken"]);
+    expect(look(120, "broken")).toEqual([]);
+  });
+
   it("are bounded: beyond twenty thousand at once the rest waits", () => {
     const many = Array.from({ length: 30_000 }, (_, index) => held(`${index}`));
     const seen = observeConditions(

@@ -60,6 +60,7 @@ interface StandingCondition {
   readonly sinceMs: number; // monotonic
   readonly toldMs: number | null; // monotonic time of the last alert; null before the first
   readonly toldGravity: Gravity; // of the last alert; of the first look before it
+  readonly leastGravity: Gravity; // the least of all looks since the last alert
 }
 
 export type AlertStandings = ReadonlyMap<string, StandingCondition>;
@@ -72,6 +73,7 @@ export type AlertOrigin =
 const againMs = 24 * 3_600_000;
 /**
  * An event with an end is sent again after half of the time that was left, but no sooner than this.
+ * Neither is an event sooner that became less grave after its alert, and then as grave as before.
  */
 const againMsMin = 15 * 60_000;
 /**
@@ -105,17 +107,25 @@ export function observeConditions(
     if (before === undefined && next.size >= standingsMax) continue;
     const isTold = condition.isTold === true;
     const { gravity } = condition;
-    const { since, sinceMs, toldMs, toldGravity } = before ?? {
+    const { since, sinceMs, toldMs, toldGravity, leastGravity } = before ?? {
       since: at,
       sinceMs: nowMs,
       toldMs: isTold ? nowMs : null,
       toldGravity: gravity,
+      leastGravity: gravity,
     };
     const waitedMs = nowMs - (toldMs ?? sinceMs);
     const restMs = toldMs === null ? condition.afterMs : againAfterMs(condition, at - waitedMs);
-    const isGraverNow = toldMs !== null && isGraver(gravity, toldGravity);
+    const isGraverAgain = isGraver(gravity, leastGravity) && waitedMs >= againMsMin;
+    const isGraverNow = toldMs !== null && (isGraver(gravity, toldGravity) || isGraverAgain);
     const isDue = (waitedMs >= restMs || isGraverNow) && alerts.length < alertsMax;
-    const told = isDue ? { toldMs: nowMs, toldGravity: gravity } : { toldMs, toldGravity };
+    const told = isDue
+      ? { toldMs: nowMs, toldGravity: gravity, leastGravity: gravity }
+      : {
+          toldMs,
+          toldGravity,
+          leastGravity: isGraver(leastGravity, gravity) ? gravity : leastGravity,
+        };
     const standing = { condition, since, sinceMs, ...told };
     next.set(key, standing);
     if (isDue) alerts.push(alertOf(standing, at, origin, toldMs === null ? "begun" : "again"));
