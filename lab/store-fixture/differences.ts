@@ -48,7 +48,7 @@ export const differences: readonly Difference[] = [
   },
   {
     questions: "$ gateway status",
-    reason: `${causesOfAlarms}; alarms are open until they are closed; books are rows, a theft stands first, items that cannot be read are counted, and each problem has a gravity`,
+    reason: `${causesOfAlarms}; alarms are open until they are closed; books are rows, a theft stands first, items that cannot be read are counted, orders and sweeps that wait are named, and each problem has a gravity`,
   },
   {
     questions: "$ gateway alarms",

@@ -124,6 +124,7 @@ it("stands in status with the line to type, in currencies, and weighs as a payme
   const problems = problemsOf({
     ...{ configFault: "", reached: true, unreachedWhy: "", untrusted: "", ready: null },
     counts,
+    waitingMerchants: [],
     nowMs: 9,
     storeFault: null,
     restored: "",
