@@ -739,7 +739,12 @@ const moneyRows: readonly JudgedRow[] = [
   }),
   // A person at the merchant's server decides; `status` counts these by their stage.
   problem<WaitingMerchant>({
-    when: ({ waitingMerchants }) => waitingMerchants.filter(isForApproval),
+    when: ({ waitingMerchants }) => {
+      // A merchant's alert is one, and the graver row has it.
+      const others = waitingMerchants.filter((one) => !isForApproval(one));
+      const named = new Set(others.map(({ merchant }) => merchant));
+      return waitingMerchants.filter((one) => isForApproval(one) && !named.has(one.merchant));
+    },
     gravity: "warning",
     alert: waitingAlert,
   }),

@@ -240,7 +240,10 @@ export interface WaitingMerchant {
   readonly stage: string; // of the oldest
 }
 
-/** Merchants whose oldest open withdrawal was made before a time, at most `most`. */
+/**
+ * Merchants whose oldest open withdrawal was made before a time, at most `most` rows. Withdrawals
+ * that wait for a person's approval are a row of their own, so that an old one hides no others.
+ */
 export function listWaitingMerchants(
   database: Database,
   beforeMs: number,
@@ -250,7 +253,7 @@ export function listWaitingMerchants(
   return database.all<WaitingMerchant>(
     `SELECT t.merchant, m.name, count(*) AS count, min(t.createdAt) AS oldestAt, t.stage
      FROM transfers t JOIN merchants m ON m.id = t.merchant WHERE t.operation = 'withdraw' AND t.status = 0
-     GROUP BY t.merchant HAVING min(t.createdAt) < ? ORDER BY oldestAt, t.merchant LIMIT ?`,
+     GROUP BY t.merchant, t.stage = 'awaiting_approval' HAVING min(t.createdAt) < ? ORDER BY oldestAt, t.merchant LIMIT ?`,
     beforeMs,
     most,
   );

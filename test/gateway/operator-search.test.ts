@@ -17,6 +17,7 @@ import { addBookEntry } from "../../gateway/store/books.ts";
 import { countsOf } from "../../gateway/store/counts.ts";
 import type { Database, SqlScalar } from "../../gateway/store/store.ts";
 import { listTransactionsWithMerchant } from "../../gateway/store/transaction-lists.ts";
+import { listWaitingMerchants } from "../../gateway/store/withdrawals.ts";
 import {
   askWithdrawal,
   type GatewayDatabase,
@@ -289,7 +290,7 @@ describe("the operator's screen", () => {
     ]);
     const judged = {
       ...nothingSeen,
-      waitingMerchants: [waits, { ...isForApproval, merchant: "m2" }],
+      waitingMerchants: [isForApproval, waits, { ...isForApproval, merchant: "m2" }],
       stuckSweeps: 1,
       freeBytes: () => 200 * 1_048_576,
     };
@@ -306,6 +307,29 @@ describe("the operator's screen", () => {
     const detail = "200 MiB are free on the database's disk: make room";
     expect(findCheckProblem(judged, "disk")).toEqual({ ok: true, detail });
     expect(findCheckProblem({ ...judged, freeBytes: () => 2 ** 40 }, "disk")).toBeNull();
+  });
+
+  it("names withdrawals that wait behind an older one for approval, at one merchant as at two", () => {
+    const agent = pairAgent(db.store);
+    const ask = (number: number, stage: string, createdAt: number): string =>
+      askWithdrawal(db.store, agent.id, number, { stage, createdAt });
+    ask(1, "awaiting_approval", 1_000);
+    ask(2, "queued", 2_000);
+    ask(3, "queued", 3_000);
+    const waiting = (beforeMs: number) =>
+      listWaitingMerchants(db.store.database, beforeMs, 10).map((one) => [one.stage, one.count]);
+    expect(waiting(10_000)).toEqual([
+      ["awaiting_approval", 1],
+      ["queued", 2],
+    ]);
+    expect(waiting(1_500)).toEqual([["awaiting_approval", 1]]);
+    const waitingMerchants = listWaitingMerchants(db.store.database, 10_000, 10);
+    expect(seen({ waitingMerchants }).map(([, what]) => what)).toEqual([
+      "2 withdrawals wait at Shop (m1), the oldest since 1970-01-01T00:00:02.000Z as queued",
+      "1 withdrawal waiting for approval by a person at the merchant's server",
+    ]);
+    const told = listConditions({ ...nothingSeen, waitingMerchants }, { agentAwayMinutes: 1 });
+    expect(told.map(({ subject, gravity }) => [subject, gravity])).toEqual([["m1", "broken"]]);
   });
 
   it("lists nothing healthy: neither a check without words nor books that wait for their first closing", () => {
