@@ -225,9 +225,9 @@ describe("a real chain", () => {
         to: contract,
         data: tokenCall("mint", hotWallet, 9_000_000n),
       });
-      await rpc(anvil.url, "anvil_mine", ["0x3"]);
+      await rpc(anvil.url, "anvil_mine", ["0x5"]);
       payFrom(hotWallet);
-      const config = configOf([anvil.url], 3);
+      const config = configOf([anvil.url], 5);
       watch({
         ...config,
         currencies: { eth: currency("eth", ""), usd: currency("usd", contract) },
@@ -264,8 +264,10 @@ describe("a real chain", () => {
           "INSERT INTO signatures VALUES (?, 1, ?, ?, ?, ?, ?, '21000', 1, 0, '', NULL, 0)";
         db.store.database.run(sql, id, keys.id, network, hotWallet, `${nonce}`, hash);
       }
+      // The watcher may have read the payments' blocks before their signatures were here.
+      await rpc(anvil.url, "anvil_mine", ["0x1"]);
       await until(() => paying.every(([id]) => row(id).stage === "confirming"));
-      await rpc(anvil.url, "anvil_mine", ["0x3"]);
+      await rpc(anvil.url, "anvil_mine", ["0x5"]);
       for (const { id } of [native, inside, tokens]) await until(() => row(id).status === 1);
       for (const [id] of paying) await until(() => row(id).status === 1);
       expect(row(tokens.id).receivedUnits).toBe("5000000");
