@@ -302,7 +302,13 @@ async function killed(kit: Kit, shop: Shop): Promise<{ shown: DemoPayment[] }> {
 /** ETH and the token of the local chain. */
 const tripsOf = ({ anvil: { url }, token }: Kit): readonly Trip[] => [
   {
-    ...{ currency: "eth", network: "eip155:31337", decimal: 18, amount: "0.75", paysFees: true },
+    ...{
+      currency: "eth",
+      network: "eip155:31337",
+      decimal: 18,
+      amount: "0.75",
+      sweepFee: "beside",
+    },
     newReceiver: newAddress,
     async pay(address, units) {
       await sendUnlocked(url, { to: address, value: `0x${units.toString(16)}` });
@@ -315,7 +321,7 @@ const tripsOf = ({ anvil: { url }, token }: Kit): readonly Trip[] => [
       network: "eip155:31337",
       decimal: 6,
       amount: "321.123456",
-      paysFees: false,
+      sweepFee: "other coin",
     },
     newReceiver: newAddress,
     async pay(address, units) {
@@ -337,7 +343,7 @@ function tronTripsOf(testNetwork: TronTestNetwork): readonly Trip[] {
       network: `tron:${testNetwork.node.chainId}`,
       decimal: 6,
       amount,
-      paysFees: asset === "coin",
+      sweepFee: asset === "coin" ? "beside" : "other coin",
     },
     newReceiver: () => testNetwork.newAddress(),
     pay: (address, units) =>

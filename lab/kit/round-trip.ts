@@ -5,6 +5,7 @@
  * code of the scripts' own.
  */
 
+import { formatAmount } from "../../protocol/amount.ts";
 import type { Kit } from "./kit.ts";
 import { until } from "./processes.ts";
 import type { Shop } from "./shop.ts";
@@ -15,7 +16,8 @@ export interface Trip {
   readonly network: string; // CAIP-2
   readonly decimal: number;
   readonly amount: string;
-  readonly paysFees: boolean; // the native coin: what its sweep costs comes out of it
+  /** Where a sweep's fee comes from: beside the amount, out of it, or in another coin. */
+  readonly sweepFee: "beside" | "inside" | "other coin";
   newReceiver(): string;
   /** Pays a deposit address from outside, with the request's tag or "" for none. */
   pay(address: string, units: bigint, tag: string): Promise<void>;
@@ -150,16 +152,20 @@ async function payOutAgain(
     (one) => one.kind === "topup" && one.sweep === sweep.transactionId,
   );
   const swept = unitsOf(sweep.amount, decimal);
-  const fee = trip.paysFees ? unitsOf(sweep.fee, decimal) : 0n;
+  const fee = trip.sweepFee === "other coin" ? 0n : unitsOf(sweep.fee, decimal);
+  const besideUnits = trip.sweepFee === "beside" ? fee : 0n;
+  const brought = formatAmount(trip.sweepFee === "inside" ? swept - fee : swept, decimal);
   const left = await trip.held(address);
   const paid = unitsOf(amount, decimal);
-  if (left + swept + fee !== paid)
-    throw new Error(`${paid} ${currency} came, ${swept} were swept and ${left} are left`);
+  if (left + swept + besideUnits !== paid)
+    throw new Error(
+      `${paid} ${currency} came, ${swept} were swept, the fee was ${fee}, and ${left} are left`,
+    );
   tell(
     "agent",
     `swept ${sweep.amount} ${currency}${topUp === undefined ? "" : ` after a top-up of ${topUp.amount}`}`,
   );
-  const withdrawalId = await payOut(shop, trip, sweep.amount, tell);
+  const withdrawalId = await payOut(shop, trip, brought, tell);
   return {
     ...{
       network,
@@ -169,7 +175,7 @@ async function payOutAgain(
       sweepId: sweep.transactionId,
       swept: sweep.amount,
     },
-    ...{ topUp: topUp?.amount ?? "", withdrawalId, withdrawn: sweep.amount },
+    ...{ topUp: topUp?.amount ?? "", withdrawalId, withdrawn: brought },
   };
 }
 

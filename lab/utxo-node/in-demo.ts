@@ -62,7 +62,7 @@ export async function bitcoinTripsOf(bitcoin: Bitcoin | null): Promise<readonly 
       network: `bip122:${regtest}`,
       decimal: 8,
       amount: "0.0125",
-      paysFees: true,
+      sweepFee: "inside",
       newReceiver: () => receiver,
       pay: (address, sat) => people.pay(address, sat),
       held: (address) => people.held(address),

@@ -70,7 +70,7 @@ export function xrpTripsOf(node: XrpNode | null): readonly Trip[] {
         network: `xrpl:${chainId}`,
         decimal: 6,
         amount: "75.5",
-        paysFees: true,
+        sweepFee: "beside",
       },
       newReceiver: () => receiver.address,
       async pay(address, drops, tag) {
