@@ -324,8 +324,11 @@ export function replaceClosing(database: Database, closing: ClosingRow): void {
     fault,
   } = closing;
   database.run(
-    `INSERT OR REPLACE INTO closings (network, closedAt, firstBlock, lastBlock, addresses, hotWallets, compared, left, triedAt, fault)
-     VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+    `INSERT INTO closings (network, closedAt, firstBlock, lastBlock, addresses, hotWallets, compared, left, triedAt, fault)
+     VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+     ON CONFLICT (network) DO UPDATE SET closedAt = excluded.closedAt, firstBlock = excluded.firstBlock, lastBlock = excluded.lastBlock,
+       addresses = excluded.addresses, hotWallets = excluded.hotWallets, compared = excluded.compared, left = excluded.left,
+       triedAt = excluded.triedAt, fault = excluded.fault`,
     ...[
       network,
       closedAt,

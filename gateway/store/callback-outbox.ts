@@ -142,7 +142,7 @@ export function refreshCallbackStatus(database: Database, transactionIds: Iterab
 
 const refreshing = (table: "deposits" | "withdrawals", status: string): string =>
   `UPDATE ${table} SET callbackStatus = coalesce(
-     (SELECT CASE WHEN count(*) = 0 THEN NULL WHEN sum(state = 'waiting') > 0 THEN 0 WHEN sum(state = 'given up') > 0 THEN 2
+     (SELECT CASE WHEN count(*) = 0 THEN NULL WHEN count(*) FILTER (WHERE state = 'waiting') > 0 THEN 0 WHEN count(*) FILTER (WHERE state = 'given up') > 0 THEN 2
         ELSE 1 END FROM callbackDeliveries WHERE event =
           (SELECT id FROM callbackEvents WHERE transactionId = ${table}.id ORDER BY sequence DESC LIMIT 1)),
      CASE WHEN ${status} = 0 AND EXISTS (SELECT 1 FROM callbackTargets c WHERE c.merchant = ${table}.merchant AND c.offAt IS NULL)

@@ -173,7 +173,7 @@ function listHeldOrders(database: Database): readonly HeldOrder[] {
 /** @param run of the gateway that runs now; null without one */
 export function countsOf(database: Database, run: string | null): Counts {
   const agents =
-    "SELECT count(*) AS paired, coalesce(sum(lockedCode <> ''), 0) AS locked, count(pausedAt) AS paused FROM agents";
+    "SELECT count(*) AS paired, count(*) FILTER (WHERE lockedCode <> '') AS locked, count(pausedAt) AS paused FROM agents";
   const paired = database.get<Counts["agents"]>(`${agents} WHERE unpairedAt IS NULL`);
   return {
     withdrawals: countPendingWithdrawalsByStage(database),

@@ -45,7 +45,7 @@ function leftOf({ units, credited }: WithCredits): bigint {
 }
 
 /** Rows of `payments`, and those that still count although their block left the chain. */
-const counting = `(SELECT * FROM payments UNION ALL ${countedGonePaymentsSql})`;
+const counting = `(SELECT network, txHash, logIndex, address, currency, units, block, blockHash, final, transactionId FROM payments UNION ALL ${countedGonePaymentsSql})`;
 
 /**
  * Payments that count for a request in its own currency, rows in the order of the chain and then

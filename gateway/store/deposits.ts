@@ -92,7 +92,7 @@ export function updateDeposit(database: Database, id: string, credit: DepositCre
   if (status !== 0) forgetArrivingPayments(database, id);
   database.run(
     `UPDATE deposits SET status = ?1, stage = ?, code = nullif(?, ''), receivedUnits = ?, late = ?, txHash = nullif(?, ''),
-       finalBlock = ?, changedAt = ?, endBlock = CASE WHEN ?1 = 0 THEN endBlock END WHERE id = ?`,
+       finalBlock = ?, changedAt = ?, endBlock = CASE WHEN CAST(?1 AS INTEGER) = 0 THEN endBlock END WHERE id = ?`,
     ...[status, stage, code, receivedUnits, late, txHash, finalBlock, changedAt, id],
   );
 }

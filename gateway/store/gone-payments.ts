@@ -54,8 +54,11 @@ export function moveToGonePayments(
   const state = database.get(ended, JSON.stringify(ids)) === undefined ? "revoked" : "open";
   removeFinalPayment(database, payment);
   database.run(
-    `INSERT OR REPLACE INTO gonePayments (network, txHash, logIndex, address, currency, units, block, blockHash, transactionId, state, at)
-       VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+    `INSERT INTO gonePayments (network, txHash, logIndex, address, currency, units, block, blockHash, transactionId, state, at)
+       VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+     ON CONFLICT (network, txHash, logIndex, blockHash) DO UPDATE SET address = excluded.address, currency = excluded.currency,
+       units = excluded.units, block = excluded.block, transactionId = excluded.transactionId, state = excluded.state,
+       at = excluded.at, toldAt = NULL`,
     ...[
       network,
       txHash,
@@ -169,9 +172,16 @@ function forgetGone(
     blockHash,
   );
   if (to.logIndex === logIndex) return;
-  const sql =
-    "UPDATE OR REPLACE depositCredits SET logIndex = ? WHERE network = ? AND txHash = ? AND logIndex = ?";
-  database.run(sql, to.logIndex, ...place);
+  const credited = "network = ? AND txHash = ? AND logIndex = ?";
+  const moved = `SELECT transactionId FROM depositCredits WHERE ${credited}`;
+  database.run(
+    `DELETE FROM depositCredits WHERE ${credited} AND transactionId IN (${moved})`,
+    ...[network, txHash, to.logIndex, ...place],
+  );
+  database.run(
+    `UPDATE depositCredits SET logIndex = ? WHERE ${credited}`,
+    ...[to.logIndex, ...place],
+  );
 }
 
 /** Payments whose block left and of which nobody was told, oldest first, at most `most`. */
@@ -259,7 +269,7 @@ export function listUndecidedDeposits(
      FROM (SELECT coalesce(c.transactionId, g.transactionId) AS id, g.at FROM gonePayments g
        LEFT JOIN depositCredits c ON c.network = g.network AND c.txHash = g.txHash AND c.logIndex = g.logIndex
        WHERE g.state = 'open') u
-     JOIN deposits t ON t.id = u.id JOIN merchants m ON m.id = t.merchant GROUP BY t.id ORDER BY since, t.id LIMIT ?`,
+     JOIN deposits t ON t.id = u.id JOIN merchants m ON m.id = t.merchant GROUP BY t.id, m.name ORDER BY since, t.id LIMIT ?`,
     most,
   );
 }

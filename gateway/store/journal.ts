@@ -173,6 +173,9 @@ export class AccountChanges {
 const nameOf = ({ network, address, currency }: AccountPlace): string =>
   `${network} ${address} ${currency}`;
 
+/** The number of a new account, and of a deposit address whose sums changed. */
+const nextAccountNumberSql = "(SELECT coalesce(max(number), 0) + 1 FROM accounts)";
+
 /** Adds to an account's sums, and makes its row with the first change. */
 function changeAccount(
   database: Database,
@@ -183,14 +186,14 @@ function changeAccount(
   // Also where the changes cancel out: between their blocks the account has a balance.
   if (row === undefined) {
     database.run(
-      `INSERT INTO accounts (network, address, currency, merchant, kind, units, heldUnits)
-       VALUES (?, ?, ?, ?, ?, ?, ?)`,
+      `INSERT INTO accounts (number, network, address, currency, merchant, kind, units, heldUnits)
+       VALUES (${nextAccountNumberSql}, ?, ?, ?, ?, ?, ?, ?)`,
       ...[network, address, currency, merchant, kind, units.toString(), heldUnits.toString()],
     );
     return;
   }
   if (units === 0n && heldUnits === 0n) return;
-  const number = row.kind === "hot" ? "" : ", number = (SELECT max(number) + 1 FROM accounts)";
+  const number = row.kind === "hot" ? "" : `, number = ${nextAccountNumberSql}`;
   database.run(
     `UPDATE accounts SET units = ?, heldUnits = ?${number} WHERE number = ?`,
     (BigInt(row.units) + units).toString(),
@@ -425,8 +428,8 @@ export function openAccount(
   changeAccount(database, { place, owner, units: -summed, heldUnits: 0n });
   adjustAccount(database, { ...place, kind: "opening", block }, owner, rest, why);
   database.run(
-    `INSERT INTO accounts (network, address, currency, merchant, kind, units, heldUnits, openedBlock)
-     VALUES (?, ?, ?, ?, ?, '0', '0', ?)
+    `INSERT INTO accounts (number, network, address, currency, merchant, kind, units, heldUnits, openedBlock)
+     VALUES (${nextAccountNumberSql}, ?, ?, ?, ?, ?, '0', '0', ?)
      ON CONFLICT (address, network, currency) DO UPDATE SET openedBlock = excluded.openedBlock`,
     ...[network, address, currency, owner.merchant, owner.kind, block],
   );

@@ -28,7 +28,8 @@ export function keepNativeCoins(database: Database, coins: ReadonlyMap<string, s
   for (const [network, currency] of coins) {
     const isNew =
       database.get("SELECT 1 FROM nativeCoins WHERE network = ?", network) === undefined;
-    const sql = "INSERT OR REPLACE INTO nativeCoins (network, currency) VALUES (?, ?)";
+    const sql =
+      "INSERT INTO nativeCoins (network, currency) VALUES (?, ?) ON CONFLICT (network) DO UPDATE SET currency = excluded.currency";
     database.run(sql, network, currency);
     // Transfers that ended while the coin had no name have moves in it now.
     if (!isNew) continue;

@@ -144,9 +144,11 @@ function write(
   database: Database,
   { account, network, currency, withdrawals, units }: ReservedRow,
 ): void {
-  const sql =
-    "INSERT OR REPLACE INTO reserved (account, network, currency, withdrawals, units) VALUES (?, ?, ?, ?, ?)";
-  database.run(sql, account, network, currency, withdrawals, units);
+  database.run(
+    `INSERT INTO reserved (account, network, currency, withdrawals, units) VALUES (?, ?, ?, ?, ?)
+     ON CONFLICT (account, network, currency) DO UPDATE SET withdrawals = excluded.withdrawals, units = excluded.units`,
+    ...[account, network, currency, withdrawals, units],
+  );
 }
 
 const nameOf = ({ account, network, currency }: Sum): string => `${account} ${network} ${currency}`;

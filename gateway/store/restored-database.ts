@@ -29,9 +29,11 @@ export function readChainWaitNumber(database: Database): number {
   return Number(database.get<{ value: string }>(sql)?.value ?? "0");
 }
 
+const setMeta =
+  "INSERT INTO meta (name, value) VALUES (?, ?) ON CONFLICT (name) DO UPDATE SET value = excluded.value";
+
 function beginChainWait(database: Database): void {
-  const sql = "INSERT OR REPLACE INTO meta (name, value) VALUES ('chainWaits', ?)";
-  database.run(sql, `${readChainWaitNumber(database) + 1}`);
+  database.run(setMeta, "chainWaits", `${readChainWaitNumber(database) + 1}`);
 }
 
 /**
@@ -40,10 +42,7 @@ function beginChainWait(database: Database): void {
  * gateway's run `caughtUpIn` are not asked again, because this database lacks nothing of theirs.
  */
 export function markRestored(database: Database, reason: string, caughtUpIn = noRun): void {
-  database.run(
-    "INSERT OR REPLACE INTO meta (name, value) VALUES ('restored', ?)",
-    JSON.stringify({ reason }),
-  );
+  database.run(setMeta, "restored", JSON.stringify({ reason }));
   beginChainWait(database);
   database.run("DELETE FROM meta WHERE name = 'copiedAt'");
   forgetLooks(database);
@@ -85,7 +84,8 @@ export function keepHasMarksFile(database: Database): void {
  */
 export function vouchForCursors(database: Database): void {
   database.run(
-    "INSERT OR REPLACE INTO vouched (network, block, hash) SELECT network, block, hash FROM cursors",
+    `INSERT INTO vouched (network, block, hash) SELECT network, block, hash FROM cursors WHERE TRUE
+     ON CONFLICT (network) DO UPDATE SET block = excluded.block, hash = excluded.hash`,
   );
 }
 

@@ -98,14 +98,16 @@ export function listForeignSlotOwners(
 ): readonly ForeignSlotOwner[] {
   if (used.length === 0) return [];
   const rows = database.all<TransactionRow & { readonly place: number }>(
-    `SELECT one.key AS place, ${transferFieldsSql} FROM json_each(?) one
-       CROSS JOIN slots k ON k.network = ? AND k.account = one.value ->> 'account' AND k.slot = one.value ->> 'slot'
+    `SELECT CAST(json_extract(one.value, '$.place') AS INTEGER) AS place, ${transferFieldsSql} FROM json_each(?) AS one
+       CROSS JOIN slots k ON k.network = ? AND k.account = json_extract(one.value, '$.account') AND k.slot = json_extract(one.value, '$.slot')
        CROSS JOIN transfers t ON t.id = k.transactionId ${transferPartsSql}
      WHERE t.status = 0 AND NOT EXISTS (SELECT 1 FROM signatures g
-       WHERE g.txHash = one.value ->> 'txHash' AND g.account = k.account AND g.transactionId = k.transactionId)
-     ORDER BY one.key`,
+       WHERE g.txHash = json_extract(one.value, '$.txHash') AND g.account = k.account AND g.transactionId = k.transactionId)
+     ORDER BY place`,
     ...[
-      JSON.stringify(used.map(({ account, slot, txHash }) => ({ account, slot, txHash }))),
+      JSON.stringify(
+        used.map(({ account, slot, txHash }, place) => ({ place, account, slot, txHash })),
+      ),
       network,
     ],
   );

@@ -147,8 +147,8 @@ export function countOpenSweeps(
   merchant: string,
 ): { readonly moving: number; readonly stuck: number } {
   const counts = database.get<{ n: number; stuck: number }>(
-    `SELECT count(*) AS n, coalesce(sum(t.stage = 'stuck' OR EXISTS (
-       SELECT 1 FROM topUps u CROSS JOIN transfers o ON o.id = u.id WHERE u.sweep = t.id AND o.status = 0 AND o.stage = 'stuck')), 0) AS stuck
+    `SELECT count(*) AS n, count(*) FILTER (WHERE t.stage = 'stuck' OR EXISTS (
+       SELECT 1 FROM topUps u CROSS JOIN transfers o ON o.id = u.id WHERE u.sweep = t.id AND o.status = 0 AND o.stage = 'stuck')) AS stuck
      FROM transfers t INDEXED BY transfersOpen WHERE t.operation = 'sweep' AND t.status = 0 AND t.merchant = ?`,
     merchant,
   );

@@ -31,7 +31,7 @@ export function isOwnTopUp(
 ): boolean {
   const { network, txHash, logIndex, address, units, transactionId } = payment;
   const asked =
-    "SELECT ? AS network, ? AS txHash, ? AS logIndex, ? AS address, ? AS units, ? AS transactionId";
+    "SELECT ? AS network, ? AS txHash, CAST(? AS INTEGER) AS logIndex, ? AS address, ? AS units, ? AS transactionId";
   const sql = `SELECT 1 FROM (${asked}) p WHERE EXISTS (${ownTopUpSql})`;
   return database.get(sql, network, txHash, logIndex, address, units, transactionId) !== undefined;
 }

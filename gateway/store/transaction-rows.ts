@@ -60,7 +60,7 @@ const fields: Fields = {
   createdAt: ["d.createdAt", "t.createdAt"],
   changedAt: ["d.changedAt", "t.changedAt"],
   expiresAt: ["d.expiresAt", "t.expiresAt"],
-  late: ["d.late", "NULL"],
+  late: ["d.late", "CAST(NULL AS INTEGER)"],
   quote: ["coalesce(d.quote, '')", "NULL"],
   toleranceUnits: ["coalesce(d.toleranceUnits, '0')", "NULL"],
   metadata: ["coalesce(d.metadata, '')", "coalesce(w.metadata, '')"],
@@ -70,7 +70,7 @@ const fields: Fields = {
   refundOf: ["NULL", "coalesce(w.refundOf, '')"],
   value: ["coalesce(d.value, '')", "coalesce(w.value, '')"],
   callbackStatus: ["d.callbackStatus", "w.callbackStatus"],
-  addressIndex: ["NULL", "coalesce(s.addressIndex, u.addressIndex)"],
+  addressIndex: ["CAST(NULL AS INTEGER)", "coalesce(s.addressIndex, u.addressIndex)"],
   nextSlot: ["NULL", "coalesce(s.nextSlot, '')"],
 };
 

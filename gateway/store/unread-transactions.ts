@@ -95,7 +95,7 @@ function takeIn(
     );
     return readUnread(database, row) as UnreadRow;
   }
-  const sql = `UPDATE unreadTransactions SET blockTo = max(blockTo, ?), tries = tries + (block = ?) WHERE ${atPlace}`;
+  const sql = `UPDATE unreadTransactions SET blockTo = max(blockTo, ?), tries = tries + CASE WHEN block = ? THEN 1 ELSE 0 END WHERE ${atPlace}`;
   database.run(sql, block, block, ...keyOf(known));
   return readUnread(database, known) as UnreadRow;
 }

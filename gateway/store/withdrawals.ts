@@ -84,7 +84,7 @@ export function updateWithdrawal(
   // Only the columns that change, so that SQLite leaves the indexes of the others alone.
   const named = changeable.filter((name) => change[name] !== undefined);
   const { changes } = database.run(
-    `UPDATE transfers SET ${named.map((name) => `${name} = nullif(?, ''), `).join("")}changedAt = ? WHERE id = ?`,
+    `UPDATE transfers SET ${named.map((name) => `${name} = ${name === "status" ? "?" : "nullif(?, '')"}, `).join("")}changedAt = ? WHERE id = ?`,
     ...[...named.map((name) => change[name] ?? null), nowMs, id],
   );
   if (before !== undefined && status !== undefined) {
@@ -249,11 +249,13 @@ export function listWaitingMerchants(
   beforeMs: number,
   most: number,
 ): readonly WaitingMerchant[] {
-  // SQLite takes the other columns of a group from the row that has its minimum.
   return database.all<WaitingMerchant>(
-    `SELECT t.merchant, m.name, count(*) AS count, min(t.createdAt) AS oldestAt, t.stage
-     FROM transfers t JOIN merchants m ON m.id = t.merchant WHERE t.operation = 'withdraw' AND t.status = 0
-     GROUP BY t.merchant, t.stage = 'awaiting_approval' HAVING min(t.createdAt) < ? ORDER BY oldestAt, t.merchant LIMIT ?`,
+    `SELECT merchant, name, count, oldestAt, stage FROM (
+       SELECT t.merchant, m.name, t.createdAt AS oldestAt, t.stage,
+         count(*) OVER (PARTITION BY t.merchant, t.stage = 'awaiting_approval') AS count,
+         row_number() OVER (PARTITION BY t.merchant, t.stage = 'awaiting_approval' ORDER BY t.createdAt, t.number) AS place
+       FROM transfers t JOIN merchants m ON m.id = t.merchant WHERE t.operation = 'withdraw' AND t.status = 0) w
+     WHERE place = 1 AND oldestAt < ? ORDER BY oldestAt, merchant LIMIT ?`,
     beforeMs,
     most,
   );
