@@ -71,7 +71,7 @@ const processes = {
   registering: { entries: ["cli/registering/main"], chunks: "cli/registering", mayReach: anything },
   // The package looks for compiled files of its own beside itself.
   gateway: {
-    entries: ["gateway/command"],
+    entries: ["gateway/command", "gateway/postgres/thread"],
     chunks: "gateway/command",
     mayReach: anything,
     external: ["@photostructure/sqlite"],

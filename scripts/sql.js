@@ -1,5 +1,5 @@
 /**
- * SQL stands in gateway/store/ alone, so that another database can enter there. Looks at every
+ * SQL stands in gateway/store/ alone, and its second dialect in gateway/postgres/. Looks at every
  * string and template of the gateway's other files, comments left out, and for calls of a
  * database's own three methods. An argument names another root, for its test.
  */
@@ -9,7 +9,7 @@ import { fileURLToPath } from "node:url";
 import ts from "typescript";
 
 const root = resolve(process.argv[2] ?? fileURLToPath(new URL("..", import.meta.url)));
-const store = join(root, "gateway", "store");
+const rooms = ["store", "postgres"].map((name) => join(root, "gateway", name));
 
 const statement = new RegExp(
   [
@@ -33,7 +33,7 @@ function filesUnder(folder) {
   return readdirSync(folder, { withFileTypes: true }).flatMap((entry) => {
     const path = join(folder, entry.name);
     if (entry.isDirectory())
-      return path === store || entry.name === "node_modules" ? [] : filesUnder(path);
+      return rooms.includes(path) || entry.name === "node_modules" ? [] : filesUnder(path);
     return /\.[jt]sx?$/.test(entry.name) ? [path] : [];
   });
 }

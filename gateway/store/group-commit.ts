@@ -3,7 +3,7 @@
  * the callers share the cost of a commit. If one write throws, the whole transaction is rolled back
  * and each write is tried alone, so that no caller fails because of another.
  */
-import { Bug } from "../../base/fault.ts";
+import { AgentError, Bug } from "../../base/fault.ts";
 import type { Statements } from "./statements.ts";
 
 /**
@@ -44,6 +44,8 @@ export function createGroupCommit(
       });
     } catch (cause) {
       fault = { cause };
+      // PostgreSQL refuses a row of one write when the statements are sent, at the end.
+      isOfOne ||= !(cause instanceof AgentError);
     }
     if (isOfOne && taken.length > 1) for (const one of taken) commit([one]);
     else for (const one of taken) one.end(fault);

@@ -15,79 +15,11 @@ import { createGroupCommit } from "./group-commit.ts";
 import { isDatabaseBusyError, isUncommittedError } from "./library-errors.ts";
 import { schemaDigest, schemaVersion } from "./migrations.ts";
 import { readMeta } from "./read-meta.ts";
+import { changesRemembered, RowMemory } from "./row-memory.ts";
 import { schema } from "./schema.ts";
 import { requireNewestSchema } from "./schema-check.ts";
 import type { SqlScalar, Statements } from "./statements.ts";
-
-/*
- * Remembers that the database takes no writes now, and asks again. A file that another process
- * holds costs one wait of the busy time-out; after it every write is refused at once, because a
- * wait blocks the whole process, and a probe each 250 ms finds the end. On a full disk each write
- * is tried, which costs nothing, and a probe finds the end when no write comes. Source:
- * sqlite.org/rescode.html (SQLITE_BUSY, SQLITE_FULL).
- */
-
-/** Why nothing can be written now; "" if nothing is known to stand against it. */
-type Trouble = "" | "held" | "full";
-
-/** The connection's own part. */
-interface Connection {
-  /** Writes something that changes nothing, and takes note here of how it went. */
-  probe(): void;
-  /** Sets how long a statement waits for a file that another process holds. */
-  waitFor(ms: number): void;
-}
-
-const probeMs = 250;
-
-class WriteTrouble {
-  readonly #connection: Connection;
-  readonly #busyMs: number;
-  readonly #monotonic: () => number;
-  #trouble: Trouble = "";
-  #askedAt = 0;
-
-  /** `busyMs` is the connection's own wait, to which it goes back; `monotonic` in milliseconds. */
-  constructor(connection: Connection, busyMs: number, monotonic: () => number) {
-    this.#connection = connection;
-    this.#busyMs = busyMs;
-    this.#monotonic = monotonic;
-  }
-
-  /** Takes note of a write that failed. */
-  begin(trouble: "held" | "full"): void {
-    if (trouble === "full") this.endHeld();
-    else if (this.#trouble !== "held") this.#connection.waitFor(0);
-    this.#trouble = trouble;
-    this.#askedAt = this.#monotonic();
-  }
-
-  /** Takes note of a write that is durable. */
-  end(): void {
-    this.endHeld();
-    this.#trouble = "";
-  }
-
-  /** Takes note that the file could be had. */
-  endHeld(): void {
-    if (this.#trouble !== "held") return;
-    this.#connection.waitFor(this.#busyMs);
-    this.#trouble = "";
-  }
-
-  /** True if another process held the file at the last try. */
-  get isHeld(): boolean {
-    return this.#trouble === "held";
-  }
-
-  /** The trouble of now, asked again if the last answer is 250 ms old. */
-  now(): Trouble {
-    if (this.#trouble === "" || this.#monotonic() - this.#askedAt < probeMs) return this.#trouble;
-    this.#askedAt = this.#monotonic();
-    this.#connection.probe();
-    return this.#trouble;
-  }
-}
+import { type Trouble, WriteTrouble } from "./write-trouble.ts";
 
 /*
  * The transactions of a store: one at a time on its one connection, each durable when it returns.
@@ -253,75 +185,6 @@ class Writer {
       { path },
       { cause },
     );
-  }
-}
-
-/*
- * Rows that every request reads and that hardly ever change, kept in memory. A change by this
- * process is seen at once, one by another process in the next turn of the event loop. Nothing is
- * kept of what a transaction reads, since it may be rolled back, nor of rows that are not there,
- * since an outsider can name any. Source: sqlite.org/pragma.html#pragma_data_version.
- */
-
-/** Rows of one statement that are kept. */
-const rowsMax = 4_096;
-const changesThem = /^\s*(?:INSERT (?:OR [A-Z]+ )?INTO|UPDATE|DELETE FROM)\s+(?:keys|merchants)\b/;
-
-/** True if a statement changes a table whose rows are kept. */
-function changesRemembered(sql: string): boolean {
-  return changesThem.test(sql);
-}
-
-interface RowSource {
-  get<Row>(sql: string, ...values: readonly SqlScalar[]): Row | undefined;
-  /** A number that each commit of another connection changes. */
-  readonly version: () => number;
-  readonly isInTransaction: () => boolean;
-}
-
-class RowMemory {
-  readonly #source: RowSource;
-  readonly #rows = new Map<string, Map<string, unknown>>(); // by statement, then by id
-  #version: number | null = null;
-  #isChecked = false; // in this turn of the event loop
-
-  constructor(source: RowSource) {
-    this.#source = source;
-  }
-
-  /**
-   * The row of `keys` or `merchants` that `sql` selects by its id, as the database has it;
-   * undefined if there is none. The object is frozen.
-   */
-  read<Row>(sql: string, id: string): Row | undefined {
-    const { get, isInTransaction } = this.#source;
-    if (isInTransaction()) return get<Row>(sql, id);
-    this.#check();
-    const rows = this.#rows.get(sql) ?? new Map<string, unknown>();
-    const known = rows.get(id);
-    if (known !== undefined) return known as Row;
-    const row = get<Row>(sql, id);
-    if (row === undefined) return undefined;
-    if (rows.size >= rowsMax) rows.clear();
-    rows.set(id, Object.freeze(row));
-    this.#rows.set(sql, rows);
-    return row;
-  }
-
-  /** This process has changed a row, or may have. */
-  forget(): void {
-    this.#rows.clear();
-  }
-
-  #check(): void {
-    if (this.#isChecked) return;
-    this.#isChecked = true;
-    setImmediate(() => {
-      this.#isChecked = false;
-    });
-    const version = this.#source.version();
-    if (version !== this.#version) this.#rows.clear();
-    this.#version = version;
   }
 }
 

@@ -1,6 +1,7 @@
 /**
  * A new database for a test: a copy of the first one that the process made. The schema costs more
- * than what most tests do with it. `createStore` makes the database where that is the subject.
+ * than what most tests do with it. `createStore` makes the database where that is the subject. With
+ * the address of a PostgreSQL server in TEST_POSTGRES the databases are there.
  */
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -8,6 +9,21 @@ import { join } from "node:path";
 import { pino } from "pino";
 import type { GatewayLog } from "../../base/log.ts";
 import { createStore, openStore, type Store } from "../../gateway/store/store.ts";
+import { openTestStore, PostgresDatabases } from "./postgres.ts";
+
+const server = process.env.TEST_POSTGRES ?? "";
+
+/** True where the tests of this run have their databases in PostgreSQL. */
+export const isOnPostgres = server !== "";
+
+const postgres = new PostgresDatabases((database) => server.replace("/postgres?", `/${database}?`));
+const urls = new Map<string, string>(); // of the databases, by the path that a test gave
+
+/** Opens the database that a test made at this path. */
+export function reopenStore(path: string, log: GatewayLog): Store {
+  const url = urls.get(path);
+  return url === undefined ? openStore(path, log) : openTestStore(url, log);
+}
 
 let made: Uint8Array | null = null;
 
@@ -24,9 +40,12 @@ function firstDatabase(): Uint8Array {
 
 /** As `createStore`. @throws Error where the file is there already */
 export function freshStore(path: string, fingerprint: string, log: GatewayLog): Store {
-  made ??= firstDatabase();
-  writeFileSync(path, made, { mode: 0o600, flag: "wx" });
-  const store = openStore(path, log);
+  if (isOnPostgres) urls.set(path, postgres.make());
+  else {
+    made ??= firstDatabase();
+    writeFileSync(path, made, { mode: 0o600, flag: "wx" });
+  }
+  const store = reopenStore(path, log);
   if (fingerprint !== "")
     store.database.run("UPDATE meta SET value = ? WHERE name = 'gatewayKey'", fingerprint);
   return store;

@@ -28,7 +28,7 @@ import type {
   TransferRow,
   WithdrawalRow,
 } from "../../gateway/store/rows.ts";
-import { openStore, type Store } from "../../gateway/store/store.ts";
+import type { Store } from "../../gateway/store/store.ts";
 import {
   readDeposit,
   readTransaction as readStored,
@@ -36,7 +36,7 @@ import {
 } from "../../gateway/store/transactions.ts";
 import { appendJob } from "../../gateway/withdrawals/jobs.ts";
 import { publicKeyHex } from "../../protocol/envelope.ts";
-import { freshStore } from "./fresh-store.ts";
+import { freshStore, reopenStore } from "./fresh-store.ts";
 
 export const silentLog = pino({ level: "silent" });
 
@@ -61,7 +61,7 @@ export function gatewayDatabase(): GatewayDatabase {
     store: freshStore(path, "", silentLog),
     reopen() {
       made.store.close();
-      made.store = openStore(path, silentLog);
+      made.store = reopenStore(path, silentLog);
     },
     remove() {
       made.store.close();

@@ -2,9 +2,11 @@
  * Lists of transactions: each filter gives the same rows as a reading of every row, and reads by an
  * index no more rows than it gives.
  */
+
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import type { Database } from "../../gateway/store/store.ts";
 import { listTransactionRows, type TransactionFilter } from "../../gateway/store/transactions.ts";
+import { isOnPostgres } from "../../lab/kit/fresh-store.ts";
 import {
   type AnyTransaction,
   type GatewayDatabase,
@@ -110,33 +112,37 @@ describe("a list of transactions", () => {
     },
   );
 
-  it("takes an index for every filter, and sorts no row but those of one order or one refunded deposit", () => {
-    const seeded = new SeededRandom(3);
-    const rows = fill(20, seeded);
-    for (let i = 0; i < 200; i += 1) {
-      const filter = filterOf(rows, seeded);
-      const plan = planOf(db.store.database, filter);
-      const { operation, orderId, refundOf, changedFrom } = filter;
-      // No deposit pays one back, so nothing is read; neither for a status of what does not exist.
-      const kind = operation === undefined ? {} : { operation };
-      const hasNone = listed(rows, { merchant: filter.merchant, ...kind }, 1).length === 0;
-      const isByStatus = plan === "" && filter.status !== undefined;
-      if ((operation === "deposit" && refundOf !== undefined) || (hasNone && isByStatus)) {
-        expect(plan, JSON.stringify(filter)).toBe("");
-        continue;
+  it.skipIf(isOnPostgres)(
+    "takes an index for every filter, and sorts no row but those of one order or one refunded deposit",
+    () => {
+      const seeded = new SeededRandom(3);
+      const rows = fill(20, seeded);
+      for (let i = 0; i < 200; i += 1) {
+        const filter = filterOf(rows, seeded);
+        const plan = planOf(db.store.database, filter);
+        const { operation, orderId, refundOf, changedFrom } = filter;
+        // No deposit pays one back, so nothing is read; nor for a status that does not exist.
+        const kind = operation === undefined ? {} : { operation };
+        const hasNone = listed(rows, { merchant: filter.merchant, ...kind }, 1).length === 0;
+        const isByStatus = plan === "" && filter.status !== undefined;
+        if ((operation === "deposit" && refundOf !== undefined) || (hasNone && isByStatus)) {
+          expect(plan, JSON.stringify(filter)).toBe("");
+          continue;
+        }
+        expect(plan, JSON.stringify(filter)).not.toContain("SCAN");
+        expect(plan, JSON.stringify(filter)).toContain("USING INDEX");
+        const isFew =
+          changedFrom === undefined && (orderId !== undefined || refundOf !== undefined);
+        if (!isFew) expect(plan, JSON.stringify(filter)).not.toContain("TEMP B-TREE");
+        else
+          expect(plan, JSON.stringify(filter)).toContain(
+            refundOf === undefined ? "orderId=?" : "refundOf=?",
+          );
+        if (changedFrom !== undefined) expect(plan).toContain("changedAt>?");
+        else if (!isFew && filter.after !== undefined) expect(plan).toContain("createdAt<?");
       }
-      expect(plan, JSON.stringify(filter)).not.toContain("SCAN");
-      expect(plan, JSON.stringify(filter)).toContain("USING INDEX");
-      const isFew = changedFrom === undefined && (orderId !== undefined || refundOf !== undefined);
-      if (!isFew) expect(plan, JSON.stringify(filter)).not.toContain("TEMP B-TREE");
-      else
-        expect(plan, JSON.stringify(filter)).toContain(
-          refundOf === undefined ? "orderId=?" : "refundOf=?",
-        );
-      if (changedFrom !== undefined) expect(plan).toContain("changedAt>?");
-      else if (!isFew && filter.after !== undefined) expect(plan).toContain("createdAt<?");
-    }
-  });
+    },
+  );
 });
 
 /** SQLite's plan for reading the rows. */

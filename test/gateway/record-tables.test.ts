@@ -4,7 +4,9 @@
  * comes from the catalogue of a new database.
  */
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { isConstraintError, isUniqueConflictError } from "../../gateway/store/library-errors.ts";
 import { schema } from "../../gateway/store/schema.ts";
+import { listColumns } from "../../lab/kit/database-tables.ts";
 import { type GatewayDatabase, gatewayDatabase } from "../../lab/kit/gateway-database.ts";
 
 let db: GatewayDatabase;
@@ -13,11 +15,6 @@ beforeEach(() => {
 });
 afterEach(() => db.remove());
 
-interface ColumnOfTable {
-  readonly name: string;
-  readonly type: string;
-  readonly notnull: 0 | 1;
-}
 type Values = Readonly<Record<string, string | number | null>>;
 
 const times = { createdAt: 1, changedAt: 2, expiresAt: 3 };
@@ -44,35 +41,30 @@ const parts: Readonly<Record<string, Values>> = {
 
 function insert(table: string, row: Values): void {
   const names = Object.keys(row);
-  db.store.database.run(
+  const { changes } = db.store.database.run(
     `INSERT INTO ${table} (${names.join(", ")}) VALUES (${names.map(() => "?").join(", ")})`,
     ...names.map((name) => row[name] ?? null),
   );
+  expect(changes).toBe(1);
 }
 
 /** True if a table takes a row, which is taken back; false if a rule of the table refuses it. */
 function isTaken(table: string, row: Values): boolean {
-  const { database } = db.store;
-  database.run("SAVEPOINT planted");
   try {
-    if (table in parts) insert("transfers", withdrawal);
-    insert(table, row);
+    db.store.writeIfOk(() => {
+      if (table in parts) insert("transfers", withdrawal);
+      insert(table, row);
+      return { ok: false };
+    });
     return true;
   } catch (error) {
-    expect((error as Error).message).toMatch(/CHECK constraint|NOT NULL constraint/);
+    expect(isConstraintError(error) && !isUniqueConflictError(error)).toBe(true);
     return false;
-  } finally {
-    database.run("ROLLBACK TO planted");
-    database.run("RELEASE planted");
   }
 }
 
-const columnsOf = (table: string): readonly ColumnOfTable[] =>
-  db.store.database.all<ColumnOfTable>(
-    `SELECT name, type, "notnull" FROM pragma_table_info('${table}')`,
-  );
 const optionalTexts = (table: string): readonly string[] =>
-  columnsOf(table)
+  listColumns(db.store.database, table)
     .filter(({ name, type, notnull }) => type === "TEXT" && notnull === 0 && name !== "id")
     .map(({ name }) => name);
 

@@ -3,6 +3,7 @@
  * page of all other rows go on, and the process lives. Reported of this gateway: one record without
  * an amount ended the process at each start.
  */
+
 import { randomBytes } from "node:crypto";
 import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -48,6 +49,8 @@ import { listTransactionsWithMerchant } from "../../gateway/store/transaction-li
 import { listUnvaluedCompletions } from "../../gateway/store/transactions.ts";
 import type { WatchedChain } from "../../gateway/watcher/chain.ts";
 import { judgeRequests } from "../../gateway/watcher/payments.ts";
+import { isRefused } from "../../lab/kit/database-tables.ts";
+import { isOnPostgres } from "../../lab/kit/fresh-store.ts";
 import {
   type AnyTransaction,
   depositRow,
@@ -214,10 +217,10 @@ describe("rows without an amount, a request or an address", () => {
     const change = (fields: string, id: string) => () =>
       db.store.database.run(`UPDATE deposits SET ${fields} WHERE id = ?`, id);
     insertTransaction(db.store, { id: good, orderId: "good" });
-    expect(change("units = '0'", good)).toThrow(/CHECK/);
-    expect(change("amount = NULL, units = NULL", good)).toThrow(/CHECK/);
+    expect(isRefused(change("units = '0'", good))).toBe(true);
+    expect(isRefused(change("amount = NULL, units = NULL", good))).toBe(true);
     insertTransaction(db.store, { id: bad, orderId: "bad", contentHash: null });
-    expect(change("amount = '1', units = '1'", bad)).toThrow(/CHECK/);
+    expect(isRefused(change("amount = '1', units = '1'", bad))).toBe(true);
     expect(readTransaction(db.store, bad)).toMatchObject({ amount: null, units: null });
   });
 
@@ -418,7 +421,7 @@ describe("callbacks with a row that none takes", () => {
   });
 });
 
-describe("a row whose work ends the process", () => {
+describe.skipIf(isOnPostgres)("a row whose work ends the process", () => {
   const key = { kind: "judgement", id: bad, about: bad } as const;
   const path = (): string =>
     join(

@@ -206,7 +206,7 @@ describe("a payout whose coin no node has shown for a day", () => {
     await passes(dayMinutes);
     expect(row(id)).toMatchObject({ status: 2, stage: "expired", code: "coin_unknown" });
     expect(db.store.database.all("SELECT * FROM coinLooks")).toEqual(
-      db.store.database.all("SELECT * FROM coinLooks WHERE 0"),
+      db.store.database.all("SELECT * FROM coinLooks WHERE 1 = 0"),
     );
   });
 

@@ -1,0 +1,131 @@
+/**
+ * A PostgreSQL server of a test's own, in a scratch folder and on a socket there, and databases of
+ * the gateway in it. Debian's package has the programs; a machine without them skips such tests
+ * aloud. The server compares texts by a language's rules, as a person's server may: the tables must
+ * not depend on these. Source: postgresql.org/docs/15/app-initdb.html.
+ */
+import { spawnSync } from "node:child_process";
+import { chownSync, existsSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import type { GatewayLog } from "../../base/log.ts";
+import {
+  type DatabaseAddress,
+  nameOfDatabase,
+  parseDatabaseUrl,
+} from "../../gateway/postgres/address.ts";
+import { openPostgresConnection } from "../../gateway/postgres/connection.ts";
+import { makePostgresTables, storeOverPostgres } from "../../gateway/store/postgres-store.ts";
+import type { Store } from "../../gateway/store/store.ts";
+
+/** The line that brings the server to a machine. */
+export const postgresInstallLine = "apt-get install postgresql";
+
+/** The folder of the server's programs; null on a machine without them. */
+export function postgresPrograms(): string | null {
+  const folders = [17, 16, 15].map((version) => `/usr/lib/postgresql/${version}/bin`);
+  return folders.find((folder) => existsSync(join(folder, "initdb"))) ?? null;
+}
+
+export interface PostgresServer {
+  /** The address of one of its databases. */
+  urlOf(database: string): string;
+  stop(): void;
+}
+
+/** The system's user that the package made; the server does not run as root. */
+function idsOfPostgres(): { readonly uid: number; readonly gid: number } | undefined {
+  if (process.getuid?.() !== 0) return undefined;
+  const line = readFileSync("/etc/passwd", "utf8").match(/^postgres:[^:]*:(\d+):(\d+):/m);
+  if (line === null) throw new Error(`no user postgres: ${postgresInstallLine}`);
+  return { uid: Number(line[1]), gid: Number(line[2]) };
+}
+
+/** Starts a server with the settings of a production, but for `settings`. */
+export function startPostgres(settings: Readonly<Record<string, string>> = {}): PostgresServer {
+  const programs = postgresPrograms();
+  if (programs === null) throw new Error(`no PostgreSQL here: ${postgresInstallLine}`);
+  const ids = idsOfPostgres();
+  const folder = mkdtempSync(join(tmpdir(), "postgres-"));
+  if (ids !== undefined) chownSync(folder, ids.uid, ids.gid);
+  const data = join(folder, "data");
+  const run = (program: string, ...words: readonly string[]): void => {
+    const { status, stderr } = spawnSync(join(programs, program), words, {
+      cwd: folder,
+      encoding: "utf8",
+      stdio: ["ignore", "ignore", "pipe"],
+      ...ids,
+    });
+    if (status !== 0) throw new Error(`${program}: ${stderr}`);
+  };
+  const locale = ["--locale=C.UTF-8", "--locale-provider=icu", "--icu-locale=en"];
+  run("initdb", "-D", data, "-U", "gateway", "-A", "trust", "-E", "UTF8", "--no-sync", ...locale);
+  const given = { listen_addresses: "", unix_socket_directories: folder, ...settings };
+  const options = Object.entries(given).map(([name, value]) => `-c ${name}='${value}'`);
+  const log = join(folder, "log");
+  run("pg_ctl", "-D", data, "-l", log, "-w", "-o", options.join(" "), "start");
+  return {
+    urlOf: (database) => `postgres:///${database}?host=${folder}&user=gateway`,
+    stop() {
+      run("pg_ctl", "-D", data, "-m", "immediate", "-w", "stop");
+      rmSync(folder, { recursive: true });
+    },
+  };
+}
+
+/** The address of a URL that the test itself wrote. */
+export function addressOf(url: string): DatabaseAddress {
+  const address = parseDatabaseUrl(url);
+  if (typeof address === "string") throw new Error(address);
+  return address;
+}
+
+/** Sends one statement to a database, on a connection of its own. */
+export function askDatabase(
+  url: string,
+  text: string,
+): readonly Readonly<Record<string, unknown>>[] {
+  const connection = openPostgresConnection(addressOf(url));
+  try {
+    return connection.ask([{ text, values: [] }])[0]?.rows ?? [];
+  } finally {
+    connection.close();
+  }
+}
+
+/** Makes databases of the gateway: the tables once, and every later one as a copy. */
+export class PostgresDatabases {
+  readonly #urlOf: (database: string) => string;
+  readonly #prefix: string;
+  #count = 0;
+
+  /** `urlOf`: the address of a database of the server. */
+  constructor(urlOf: (database: string) => string) {
+    this.#urlOf = urlOf;
+    this.#prefix = `t${process.pid}_${Date.now().toString(36)}_`;
+  }
+
+  /** Makes a database with all tables and returns its address. */
+  make(): string {
+    const first = `${this.#prefix}first`;
+    const admin = this.#urlOf("postgres");
+    if (this.#count === 0) {
+      askDatabase(admin, `CREATE DATABASE ${first}`);
+      const connection = openPostgresConnection(addressOf(this.#urlOf(first)));
+      makePostgresTables(connection, "");
+      connection.close();
+    }
+    this.#count += 1;
+    const name = `${this.#prefix}${this.#count}`;
+    askDatabase(admin, `CREATE DATABASE ${name} TEMPLATE ${first}`);
+    return this.#urlOf(name);
+  }
+}
+
+/** A store over a database of PostgreSQL, as a command opens it, or under a lease's number. */
+export function openTestStore(url: string, log: GatewayLog, token: number | null = null): Store {
+  const address = addressOf(url);
+  const connection = openPostgresConnection(address);
+  const [name, monotonic] = [nameOfDatabase(address), () => performance.now()];
+  return storeOverPostgres({ connection, name, log, token, monotonic });
+}

@@ -1,0 +1,325 @@
+/**
+ * The store on a PostgreSQL server of the test's own: the same tables and the same promises as on
+ * SQLite. A machine without the server skips these tests, and says so. Statements and definitions
+ * in PostgreSQL's words are tested without a server.
+ */
+import { spawn } from "node:child_process";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { AgentError, Bug } from "../../base/fault.ts";
+import { nameOfDatabase, parseDatabaseUrl } from "../../gateway/postgres/address.ts";
+import { translateStatement } from "../../gateway/postgres/dialect.ts";
+import { isConstraintError, isUniqueConflictError } from "../../gateway/store/library-errors.ts";
+import type { Store } from "../../gateway/store/store.ts";
+import { listColumns, listTables } from "../../lab/kit/database-tables.ts";
+import { gatewayDatabase, silentLog } from "../../lab/kit/gateway-database.ts";
+import {
+  askDatabase,
+  openTestStore,
+  PostgresDatabases,
+  type PostgresServer,
+  postgresInstallLine,
+  postgresPrograms,
+  startPostgres,
+} from "../../lab/kit/postgres.ts";
+
+const isHere = postgresPrograms() !== null;
+if (!isHere) process.stderr.write(`no PostgreSQL on this machine: ${postgresInstallLine}\n`);
+
+const textOf = (sql: string, ...values: readonly unknown[]): string =>
+  translateStatement(sql, values).text;
+
+describe("a statement in PostgreSQL's words", () => {
+  it.each([
+    ["SELECT txHash FROM moves WHERE id = ?", 'SELECT "txHash" FROM "moves" WHERE "id" = $1'],
+    ["SELECT 'it''s ? txHash' AS a", `SELECT 'it''s ? txHash' AS "a"`],
+    ["SELECT max(a, b), max(c) FROM t", 'SELECT greatest("a", "b"), max("c") FROM "t"'],
+    ["SELECT a FROM t INDEXED BY tByA WHERE +b = 1", 'SELECT "a" FROM "t"  WHERE "b" = 1'],
+    [
+      "SELECT 1 FROM a CROSS JOIN b ON b.x = a.x",
+      'SELECT 1 FROM "a" JOIN "b" ON "b"."x" = "a"."x"',
+    ],
+    ["SELECT 1 FROM a CROSS JOIN b WHERE c", 'SELECT 1 FROM "a" CROSS JOIN "b" WHERE "c"'],
+    ["SELECT n FROM (SELECT 1 AS n)", 'SELECT "n" FROM (SELECT 1 AS "n") AS "unnamed"'],
+    ["SELECT n FROM (SELECT 1 AS n) m", 'SELECT "n" FROM (SELECT 1 AS "n") "m"'],
+    [
+      "INSERT OR IGNORE INTO t (a) VALUES (?)",
+      'INSERT INTO "t" ("a") VALUES ($1) ON CONFLICT DO NOTHING',
+    ],
+    [
+      "INSERT INTO t (a, b) VALUES (?, ?) ON CONFLICT (a) DO UPDATE SET b = max(b, excluded.b) WHERE a <> 1",
+      'INSERT INTO "t" ("a", "b") VALUES ($1, $2) ON CONFLICT ("a") DO UPDATE SET "b" = greatest("t"."b", "excluded"."b") WHERE "t"."a" <> 1',
+    ],
+    [
+      "SELECT a FROM t WHERE (? IS NULL OR b = ?)",
+      'SELECT "a" FROM "t" WHERE ($1::text IS NULL OR "b" = $2)',
+    ],
+    ["UPDATE t SET a = x'00ff'", `UPDATE "t" SET "a" = '\\x00ff'::bytea`],
+  ])("%s", (sql, expected) => {
+    expect(textOf(sql, ...new Array(9).fill(1))).toBe(expected);
+  });
+
+  it("compares by IS with a value as an index can, and with nothing as nothing", () => {
+    const sql = "SELECT a FROM t WHERE b IS ? AND c IS NOT ? AND d = ?";
+    expect(translateStatement(sql, [1, 2, 3])).toEqual({
+      text: 'SELECT "a" FROM "t" WHERE "b" = $1 AND "c" IS DISTINCT FROM $2 AND "d" = $3',
+      values: [1, 2, 3],
+    });
+    expect(translateStatement(sql, [null, null, 3])).toEqual({
+      text: 'SELECT "a" FROM "t" WHERE "b" IS NULL AND "c" IS NOT NULL AND "d" = $1',
+      values: [3],
+    });
+  });
+
+  it("has a value once that it names twice, and one value for each mark without a number", () => {
+    expect(translateStatement("SELECT ?2, ?1, ?2, ?", ["a", "b", "c"])).toEqual({
+      text: "SELECT $1, $2, $1, $3",
+      values: ["b", "a", "c"],
+    });
+    expect(() => translateStatement("SELECT ?, ?", ["a"])).toThrow(Bug);
+  });
+});
+
+describe("the address of a database", () => {
+  it.each([
+    ["postgres://shop@db:5433/gateway", "postgres://shop@db:5433/gateway", "verify-full"],
+    [
+      "postgresql://shop:pass@a,b:5433/gateway",
+      "postgres://shop@a:5432,b:5433/gateway",
+      "verify-full",
+    ],
+    [
+      "postgres:///gateway?host=/run/postgresql&user=shop",
+      "postgres://shop@/run/postgresql:5432/gateway",
+      "disable",
+    ],
+    ["postgres://localhost/gateway", "postgres://localhost:5432/gateway", "disable"],
+    ["postgres://[::1]:6000/gateway", "postgres://::1:6000/gateway", "disable"],
+    ["postgres://db/gateway?sslmode=require", "postgres://db:5432/gateway", "require"],
+  ])("%s", (text, name, sslMode) => {
+    const address = parseDatabaseUrl(text);
+    if (typeof address === "string") throw new Error(address);
+    expect([nameOfDatabase(address), address.sslMode]).toEqual([name, sslMode]);
+    expect(nameOfDatabase(address)).not.toContain("pass");
+  });
+
+  it.each([
+    "postgres://",
+    "postgres://db",
+    "postgres:///gateway",
+    "postgres://db:0/gateway",
+    "postgres://db/gateway?sslmode=prefer",
+    "postgres://db/gateway?pool=1",
+    "mysql://db/gateway",
+  ])("%s is refused", (text) => {
+    expect(typeof parseDatabaseUrl(text)).toBe("string");
+  });
+});
+
+describe.skipIf(!isHere)("the store on PostgreSQL", () => {
+  let server: PostgresServer;
+  let databases: PostgresDatabases;
+  const open: Store[] = [];
+
+  beforeAll(() => {
+    server = startPostgres();
+    databases = new PostgresDatabases(server.urlOf);
+  });
+  afterAll(() => {
+    for (const store of open) store.close();
+    server?.stop();
+  });
+
+  function openAt(url: string, token: number | null = null): Store {
+    const store = openTestStore(url, silentLog, token);
+    open.push(store);
+    return store;
+  }
+
+  const putSql = "INSERT INTO meta (name, value) VALUES (?, ?)";
+  const readValue = (store: Store, name: string): string | undefined =>
+    store.database.get<{ value: string }>("SELECT value FROM meta WHERE name = ?", name)?.value;
+
+  function faultOf(act: () => unknown): unknown {
+    try {
+      return act();
+    } catch (error) {
+      return error;
+    }
+  }
+  const codeOf = (act: () => unknown): string => {
+    const fault = faultOf(act);
+    return fault instanceof AgentError ? `${fault.code} ${fault.effect}` : String(fault);
+  };
+
+  it("has the tables of the other engine, column by column", () => {
+    const store = openAt(databases.make());
+    const sqlite = gatewayDatabase();
+    try {
+      const tables = listTables(sqlite.store.database, false);
+      expect(tables.length).toBeGreaterThan(50);
+      expect(listTables(store.database, true)).toEqual([...tables, "leases"].sort());
+      for (const table of tables) {
+        const columns = listColumns(sqlite.store.database, table, false);
+        // SQLite says of a primary key that it may be absent, and takes no row without one.
+        const keys = columns.filter(({ notnull }) => notnull === 0).map(({ name }) => name);
+        const there = listColumns(store.database, table, true).map((column) =>
+          column.notnull === 1 && keys.includes(column.name) && isKey(table, column.name)
+            ? { ...column, notnull: 0 }
+            : column,
+        );
+        expect([table, there]).toEqual([table, columns]);
+      }
+    } finally {
+      sqlite.remove();
+    }
+  });
+
+  const isKey = (table: string, column: string): boolean =>
+    open[0]?.database.get(
+      `SELECT 1 FROM pg_index i JOIN pg_class c ON c.oid = i.indrelid
+         JOIN pg_attribute a ON a.attrelid = c.oid AND a.attnum = ANY (i.indkey)
+       WHERE i.indisprimary AND c.relname = ? AND a.attname = ?`,
+      ...[table, column],
+    ) !== undefined;
+
+  it("compares texts by their bytes, whatever the language of the server", () => {
+    const store = openAt(databases.make());
+    const names = ["a", "B", "_", "ä", "Z", "b"];
+    store.write((database) => {
+      for (const name of names) database.run(putSql, `order ${name}`, "");
+    });
+    const sql = "SELECT name FROM meta WHERE name LIKE 'order %' ORDER BY name";
+    const found = store.database.all<{ name: string }>(sql).map(({ name }) => name.slice(6));
+    expect(found).toEqual(["B", "Z", "_", "a", "b", "ä"]);
+  });
+
+  it("commits what stays, and takes everything else back", () => {
+    const url = databases.make();
+    const store = openAt(url);
+    store.write((database) => database.run(putSql, "kept", "1"));
+    expect(() =>
+      store.write((database) => {
+        database.run(putSql, "thrown", "1");
+        throw new Error("no");
+      }),
+    ).toThrow("no");
+    store.writeIfOk((database) => {
+      expect(database.run(putSql, "refused", "1").changes).toBe(1);
+      return { ok: false };
+    });
+    expect(faultOf(() => store.write(() => store.write(() => 1)))).toBeInstanceOf(Bug);
+    const other = openAt(url);
+    const names = ["kept", "thrown", "refused"];
+    expect(names.map((name) => readValue(other, name))).toEqual(["1", undefined, undefined]);
+  });
+
+  it("tells a refused row by its constraint, also where nobody read the answer, and goes on", () => {
+    const store = openAt(databases.make());
+    store.database.run(putSql, "once", "1");
+    const again = faultOf(() => store.write((database) => void database.run(putSql, "once", "2")));
+    expect([isUniqueConflictError(again), isConstraintError(again)]).toEqual([true, true]);
+    const missing = faultOf(() =>
+      store.database.run("INSERT INTO meta (name, value) VALUES ('none', NULL)"),
+    );
+    expect([isUniqueConflictError(missing), isConstraintError(missing)]).toEqual([false, true]);
+    store.database.run(putSql, "next", "1");
+    expect([readValue(store, "once"), readValue(store, "next")]).toEqual(["1", "1"]);
+  });
+
+  it("has one writer at a time: a second one waits, is refused, and works again later", async () => {
+    const url = databases.make();
+    const store = openAt(url);
+    const other = openAt(url);
+    store.write((database) => {
+      database.get("SELECT 1");
+      expect(codeOf(() => other.database.run(putSql, "a", "1"))).toBe("GATEWAY_STORE_BUSY none");
+      expect([other.trouble, codeOf(() => other.write(() => 1))]).toEqual([
+        "held",
+        "GATEWAY_STORE_BUSY none",
+      ]);
+      // Who reads waits for nobody.
+      expect(readValue(other, "a")).toBeUndefined();
+    });
+    await expect.poll(() => other.trouble, { timeout: 20_000 }).toBe("");
+    other.database.run(putSql, "a", "1");
+    expect(readValue(store, "a")).toBe("1");
+  });
+
+  it("writes nothing under a number of the lease that is another one's now, and is poisoned", () => {
+    const url = databases.make();
+    const command = openAt(url);
+    const own = openAt(url, 0);
+    own.write((database) => database.run(putSql, "before", "1"));
+    command.database.run("UPDATE leases SET token = 1 WHERE name = 'gateway'");
+    let told = 0;
+    own.onPoisoned(() => {
+      told += 1;
+    });
+    const late = (): unknown => own.write((database) => database.run(putSql, "late", "1"));
+    expect([codeOf(late), codeOf(late), own.poisoned, told]).toEqual([
+      "GATEWAY_STORE_POISONED unknown",
+      "GATEWAY_STORE_POISONED unknown",
+      true,
+      1,
+    ]);
+    expect([readValue(command, "before"), readValue(command, "late")]).toEqual(["1", undefined]);
+  });
+
+  it("is poisoned by a lost connection, and never connects again by itself", () => {
+    const url = databases.make();
+    const store = openAt(url);
+    const { pid } = store.database.get<{ pid: number }>("SELECT pg_backend_pid() AS pid") ?? {};
+    askDatabase(url, `SELECT pg_terminate_backend(${pid})`);
+    const write = (): unknown => store.write((database) => database.run(putSql, "a", "1"));
+    expect([codeOf(write), codeOf(write)]).toEqual([
+      "GATEWAY_STORE_POISONED unknown",
+      "GATEWAY_STORE_POISONED unknown",
+    ]);
+    expect(store.poisoned).toBe(true);
+  });
+
+  it("takes a commit with a warning for one that nobody acknowledged", async () => {
+    const url = databases.make();
+    const store = openAt(url);
+    const { pid } = store.database.get<{ pid: number }>("SELECT pg_backend_pid() AS pid") ?? {};
+    const settle = (names: string): void => {
+      askDatabase(url, `ALTER SYSTEM SET synchronous_standby_names = '${names}'`);
+      askDatabase(url, "SELECT pg_reload_conf()");
+    };
+    settle("nobody");
+    try {
+      // No standby answers, so the commit waits until somebody cancels the wait.
+      const [, folder = ""] = /host=([^&]+)/.exec(url) ?? [];
+      const script = `
+        const { spawnSync } = require("node:child_process");
+        for (let tried = 0; tried < 40; tried += 1) {
+          Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 100);
+          spawnSync("psql", ["-h", ${JSON.stringify(folder)}, "-U", "gateway", "-c",
+            "SELECT pg_cancel_backend(pid) FROM pg_stat_activity WHERE pid = ${pid} AND wait_event = 'SyncRep'",
+            "postgres"]);
+        }`;
+      const helper = spawn(process.execPath, ["-e", script], { stdio: "ignore" });
+      expect(codeOf(() => store.write((database) => database.run(putSql, "a", "1")))).toBe(
+        "GATEWAY_STORE_POISONED unknown",
+      );
+      helper.kill();
+    } finally {
+      settle("");
+    }
+    expect(store.poisoned).toBe(true);
+  });
+
+  it("combines the writes of a turn, and one that fails takes no other along", async () => {
+    const store = openAt(databases.make());
+    const put = (name: string) =>
+      store.writeTogether((database) => void database.run(putSql, name, "1"));
+    const ends = await Promise.allSettled([put("a"), put("b"), put("a"), put("c")]);
+    expect(ends.map(({ status }) => status)).toEqual([
+      "fulfilled",
+      "fulfilled",
+      "rejected",
+      "fulfilled",
+    ]);
+    expect(["a", "b", "c"].map((name) => readValue(store, name))).toEqual(["1", "1", "1"]);
+  });
+});
