@@ -251,6 +251,19 @@ export const gatewayEvents = eventTable({
     "the database was copied before its upgrade",
     "keep the copy until the new version works",
   ],
+  standby: [
+    "gateway",
+    "info",
+    "another gateway is active; this one answers GET and pages, and takes over when the lease is free",
+    nothingToDo,
+  ],
+  active: ["gateway", "info", "this gateway has the lease and does all work", nothingToDo],
+  "lease-unrenewed": [
+    "gateway",
+    "warn",
+    "a heartbeat could not be written to the database; without one for ten seconds a standby takes over",
+    "look at the database's server",
+  ],
   "database-upgraded": ["gateway", "info", "a step of the database's upgrade is done", nothingToDo],
   "database-restored": [
     "gateway",

@@ -19,6 +19,7 @@ import { type Gateway, startGateway } from "./gateway.ts";
 import { addAuditCommands } from "./operator/audit.ts";
 import { addBalancesCommand } from "./operator/balances.ts";
 import { addCallbackCommands } from "./operator/callback-commands.ts";
+import { addClusterCommand } from "./operator/cluster.ts";
 import {
   answerSignal,
   type ConfigOption,
@@ -115,6 +116,11 @@ class RunningGateway {
     return taken;
   }
 
+  /** Starts again with the same configuration. @throws as `take` */
+  restart(): Promise<void> {
+    return this.take(this.#config);
+  }
+
   async #change(next: GatewayConfig): Promise<void> {
     const { start, onLost } = this.#options;
     await this.#gateway.close();
@@ -151,7 +157,19 @@ async function start(options: ConfigOption): Promise<void> {
     isAsked = true;
     void reload?.request();
   });
-  const deps = { log, clock: readClock, onPoisoned: () => process.exit(exitStatuses.no) };
+  // A standby's turn comes when its start has returned, because the call waits for the next turn.
+  const takeTurn = (): void => {
+    gateway.restart().catch((error: unknown) => {
+      if (!(error instanceof AgentError)) throw error;
+      log.error({ event: "command-fault", err: error }, "could not take over");
+    });
+  };
+  const deps = {
+    log,
+    clock: readClock,
+    onPoisoned: () => process.exit(exitStatuses.no),
+    onTurn: () => void setImmediate(takeTurn),
+  };
   const gateway = await RunningGateway.begin(read.config, {
     start: (config) => startGateway(config, deps),
     onLost: (error) => process.exit(complainOf(error)),
@@ -236,7 +254,18 @@ const commandGroups: CommandGroups = [
   ["Set up and run", ["init", "check", "start", "health", "alert-down", "backup"]],
   [
     "Look",
-    ["status", "find", "balances", "alarms", "audit", "currencies", "prices", "faults", "rows"],
+    [
+      "status",
+      "cluster",
+      "find",
+      "balances",
+      "alarms",
+      "audit",
+      "currencies",
+      "prices",
+      "faults",
+      "rows",
+    ],
   ],
   ["Shops and their servers", ["merchant", "key", "callbacks", "agents"]],
   ["Money", ["deposits", "withdrawals", "sweeps"]],
@@ -252,6 +281,8 @@ export function buildGatewayCommands(): Command {
     .command("init")
     .description("make key, configuration and database")
     .requiredOption("--dir <dir>", "folder to make them in")
+    .option("--database <url>", "an empty database of PostgreSQL, as the setting names it")
+    .option("--database-password-file <file>", "the role's password, as the setting names it")
     .addOption(jsonOption())
     .action(runInit);
   program.command("start").description("run").addOption(configOption()).action(start);
@@ -298,6 +329,7 @@ export function buildGatewayCommands(): Command {
       runAgentsRecover(id, options),
     );
   addStatusCommand(program);
+  addClusterCommand(program);
   addFindCommand(program);
   addAuditCommands(program);
   addBalancesCommand(program);

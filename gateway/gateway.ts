@@ -14,7 +14,7 @@ import { recordOf } from "./answer/record.ts";
 import { createServedCertificate, type ServedCertificate } from "./api/certificate.ts";
 import { addPayerPages } from "./api/payer.ts";
 import { addOperations } from "./api/routes.ts";
-import { createServer } from "./api/server.ts";
+import { createServer, refuseWrites } from "./api/server.ts";
 import { addServiceRoutes } from "./api/service-routes.ts";
 import { type GatewayKey, readGatewayKey } from "./auth/gateway-key.ts";
 import { type Books, startBooks } from "./books/books.ts";
@@ -24,20 +24,22 @@ import { certificateState } from "./config/certificate-end.ts";
 import type { GatewayConfig } from "./config/config.ts";
 import { listenFault } from "./config/listen-fault.ts";
 import { readSecretFile } from "./config/secret-file.ts";
+import { type JoinedDatabase, joinDatabase } from "./database/database.ts";
 import { compareMarks, endRestoreWaitIfRead, raisedMarksOf } from "./deposits/ceilings.ts";
 import { startWatchingSkipped } from "./deposits/skipped-addresses.ts";
 import { type Hub, startHub } from "./hub/hub.ts";
 import { addApiDescription } from "./openapi/openapi.ts";
 import { rightClock } from "./own-clock.ts";
-import { startPrices } from "./prices/prices.ts";
+import { readStoredPrices, startPrices } from "./prices/prices.ts";
 import { fiatValueOf } from "./prices/value.ts";
-import { partsOf, probesOf } from "./reporting/probes.ts";
+import { partsOf, probesOf, standbyProbe } from "./reporting/probes.ts";
 import { startOperatorReports } from "./reporting/reporting.ts";
 import type { GatewayFigures, Service } from "./service.ts";
 import { createSightingsAnswerer } from "./sightings/sightings.ts";
 import {
   type IssuedAddressMarks,
   marksPathOf,
+  noMarks,
   openMarks,
   readMarks,
 } from "./store/address-marks.ts";
@@ -46,13 +48,13 @@ import { readCursor } from "./store/cursors.ts";
 import { inspectStore } from "./store/inspect.ts";
 import { takeRepeatedlyCrashedRows } from "./store/last-item.ts";
 import { migrateStore } from "./store/migrate.ts";
-import { checkStoreKey, checkStoreKeyFingerprint, ownStore } from "./store/owner.ts";
+import { checkStoreKeyFingerprint } from "./store/owner.ts";
 import { keepNativeCoins } from "./store/posting.ts";
 import { correctReservedSums } from "./store/reserved.ts";
 import { readRestoreMark } from "./store/restored-database.ts";
 import { setRowAside } from "./store/set-aside.ts";
 import { createSignals } from "./store/signals.ts";
-import { openStore, type Store } from "./store/store.ts";
+import type { Store } from "./store/store.ts";
 import { type TimedStore, timeStore } from "./store/timed.ts";
 import { createSweeps } from "./sweeps/sweeps.ts";
 import { startWatcher, type Watcher } from "./watcher/watcher.ts";
@@ -62,6 +64,8 @@ import { createWaiters } from "./withdrawals/waiters.ts";
 export interface GatewayDeps {
   readonly log: GatewayLog;
   readonly clock: () => number; // milliseconds since 1970
+  /** A standby may become active: end it and start again. Without it the process ends. */
+  readonly onTurn?: () => void;
   readonly onPoisoned: () => void; // the disk failed during a sync, of database or marks: end the process
 }
 
@@ -126,18 +130,22 @@ function mendSums(store: Store, config: GatewayConfig, log: GatewayLog): void {
 }
 
 /**
- * Opens the marks of deposit addresses next to the database, after comparing the database with
- * them.
+ * Opens the marks of deposit addresses on this machine, after comparing the database with them.
  * @throws AgentError GATEWAY_MARKS
  */
 function takeMarks(
-  store: Store,
+  joined: JoinedDatabase,
   config: GatewayConfig,
   { log, clock, onPoisoned }: GatewayDeps,
 ): IssuedAddressMarks {
+  const { store, newHistory } = joined;
   const path = marksPathOf(config.database);
   const known = readMarks(path);
-  const { reason, skipped } = store.write((database) => compareMarks(database, known, clock()));
+  const sharing = { isShared: config.postgres !== null, newHistory };
+  const { reason, skipped } = store.write((database) => {
+    joined.keepHistory(database);
+    return compareMarks(database, known, clock(), sharing);
+  });
   const words = `the database was restored: ${reason}; ${skipped} addresses that may have left are skipped and watched`;
   if (reason !== "") log.warn({ event: "database-restored", reason, skipped }, words);
   const onBroken = (fault: AgentError): void => {
@@ -180,56 +188,134 @@ interface OpenedStore {
   readonly store: Store;
   readonly times: TimedStore["times"];
   readonly marks: IssuedAddressMarks;
-  readonly run: string;
   close(): void;
 }
 
 /** Brings a database of an earlier version to this program's tables, if it belongs to this key. */
 function upgradeStore(config: GatewayConfig, key: GatewayKey, { log, clock }: GatewayDeps): void {
+  if (config.postgres !== null) return;
   const { gatewayKey, isOlder } = inspectStore(config.database);
   if (!isOlder) return;
   checkStoreKeyFingerprint(gatewayKey, key.fingerprint, config);
   migrateStore(config.database, { log, nowMs: clock() });
 }
 
-/** Opens the database, if it belongs to this key and no other gateway runs on it. */
-function takeStore(config: GatewayConfig, key: GatewayKey, deps: GatewayDeps): OpenedStore {
-  const { log } = deps;
+/** Opens the database, if it belongs to this key and no other gateway runs here. */
+function joinStore(config: GatewayConfig, key: GatewayKey, deps: GatewayDeps): JoinedDatabase {
+  const { log, clock, onTurn, onPoisoned } = deps;
   upgradeStore(config, key, deps);
-  const { store, times } = timeStore(openStore(config.database, log), () => performance.now());
+  const onFree = onTurn ?? onPoisoned;
+  return joinDatabase(config, { log, clock, fingerprint: key.fingerprint, onFree });
+}
+
+/** Prepares a database on which no other gateway works. */
+function takeStore(joined: JoinedDatabase, config: GatewayConfig, deps: GatewayDeps): OpenedStore {
+  const { store, times } = timeStore(joined.store, () => performance.now());
+  setRepeatedAside(store, config, deps);
+  mendSums(store, config, deps.log);
+  const marks = takeMarks(joined, config, deps);
+  joined.beginHeartbeats();
+  const close = (): void => {
+    joined.close();
+    marks.close();
+  };
+  return { store, times, marks, close };
+}
+
+/**
+ * Starts the gateway and resolves when it listens; port 0 takes any free port. While another
+ * gateway has the lease of the database, this one is a standby.
+ * @throws AgentError GATEWAY_KEY_*, GATEWAY_STORE_*, GATEWAY_DISK_*, GATEWAY_MARKS, GATEWAY_TLS,
+ * GATEWAY_LISTEN*; then nothing is left running
+ */
+export async function startGateway(config: GatewayConfig, deps: GatewayDeps): Promise<Gateway> {
+  const key = readGatewayKey(config.keyFile);
+  const joined = joinStore(config, key, deps);
+  if (!joined.isActive) return startStandby(config, key, joined, deps);
+  if (config.postgres !== null) deps.log.info({ event: "active" }, "this gateway is active");
   try {
-    checkStoreKey(store.database, key.fingerprint, config);
-    const ownership = ownStore(config.database);
-    try {
-      setRepeatedAside(store, config, deps);
-      mendSums(store, config, log);
-      const marks = takeMarks(store, config, deps);
-      const close = (): void => {
-        store.close();
-        marks.close();
-        ownership.release();
-      };
-      return { store, times, marks, run: ownership.run, close };
-    } catch (error) {
-      ownership.release();
-      throw error;
-    }
+    return await startActive(config, key, joined, deps);
   } catch (error) {
-    store.close();
+    joined.close();
     throw error;
   }
 }
 
 /**
- * Starts the gateway and resolves when it listens; port 0 takes any free port. Long: the order in
- * which its parts start is the order in which they end again at a fault.
- * @throws AgentError GATEWAY_KEY_*, GATEWAY_STORE_*, GATEWAY_DISK_*, GATEWAY_MARKS, GATEWAY_TLS,
- * GATEWAY_LISTEN*; then nothing is left running
+ * The service of a gateway whose database another one works on: GET, pages and `/docs`. A request
+ * that writes is refused, and agents find the active gateway. The process starts again when the
+ * lease is free.
  */
-export async function startGateway(config: GatewayConfig, deps: GatewayDeps): Promise<Gateway> {
+async function startStandby(
+  config: GatewayConfig,
+  key: GatewayKey,
+  joined: JoinedDatabase,
+  deps: GatewayDeps,
+): Promise<Gateway> {
   const { log, clock } = deps;
-  const key = readGatewayKey(config.keyFile);
-  const { store, times, marks, run, close: closeStore } = takeStore(config, key, deps);
+  const { store, run } = joined;
+  store.onPoisoned(deps.onPoisoned);
+  const signals = createSignals();
+  const waiters = createWaiters(signals);
+  const service: Service = {
+    config,
+    store,
+    signals,
+    log,
+    clock,
+    run,
+    key,
+    waiters,
+    ...chainViewsOf(() => null),
+    random: randomBytes,
+    prices: readStoredPrices({ config, store, clock }),
+    addressMarks: noMarks,
+  };
+  const server = createServer(service);
+  let stopped: Promise<void> | null = null;
+  const stop = async (): Promise<void> => {
+    waiters.close();
+    await server.close();
+    joined.close();
+  };
+  const close = (): Promise<void> => {
+    stopped ??= stop();
+    return stopped;
+  };
+  try {
+    const certificate = createServedCertificate(
+      server.server as unknown as HttpsServer,
+      config.listen.tls,
+    );
+    warnOfCertificate(certificate, deps);
+    refuseWrites(server);
+    addOperations(server, service);
+    addPayerPages(server, service);
+    addApiDescription(server, config);
+    addServiceRoutes(server, service, [standbyProbe]);
+    const port = await listen(server, config);
+    joined.beginHeartbeats();
+    log.info({ event: "standby" }, "another gateway is active; this one is a standby");
+    return { url: urlOf(config, port), store, key, renewCertificate: certificate.renew, close };
+  } catch (error) {
+    await close();
+    throw error;
+  }
+}
+
+/**
+ * The active gateway. Long: the order in which its parts start is the order in which they end again
+ * at a fault.
+ */
+async function startActive(
+  config: GatewayConfig,
+  key: GatewayKey,
+  joined: JoinedDatabase,
+  deps: GatewayDeps,
+): Promise<Gateway> {
+  const { log, clock } = deps;
+  const { run } = joined;
+  const { store, times, marks, close: closeStore } = takeStore(joined, config, deps);
   warnOfProxy(config, log);
   store.onPoisoned(deps.onPoisoned);
   const signals = createSignals();

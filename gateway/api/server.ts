@@ -277,6 +277,27 @@ const codesOfFramework: Readonly<Record<string, AnswerCode>> = {
  */
 const hungUp: readonly unknown[] = ["ECONNRESET", "ERR_STREAM_PREMATURE_CLOSE"];
 
+/** Seconds after which a request that a standby refused may be sent again. */
+const standbyRetrySeconds = "2";
+
+/**
+ * Refuses every request that could write, and every agent's link, because another gateway is
+ * active. Must be called before any route is added.
+ */
+export function refuseWrites(server: FastifyInstance): void {
+  server.addHook("onRequest", async (request, response) => {
+    if (request.method === "GET" || request.method === "HEAD" || request.method === "OPTIONS")
+      return undefined;
+    const headers = { "Retry-After": standbyRetrySeconds };
+    return sendAnswer(request, response, problemAnswer("unavailable", {}, headers));
+  });
+  server.server.on("upgrade", (_request: unknown, socket: Duplex) => {
+    socket.end(
+      `HTTP/1.1 503 Service Unavailable\r\nRetry-After: ${standbyRetrySeconds}\r\nConnection: close\r\n\r\n`,
+    );
+  });
+}
+
 /** The answer for an error that was thrown. The gateway's own faults are logged. */
 export function answerOfError(error: unknown, service: Service, requestId: string): Answer {
   if (isDatabaseBusyError(error)) return problemAnswer("unavailable", {}, { "Retry-After": "1" });

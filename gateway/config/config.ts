@@ -49,6 +49,7 @@ import {
 } from "../../chains/settings.ts";
 import { formatAmount, parseAmount } from "../../protocol/amount.ts";
 import { currencyPattern } from "../../protocol/fields.ts";
+import { type DatabaseAddress, isPostgresUrl, parseDatabaseUrl } from "../postgres/address.ts";
 import { networksMax, readNetwork } from "./address-list.ts";
 import { readBareUrl } from "./bare-url.ts";
 import { type CallbackSettings, callbackSettings, callbacksShape } from "./callback-settings.ts";
@@ -178,6 +179,12 @@ export interface GatewayAlerts {
   readonly agentAwayMinutes: number;
 }
 
+/** A database that several gateways share. */
+export interface PostgresPlace {
+  readonly address: DatabaseAddress;
+  readonly passwordFile: string | null; // path; null: the server asks for no password
+}
+
 export interface GatewayConfig {
   readonly listen: {
     readonly host: string;
@@ -186,7 +193,8 @@ export interface GatewayConfig {
   };
   readonly publicUrl: string; // without a slash at the end
   readonly trustProxy: readonly string[]; // addresses or networks of TLS proxies
-  readonly database: string; // path
+  readonly database: string; // path of SQLite's file; else the beginning of this gateway's own files
+  readonly postgres: PostgresPlace | null; // null: the database is SQLite's file
   readonly keyFile: string; // path
   readonly chains: Readonly<Record<string, GatewayChain>>;
   readonly currencies: Readonly<Record<string, GatewayCurrency>>;
@@ -242,6 +250,7 @@ const file = object(
   },
   {
     trustProxy: list(readNetwork, networksMax),
+    databasePasswordFile: string({ min: 1 }),
     keyFile: string({ min: 1 }),
     prices: readPriceSection,
     limits: object(
@@ -385,10 +394,36 @@ function alertsOf({
   return { target: noticeTargetOf(target, "config.alerts"), agentAwayMinutes };
 }
 
-function databasePath(text: string, base: string): string {
-  const [, path] = /^sqlite:(.+)$/.exec(text) ?? [];
-  if (path === undefined) throw valueFault("config.database", "must be sqlite:PATH");
-  return resolve(base, path);
+/** The beginning of the names of a gateway's own files, where its database is elsewhere. */
+const filesBesidePostgres = "gateway.postgres";
+
+/**
+ * The place of the database. @throws AgentError CONFIG_VALUE, which shows no part of the text
+ */
+export function parseDatabase(
+  text: string,
+  base: string,
+  passwordFile?: string,
+): Pick<GatewayConfig, "database" | "postgres"> {
+  const path = "config.database";
+  if (isPostgresUrl(text)) {
+    const address = parseDatabaseUrl(text);
+    if (typeof address === "string") throw valueFault(path, address);
+    const { sslRootCert } = address;
+    return {
+      database: resolve(base, filesBesidePostgres),
+      postgres: {
+        address: { ...address, sslRootCert: sslRootCert === "" ? "" : resolve(base, sslRootCert) },
+        passwordFile: passwordFile === undefined ? null : resolve(base, passwordFile),
+      },
+    };
+  }
+  if (passwordFile !== undefined)
+    throw valueFault("config.databasePasswordFile", "is for a database of PostgreSQL alone");
+  const [, file] = /^sqlite:(.+)$/.exec(text) ?? [];
+  if (file === undefined)
+    throw valueFault(path, "must be sqlite:PATH or postgres://USER@HOST:PORT/DATABASE");
+  return { database: resolve(base, file), postgres: null };
 }
 
 /**
@@ -425,7 +460,7 @@ export function parseConfig(
     },
     publicUrl: raw.publicUrl,
     trustProxy,
-    database: databasePath(raw.database, base),
+    ...parseDatabase(raw.database, base, raw.databasePasswordFile),
     keyFile: resolve(base, raw.keyFile ?? "gateway.key"),
     chains,
     currencies,

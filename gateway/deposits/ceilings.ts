@@ -183,6 +183,16 @@ export interface StartComparison {
   readonly skipped: number;
 }
 
+/** How a database stands to the file of marks on this machine. */
+export interface DatabaseSharing {
+  /** Other machines work on the database too, so the file here may be absent, or behind theirs. */
+  readonly isShared: boolean;
+  /** Why the database may lack its newest commits, whatever the marks are; "" if it lacks none. */
+  readonly newHistory: string;
+}
+
+const unshared: DatabaseSharing = { isShared: false, newHistory: "" };
+
 /**
  * Compares the database with the marks outside it, before anything is read or given out. `marks` is
  * null if there is no file. A restored database continues at its ceilings.
@@ -191,8 +201,9 @@ export function compareMarks(
   database: Database,
   marks: ReadonlyMap<string, AddressMark> | null,
   nowMs: number,
+  { isShared, newHistory }: DatabaseSharing = unshared,
 ): StartComparison {
-  const reason = reasonOf(database, marks);
+  const reason = newHistory || reasonOf(database, marks, isShared);
   keepHasMarksFile(database);
   vouchForNewCursors(database);
   if (reason === "") return { reason, skipped: 0 };
@@ -203,7 +214,9 @@ export function compareMarks(
     // An agent reports the ceiling in its ledger, so the gateway waits for the agent.
     const unknown =
       holder.agent === null && (marks === null || holder.next > 0) ? farBehind(holder) : 0;
-    skipped += skip(database, holder, mark?.ceiling ?? unknown, nowMs);
+    // The file of another machine may be ahead of the one here.
+    const end = isShared ? Math.max(mark?.ceiling ?? 0, unknown) : (mark?.ceiling ?? unknown);
+    skipped += skip(database, holder, end, nowMs);
   }
   return { reason, skipped };
 }
@@ -227,16 +240,22 @@ export function raisedMarksOf(
   return marks;
 }
 
-function reasonOf(database: Database, marks: ReadonlyMap<string, AddressMark> | null): string {
+function reasonOf(
+  database: Database,
+  marks: ReadonlyMap<string, AddressMark> | null,
+  isShared: boolean,
+): string {
   if (isBackupCopy(database)) return "it is a copy that backup made";
   if (marks === null)
-    return hasMarksFile(database) ? "the file of addresses beside it is gone or damaged" : "";
+    return hasMarksFile(database) && !isShared
+      ? "the file of addresses beside it is gone or damaged"
+      : "";
   for (const holder of holders(database)) {
     const mark = markOf(holder, (account) => marks.get(account));
     const whose = holder.agent === null ? `merchant ${holder.merchant}` : `agent ${holder.agent}`;
     if (mark !== undefined && mark.next > holder.next)
       return `it counts ${holder.next} addresses of ${whose}, and ${mark.next} left`;
-    if (mark === undefined && holder.next > 0)
+    if (mark === undefined && holder.next > 0 && !isShared)
       return `the file of addresses beside it does not know ${whose}`;
   }
   return "";

@@ -17,9 +17,10 @@ import { certificateState } from "../config/certificate-end.ts";
 import { type GatewayChain, type GatewayConfig, readConfig } from "../config/config.ts";
 import { listenFault } from "../config/listen-fault.ts";
 import { readSecretFile } from "../config/secret-file.ts";
+import { databaseName, inspectDatabase } from "../database/database.ts";
 import { databaseRoomLeft } from "../problems/table.ts";
 import { freeBytesOf, hasNoRoom, isOnReadOnlyDisk } from "../store/disk.ts";
-import { type DatabaseSummary, inspectStore } from "../store/inspect.ts";
+import type { DatabaseSummary } from "../store/inspect.ts";
 import { missingRoomBytes } from "../store/migrate.ts";
 import { schemaVersion } from "../store/migrations.ts";
 import { owningRun } from "../store/owner.ts";
@@ -57,7 +58,7 @@ export async function checkGateway(path: string, nowMs: number): Promise<readonl
  */
 function storeFindings(config: GatewayConfig, findings: Finding[]): boolean {
   const key = runOrAddFinding(findings, () => readGatewayKey(config.keyFile));
-  const found = runOrAddFinding(findings, () => inspectStore(config.database));
+  const found = runOrAddFinding(findings, () => inspectDatabase(config));
   if (found === null) return false;
   findings.push(...upgradeFindings(config, found));
   if (key !== null && key.fingerprint !== found.gatewayKey)
@@ -65,7 +66,7 @@ function storeFindings(config: GatewayConfig, findings: Finding[]): boolean {
       newFinding(
         "GATEWAY_KEY_OTHER",
         "error",
-        `the key ${config.keyFile} is not the one ${config.database} was made with`,
+        `the key ${config.keyFile} is not the one ${databaseName(config)} was made with`,
       ),
     );
   return (runOrAddFinding(findings, () => owningRun(config.database) ?? "") ?? "") !== "";
@@ -73,10 +74,10 @@ function storeFindings(config: GatewayConfig, findings: Finding[]): boolean {
 
 /** A start upgrades a database of an earlier version, and copies it first. */
 function upgradeFindings(
-  { database }: GatewayConfig,
+  { database, postgres }: GatewayConfig,
   { isOlder, version }: DatabaseSummary,
 ): readonly Finding[] {
-  if (!isOlder) return [];
+  if (!isOlder || postgres !== null) return [];
   const words = `${database} has tables of version ${version}: the next start copies it and brings it to version ${schemaVersion}`;
   const missing = missingRoomBytes(database);
   const room = `the upgrade of ${database} needs ${missing} bytes more on its disk`;

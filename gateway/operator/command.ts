@@ -26,10 +26,11 @@ import { type CsvTable, csvHeadOf, csvLineOf } from "../answer/csv-cell.ts";
 import { readGatewayKey } from "../auth/gateway-key.ts";
 import { type GatewayConfig, readConfig } from "../config/config.ts";
 import { readConfigInForce } from "../config/in-force.ts";
+import { databaseName, findActiveRun, openDatabase } from "../database/database.ts";
 import { staleConfigWarning } from "../problems/table.ts";
 import { checkCopy, copyStore, type StoreCopy } from "../store/copy.ts";
 import { checkStoreKey, owningRun } from "../store/owner.ts";
-import { openStore, type Store } from "../store/store.ts";
+import type { Store } from "../store/store.ts";
 import { listAgents, type OperatorContext, recoverAgent, unpairAgent } from "./accounts.ts";
 import { checkGateway } from "./check.ts";
 import { initFolder } from "./folder.ts";
@@ -84,6 +85,12 @@ export function checkBackup(file: string, fingerprint: string | null): StoreCopy
 function copyProblem(copy: StoreCopy): string {
   if (copy.copiedAt !== 0) return "";
   return "backup did not make this file: a copy by other means may lack the newest records";
+}
+
+/** A server of PostgreSQL has copies of its own, which hold up to the last commit. */
+function serverBackupFault(path: string): AgentError {
+  const words = `${path} is copied by its server: pg_basebackup with archived WAL, or pg_dump`;
+  return new AgentError("GATEWAY_BACKUP_SERVER", "none", words, { path });
 }
 
 /** The lines about a copy, for an operator; no newline at the end. */
@@ -304,17 +311,20 @@ export function runInOperatorContext<T>(
 ): T {
   const config = configInForce(options.config);
   const gatewayKey = readGatewayKey(config.keyFile);
-  const store = openStore(config.database, makeLog("error"));
+  const store = openDatabase(config, makeLog("error"));
   let waits = false;
   try {
-    checkStoreKey(store.database, gatewayKey.fingerprint, config);
+    checkStoreKey(store.database, gatewayKey.fingerprint, {
+      keyFile: config.keyFile,
+      database: databaseName(config),
+    });
     const done = work(
       {
         store,
         gatewayKey,
         random: randomBytes,
         nowMs: readClock(),
-        run: owningRun(config.database),
+        run: findActiveRun(config, store),
         actor: actorOf(options),
       },
       config,
@@ -356,13 +366,22 @@ export function isOkOrPrintsRefusal<T extends { readonly ok: true }>(
   return false;
 }
 
-export function runInit(options: { readonly dir: string; readonly json?: boolean }): void {
-  const made = initFolder(options.dir, makeLog("error"));
+export interface InitOptions {
+  readonly dir: string;
+  readonly database?: string; // of PostgreSQL
+  readonly databasePasswordFile?: string;
+  readonly json?: boolean;
+}
+
+export function runInit(options: InitOptions): void {
+  const made = initFolder(options.dir, makeLog("error"), options);
   if (options.json === true) {
     printJson(made);
     return;
   }
-  printText(`Made ${made.key}, an empty database, and ${made.config}.`);
+  printText(
+    `Made ${made.key}, an empty database${options.database === undefined ? "" : " on the server"}, and ${made.config}.`,
+  );
   printText(
     `Next: set publicUrl, chains and currencies there, then run this program with: start --config ${made.config}`,
   );
@@ -392,7 +411,9 @@ export function runBackup(
       );
     return;
   }
-  runInOperatorContext(options, ({ store, nowMs }, { keyFile }) => {
+  runInOperatorContext(options, ({ store, nowMs }, config) => {
+    const { keyFile } = config;
+    if (config.postgres !== null) throw serverBackupFault(databaseName(config));
     const copy = backUp(store, file, nowMs, options.yes === true);
     if (options.json === true) printJson({ file, ...copy });
     else

@@ -2,12 +2,13 @@
  * `init`: makes the gateway's key, its first configuration and an empty database. Never touches an
  * existing file.
  */
-import { closeSync, existsSync, fsyncSync, mkdirSync, openSync, writeSync } from "node:fs";
+import { closeSync, existsSync, fsyncSync, mkdirSync, openSync, rmSync, writeSync } from "node:fs";
 import { join } from "node:path";
 import { AgentError, reasonOf } from "../../base/fault.ts";
 import type { GatewayLog } from "../../base/log.ts";
 import { createGatewayKey } from "../auth/gateway-key.ts";
-import { createStore } from "../store/store.ts";
+import { parseDatabase } from "../config/config.ts";
+import { createDatabase } from "../database/database.ts";
 
 /** By presets, so that fees and limits are those of the chain; docs/chains.md has all presets. */
 const firstConfig = {
@@ -47,19 +48,27 @@ export function writeOwnFile(path: string, text: string): void {
   }
 }
 
+export interface DatabaseOrder {
+  readonly database?: string; // the setting; without one, a file of SQLite in the folder
+  readonly databasePasswordFile?: string; // the setting
+}
+
 /**
- * Makes the gateway's folder, which may exist, and the three files in it.
+ * Makes the gateway's folder, which may exist, and the files in it; or the tables in an empty
+ * database of PostgreSQL.
  * @throws AgentError GATEWAY_FILE_EXISTS if one of the files exists, before anything is written, or
- * if the folder cannot be made
+ * if the folder cannot be made; CONFIG_VALUE, and as `createDatabase`
  */
 export function initFolder(
   dir: string,
   log: GatewayLog,
+  { database, databasePasswordFile }: DatabaseOrder = {},
 ): { readonly config: string; readonly key: string; readonly fingerprint: string } {
+  const place = parseDatabase(database ?? firstConfig.database, dir, databasePasswordFile);
   const files = {
     config: join(dir, "gateway.config.json"),
     key: join(dir, "gateway.key"),
-    database: join(dir, "gateway.db"),
+    database: place.database,
   };
   for (const path of Object.values(files)) {
     if (existsSync(path))
@@ -72,7 +81,18 @@ export function initFolder(
     throw new AgentError("GATEWAY_FILE_EXISTS", "none", message, { path: dir }, { cause });
   }
   const { fingerprint } = createGatewayKey(files.key);
-  createStore(files.database, fingerprint, log).close();
-  writeOwnFile(files.config, `${JSON.stringify(firstConfig, null, 2)}\n`);
+  try {
+    createDatabase(place, fingerprint, log);
+  } catch (error) {
+    // Without a database nothing was made with the key, and the same line may be typed again.
+    rmSync(files.key);
+    throw error;
+  }
+  const settings = {
+    ...firstConfig,
+    ...(database === undefined ? {} : { database }),
+    ...(databasePasswordFile === undefined ? {} : { databasePasswordFile }),
+  };
+  writeOwnFile(files.config, `${JSON.stringify(settings, null, 2)}\n`);
   return { config: files.config, key: files.key, fingerprint };
 }

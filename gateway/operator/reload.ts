@@ -29,7 +29,7 @@ export interface ReloadOptions {
 }
 
 /** Settings that name what the process began with: its database and its key. */
-const fixedKeys: ReadonlySet<string> = new Set(["database", "keyFile"]);
+const fixedKeys: ReadonlySet<string> = new Set(["database", "postgres", "keyFile"]);
 
 /** There is one for the whole process. */
 export class ConfigReload {

@@ -5,8 +5,9 @@
 import { codes } from "../../base/codes.ts";
 import type { AgentError } from "../../base/fault.ts";
 import { type JudgedScreen, nothingSeen } from "../problems/judged.ts";
-import { listProblems, type Problem } from "../problems/table.ts";
+import { activeCheck, listProblems, type Problem } from "../problems/table.ts";
 import type { Counts } from "../store/counts.ts";
+import type { ShownGateway } from "../store/leases.ts";
 import type { WaitingMerchant } from "../store/withdrawals.ts";
 import { type ReadyAnswer, untrustedText } from "./health.ts";
 
@@ -24,11 +25,18 @@ export interface GatewayState {
   readonly restored: string; // why the database counts as restored from a backup, "" if it does not
   readonly waitingMerchants: readonly WaitingMerchant[]; // for longer than `withdrawalsWaitMs`; the first of them
   readonly stuckSweeps: number; // and top-ups
+  readonly shared: SharedDatabaseView | null; // null for a file, and if it cannot be read
   readonly files: {
     readonly databaseBytes: number;
     readonly walBytes: number;
     readonly freeBytes: number | null;
   };
+}
+
+/** A database that several gateways share. */
+export interface SharedDatabaseView {
+  readonly bytes: number; // on the server's disk
+  readonly gateways: readonly ShownGateway[];
 }
 
 /** The books of a chain. */
@@ -49,6 +57,7 @@ export function problemsOf(state: GatewayState): readonly Problem[] {
     failingTargets: counts?.failingTargets ?? [],
     waitingMerchants,
     stuckSweeps,
+    gateways: state.shared?.gateways ?? [],
     screen: screenOf(state),
   });
 }
@@ -64,7 +73,8 @@ function screenOf(state: GatewayState): JudgedScreen {
       storeFault === null
         ? null
         : { message: storeFault.message, advice: codes[storeFault.code].advice },
-    checks: ready?.checks ?? [],
+    // A standby is not ready for what writes, and nobody need act.
+    checks: ready?.checks.filter(({ name }) => name !== activeCheck) ?? [],
     agentsConnected: ready?.figures?.agentsConnected,
   };
 }

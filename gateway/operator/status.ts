@@ -8,10 +8,12 @@ import { AgentError } from "../../base/fault.ts";
 import { version } from "../../base/version.ts";
 import { booksState } from "../books/state.ts";
 import type { GatewayConfig } from "../config/config.ts";
+import { databaseName } from "../database/database.ts";
 import { type Problem, withdrawalsWaitMs } from "../problems/table.ts";
 import type { GatewayFigures } from "../service.ts";
 import { type Counts, countsOf, type StageCount } from "../store/counts.ts";
 import { fileBytesOf, freeBytesOf } from "../store/disk.ts";
+import { listPresences, measureDatabaseBytes } from "../store/leases.ts";
 import { readRestoreMark } from "../store/restored-database.ts";
 import { countStuckSweeps } from "../store/sweeps.ts";
 import { listWaitingMerchants, type WaitingMerchant } from "../store/withdrawals.ts";
@@ -27,7 +29,12 @@ import {
   runInOperatorContext,
 } from "./command.ts";
 import { askHealth, readyAnswerOf, untrustedText } from "./health.ts";
-import { type ChainBooks, type GatewayState, problemsOf } from "./status-problems.ts";
+import {
+  type ChainBooks,
+  type GatewayState,
+  problemsOf,
+  type SharedDatabaseView,
+} from "./status-problems.ts";
 import { addConfigAndJsonOptions } from "./words.ts";
 
 interface StatusReading {
@@ -37,13 +44,14 @@ interface StatusReading {
   readonly restored: string;
   readonly waitingMerchants: readonly WaitingMerchant[];
   readonly stuckSweeps: number;
+  readonly shared: SharedDatabaseView | null;
 }
 
 const namedMerchantsMax = 20;
 
 function readDatabase(
   options: JsonOption,
-  { chains }: GatewayConfig,
+  { chains, postgres }: GatewayConfig,
   nowMs: number,
 ): StatusReading {
   try {
@@ -63,6 +71,10 @@ function readDatabase(
           namedMerchantsMax,
         ),
         stuckSweeps: countStuckSweeps(database),
+        shared:
+          postgres === null
+            ? null
+            : { bytes: measureDatabaseBytes(database), gateways: listPresences(database) },
       };
     });
   } catch (error) {
@@ -74,6 +86,7 @@ function readDatabase(
       restored: "",
       waitingMerchants: [],
       stuckSweeps: 0,
+      shared: null,
     };
   }
 }
@@ -81,7 +94,7 @@ function readDatabase(
 async function lookAt(options: JsonOption, config: GatewayConfig): Promise<GatewayState> {
   const nowMs = readClock();
   const health = await askHealth(config);
-  const { database } = config;
+  const { database, postgres } = config;
   const file = readConfigOrError(options.config);
   return {
     nowMs,
@@ -91,7 +104,7 @@ async function lookAt(options: JsonOption, config: GatewayConfig): Promise<Gatew
     untrusted: health.reached ? health.untrusted : "",
     ready: health.reached ? readyAnswerOf(health.text) : null,
     files: {
-      databaseBytes: fileBytesOf(database),
+      databaseBytes: postgres === null ? fileBytesOf(database) : 0,
       walBytes: fileBytesOf(`${database}-wal`),
       freeBytes: freeBytesOf(database),
     },
@@ -154,6 +167,13 @@ function booksRows({ books }: GatewayState): readonly (readonly [string, string]
   });
 }
 
+const sharedWords = ({ bytes }: SharedDatabaseView, config: GatewayConfig): string =>
+  `${databaseName(config)}: ${sizeText(bytes)}`;
+
+function gatewaysText({ gateways }: SharedDatabaseView): string {
+  return gateways.map(({ name, state }) => `${name} ${state}`).join(", ") || "none";
+}
+
 function rowsOf(state: GatewayState, config: GatewayConfig): string {
   const { reached, untrusted, ready, counts, files, nowMs } = state;
   const figures = ready?.figures;
@@ -161,14 +181,17 @@ function rowsOf(state: GatewayState, config: GatewayConfig): string {
   const answer =
     untrusted === "" ? (ready?.status ?? "no readable answer") : untrustedText(untrusted);
   const run = reached ? `${figures?.version ?? version}${since}, ${answer}` : "does not run";
+  const { shared } = state;
   const free = files.freeBytes === null ? "" : `, ${sizeText(files.freeBytes)} free on its disk`;
+  const size =
+    config.postgres === null
+      ? `: ${sizeText(files.databaseBytes)}, WAL ${sizeText(files.walBytes)}${free}`
+      : ": not read";
   const rows: readonly (readonly [string, string])[] = [
     ["gateway", run],
     ["address", config.publicUrl],
-    [
-      "database",
-      `${config.database}: ${sizeText(files.databaseBytes)}, WAL ${sizeText(files.walBytes)}${free}`,
-    ],
+    ["database", shared === null ? `${databaseName(config)}${size}` : sharedWords(shared, config)],
+    ...(shared === null ? [] : [["gateways", gatewaysText(shared)] as const]),
     ...chainRows(figures),
     ...booksRows(state),
     ...(counts === null ? [] : countRows(counts, figures, nowMs)),
@@ -226,7 +249,7 @@ async function status(options: JsonOption): Promise<void> {
   const code = exitStatusOf(state, problems);
   process.exitCode = code;
   if (options.json === true) {
-    const { reached, ready, counts, restored, files, storeFault } = state;
+    const { reached, ready, counts, restored, files, storeFault, shared } = state;
     const fault = storeFault === null ? "" : storeFault.code;
     printJson({
       ok: code === exitStatuses.fine,
@@ -237,6 +260,7 @@ async function status(options: JsonOption): Promise<void> {
       restored,
       files,
       databaseFault: fault,
+      ...(shared === null ? {} : { gateways: shared.gateways }),
     });
     return;
   }

@@ -4,11 +4,15 @@
  * postgresql.org/docs/15/libpq-connect.html#LIBPQ-CONNSTRING.
  */
 
+export interface ServerPlace {
+  readonly host: string; // or the folder of a socket
+  readonly port: number;
+}
+
 /** The servers of a database, and the role that enters it. */
 export interface DatabaseAddress {
-  readonly hosts: readonly { readonly host: string; readonly port: number }[];
+  readonly servers: readonly ServerPlace[]; // tried in this order
   readonly user: string; // "" for the name of the system's user
-  readonly password: string; // "" for none
   readonly database: string;
   readonly sslMode: SslMode;
   readonly sslRootCert: string; // path, or ""
@@ -21,42 +25,67 @@ export type SslMode = (typeof sslModes)[number];
 export const isPostgresUrl = (text: string): boolean => /^postgres(?:ql)?:\/\//.test(text);
 
 const portDefault = 5432;
+const portMax = 65_535;
 const urlPattern =
   /^postgres(?:ql)?:\/\/(?:([^:@/?]*)(?::([^@/?]*))?@)?([^/?]*)\/([^/?]*)(?:\?(.*))?$/;
 const parametersKnown = ["host", "port", "user", "sslmode", "sslrootcert"];
 
-/** Null where the text is no such address; a string says what is wrong with one part. */
+/**
+ * The address that a text names; a string says what is wrong with one part, without its value. A
+ * password in it is refused, because the configuration holds no secret.
+ */
 export function parseDatabaseUrl(text: string): DatabaseAddress | string {
-  const [, user = "", password = "", hosts = "", database = "", query = ""] =
-    urlPattern.exec(text) ?? [];
-  if (database === "") return "must be postgres://USER@HOST:PORT/DATABASE";
-  const parameters = new URLSearchParams(query);
-  const unknown = [...parameters.keys()].find((name) => !parametersKnown.includes(name));
-  if (unknown !== undefined)
-    return `has the parameter ${unknown}, which is none of ${parametersKnown.join(", ")}`;
-  const folder = parameters.get("host") ?? "";
-  const port = Number(parameters.get("port") ?? portDefault);
-  const places = folder === "" ? hosts.split(",").map(placeOf) : [{ host: folder, port }];
-  const wrong = places.find(({ host, port: one }) => host === "" || !isPort(one));
-  if (wrong !== undefined) return "names no host, or a port that is none";
-  const sslMode = parameters.get("sslmode") ?? sslModeFor(places);
-  if (!isSslMode(sslMode)) return `has sslmode ${sslMode}, which is none of ${sslModes.join(", ")}`;
+  const parts = urlPattern
+    .exec(text)
+    ?.slice(1)
+    .map((part) => decodePart(part ?? ""));
+  const [user = "", password = "", hosts = "", database = ""] = parts ?? [];
+  if (database === "" || parts?.includes(null) === true)
+    return "must be postgres://USER@HOST:PORT/DATABASE";
+  if (password !== "")
+    return "holds a password, which belongs into the file of databasePasswordFile";
+  const parameters = new URLSearchParams(urlPattern.exec(text)?.[5] ?? "");
+  if ([...parameters.keys()].some((name) => !parametersKnown.includes(name)))
+    return `has a parameter that is none of ${parametersKnown.join(", ")}`;
+  const servers = serversOf(hosts ?? "", parameters);
+  if (!servers.every(({ host, port }) => host !== "" && isPort(port)))
+    return "names no host, or a port that is none";
+  const sslMode = parameters.get("sslmode") ?? sslModeFor(servers);
+  if (!isSslMode(sslMode)) return `has an sslmode that is none of ${sslModes.join(", ")}`;
   return {
-    hosts: places,
-    user: decodeURIComponent(user) || (parameters.get("user") ?? ""),
-    password: decodeURIComponent(password),
-    database: decodeURIComponent(database),
+    servers,
+    user: user || (parameters.get("user") ?? ""),
+    database: database ?? "",
     sslMode,
     sslRootCert: parameters.get("sslrootcert") ?? "",
   };
 }
 
-function placeOf(text: string): { host: string; port: number } {
+/** Null for a part that is not well-formed. */
+function decodePart(text: string): string | null {
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    return null;
+  }
+}
+
+/** The servers before the database's name, or of `host` and `port`, which libpq reads as lists. */
+function serversOf(hosts: string, parameters: URLSearchParams): readonly ServerPlace[] {
+  const named = parameters.get("host");
+  if (named === null) return hosts.split(",").map(placeOf);
+  const ports = (parameters.get("port") ?? String(portDefault)).split(",");
+  return named
+    .split(",")
+    .map((host, at) => ({ host, port: Number(ports.length === 1 ? ports[0] : ports[at]) }));
+}
+
+function placeOf(text: string): ServerPlace {
   const [, host = "", port] = /^(\[[^\]]+\]|[^:]*)(?::(\d+))?$/.exec(text) ?? [];
   return { host: host.replace(/^\[|\]$/g, ""), port: Number(port ?? portDefault) };
 }
 
-const isPort = (port: number): boolean => Number.isInteger(port) && port >= 1 && port <= 65_535;
+const isPort = (port: number): boolean => Number.isInteger(port) && port >= 1 && port <= portMax;
 const isSslMode = (text: string): text is SslMode => (sslModes as readonly string[]).includes(text);
 
 /** Passwords and money's records cross no network in the clear unless the setting says so. */
@@ -66,8 +95,12 @@ function sslModeFor(places: readonly { readonly host: string }[]): SslMode {
   return places.every(isHere) ? "disable" : "verify-full";
 }
 
-/** The address without its password, for messages. */
-export function nameOfDatabase({ hosts, user, database }: DatabaseAddress): string {
-  const places = hosts.map(({ host, port }) => `${host}:${port}`).join(",");
+/** The address for messages. */
+export function nameOfDatabase({
+  servers,
+  user,
+  database,
+}: Pick<DatabaseAddress, "servers" | "user" | "database">): string {
+  const places = servers.map(({ host, port }) => `${host}:${port}`).join(",");
   return `postgres://${user === "" ? "" : `${user}@`}${places}/${database}`;
 }

@@ -4,10 +4,10 @@
  * each wait. Sources: nodejs.org/api/worker_threads.html (receiveMessageOnPort).
  */
 import { MessageChannel, receiveMessageOnPort, Worker } from "node:worker_threads";
-import type { DatabaseAddress } from "./address.ts";
 import { PostgresFault } from "./fault.ts";
 import { answerMs, connectMs, sessionSettings } from "./limits.ts";
 import type {
+  OneServerAddress,
   PostgresAnswer,
   PostgresConnection,
   PostgresRefusal,
@@ -15,8 +15,8 @@ import type {
 } from "./messages.ts";
 import { threadFile } from "./thread-file.ts";
 
-/** Connects to a server that takes writes. @throws PostgresFault */
-export function openPostgresConnection(address: DatabaseAddress): PostgresConnection {
+/** Connects to one server. @throws PostgresFault */
+export function openPostgresConnection(address: OneServerAddress): PostgresConnection {
   const order = { address, timeoutMs: connectMs, settings: sessionSettings };
   const bell = new Int32Array(new SharedArrayBuffer(Int32Array.BYTES_PER_ELEMENT));
   const { port1: port, port2 } = new MessageChannel();

@@ -1,5 +1,5 @@
 /** The messages between the gateway and the thread that holds the connection. */
-import type { DatabaseAddress } from "./address.ts";
+import type { DatabaseAddress, ServerPlace } from "./address.ts";
 
 /** A value of a column, in both directions. */
 export type PostgresCell = string | number | bigint | Uint8Array | null;
@@ -25,9 +25,15 @@ export interface PostgresRefusal {
   readonly constraint: string; // name of the constraint that refused a row, or ""
 }
 
+/** The address of one server, and how to enter it. */
+export type OneServerAddress = Omit<DatabaseAddress, "servers"> & {
+  readonly server: ServerPlace;
+  readonly password: string; // "" for none
+};
+
 /** The thread's first words: how to reach the server. */
 export interface ConnectionOrder {
-  readonly address: DatabaseAddress;
+  readonly address: OneServerAddress;
   readonly timeoutMs: number; // limit of the opening
   readonly settings: Readonly<Record<string, string>>; // set when the session begins
   /** Becomes 1 with each answer, and the waiting thread wakes. */

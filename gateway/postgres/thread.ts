@@ -55,12 +55,8 @@ const tls =
 
 /** The library's own words: a socket is the path of its file. */
 function places(): object {
-  const [{ host, port } = { host: "", port: 0 }] = address.hosts;
-  if (host.startsWith("/")) return { path: `${host}/.s.PGSQL.${port}` };
-  return {
-    host: address.hosts.map((one) => one.host),
-    port: address.hosts.map((one) => one.port),
-  };
+  const { host, port } = address.server;
+  return host.startsWith("/") ? { path: `${host}/.s.PGSQL.${port}` } : { host, port };
 }
 
 const client = postgres({
@@ -74,7 +70,6 @@ const client = postgres({
   max_lifetime: null,
   idle_timeout: 0,
   connect_timeout: Math.ceil(order.timeoutMs / 1000),
-  target_session_attrs: "read-write",
   connection: { ...order.settings },
   types,
   onnotice({ severity, message = "" }: postgres.Notice) {

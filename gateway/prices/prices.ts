@@ -374,6 +374,25 @@ export function openPriceBoard({ config, store, clock }: Omit<PricesOptions, "lo
   return createPriceBoard(config, clock, savedPrices(store));
 }
 
+/** A standby reads the prices again that the active gateway wrote, at most this often. */
+const storedPricesMs = 5_000;
+
+/** The prices that another gateway keeps in the database; no market is asked. */
+export function readStoredPrices(options: Omit<PricesOptions, "log">): Prices {
+  let board = openPriceBoard(options);
+  let readAtMs = options.clock();
+  const newest = (): PriceBoard => {
+    const nowMs = options.clock();
+    if (Math.abs(nowMs - readAtMs) < storedPricesMs) return board;
+    [board, readAtMs] = [openPriceBoard(options), nowMs];
+    return board;
+  };
+  return {
+    of: (currency, fiat) => newest().of(currency, fiat),
+    canHave: (currency, fiat) => newest().canHave(currency, fiat),
+  };
+}
+
 /**
  * Starts the prices and asks the markets at once. `close` ends them and is harmless to call twice.
  */

@@ -10,6 +10,7 @@ import type { CertificateState } from "../config/certificate-end.ts";
 import type { Fault } from "../faults/fault.ts";
 import type { UnpricedPair } from "../prices/unpriced.ts";
 import type { Counts, FailingTarget } from "../store/counts.ts";
+import type { ShownGateway } from "../store/leases.ts";
 import type { WaitingForReader } from "../store/levels.ts";
 import type { WaitingMerchant } from "../store/withdrawals.ts";
 import type { ChainStatus } from "../watcher/chain-status.ts";
@@ -84,6 +85,7 @@ export interface JudgedGateway extends JudgedParts {
   readonly failingTargets: readonly FailingTarget[];
   readonly waitingMerchants: readonly WaitingMerchant[]; // for longer than `withdrawalsWaitMs`
   readonly stuckSweeps: number;
+  readonly gateways: readonly ShownGateway[]; // that share the database; none on a file
   readonly faults: readonly Fault[]; // in the fault book
   readonly faultsTold: ReadonlySet<string>; // groups of faults that an earlier run told of
   readonly alarms: readonly JudgedAlarm[];
@@ -109,6 +111,7 @@ export const nothingSeen: JudgedGateway = {
   failingTargets: [],
   waitingMerchants: [],
   stuckSweeps: 0,
+  gateways: [],
   faults: [],
   faultsTold: new Set(),
   alarms: [],

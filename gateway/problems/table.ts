@@ -41,6 +41,7 @@ import {
 } from "../operator/state-words.ts";
 import type { Counts } from "../store/counts.ts";
 import { freeDiskBytesMin, walBytesMax } from "../store/disk.ts";
+import { heartbeatMs, type ShownGateway } from "../store/leases.ts";
 import type { WaitingMerchant } from "../store/withdrawals.ts";
 import type { ChainStatus } from "../watcher/chain-status.ts";
 import type {
@@ -771,6 +772,45 @@ const moneyRows: readonly JudgedRow[] = [
   }),
 ];
 
+/** The check of a standby, which is not ready for what writes. */
+export const activeCheck = "active";
+
+/** A gateway counts as gone when its newest heartbeat is so old; six heartbeats. */
+const silentMs = 6 * heartbeatMs;
+
+const silentWords = ({ name, heartbeatAgeMs }: ShownGateway): string =>
+  `gateway ${name} has not been seen for ${Math.round(heartbeatAgeMs / 1000)} s`;
+
+/** The gateways of one database; `cluster` lists them. */
+const sharingRows: readonly JudgedRow[] = [
+  problem<ShownGateway>({
+    when: ({ gateways }) => gateways.filter(({ heartbeatAgeMs }) => heartbeatAgeMs >= silentMs),
+    gravity: "warning",
+    status: { what: silentWords, hint: alertTable["gateway-silent"].advice },
+    alert: {
+      event: "gateway-silent",
+      subject: ({ name }) => name,
+      message: silentWords,
+      afterMs: 0,
+    },
+  }),
+  problem<ShownGateway>({
+    when: ({ gateways }) => {
+      const active = gateways.find(({ state }) => state === "active");
+      return gateways.filter(
+        ({ version, digest }) =>
+          active !== undefined && (version !== active.version || digest !== active.digest),
+      );
+    },
+    gravity: "warning",
+    status: {
+      what: ({ name }) =>
+        `gateway ${name} has another version or other settings than the active gateway`,
+      hint: "autowithdraw-gateway cluster shows both: give all gateways the same program and settings",
+    },
+  }),
+];
+
 /** Faults of one domain, merchant and code. */
 type FaultGroup = Fault & { readonly group: string };
 
@@ -846,6 +886,7 @@ const rows: readonly JudgedRow[] = [
   ...stopRows,
   ...agentRows,
   ...moneyRows,
+  ...sharingRows,
   ...faultRows,
 ];
 

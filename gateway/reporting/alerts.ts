@@ -24,6 +24,7 @@ import { listHaltedAgents, PairedAgentIds } from "../store/agents.ts";
 import { type AlarmRow, alarmOf, listAlarmsAfter, newestActIdBefore } from "../store/audit.ts";
 import { listFailingTargets } from "../store/counts.ts";
 import { listFaults } from "../store/faults.ts";
+import type { ShownGateway } from "../store/leases.ts";
 import { listWaitingForReader } from "../store/levels.ts";
 import type { Database } from "../store/store.ts";
 import { countStuckSweeps } from "../store/sweeps.ts";
@@ -42,6 +43,7 @@ export interface AlertsOptions {
   /** Keeps that the alerts of these faults were sent. */
   readonly onFaultsTold: (subjects: ReadonlySet<string>) => void;
   readonly freeBytes: () => number | null; // on the database's disk; null if unknown
+  readonly gateways: () => readonly ShownGateway[]; // that share the database; none on a file
   readonly deliver: AlertDelivery;
   readonly clock: () => number; // Unix milliseconds
   readonly monotonic: () => number; // milliseconds
@@ -133,7 +135,7 @@ function judgedOf(
   nowMs: number,
   look: Pick<JudgedGateway, "faultsTold"> & { readonly paired: readonly string[] },
 ): JudgedGateway {
-  const { database, hub, watcher, prices, currencies, parts, run, freeBytes } = options;
+  const { database, hub, watcher, prices, currencies, parts, run, freeBytes, gateways } = options;
   const { faultsTold, paired } = look;
   // A chain has no status before its first pass.
   const chains = (watcher()?.chainStatus() ?? []).map((status) => {
@@ -146,6 +148,7 @@ function judgedOf(
     freeBytes,
     chains,
     stuckSweeps: countStuckSweeps(database),
+    gateways: gateways(),
     faultsTold,
     unpriced: () => unpricedOf(prices, currencies),
     awayAgents: paired.filter((id) => !hub.online(id)),

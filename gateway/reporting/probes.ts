@@ -6,7 +6,7 @@ import { unreadPrefix } from "../faults/domains.ts";
 import { type ClockState, clockWords } from "../own-clock.ts";
 import { unpricedOf } from "../prices/unpriced.ts";
 import { type JudgedParts, nothingSeen } from "../problems/judged.ts";
-import { type CheckKind, findCheckProblem } from "../problems/table.ts";
+import { activeCheck, type CheckKind, findCheckProblem } from "../problems/table.ts";
 import type { Prices, Probe } from "../service.ts";
 import { currencyHoldOf, heldText } from "../store/currency-holds.ts";
 import { fileBytesOf, freeBytesOf } from "../store/disk.ts";
@@ -39,6 +39,13 @@ function currencyWords(id: string, { store, outOfService }: ProbesOptions): stri
     : "its contract does not confirm its decimals";
   return `out of service: ${why}`;
 }
+
+/** The one check of a standby: a balancer sends it no request that writes. */
+export const standbyProbe: Probe = () => ({
+  name: activeCheck,
+  ok: false,
+  detail: "another gateway is active; this one answers GET alone",
+});
 
 export interface ProbesOptions {
   readonly config: GatewayConfig;

@@ -15,6 +15,7 @@ import type { Prices } from "../service.ts";
 import { countAllWaitingDeliveries } from "../store/callback-deliveries.ts";
 import { fileBytesOf, freeBytesOf } from "../store/disk.ts";
 import { listFaults, markFaultTold } from "../store/faults.ts";
+import { listPresences } from "../store/leases.ts";
 import type { Store } from "../store/store.ts";
 import type { TimedStore } from "../store/timed.ts";
 import type { Watcher } from "../watcher/watcher.ts";
@@ -30,7 +31,10 @@ export interface ReportingOptions {
   readonly parts: JudgedParts; // as /ready judges them
   readonly prices: Prices;
   readonly certificateEndsAtMs: () => number | null; // null without a certificate
-  readonly config: Pick<GatewayConfig, "alerts" | "metrics" | "database" | "currencies">;
+  readonly config: Pick<
+    GatewayConfig,
+    "alerts" | "metrics" | "database" | "postgres" | "currencies"
+  >;
   readonly log: GatewayLog;
   readonly clock: () => number; // Unix milliseconds
   readonly run: string; // names this process (store/owner.ts)
@@ -74,6 +78,7 @@ export function startOperatorReports(options: ReportingOptions): { close(): void
           hub,
           watcher,
           freeBytes,
+          gateways: () => (config.postgres === null ? [] : listPresences(database)),
           log,
           clock,
           deliver: createAlertDelivery(config.alerts.target),

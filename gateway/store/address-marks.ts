@@ -18,7 +18,7 @@ import {
   writeSync,
 } from "node:fs";
 import { dirname } from "node:path";
-import { AgentError, reasonOf } from "../../base/fault.ts";
+import { AgentError, Bug, reasonOf } from "../../base/fault.ts";
 
 /** Knowledge of one account outside the database. */
 export interface AddressMark {
@@ -179,6 +179,18 @@ export function makeAddressMarks(
     settled,
     close: () => place.close(),
   };
+}
+
+/** The marks of a gateway that gives out no address. */
+export const noMarks: IssuedAddressMarks = makeAddressMarks(new Map(), {
+  append: () => refuseMark(),
+  syncNow: () => refuseMark(),
+  sync: () => refuseMark(),
+  close: () => {},
+});
+
+function refuseMark(): never {
+  throw new Bug("a standby gives out no address");
 }
 
 /**

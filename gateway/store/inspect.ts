@@ -30,15 +30,26 @@ export function inspectStore(
   if (statSync(path).size === 0)
     throw fault("GATEWAY_STORE_INVALID", path, `${path} is empty and was not made by init`);
   try {
-    const meta = readMeta(path);
-    const version = readKnownSchemaVersion(path, (name) => meta.get(name) ?? "", steps);
-    return { gatewayKey: meta.get("gatewayKey") ?? "", version, isOlder: version < steps.length };
+    return inspectMeta(path, readMeta(path), steps);
   } catch (cause) {
     if (cause instanceof AgentError) throw cause;
     if (isDatabaseBusyError(cause))
       throw fault("GATEWAY_STORE_BUSY", path, `${path} is held by another process`, cause);
     throw unusableStoreFault(path, cause);
   }
+}
+
+/**
+ * The same from the rows of table `meta`; `path` is for messages.
+ * @throws AgentError GATEWAY_STORE_VERSION
+ */
+export function inspectMeta(
+  path: string,
+  meta: ReadonlyMap<string, string>,
+  steps: readonly Migration[] = migrations,
+): DatabaseSummary {
+  const version = readKnownSchemaVersion(path, (name) => meta.get(name) ?? "", steps);
+  return { gatewayKey: meta.get("gatewayKey") ?? "", version, isOlder: version < steps.length };
 }
 
 type StoreCode = "GATEWAY_STORE_MISSING" | "GATEWAY_STORE_INVALID" | "GATEWAY_STORE_BUSY";

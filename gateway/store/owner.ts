@@ -31,7 +31,8 @@ const runBytes = 16;
  */
 const namingsMax = 16;
 
-const lockOf = (path: string): string => `${realpathSync(path)}.lock`;
+/** A database elsewhere has no file here, and the lock keeps the gateway's own files. */
+const lockOf = (path: string): string => `${existsSync(path) ? realpathSync(path) : path}.lock`;
 
 /**
  * Takes the existing database at `path` for this process, until the process ends or releases it.

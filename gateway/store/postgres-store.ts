@@ -29,26 +29,33 @@ const queryCanceled = "57014";
 const deadlock = "40P01";
 const diskFull = "53100";
 const divisionByZero = "22012";
+const insufficientPrivilege = "42501";
+const lostTurn =
+  "gave the lease to another gateway, or a pooler gave the connection to another process of the server";
 const busyStates: readonly string[] = [lockNotAvailable, queryCanceled, deadlock];
 
 const begin: PostgresAsk = { text: "BEGIN", values: [] };
 const commit: PostgresAsk = { text: "COMMIT", values: [] };
 const rollback: PostgresAsk = { text: "ROLLBACK", values: [] };
 
-/** Fails where no row has the lease any more; waits for the transaction that has the row. */
-const takeTurn = (token: number | null): PostgresAsk => {
-  const own = token === null ? "" : " AND token = $1";
+/**
+ * Fails where no row has the lease any more, and where another process of the server serves the
+ * connection than at its beginning; waits for the transaction that has the row.
+ */
+const takeTurn = ({ serverProcess, token }: PostgresStoreOptions): PostgresAsk => {
+  const own = token === null ? "" : " AND token = $2";
   return {
-    text: `SELECT 1 / count(*) AS turn FROM (SELECT 1 FROM leases WHERE name = 'gateway'${own} FOR UPDATE) AS held`,
-    values: token === null ? [] : [token],
+    text: `SELECT 1 / count(*) AS turn FROM (SELECT 1 FROM leases WHERE name = 'gateway' AND pg_backend_pid() = $1${own} FOR UPDATE) AS held`,
+    values: token === null ? [serverProcess] : [serverProcess, token],
   };
 };
 
 export interface PostgresStoreOptions {
   readonly connection: PostgresConnection;
-  readonly name: string; // of the database, for messages
+  readonly name: string; // the database's name, for messages
+  readonly serverProcess: number; // that serves this connection; a pooler that changes it is found
   readonly log: GatewayLog;
-  readonly token: number | null; // of the lease under which this process writes; null for a command
+  readonly token: number | null; // number of the lease under which this process writes; null for a command
   readonly monotonic: () => number;
 }
 
@@ -72,6 +79,7 @@ class Session {
   #waiting: WaitingAsk[] = [];
   #state: "idle" | "begun" | "sent" = "idle"; // sent: the server knows of the transaction
   #isPoisoned = false;
+  #broken = ""; // why it is poisoned, in words
 
   constructor(options: PostgresStoreOptions, onPeopleChanged: () => void) {
     this.#options = options;
@@ -129,7 +137,7 @@ class Session {
   }
 
   #transact<T>(fn: (database: Statements) => T, stays: (result: T) => boolean): T {
-    if (this.#isPoisoned) throw this.#poisoned("failed earlier");
+    if (this.#isPoisoned) throw this.#poisoned();
     invariant(this.#state === "idle", "a database transaction inside another one");
     this.#state = "begun";
     try {
@@ -149,7 +157,7 @@ class Session {
 
   /** Sends what waits, and then `asks`; returns the answers to `asks`. */
   #flush(asks: readonly PostgresAsk[]): readonly PostgresAnswer[] {
-    const opening = this.#state === "begun" ? [begin, takeTurn(this.#options.token)] : [];
+    const opening = this.#state === "begun" ? [begin, takeTurn(this.#options)] : [];
     if (this.#state === "begun") this.#state = "sent";
     const waiting = this.#waiting;
     this.#waiting = [];
@@ -166,8 +174,7 @@ class Session {
     const [answer] = this.#flush([commit]);
     this.#state = "idle";
     const isDone = answer?.command === "COMMIT" && answer.warning === "";
-    if (!isDone)
-      throw this.#poison(new Error(`${answer?.command} ${answer?.warning}: not acknowledged`));
+    if (!isDone) throw this.#poison(`did not acknowledge: ${answer?.command} ${answer?.warning}`);
     this.trouble.end();
   }
 
@@ -179,7 +186,7 @@ class Session {
   }
 
   #send(asks: readonly PostgresAsk[]): readonly PostgresAnswer[] {
-    if (this.#isPoisoned) throw this.#poisoned("failed earlier");
+    if (this.#isPoisoned) throw this.#poisoned();
     try {
       return this.#options.connection.ask(asks);
     } catch (error) {
@@ -190,8 +197,8 @@ class Session {
   /** The fault of what the server refused; an error of a statement is returned unchanged. */
   #meaningOf(error: unknown): unknown {
     if (!(error instanceof PostgresFault)) return error;
-    if (error.isLost) return this.#poison(error);
-    if (error.sqlState === divisionByZero) return this.#poison(error);
+    if (error.isLost) return this.#poison(`lost its connection: ${error.message}`, error);
+    if (error.sqlState === divisionByZero) return this.#poison(lostTurn, error);
     if (busyStates.includes(error.sqlState)) {
       if (error.sqlState === lockNotAvailable && this.#state === "sent") this.#noteHeld();
       return this.#held(error);
@@ -232,23 +239,24 @@ class Session {
     return new AgentError("GATEWAY_STORE_BUSY", "none", words, { path }, { cause });
   }
 
-  #poisoned(how: string, cause?: unknown): AgentError {
+  #poisoned(cause?: unknown): AgentError {
     const { name: path } = this.#options;
-    const words = `the database ${path} ${how}`;
+    const words = `the database ${path} ${this.#broken}; nothing more is written`;
     return new AgentError("GATEWAY_STORE_POISONED", "unknown", words, { path }, { cause });
   }
 
-  #poison(cause: unknown): AgentError {
+  #poison(how: string, cause?: unknown): AgentError {
     const { name: path, log } = this.#options;
     if (!this.#isPoisoned) {
       this.#isPoisoned = true;
+      this.#broken = how;
       log.error(
         { event: "store-failed", err: cause, path },
-        "the database failed while committing; nothing more is written",
+        `${path} ${this.#broken}; nothing more is written`,
       );
       for (const listener of this.#listeners) listener();
     }
-    return this.#poisoned("failed while committing", cause);
+    return this.#poisoned(cause);
   }
 }
 
@@ -263,21 +271,46 @@ function withoutRowid(row: Readonly<Record<string, unknown>>): unknown {
   return rest;
 }
 
-/** The row that every writing transaction takes first (`takeTurn`). */
-const leaseTable = `CREATE TABLE leases (
-  name TEXT PRIMARY KEY, holder TEXT NOT NULL, token INTEGER NOT NULL, until INTEGER NOT NULL) STRICT;`;
+/** The row that every write takes first (`takeTurn`), and the gateways (leases.ts). */
+const sharedTables = [
+  `CREATE TABLE leases (
+  name TEXT PRIMARY KEY, holder TEXT NOT NULL, token INTEGER NOT NULL, until INTEGER NOT NULL) STRICT;`,
+  `CREATE TABLE gateways (name TEXT PRIMARY KEY, run TEXT NOT NULL, version TEXT NOT NULL,
+  digest TEXT NOT NULL, state TEXT NOT NULL, heartbeatAt INTEGER NOT NULL) STRICT;`,
+];
 
 /**
  * Makes all tables in an empty database, in one transaction. The database belongs to the gateway
- * key of this fingerprint permanently.
+ * key of this fingerprint permanently. `name` is for messages.
+ * @throws AgentError GATEWAY_STORE_EXISTS, GATEWAY_STORE_ACCESS
  */
-export function makePostgresTables(connection: PostgresConnection, fingerprint: string): void {
-  const meta = (name: string, value: string): PostgresAsk => ({
+export function makePostgresTables(
+  connection: PostgresConnection,
+  fingerprint: string,
+  name: string,
+): void {
+  const count = "SELECT count(*) AS tables FROM pg_tables WHERE schemaname = current_schema()";
+  const [found] = connection.ask([{ text: count, values: [] }]);
+  if (Number(found?.rows[0]?.tables) > 0) {
+    const message = `${name} has tables already`;
+    throw new AgentError("GATEWAY_STORE_EXISTS", "none", message, { path: name });
+  }
+  try {
+    connection.ask(makingAll(fingerprint));
+  } catch (cause) {
+    if (!(cause instanceof PostgresFault) || cause.sqlState !== insufficientPrivilege) throw cause;
+    const message = `the role of ${name} may not make tables: ${cause.message}`;
+    throw new AgentError("GATEWAY_STORE_ACCESS", "none", message, { path: name }, { cause });
+  }
+}
+
+function makingAll(fingerprint: string): readonly PostgresAsk[] {
+  const meta = (key: string, value: string): PostgresAsk => ({
     text: "INSERT INTO meta (name, value) VALUES ($1, $2)",
-    values: [name, value],
+    values: [key, value],
   });
-  const definitions = translateDefinitions([...statementsOf(schema), leaseTable]);
-  connection.ask([
+  const definitions = translateDefinitions([...statementsOf(schema), ...sharedTables]);
+  return [
     begin,
     ...definitions.map((text) => ({ text, values: [] })),
     {
@@ -288,7 +321,7 @@ export function makePostgresTables(connection: PostgresConnection, fingerprint: 
     meta("schemaDigest", schemaDigest),
     meta("gatewayKey", fingerprint),
     commit,
-  ]);
+  ];
 }
 
 /** A store over an open connection; commands of an operator have no number of the lease. */

@@ -9,12 +9,10 @@ import { chownSync, existsSync, mkdtempSync, readFileSync, rmSync } from "node:f
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { GatewayLog } from "../../base/log.ts";
-import {
-  type DatabaseAddress,
-  nameOfDatabase,
-  parseDatabaseUrl,
-} from "../../gateway/postgres/address.ts";
+import { parseDatabaseUrl } from "../../gateway/postgres/address.ts";
 import { openPostgresConnection } from "../../gateway/postgres/connection.ts";
+import type { OneServerAddress } from "../../gateway/postgres/messages.ts";
+import { checkPostgresServer } from "../../gateway/store/postgres-server.ts";
 import { makePostgresTables, storeOverPostgres } from "../../gateway/store/postgres-store.ts";
 import type { Store } from "../../gateway/store/store.ts";
 
@@ -73,11 +71,12 @@ export function startPostgres(settings: Readonly<Record<string, string>> = {}): 
   };
 }
 
-/** The address of a URL that the test itself wrote. */
-export function addressOf(url: string): DatabaseAddress {
+/** The address of a URL that the test itself wrote; the server asks for no password. */
+export function addressOf(url: string): OneServerAddress {
   const address = parseDatabaseUrl(url);
   if (typeof address === "string") throw new Error(address);
-  return address;
+  const { servers, ...entry } = address;
+  return { ...entry, server: servers[0] ?? { host: "", port: 0 }, password: "" };
 }
 
 /** Sends one statement to a database, on a connection of its own. */
@@ -112,7 +111,7 @@ export class PostgresDatabases {
     if (this.#count === 0) {
       askDatabase(admin, `CREATE DATABASE ${first}`);
       const connection = openPostgresConnection(addressOf(this.#urlOf(first)));
-      makePostgresTables(connection, "");
+      makePostgresTables(connection, "", first);
       connection.close();
     }
     this.#count += 1;
@@ -124,8 +123,8 @@ export class PostgresDatabases {
 
 /** A store over a database of PostgreSQL, as a command opens it, or under a lease's number. */
 export function openTestStore(url: string, log: GatewayLog, token: number | null = null): Store {
-  const address = addressOf(url);
-  const connection = openPostgresConnection(address);
-  const [name, monotonic] = [nameOfDatabase(address), () => performance.now()];
-  return storeOverPostgres({ connection, name, log, token, monotonic });
+  const connection = openPostgresConnection(addressOf(url));
+  const { serverProcess } = checkPostgresServer(connection, url);
+  const monotonic = (): number => performance.now();
+  return storeOverPostgres({ connection, name: url, serverProcess, log, token, monotonic });
 }

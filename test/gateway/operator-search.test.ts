@@ -247,6 +247,7 @@ describe("the operator's screen", () => {
     restored: "",
     waitingMerchants: [],
     stuckSweeps: 0,
+    shared: null,
     files: { databaseBytes: 1, walBytes: 0, freeBytes: null },
   });
   const seen = (change: Partial<GatewayState>): readonly (readonly [number, string])[] => {

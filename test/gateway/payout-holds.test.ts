@@ -333,6 +333,7 @@ describe("status", () => {
         restored: "",
         waitingMerchants: [],
         stuckSweeps: 0,
+        shared: null,
         files: { databaseBytes: 0, walBytes: 0, freeBytes: null },
       };
       return problemsOf({

@@ -23,6 +23,7 @@ import { readAgent } from "../../gateway/store/agents.ts";
 import { recordAlarm } from "../../gateway/store/alarm.ts";
 import { fileBytesOf, walBytesMax } from "../../gateway/store/disk.ts";
 import { keepFault, listFaults, markFaultTold } from "../../gateway/store/faults.ts";
+import type { ShownGateway } from "../../gateway/store/leases.ts";
 import { findOtherDatabaseProcesses, parseProcLock } from "../../gateway/store/neighbours.ts";
 import type { AgentRow } from "../../gateway/store/rows.ts";
 import type { ChainStatus } from "../../gateway/watcher/chain-status.ts";
@@ -61,6 +62,7 @@ interface World {
   certificateEndsAtMs: number | null;
   outOfService: string;
   ownClock?: ClockState;
+  gateways?: readonly ShownGateway[];
   price: FiatPrice | null;
   faults: readonly Fault[];
   readonly online: Set<string>;
@@ -107,6 +109,7 @@ function watch() {
     hub: { online: (id) => world.online.has(id) },
     prices: { of: () => world.price, canHave: (_currency, fiat) => fiat === "USD" },
     freeBytes: () => world.freeBytes,
+    gateways: () => world.gateways ?? [],
     onFaultsTold: (subjects) => {
       for (const row of listFaults(store.database))
         if (subjects.has(faultGroupName(row))) markFaultTold(store.database, row, world.toldAt);
@@ -302,6 +305,11 @@ describe("a gateway that is in trouble", () => {
         ownMs: gateway.clock.nowMs,
         chainMs: gateway.clock.nowMs - 86_400_000,
       };
+      const seen = { run: "r", version: "1", digest: "d", state: "standby" } as const;
+      world.gateways = [
+        { name: "a:1", ...seen, heartbeatAgeMs: 15_000 },
+        { name: "b:1", ...seen, heartbeatAgeMs: 14_999 },
+      ];
       world.price = { ...fresh, isStale: true };
       world.faults = [unread(gateway.clock.nowMs - 600_000)];
       const [node] = well.nodes;

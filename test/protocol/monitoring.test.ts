@@ -80,6 +80,7 @@ async function gatewayText(): Promise<{ readonly text: string; readonly told: re
     ...{
       run: "this run",
       parts: nothingSeen,
+      gateways: () => [],
       prices: { of: () => null, canHave: () => false },
       currencies: {},
     },

@@ -224,6 +224,13 @@ export const alertTable = table({
     "sweeps or top-ups contradict the chain and wait for an operator",
     "sweeps list --status 0 --stage stuck",
   ],
+  "gateway-silent": [
+    "gateway",
+    "warn",
+    "name of the gateway",
+    "one of the gateways on the database has not been seen for 15 seconds",
+    "autowithdraw-gateway cluster lists them: start it again, or see why its machine is away",
+  ],
   alarm: [
     "gateway",
     "error",

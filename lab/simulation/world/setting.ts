@@ -323,7 +323,7 @@ export function gatewayConfig(plan: Plan): GatewayConfig {
   const confirmations = confirmationsOf(plan);
   return {
     listen: { host: "127.0.0.1", port: 0, tls: null },
-    ...{ publicUrl: gatewayUrl, trustProxy: [], database: ":memory:", keyFile: "" },
+    ...{ publicUrl: gatewayUrl, trustProxy: [], database: ":memory:", postgres: null, keyFile: "" },
     chains: {
       [chainName]: {
         family: stage.family,
