@@ -10,7 +10,7 @@ import { translateStatement } from "./dialect.ts";
  * Tables whose rows are read in the order of their making, which SQLite numbers by itself. In
  * PostgreSQL they have a column for it.
  */
-const tablesInOrder: ReadonlySet<string> = new Set([
+export const tablesInOrder: ReadonlySet<string> = new Set([
   ...["completions", "keys", "payments", "receivingKeys", "slots", "sweepNotes"],
 ]);
 

@@ -12,7 +12,7 @@ import type { GatewayLog } from "../../base/log.ts";
 import { parseDatabaseUrl } from "../../gateway/postgres/address.ts";
 import { openPostgresConnection } from "../../gateway/postgres/connection.ts";
 import type { OneServerAddress } from "../../gateway/postgres/messages.ts";
-import { checkPostgresServer } from "../../gateway/store/postgres-server.ts";
+import type { CopySide } from "../../gateway/store/copy-rows.ts";
 import { makePostgresTables, storeOverPostgres } from "../../gateway/store/postgres-store.ts";
 import type { Store } from "../../gateway/store/store.ts";
 
@@ -124,7 +124,16 @@ export class PostgresDatabases {
 /** A store over a database of PostgreSQL, as a command opens it, or under a lease's number. */
 export function openTestStore(url: string, log: GatewayLog, token: number | null = null): Store {
   const connection = openPostgresConnection(addressOf(url));
-  const { serverProcess } = checkPostgresServer(connection, url);
+  // The server of many tests syncs nothing, so it is not judged.
+  const [answer] = connection.ask([{ text: "SELECT pg_backend_pid() AS process", values: [] }]);
+  const serverProcess = Number(answer?.rows[0]?.process);
   const monotonic = (): number => performance.now();
   return storeOverPostgres({ connection, name: url, serverProcess, log, token, monotonic });
 }
+
+/** A database of PostgreSQL as the source or the target of a copy. */
+export const postgresSide = (url: string, log: GatewayLog): CopySide => ({
+  engine: "postgres",
+  name: url,
+  store: openTestStore(url, log),
+});
