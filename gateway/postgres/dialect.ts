@@ -118,6 +118,8 @@ class Translation {
     if (token === "CROSS" && tokens[next] === "JOIN")
       return [hasCondition(tokens, next + 1) ? "JOIN" : "CROSS JOIN", next + 1];
     if (token === "IS") return this.#compare(tokens, at);
+    if (token === "LIMIT" && isParameter(tokens[next]))
+      return [this.#limit(tokens[next]), next + 1];
     if (token === "+" && isSign(tokens, at)) return ["", at + 1];
     if (token === "x" && tokens[at + 1]?.startsWith("'") === true)
       return [`'\\x${tokens[at + 1]?.slice(1)}::bytea`, at + 2];
@@ -132,6 +134,11 @@ class Translation {
     const value = token === "?" ? last + 1 : Number(token.slice(1)) - 1;
     this.#parameters.push({ value, comparison });
     return `${parameterMark}${after === "IS" ? "::text" : ""}`;
+  }
+
+  /** A limit of -1 is none in SQLite, and an error in PostgreSQL, where NULL is none. */
+  #limit(token = ""): string {
+    return `LIMIT nullif(${this.#parameter(token, "", undefined)}::bigint, -1)`;
   }
 
   /** IS compares any two values in SQLite, and only with a constant in PostgreSQL. */

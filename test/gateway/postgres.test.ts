@@ -53,6 +53,7 @@ describe("a statement in PostgreSQL's words", () => {
       "SELECT a FROM t WHERE (? IS NULL OR b = ?)",
       'SELECT "a" FROM "t" WHERE ($1::text IS NULL OR "b" = $2)',
     ],
+    ["SELECT a FROM t LIMIT ?", 'SELECT "a" FROM "t" LIMIT nullif($1::bigint, -1)'],
     ["UPDATE t SET a = x'00ff'", `UPDATE "t" SET "a" = '\\x00ff'::bytea`],
   ])("%s", (sql, expected) => {
     expect(textOf(sql, ...new Array(9).fill(1))).toBe(expected);
@@ -191,6 +192,13 @@ describe.skipIf(!isHere)("the store on PostgreSQL", () => {
     const sql = "SELECT name FROM meta WHERE name LIKE 'order %' ORDER BY name";
     const found = store.database.all<{ name: string }>(sql).map(({ name }) => name.slice(6));
     expect(found).toEqual(["B", "Z", "_", "a", "b", "ä"]);
+  });
+
+  it("reads as many rows as a limit says, and all of them where it is -1", () => {
+    const store = openAt(databases.make());
+    const sql = "SELECT name FROM meta ORDER BY name LIMIT ?";
+    const countOf = (limit: number): number => store.database.all(sql, limit).length;
+    expect([0, 1, 2, -1].map(countOf)).toEqual([0, 1, 2, 3]);
   });
 
   it("commits what stays, and takes everything else back", () => {
