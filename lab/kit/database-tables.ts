@@ -1,4 +1,5 @@
-/** What a database itself says of its tables, on both engines. */
+/** What a database itself says of its tables, and all that it holds, on both engines. */
+import { readFileSync } from "node:fs";
 import { isConstraintError } from "../../gateway/store/library-errors.ts";
 import type { Database } from "../../gateway/store/store.ts";
 import { isOnPostgres } from "./fresh-store.ts";
@@ -32,6 +33,20 @@ export function listTables(database: Database, isPostgres = isOnPostgres): reado
     ? "SELECT relname AS name FROM pg_class WHERE relkind = 'r' AND relnamespace = (SELECT oid FROM pg_namespace WHERE nspname = 'public') ORDER BY 1"
     : "SELECT name FROM sqlite_schema WHERE type = 'table' AND name NOT LIKE 'sqlite%' ORDER BY 1";
   return database.all<{ name: string }>(sql).map(({ name }) => name);
+}
+
+/** Every byte that the database keeps: its file, or what is in each column of each row. */
+export function readDatabaseBytes(database: Database, file: string): Buffer {
+  if (!isOnPostgres) {
+    database.run("PRAGMA wal_checkpoint(TRUNCATE)");
+    return readFileSync(file);
+  }
+  const cells = listTables(database).flatMap((table) =>
+    database.all<Record<string, unknown>>(`SELECT * FROM ${table}`).flatMap(Object.values),
+  );
+  return Buffer.concat(
+    cells.map((cell) => (cell instanceof Uint8Array ? Buffer.from(cell) : Buffer.from(`${cell} `))),
+  );
 }
 
 /** True if a rule of a table refuses what `act` writes. */

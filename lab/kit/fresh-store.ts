@@ -6,23 +6,42 @@
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { DatabaseSync } from "@photostructure/sqlite";
 import { pino } from "pino";
 import type { GatewayLog } from "../../base/log.ts";
 import { createStore, openStore, type Store } from "../../gateway/store/store.ts";
-import { openTestStore, PostgresDatabases } from "./postgres.ts";
+import { KeptDatabases } from "./kept-databases.ts";
 
 const server = process.env.TEST_POSTGRES ?? "";
 
 /** True where the tests of this run have their databases in PostgreSQL. */
 export const isOnPostgres = server !== "";
 
-const postgres = new PostgresDatabases((database) => server.replace("/postgres?", `/${database}?`));
-const urls = new Map<string, string>(); // of the databases, by the path that a test gave
+const kept = new KeptDatabases((database) => server.replace("/postgres?", `/${database}?`));
 
 /** Opens the database that a test made at this path. */
 export function reopenStore(path: string, log: GatewayLog): Store {
-  const url = urls.get(path);
-  return url === undefined ? openStore(path, log) : openTestStore(url, log);
+  return kept.open(path, log) ?? openStore(path, log);
+}
+
+/** A transaction of another process, which holds the database while it is begun. */
+export interface OtherWriter {
+  begin(): void;
+  end(): void;
+}
+
+/** Another process that writes into the database that a test made at this path. */
+export function openOtherWriter(path: string): OtherWriter {
+  const writer = kept.openOtherWriter(path);
+  if (writer !== null) return writer;
+  const raw = new DatabaseSync(path);
+  return {
+    begin: () => raw.exec("BEGIN IMMEDIATE"),
+    end() {
+      raw.exec("ROLLBACK");
+      raw.close();
+    },
+  };
 }
 
 let made: Uint8Array | null = null;
@@ -40,7 +59,7 @@ function firstDatabase(): Uint8Array {
 
 /** As `createStore`. @throws Error where the file is there already */
 export function freshStore(path: string, fingerprint: string, log: GatewayLog): Store {
-  if (isOnPostgres) urls.set(path, postgres.make());
+  if (isOnPostgres) kept.take(path);
   else {
     made ??= firstDatabase();
     writeFileSync(path, made, { mode: 0o600, flag: "wx" });

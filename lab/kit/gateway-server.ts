@@ -380,7 +380,9 @@ export async function startTestGateway(
     },
     fund(currency, units, block = 100) {
       store.database.run(
-        "INSERT OR REPLACE INTO balances (account, currency, units, block, at) VALUES (?, ?, ?, ?, ?)",
+        `INSERT INTO balances (account, currency, units, block, at) VALUES (?, ?, ?, ?, ?)
+         ON CONFLICT (account, currency)
+         DO UPDATE SET units = excluded.units, block = excluded.block, at = excluded.at`,
         wallet.hotWalletAddress,
         currency,
         units.toString(),

@@ -4,14 +4,15 @@
  * aloud. The server compares texts by a language's rules, as a person's server may: the tables must
  * not depend on these. Source: postgresql.org/docs/15/app-initdb.html.
  */
-import { spawnSync } from "node:child_process";
+import { spawn, spawnSync } from "node:child_process";
 import { chownSync, existsSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
+import type { Socket } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { GatewayLog } from "../../base/log.ts";
 import { parseDatabaseUrl } from "../../gateway/postgres/address.ts";
 import { openPostgresConnection } from "../../gateway/postgres/connection.ts";
-import type { OneServerAddress } from "../../gateway/postgres/messages.ts";
+import type { OneServerAddress, PostgresConnection } from "../../gateway/postgres/messages.ts";
 import type { CopySide } from "../../gateway/store/copy-rows.ts";
 import { makePostgresTables, storeOverPostgres } from "../../gateway/store/postgres-store.ts";
 import type { Store } from "../../gateway/store/store.ts";
@@ -39,6 +40,27 @@ function idsOfPostgres(): { readonly uid: number; readonly gid: number } | undef
   return { uid: Number(line[1]), gid: Number(line[2]) };
 }
 
+/**
+ * Ends the server and removes its folder when this process is gone, however it ended: the pipe
+ * between them is closed then. Returns how to send the guard away.
+ */
+function guardServer(
+  folder: string,
+  programs: string,
+  ids: ReturnType<typeof idsOfPostgres>,
+): () => void {
+  const script = 'read _; "$0" -D "$1/data" -m immediate -w stop; rm -rf "$1"';
+  const guard = spawn("sh", ["-c", script, join(programs, "pg_ctl"), folder], {
+    cwd: "/",
+    detached: true,
+    stdio: ["pipe", "ignore", "ignore"],
+    ...ids,
+  });
+  guard.unref();
+  (guard.stdin as Socket).unref();
+  return () => void guard.kill();
+}
+
 /** Starts a server with the settings of a production, but for `settings`. */
 export function startPostgres(settings: Readonly<Record<string, string>> = {}): PostgresServer {
   const programs = postgresPrograms();
@@ -46,6 +68,7 @@ export function startPostgres(settings: Readonly<Record<string, string>> = {}): 
   const ids = idsOfPostgres();
   const folder = mkdtempSync(join(tmpdir(), "postgres-"));
   if (ids !== undefined) chownSync(folder, ids.uid, ids.gid);
+  const sendGuardAway = guardServer(folder, programs, ids);
   const data = join(folder, "data");
   const run = (program: string, ...words: readonly string[]): void => {
     const { status, stderr } = spawnSync(join(programs, program), words, {
@@ -58,13 +81,16 @@ export function startPostgres(settings: Readonly<Record<string, string>> = {}): 
   };
   const locale = ["--locale=C.UTF-8", "--locale-provider=icu", "--icu-locale=en"];
   run("initdb", "-D", data, "-U", "gateway", "-A", "trust", "-E", "UTF8", "--no-sync", ...locale);
-  const given = { listen_addresses: "", unix_socket_directories: folder, ...settings };
+  // Shared memory is a file of the folder too: a server that is cut off leaves nothing elsewhere.
+  const places = { unix_socket_directories: folder, dynamic_shared_memory_type: "mmap" };
+  const given = { listen_addresses: "", ...places, ...settings };
   const options = Object.entries(given).map(([name, value]) => `-c ${name}='${value}'`);
   const log = join(folder, "log");
   run("pg_ctl", "-D", data, "-l", log, "-w", "-o", options.join(" "), "start");
   return {
     urlOf: (database) => `postgres:///${database}?host=${folder}&user=gateway`,
     stop() {
+      sendGuardAway();
       run("pg_ctl", "-D", data, "-m", "immediate", "-w", "stop");
       rmSync(folder, { recursive: true });
     },
@@ -84,7 +110,7 @@ export function askDatabase(
   url: string,
   text: string,
 ): readonly Readonly<Record<string, unknown>>[] {
-  const connection = openPostgresConnection(addressOf(url));
+  const connection = connectTo(url);
   try {
     return connection.ask([{ text, values: [] }])[0]?.rows ?? [];
   } finally {
@@ -110,7 +136,7 @@ export class PostgresDatabases {
     const admin = this.#urlOf("postgres");
     if (this.#count === 0) {
       askDatabase(admin, `CREATE DATABASE ${first}`);
-      const connection = openPostgresConnection(addressOf(this.#urlOf(first)));
+      const connection = connectTo(this.#urlOf(first));
       makePostgresTables(connection, "", first);
       connection.close();
     }
@@ -121,14 +147,26 @@ export class PostgresDatabases {
   }
 }
 
-/** A store over a database of PostgreSQL, as a command opens it, or under a lease's number. */
-export function openTestStore(url: string, log: GatewayLog, token: number | null = null): Store {
-  const connection = openPostgresConnection(addressOf(url));
+export const connectTo = (url: string): PostgresConnection =>
+  openPostgresConnection(addressOf(url));
+
+/** A store over a connection to the database of `url`. */
+export function storeOverConnection(
+  connection: PostgresConnection,
+  url: string,
+  log: GatewayLog,
+  token: number | null = null,
+): Store {
   // The server of many tests syncs nothing, so it is not judged.
   const [answer] = connection.ask([{ text: "SELECT pg_backend_pid() AS process", values: [] }]);
   const serverProcess = Number(answer?.rows[0]?.process);
   const monotonic = (): number => performance.now();
   return storeOverPostgres({ connection, name: url, serverProcess, log, token, monotonic });
+}
+
+/** A store over a database of PostgreSQL, as a command opens it, or under a lease's number. */
+export function openTestStore(url: string, log: GatewayLog, token: number | null = null): Store {
+  return storeOverConnection(connectTo(url), url, log, token);
 }
 
 /** A database of PostgreSQL as the source or the target of a copy. */

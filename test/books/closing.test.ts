@@ -200,7 +200,10 @@ const mutants: readonly [string, (day: Day) => string | readonly string[]][] = [
   [
     "a payment that is recorded with one unit too many",
     ({ tokens }) => {
-      removeRow("UPDATE payments SET units = units + 1 WHERE address = ?", tokens.address);
+      removeRow(
+        "UPDATE payments SET units = CAST(CAST(units AS INTEGER) + 1 AS TEXT) WHERE address = ?",
+        tokens.address,
+      );
       return `${tokens.address} -0.000001 usd from 103`;
     },
   ],

@@ -8,6 +8,7 @@ import { describe, expect, it } from "vitest";
 import { lastStartOfDailyHour, startBooks } from "../../gateway/books/books.ts";
 import { booksState } from "../../gateway/books/state.ts";
 import { acceptDifference } from "../../gateway/books/taking-in.ts";
+import { isOnPostgres } from "../../lab/kit/fresh-store.ts";
 import { silentLog } from "../../lab/kit/gateway-database.ts";
 import {
   agent,
@@ -178,37 +179,42 @@ describe("books and the nodes", () => {
     ]);
   });
 
-  it("a hundred thousand addresses are compared by four hundred questions a currency, with progress", async () => {
-    const count = 100_000;
-    db.store.database.run("PRAGMA synchronous = OFF");
-    db.store.write((database) => {
-      const numbers = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < ?)";
-      database.run(
-        `INSERT INTO deposits (id, merchant, origin, orderId, contentHash, currency, network, amount, units, toleranceUnits,
+  // The one statement that makes the addresses takes longer than a server is given for one.
+  it.skipIf(isOnPostgres)(
+    "a hundred thousand addresses are compared by four hundred questions a currency, with progress",
+    async () => {
+      const count = 100_000;
+      db.store.database.run("PRAGMA synchronous = OFF");
+      db.store.write((database) => {
+        const numbers =
+          "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < ?)";
+        database.run(
+          `INSERT INTO deposits (id, merchant, origin, orderId, contentHash, currency, network, amount, units, toleranceUnits,
            payTo, address, status, stage, createdAt, changedAt, expiresAt)
          ${numbers} SELECT 'many' || i, 'm1', 'ordered', 'many' || i, '00', 'eth', ?, '1', '1', '0', 'many' || i, 'many' || i, 2, 'expired', 0, 0, 0 FROM n`,
-        ...[count, network],
-      );
-      database.run(
-        `INSERT INTO addresses (address, addressSpace, merchant, addressIndex, origin, request, at)
+          ...[count, network],
+        );
+        database.run(
+          `INSERT INTO addresses (address, addressSpace, merchant, addressIndex, origin, request, at)
          ${numbers} SELECT 'many' || i, 'eip155:', 'm1', i, 'given', 'many' || i, 0 FROM n`,
+          count,
+        );
+      });
+      const odd = "many77777";
+      chain.move(odd, "eth", 5n, 60);
+      const steps: number[] = [];
+      const closed = await close({ onProgress: (done) => steps.push(done) });
+      expect(differences(closed)).toEqual([`${odd} 0.000000000000000005 eth from 60`]);
+      expect([closed.addresses, closed.compared, chain.questions >= 2 * count]).toEqual([
         count,
-      );
-    });
-    const odd = "many77777";
-    chain.move(odd, "eth", 5n, 60);
-    const steps: number[] = [];
-    const closed = await close({ onProgress: (done) => steps.push(done) });
-    expect(differences(closed)).toEqual([`${odd} 0.000000000000000005 eth from 60`]);
-    expect([closed.addresses, closed.compared, chain.questions >= 2 * count]).toEqual([
-      count,
-      2 * count + 2,
-      true,
-    ]);
-    const perCurrency = (count / 250) * currencies.length;
-    expect(chain.calls).toBeLessThan(perCurrency + 20);
-    expect([steps.length, steps.at(-1)]).toEqual([count / 250 + 1, count + 1]);
-  });
+        2 * count + 2,
+        true,
+      ]);
+      const perCurrency = (count / 250) * currencies.length;
+      expect(chain.calls).toBeLessThan(perCurrency + 20);
+      expect([steps.length, steps.at(-1)]).toEqual([count / 250 + 1, count + 1]);
+    },
+  );
 });
 
 describe("an operator and the books", () => {

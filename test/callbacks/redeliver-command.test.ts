@@ -9,6 +9,7 @@ import { completionScript } from "../../cli/manual/completion.ts";
 import { manualPage } from "../../cli/manual/roff.ts";
 import { buildGatewayCommands, runGatewayCommandLine } from "../../gateway/command.ts";
 import { addCallback } from "../../gateway/operator/callbacks.ts";
+import { isOnPostgres } from "../../lab/kit/fresh-store.ts";
 import { testConfig } from "../../lab/kit/gateway-server.ts";
 import { db, eachTestItsGateway, gateway } from "../support/shop.ts";
 
@@ -55,7 +56,7 @@ beforeEach(() => {
       at,
     );
     const sql =
-      "INSERT INTO callbackDeliveries (event, target, state, tries, nextAt) VALUES (?, ?, ?, 4, 9e12)";
+      "INSERT INTO callbackDeliveries (event, target, state, tries, nextAt) VALUES (?, ?, ?, 4, 9000000000000)";
     db().run(sql, event, target, state);
   }
 });
@@ -93,7 +94,8 @@ const states = () =>
     "SELECT state, tries FROM callbackDeliveries ORDER BY id",
   );
 
-describe("callbacks redeliver", () => {
+// The command opens the file.
+describe.skipIf(isOnPostgres)("callbacks redeliver", () => {
   it("takes one by its number, or all of a target that did not arrive since a time", async () => {
     const since = await typed("--callback", target, "--since", "2026-01-02", "--json");
     expect(since.code).toBe(0);

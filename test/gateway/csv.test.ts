@@ -16,6 +16,7 @@ import { csvColumns } from "../../gateway/answer/record.ts";
 import { runGatewayCommandLine } from "../../gateway/command.ts";
 import { csvHead, csvTableOf } from "../../gateway/operations/csv.ts";
 import { transactionRecord } from "../../gateway/operations/records.ts";
+import { isOnPostgres } from "../../lab/kit/fresh-store.ts";
 import { insertTransaction } from "../../lab/kit/gateway-database.ts";
 import { testConfig } from "../../lab/kit/gateway-server.ts";
 import {
@@ -84,7 +85,7 @@ describe("GET /transactions as CSV", () => {
     const copy = (table: string, same: string, order = ""): void =>
       void db().run(
         `${count} INSERT INTO ${table} (id, ${same}${order && ", orderId"})
-         SELECT printf('%032x', nth), ${same}${order} FROM ${table}, n WHERE id = ?`,
+         SELECT '000000000000000000000000' || (10000000 + nth), ${same}${order} FROM ${table}, n WHERE id = ?`,
         transactionId,
       );
     const times = "createdAt, changedAt, expiresAt";
@@ -288,35 +289,39 @@ describe("sweeps list --csv", () => {
     }
   }
 
-  it("prints the table for programs, and with people the one for spreadsheets, by any separator", async () => {
-    const { merchantId: merchant } = gateway.merchant;
-    const of = {
-      merchant,
-      operation: "sweep",
-      orderId: "0x1/1",
-      payer: "0x1",
-      receiver: "0x2",
-      amount: "1.5",
-      units: "1500000000000000000",
-    } as const;
-    insertTransaction(gateway.service.store, { ...of, id: "1".repeat(32) });
-    const programs = await listed("--csv");
-    const [head = "", line = ""] = programs.text.split("\r\n");
-    expect([
-      programs.code,
-      head.split(",").length,
-      line.includes(",1.5,"),
-      line.includes("1".repeat(32)),
-    ]).toEqual([...[0, line.split(",").length, true, true]]);
-    expect((await listed("--csv", "programs")).text).toBe(programs.text);
-    const people = await listed("--csv", "people");
-    expect([people.code, people.text.codePointAt(0)]).toEqual([0, 0xfeff]);
-    expect(people.text.slice(1).split("\r\n")[0]).toBe(head.replaceAll(",", ";"));
-    expect(people.text).toContain(`"=""${"1".repeat(32)}""";`);
-    expect(people.text).toContain(';"=""1.5""";');
-    const tabs = await listed("--csv", "people", "--separator", "tab");
-    expect(tabs.text.slice(1).split("\r\n")[0]).toBe(head.replaceAll(",", "\t"));
-  });
+  // The command opens the file.
+  it.skipIf(isOnPostgres)(
+    "prints the table for programs, and with people the one for spreadsheets, by any separator",
+    async () => {
+      const { merchantId: merchant } = gateway.merchant;
+      const of = {
+        merchant,
+        operation: "sweep",
+        orderId: "0x1/1",
+        payer: "0x1",
+        receiver: "0x2",
+        amount: "1.5",
+        units: "1500000000000000000",
+      } as const;
+      insertTransaction(gateway.service.store, { ...of, id: "1".repeat(32) });
+      const programs = await listed("--csv");
+      const [head = "", line = ""] = programs.text.split("\r\n");
+      expect([
+        programs.code,
+        head.split(",").length,
+        line.includes(",1.5,"),
+        line.includes("1".repeat(32)),
+      ]).toEqual([...[0, line.split(",").length, true, true]]);
+      expect((await listed("--csv", "programs")).text).toBe(programs.text);
+      const people = await listed("--csv", "people");
+      expect([people.code, people.text.codePointAt(0)]).toEqual([0, 0xfeff]);
+      expect(people.text.slice(1).split("\r\n")[0]).toBe(head.replaceAll(",", ";"));
+      expect(people.text).toContain(`"=""${"1".repeat(32)}""";`);
+      expect(people.text).toContain(';"=""1.5""";');
+      const tabs = await listed("--csv", "people", "--separator", "tab");
+      expect(tabs.text.slice(1).split("\r\n")[0]).toBe(head.replaceAll(",", "\t"));
+    },
+  );
 
   it.each([
     [["--csv", "nobody"], "Allowed choices are programs, people"],

@@ -26,6 +26,7 @@ import { checkCopy } from "../../gateway/store/copy.ts";
 import { inspectStore } from "../../gateway/store/inspect.ts";
 import { schemaVersion } from "../../gateway/store/migrations.ts";
 import { openStore } from "../../gateway/store/store.ts";
+import { isOnPostgres } from "../../lab/kit/fresh-store.ts";
 import { silentLog } from "../../lab/kit/gateway-database.ts";
 import { startTestGateway, type TestGateway, testConfig } from "../../lab/kit/gateway-server.ts";
 import { projectRoot } from "../../lab/kit/kit.ts";
@@ -60,7 +61,8 @@ function codeOf(act: () => unknown): string {
   return "";
 }
 
-describe("a copy", () => {
+// Copies of SQLite's file are the subject of the first three.
+describe.skipIf(isOnPostgres)("a copy", () => {
   it("of the database has what was committed a moment ago, which a copy of the file alone has not, and opens as a database", () => {
     const { database } = gateway.service.store;
     database.run(
@@ -181,7 +183,7 @@ describe("a copy", () => {
   });
 });
 
-describe("a copy that was kept", () => {
+describe.skipIf(isOnPostgres)("a copy that was kept", () => {
   it("is looked through, and must be of this gateway's key where there is one", () => {
     const made = copy("kept.db");
     expect(checkBackup(at("kept.db"), null)).toEqual(made);
@@ -234,7 +236,7 @@ function edited(path: string, sql: string): void {
   raw.close();
 }
 
-describe("a database of another version", () => {
+describe.skipIf(isOnPostgres)("a database of another version", () => {
   it("or digest is refused, and a look changes nothing in it", () => {
     const others = [
       `UPDATE meta SET value = '${schemaVersion + 1}' WHERE name = 'schema'`,

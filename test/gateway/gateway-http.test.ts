@@ -12,6 +12,7 @@ import { describe, expect, it } from "vitest";
 import { languageOf } from "../../gateway/answer/language.ts";
 import { answerCodes } from "../../gateway/answer/messages.ts";
 import { createMerchant } from "../../gateway/operator/accounts.ts";
+import { openOtherWriter } from "../../lab/kit/fresh-store.ts";
 import { handmadeToken, startTestGateway } from "../../lab/kit/gateway-server.ts";
 import {
   auto,
@@ -278,13 +279,11 @@ describe("HTTP", () => {
 
   it("the gateway over HTTP answers 503 while another process holds the database, and nothing was created", async () => {
     await ready();
-    const { DatabaseSync } = await import("@photostructure/sqlite");
-    const other = new DatabaseSync(gateway.service.config.database);
-    other.exec("BEGIN IMMEDIATE");
+    const other = openOtherWriter(gateway.service.config.database);
+    other.begin();
     const waiting = auto();
     const answer = await waiting;
-    other.exec("ROLLBACK");
-    other.close();
+    other.end();
     expect([answer.status, answer.body.code]).toEqual([503, "unavailable"]);
     expect(["deposits", "transfers"].map(countOf)).toEqual([0, 0]);
     // A file that was held is looked at again a quarter of a second later.

@@ -6,6 +6,7 @@
 import { connect } from "node:net";
 import { pino } from "pino";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { listTables } from "../../lab/kit/database-tables.ts";
 import {
   type GatewayAnswer,
   handmadeToken,
@@ -40,12 +41,9 @@ beforeAll(async () => {
 /** The number of rows of each table, except the table of tokens: a token that was shown is used. */
 function rows(): Readonly<Record<string, number>> {
   const { database } = gateway.service.store;
-  const tables = database.all<{ name: string }>(
-    "SELECT name FROM sqlite_master WHERE type = 'table' ORDER BY name",
-  );
-  const counted = tables.filter(({ name }) => name !== "jtis");
+  const counted = listTables(database).filter((name) => name !== "jtis");
   return Object.fromEntries(
-    counted.map(({ name }) => [
+    counted.map((name) => [
       name,
       database.get<{ n: number }>(`SELECT count(*) AS n FROM ${name}`)?.n ?? -1,
     ]),

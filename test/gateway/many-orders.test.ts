@@ -4,6 +4,7 @@
  */
 import { describe, expect, it } from "vitest";
 import { createClient } from "../../clients/typescript/client.ts";
+import { isOnPostgres, openOtherWriter } from "../../lab/kit/fresh-store.ts";
 import { receiver } from "../../lab/kit/gateway-server.ts";
 import {
   anotherGateway,
@@ -108,14 +109,13 @@ describe("autoWithdraws", () => {
 
   it("makes what it can where the database is away for a while, and the same call makes the rest", async () => {
     await ready();
-    gateway.service.store.database.get("PRAGMA busy_timeout = 0");
-    const { DatabaseSync } = await import("@photostructure/sqlite");
-    const other = new DatabaseSync(gateway.service.config.database);
+    if (!isOnPostgres) gateway.service.store.database.get("PRAGMA busy_timeout = 0");
+    const other = openOtherWriter(gateway.service.config.database);
     let isHeld = false;
     gateway.service.signals.on("job", () => {
       if (countOf("transfers") !== 2) return;
       isHeld = true;
-      other.exec("BEGIN IMMEDIATE");
+      other.begin();
     });
     const orders = ["a", "b", "c"].map((orderId) => order(orderId));
     const first = await many(orders);
@@ -123,8 +123,7 @@ describe("autoWithdraws", () => {
     expect(first.body.answers.map((one: { httpStatus: number }) => one.httpStatus)).toEqual([
       200, 200, 503,
     ]);
-    other.exec("ROLLBACK");
-    other.close();
+    other.end();
     // A file that was held is looked at again a quarter of a second later.
     await until(() => gateway.service.store.trouble === "");
     const second = await many(orders);

@@ -25,6 +25,7 @@ import { createMerchant, revokeMerchantKey } from "../../gateway/operator/accoun
 import { addCallback } from "../../gateway/operator/callbacks.ts";
 import { changeMerchantPage } from "../../gateway/operator/merchant-page.ts";
 import type { TransactionRow } from "../../gateway/store/rows.ts";
+import { isOnPostgres, openOtherWriter } from "../../lab/kit/fresh-store.ts";
 import {
   type GatewayAnswer,
   handmadeToken,
@@ -806,13 +807,11 @@ describe("each documented code comes, and no other: ", () => {
   });
 
   it("each documented code comes, and no other: a database that another process holds, and one that is broken", async () => {
-    const { DatabaseSync } = await import("@photostructure/sqlite");
-    gateway.service.store.database.get("PRAGMA busy_timeout = 0");
-    const other = new DatabaseSync(gateway.service.config.database);
-    other.exec("BEGIN IMMEDIATE");
+    if (!isOnPostgres) gateway.service.store.database.get("PRAGMA busy_timeout = 0");
+    const other = openOtherWriter(gateway.service.config.database);
+    other.begin();
     for (const place of shop) expect(await code(place), place.path).toBe("unavailable");
-    other.exec("ROLLBACK");
-    other.close();
+    other.end();
     // A file that was held is looked at again a quarter of a second later.
     await until(() => gateway.service.store.trouble === "");
     gateway.service.store.write((database) => database.run("DROP TABLE jtis"));

@@ -29,6 +29,7 @@ import type { AgentRow } from "../../gateway/store/rows.ts";
 import type { ChainStatus } from "../../gateway/watcher/chain-status.ts";
 import type { Watcher } from "../../gateway/watcher/watcher.ts";
 import { makeJob } from "../../gateway/withdrawals/jobs.ts";
+import { isOnPostgres } from "../../lab/kit/fresh-store.ts";
 import { insertTransaction, pairAgent, transferRow } from "../../lab/kit/gateway-database.ts";
 import { startTestGateway, type TestGateway } from "../../lab/kit/gateway-server.ts";
 import { until } from "../support/until.ts";
@@ -443,74 +444,81 @@ async function holder(database: string) {
   };
 }
 
+// The file of SQLite is the subject.
 describe("neighbours of the database's file", () => {
-  it("a clean stop leaves nothing but the database, with everything in it, unless another process has it open", async () => {
-    const { store, config } = gateway.service;
-    const beside = (): readonly string[] =>
-      readdirSync(gateway.dir).filter((name) => /^gateway\.db-/.test(name));
-    store.database.run("INSERT INTO merchants (id, name, createdAt) VALUES ('m9', 'Nine', 9)");
-    store.database.all("SELECT * FROM merchants");
-    expect(beside()).not.toEqual([]);
-    const other = await holder(config.database);
-    store.close();
-    expect(existsSync(`${config.database}-wal`)).toBe(true);
-    await other.end();
-    const again = new DatabaseSync(config.database);
-    expect(again.prepare("SELECT name FROM merchants WHERE id = 'm9'").get()).toEqual({
-      name: "Nine",
-    });
-    again.close();
-    gateway = await startTestGateway();
-    const second = gateway.service;
-    second.store.database.run(
-      "INSERT INTO merchants (id, name, createdAt) VALUES ('m9', 'Nine', 9)",
-    );
-    second.store.database.all("SELECT * FROM merchants");
-    second.store.close();
-    second.store.close();
-    expect(beside()).toEqual([]);
-    const alone = new DatabaseSync(second.config.database, { readOnly: true });
-    expect(alone.prepare("SELECT name FROM merchants WHERE id = 'm9'").get()).toEqual({
-      name: "Nine",
-    });
-    alone.close();
-  });
+  it.skipIf(isOnPostgres)(
+    "a clean stop leaves nothing but the database, with everything in it, unless another process has it open",
+    async () => {
+      const { store, config } = gateway.service;
+      const beside = (): readonly string[] =>
+        readdirSync(gateway.dir).filter((name) => /^gateway\.db-/.test(name));
+      store.database.run("INSERT INTO merchants (id, name, createdAt) VALUES ('m9', 'Nine', 9)");
+      store.database.all("SELECT * FROM merchants");
+      expect(beside()).not.toEqual([]);
+      const other = await holder(config.database);
+      store.close();
+      expect(existsSync(`${config.database}-wal`)).toBe(true);
+      await other.end();
+      const again = new DatabaseSync(config.database);
+      expect(again.prepare("SELECT name FROM merchants WHERE id = 'm9'").get()).toEqual({
+        name: "Nine",
+      });
+      again.close();
+      gateway = await startTestGateway();
+      const second = gateway.service;
+      second.store.database.run(
+        "INSERT INTO merchants (id, name, createdAt) VALUES ('m9', 'Nine', 9)",
+      );
+      second.store.database.all("SELECT * FROM merchants");
+      second.store.close();
+      second.store.close();
+      expect(beside()).toEqual([]);
+      const alone = new DatabaseSync(second.config.database, { readOnly: true });
+      expect(alone.prepare("SELECT name FROM merchants WHERE id = 'm9'").get()).toEqual({
+        name: "Nine",
+      });
+      alone.close();
+    },
+  );
 
-  it("a process that keeps an old state open is named once the write-ahead file has grown, and told; the file shrinks after it", async () => {
-    const { store, config } = gateway.service;
-    const { look, close } = watch();
-    const grow = (): void => {
-      for (let round = 0; round < 5; round += 1)
-        store.write((database) =>
-          database.run(
-            "INSERT INTO meta VALUES (?, hex(randomblob(8000000)))",
-            `grown ${Math.random()}`,
+  it.skipIf(isOnPostgres)(
+    "a process that keeps an old state open is named once the write-ahead file has grown, and told; the file shrinks after it",
+    async () => {
+      const { store, config } = gateway.service;
+      const { look, close } = watch();
+      const grow = (): void => {
+        for (let round = 0; round < 5; round += 1)
+          store.write((database) =>
+            database.run(
+              "INSERT INTO meta VALUES (?, hex(randomblob(8000000)))",
+              `grown ${Math.random()}`,
+            ),
+          );
+      };
+      const shell = await holder(config.database);
+      try {
+        expect(findOtherDatabaseProcesses(config.database).map(({ pid }) => pid)).toContain(
+          shell.pid,
+        );
+        grow();
+        expect(fileBytesOf(`${config.database}-wal`)).toBeGreaterThan(walBytesMax);
+        const [alert] = await look();
+        expect(alert).toMatchObject({ event: "wal-large", subject: "database" });
+        expect(alert?.message).toMatch(
+          new RegExp(
+            `^the write-ahead file of the database has \\d+ MiB: end \\S+ \\(process ${shell.pid}\\), which reads an old state$`,
           ),
         );
-    };
-    const shell = await holder(config.database);
-    try {
-      expect(findOtherDatabaseProcesses(config.database).map(({ pid }) => pid)).toContain(
-        shell.pid,
-      );
-      grow();
-      expect(fileBytesOf(`${config.database}-wal`)).toBeGreaterThan(walBytesMax);
-      const [alert] = await look();
-      expect(alert).toMatchObject({ event: "wal-large", subject: "database" });
-      expect(alert?.message).toMatch(
-        new RegExp(
-          `^the write-ahead file of the database has \\d+ MiB: end \\S+ \\(process ${shell.pid}\\), which reads an old state$`,
-        ),
-      );
-      await shell.end();
-      store.database.all("PRAGMA wal_checkpoint(RESTART)");
-      store.database.run("INSERT INTO meta VALUES ('one', 'more')");
-      expect(fileBytesOf(`${config.database}-wal`)).toBeLessThanOrEqual(walBytesMax);
-      expect((await look()).map(({ event }) => event)).toEqual(["wal-large-over"]);
-    } finally {
-      close();
-    }
-  });
+        await shell.end();
+        store.database.all("PRAGMA wal_checkpoint(RESTART)");
+        store.database.run("INSERT INTO meta VALUES ('one', 'more')");
+        expect(fileBytesOf(`${config.database}-wal`)).toBeLessThanOrEqual(walBytesMax);
+        expect((await look()).map(({ event }) => event)).toEqual(["wal-large-over"]);
+      } finally {
+        close();
+      }
+    },
+  );
 
   it("a line of the kernel's locks names process and file, and another line nothing", () => {
     const lines = [

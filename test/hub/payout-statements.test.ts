@@ -6,6 +6,7 @@ import { describe, expect, it, vi } from "vitest";
 import { isUnanswered } from "../../gateway/store/jobs.ts";
 import { listPendingWithSlot } from "../../gateway/store/slots.ts";
 import type { Database } from "../../gateway/store/store.ts";
+import { isOnPostgres } from "../../lab/kit/fresh-store.ts";
 import { askWithdrawal, readTransaction } from "../../lab/kit/gateway-database.ts";
 import { statementOf } from "../../lab/kit/link-agent.ts";
 import {
@@ -44,8 +45,12 @@ async function askedBy(act: () => unknown): Promise<readonly string[]> {
   return asked;
 }
 
-/** True if SQLite reads all jobs of an agent for the statement. */
+/**
+ * True if SQLite reads all jobs of an agent for the statement. PostgreSQL chooses its way by the
+ * number of rows, which is small here.
+ */
 function walksJobs(database: Database, sql: string): boolean {
+  if (isOnPostgres) return false;
   const steps = database.all<{ detail: string }>(`EXPLAIN QUERY PLAN ${sql}`);
   return steps.some(({ detail }) => /^SEARCH (?:j|jobs) USING .*\(agent=\?\)$/.test(detail));
 }
@@ -143,7 +148,7 @@ describe("a payout's statements", () => {
     expect(asked.filter((sql) => /\b(?:recalls|unknownCoins)\b/.test(sql))).toHaveLength(1);
   });
 
-  it("would be caught if they walked a list of all jobs", async () => {
+  it.skipIf(isOnPostgres)("would be caught if they walked a list of all jobs", async () => {
     const [sql = ""] = await askedBy(() => listPendingWithSlot(db.store.database, keys.id));
     expect(walksJobs(db.store.database, sql)).toBe(true);
   });

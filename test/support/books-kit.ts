@@ -89,7 +89,8 @@ export function eachTestItsBooks(): void {
 /** The watcher has read every block. */
 export function read(block = chain.block): void {
   db.store.database.run(
-    "INSERT OR REPLACE INTO cursors (network, block, hash) VALUES (?, ?, ?)",
+    `INSERT INTO cursors (network, block, hash) VALUES (?, ?, ?)
+     ON CONFLICT (network) DO UPDATE SET block = excluded.block, hash = excluded.hash`,
     network,
     block,
     `${block}`,

@@ -20,6 +20,7 @@ import { addressBytes, addressOfBytes } from "../../chains/tron/address.ts";
 import * as tronAnswers from "../../chains/tron/answers.ts";
 import { closeBooks } from "../../gateway/books/closing.ts";
 import { keepNativeCoins } from "../../gateway/store/posting.ts";
+import type { AgentRow } from "../../gateway/store/rows.ts";
 import type { Tip, WatchedChain } from "../../gateway/watcher/chain.ts";
 import { newDepositMemory } from "../../gateway/watcher/deposit-memory.ts";
 import {
@@ -78,7 +79,11 @@ export class TestNetwork {
     const coins = new Map([[this.network, isTron ? "trx" : "eth"]]);
     this.db.store.write((database) => keepNativeCoins(database, coins));
     // Without a deposit account no address is looked at ahead, which takes most of the time.
-    this.db.store.database.run("UPDATE agents SET accounts = json_remove(accounts, '$[1]')");
+    const { database } = this.db.store;
+    for (const { id, accounts } of database.all<AgentRow>("SELECT * FROM agents")) {
+      const kept = (JSON.parse(accounts) as readonly unknown[]).filter((_, at) => at !== 1);
+      database.run("UPDATE agents SET accounts = ? WHERE id = ?", JSON.stringify(kept), id);
+    }
   }
 
   get top(): number {

@@ -10,7 +10,8 @@ import {
   writeFileSync,
 } from "node:fs";
 import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
+import { pathToFileURL } from "node:url";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { projectRoot } from "../../lab/kit/kit.ts";
 
@@ -55,6 +56,12 @@ function budget(rows: readonly (readonly [file: string, budgetMs: number])[]): v
     join(root, "test", "runner", "budgets.json"),
     JSON.stringify({ paceMs: 1_000_000, files }),
   );
+}
+
+/** Writes a file of a planted project. */
+function write(folder: string, path: string, text: string): void {
+  mkdirSync(join(folder, dirname(path)), { recursive: true });
+  writeFileSync(join(folder, path), text);
 }
 
 function run(
@@ -136,5 +143,28 @@ describe("the command of the suite", () => {
     const { code, said } = run([first, fails], "");
     expect(code, said).toBe(1);
     expect(said).toContain(`${fails}: fails alone too`);
+  });
+});
+
+describe("the files that PostgreSQL can have", () => {
+  it("are those of the gateway's rooms that come to a fresh database by their imports", async () => {
+    const folder = join(root, "planted-project");
+    const kit = 'import { freshStore } from "../../lab/kit/fresh-store.ts";\n';
+    const support = 'import { world } from "../support/world.ts";\n';
+    write(folder, "lab/kit/fresh-store.ts", "");
+    write(folder, "test/support/world.ts", kit);
+    write(folder, "test/hub/one.test.ts", kit);
+    write(folder, "test/watcher/two.test.ts", support);
+    write(folder, "test/watcher/plain.test.ts", 'import { it } from "vitest";\n');
+    write(folder, "test/signer/other-room.test.ts", kit);
+    const parts = await import(pathToFileURL(join(projectRoot, "scripts/test-parts.js")).href);
+    expect(parts.postgresFiles(folder)).toEqual([
+      "test/hub/one.test.ts",
+      "test/watcher/two.test.ts",
+    ]);
+    const files: readonly string[] = parts.postgresFiles(projectRoot);
+    expect(files).toContain("test/hub/hub-statements.test.ts");
+    const halves = [1, 2].flatMap((at) => parts.filesOfPart(root, `${at}/2`, files, false));
+    expect(halves.sort()).toEqual(files);
   });
 });
