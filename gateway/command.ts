@@ -37,6 +37,7 @@ import {
   runInit,
   setJsonAnswers,
 } from "./operator/command.ts";
+import { addCopyCommand } from "./operator/copying.ts";
 import { addCurrencyCommand } from "./operator/currencies.ts";
 import { addDepositCommands } from "./operator/deposits.ts";
 import { addFaultCommand } from "./operator/faults.ts";
@@ -251,7 +252,7 @@ function epochNumber(text: string): number {
 
 /** The commands as the help lists them. */
 const commandGroups: CommandGroups = [
-  ["Set up and run", ["init", "check", "start", "health", "alert-down", "backup"]],
+  ["Set up and run", ["init", "check", "start", "health", "alert-down", "backup", "copy"]],
   [
     "Look",
     [
@@ -340,6 +341,7 @@ export function buildGatewayCommands(): Command {
   addReportCommand(program);
   addScanCommand(program);
   addCurrencyCommand(program);
+  addCopyCommand(program);
   addPriceCommand(program);
   addRowCommands(program);
   addFaultCommand(program);

@@ -179,7 +179,7 @@ const words: Readonly<Record<CopySide["engine"], EngineWords>> = {
 /**
  * Copies all rows of `from` into `to` in one transaction of each, and returns the tables with their
  * rows. Writers of `from` wait until its rows are read. The target keeps no row of its own `meta`;
- * the lease of PostgreSQL is no table of the schema and stays.
+ * PostgreSQL's lease and gateways are no tables of the schema and stay.
  * @throws AgentError GATEWAY_STORE_EXISTS (the target has rows), GATEWAY_STORE_COPY (a value has no
  * equal on the other engine, or the rows that were read back differ), GATEWAY_STORE_VERSION and
  * GATEWAY_STORE_OLDER of either side, and those of `Store.write`; the target stays as it was

@@ -217,6 +217,46 @@ describe.skipIf(!isHere)("gateways on one database", () => {
     });
   });
 
+  it("copies a stopped gateway from a file to a server and back, and no running one", async () => {
+    const [file, shared] = ["file", "shared"].map((name) => mkdtempSync(join(dir, `${name}-`)));
+    const database = makeDatabase("moved");
+    expect((await runGatewayCommand(["init", "--dir", file ?? ""])).code).toBe(0);
+    const config = await configFor(file ?? "", "sqlite:gateway.db");
+    const names = async (path: string): Promise<readonly string[]> => {
+      const { output } = await runGatewayCommand(["merchant", "list", "--config", path, "--json"]);
+      return (JSON.parse(output) as readonly { name: string }[]).map(({ name }) => name);
+    };
+    await runGatewayCommand([
+      ...["merchant", "create", "Shop", "--config", config],
+      ...["--config-out", join(dir, "moved-agent.json")],
+    ]);
+    const running = await start(config);
+    const copy = (from: string, to: string): ReturnType<typeof runGatewayCommand> =>
+      runGatewayCommand(["copy", "--config", from, "--to", to, "--json"]);
+    const refused = await copy(config, database);
+    expect(JSON.parse(refused.output.split("\n")[0] ?? "")).toMatchObject({
+      code: "GATEWAY_STORE_OWNED",
+    });
+    running.child.kill("SIGTERM");
+    await once(running.child, "exit");
+    expect((await copy(config, database)).code).toBe(0);
+    const key = readFileSync(join(file ?? "", "gateway.key"));
+    writeFileSync(join(shared ?? "", "gateway.key"), key, { mode: 0o600 });
+    const moved = await configFor(shared ?? "", database);
+    expect(await names(moved)).toEqual(["Shop"]);
+    const onServer = await start(moved);
+    await until("it is active", waitMs, async () =>
+      (await statesOf(onServer))[0] === "active" ? true : undefined,
+    );
+    onServer.child.kill("SIGTERM");
+    await once(onServer.child, "exit");
+    const back = join(file ?? "", "back.db");
+    expect((await copy(moved, `sqlite:${back}`)).code).toBe(0);
+    expect((await copy(moved, `sqlite:${back}`)).code).toBe(2); // it has rows now
+    writeFileSync(config, readFileSync(config, "utf8").replace("gateway.db", "back.db"));
+    expect(await names(config)).toEqual(["Shop"]);
+  });
+
   it("refuses a server that would lose commits, by the setting's name", async () => {
     const unsafe = startPostgres({ fsync: "off" });
     try {
