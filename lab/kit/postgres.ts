@@ -27,8 +27,13 @@ export function postgresPrograms(): string | null {
 }
 
 export interface PostgresServer {
+  readonly folder: string; // of its socket
   /** The address of one of its databases. */
   urlOf(database: string): string;
+  /** Starts a standby of this server, which follows without the server's waiting for it. */
+  makeReplica(): PostgresServer;
+  promote(): void; // of a standby
+  kill(): void; // nothing is written any more; the folder stays
   stop(): void;
 }
 
@@ -61,8 +66,23 @@ function guardServer(
   return () => void guard.kill();
 }
 
+type Settings = Readonly<Record<string, string>>;
+
 /** Starts a server with the settings of a production, but for `settings`. */
-export function startPostgres(settings: Readonly<Record<string, string>> = {}): PostgresServer {
+export function startPostgres(settings: Settings = {}): PostgresServer {
+  const locale = ["--locale=C.UTF-8", "--locale-provider=icu", "--icu-locale=en"];
+  const how = ["-U", "gateway", "-A", "trust", "-E", "UTF8", "--no-sync", ...locale];
+  return startServer((run, data) => run("initdb", "-D", data, ...how), settings);
+}
+
+/** Runs one of the server's programs, as the server's user. */
+type ProgramRunner = (program: string, ...words: readonly string[]) => void;
+
+/** Starts a server on the data that `make` puts into the given folder. */
+function startServer(
+  make: (run: ProgramRunner, data: string) => void,
+  settings: Settings,
+): PostgresServer {
   const programs = postgresPrograms();
   if (programs === null) throw new Error(`no PostgreSQL here: ${postgresInstallLine}`);
   const ids = idsOfPostgres();
@@ -70,7 +90,7 @@ export function startPostgres(settings: Readonly<Record<string, string>> = {}): 
   if (ids !== undefined) chownSync(folder, ids.uid, ids.gid);
   const sendGuardAway = guardServer(folder, programs, ids);
   const data = join(folder, "data");
-  const run = (program: string, ...words: readonly string[]): void => {
+  const run: ProgramRunner = (program, ...words) => {
     const { status, stderr } = spawnSync(join(programs, program), words, {
       cwd: folder,
       encoding: "utf8",
@@ -79,8 +99,7 @@ export function startPostgres(settings: Readonly<Record<string, string>> = {}): 
     });
     if (status !== 0) throw new Error(`${program}: ${stderr}`);
   };
-  const locale = ["--locale=C.UTF-8", "--locale-provider=icu", "--icu-locale=en"];
-  run("initdb", "-D", data, "-U", "gateway", "-A", "trust", "-E", "UTF8", "--no-sync", ...locale);
+  make(run, data);
   // Shared memory is a file of the folder too: a server that is cut off leaves nothing elsewhere.
   const places = { unix_socket_directories: folder, dynamic_shared_memory_type: "mmap" };
   const given = { listen_addresses: "", ...places, ...settings };
@@ -88,10 +107,18 @@ export function startPostgres(settings: Readonly<Record<string, string>> = {}): 
   const log = join(folder, "log");
   run("pg_ctl", "-D", data, "-l", log, "-w", "-o", options.join(" "), "start");
   return {
+    folder,
     urlOf: (database) => `postgres:///${database}?host=${folder}&user=gateway`,
+    makeReplica() {
+      const copy = ["-h", folder, "-U", "gateway", "-R", "-X", "stream", "-c", "fast"];
+      return startServer((run, target) => run("pg_basebackup", "-D", target, ...copy), settings);
+    },
+    promote: () => run("pg_ctl", "-D", data, "-w", "promote"),
+    kill: () => run("pg_ctl", "-D", data, "-m", "immediate", "-w", "stop"),
     stop() {
       sendGuardAway();
-      run("pg_ctl", "-D", data, "-m", "immediate", "-w", "stop");
+      if (existsSync(join(data, "postmaster.pid")))
+        run("pg_ctl", "-D", data, "-m", "immediate", "-w", "stop");
       rmSync(folder, { recursive: true });
     },
   };

@@ -164,6 +164,46 @@ describe.skipIf(!isHere)("gateways on one database", () => {
     await once(last.child, "exit");
   });
 
+  it("finds the promoted standby of its database, and holds deposits until all is read again", async () => {
+    const primary = startPostgres();
+    const replica = primary.makeReplica();
+    try {
+      const folder = mkdtempSync(join(dir, "failover-"));
+      const first = primary.urlOf("postgres");
+      const both = first.replace(primary.folder, `${primary.folder},${replica.folder}`);
+      expect((await runGatewayCommand(["init", "--dir", folder, "--database", both])).code).toBe(0);
+      const config = await configFor(folder, both);
+      const before = await start(config);
+      await until("it is active", waitMs, async () =>
+        (await statesOf(before))[0] === "active" ? true : undefined,
+      );
+      await until("the standby has all", waitMs, async () => {
+        const { output } = await runGatewayCommand(["cluster", "--config", config, "--json"]);
+        const { replicas } = JSON.parse(output) as { replicas: readonly { lagBytes: number }[] };
+        return replicas[0]?.lagBytes === 0 ? true : undefined;
+      });
+      const ended = once(before.child, "exit");
+      primary.kill();
+      expect(await ended).toEqual([1, null]);
+      const checked = await runGatewayCommand(["check", "--config", config, "--json"]);
+      expect([checked.code, checked.output]).toEqual([1, expect.stringContaining("is a standby")]);
+      replica.promote();
+      const after = await start(config);
+      await until("it is active again", waitMs, async () =>
+        (await statesOf(after))[0] === "active" ? true : undefined,
+      );
+      const { output } = await runGatewayCommand(["status", "--config", config, "--json"]);
+      expect(JSON.parse(output)).toMatchObject({
+        restored: expect.stringMatching(/^its server was \d+\/00000001, and is \d+\/00000002$/),
+      });
+      after.child.kill("SIGTERM");
+      await once(after.child, "exit");
+    } finally {
+      replica.stop();
+      primary.stop();
+    }
+  });
+
   it.each([
     [
       "a database that is not there",
@@ -255,6 +295,37 @@ describe.skipIf(!isHere)("gateways on one database", () => {
     expect((await copy(moved, `sqlite:${back}`)).code).toBe(2); // it has rows now
     writeFileSync(config, readFileSync(config, "utf8").replace("gateway.db", "back.db"));
     expect(await names(config)).toEqual(["Shop"]);
+  });
+
+  it("takes the role's password from a file that nobody else can read, and shows it nowhere", async () => {
+    const database = makeDatabase("guarded");
+    askDatabase(server.urlOf("postgres"), "ALTER ROLE guarded PASSWORD 'correct horse'");
+    const rules = join(server.folder, "data", "pg_hba.conf");
+    writeFileSync(rules, `local all guarded scram-sha-256\n${readFileSync(rules, "utf8")}`);
+    askDatabase(server.urlOf("postgres"), "SELECT pg_reload_conf()");
+    const folder = mkdtempSync(join(dir, "guarded-"));
+    const file = join(folder, "password");
+    const init = (password: string, mode: number): ReturnType<typeof runGatewayCommand> => {
+      rmSync(file, { force: true });
+      writeFileSync(file, password, { mode });
+      const words = ["--database", database, "--database-password-file", "password", "--json"];
+      return runGatewayCommand(["init", "--dir", folder, ...words]);
+    };
+    for (const [password, mode] of [
+      ["wrong battery", 0o600],
+      ["correct horse", 0o644],
+    ] as const) {
+      const { output } = await init(password, mode);
+      expect(JSON.parse(output.split("\n")[0] ?? "")).toMatchObject({
+        code: "GATEWAY_STORE_ACCESS",
+      });
+      expect(output).not.toContain(password);
+    }
+    const made = await init("correct horse\n", 0o600);
+    expect(made.code, made.output).toBe(0);
+    const config = join(folder, "gateway.config.json");
+    const { output } = await runGatewayCommand(["status", "--config", config, "--json"]);
+    expect(JSON.parse(output)).toMatchObject({ databaseFault: "" });
   });
 
   it("refuses a server that would lose commits, by the setting's name", async () => {
