@@ -27,12 +27,12 @@ export function postgresPrograms(): string | null {
 }
 
 export interface PostgresServer {
-  readonly folder: string; // of its socket
+  readonly folder: string; // folder of its socket
   /** The address of one of its databases. */
   urlOf(database: string): string;
   /** Starts a standby of this server, which follows without the server's waiting for it. */
   makeReplica(): PostgresServer;
-  promote(): void; // of a standby
+  promote(): void; // a standby becomes the primary
   kill(): void; // nothing is written any more; the folder stays
   stop(): void;
 }
