@@ -1,21 +1,23 @@
 /**
- * `npm run demo [-- --json] [-- --keep]`: the main job on real parts. A local EVM chain, a node
+ * `npm run demo [-- --json] [-- --keep] [-- --gateways 2]`: the main job on real parts. A local EVM chain, a node
  * that stands in for java-tron, one for rippled, a real bitcoind where it is there, a gateway on
  * SQLite, pairing, `crypto`; a paid deposit with its callback, one quoted in liras and paid by its
  * link, an ETH and an ERC-20 withdrawal to Completed, a refusal by policy, a `kill -9` of the
  * signer in the middle of a stream that still pays exactly once; and in each currency a deposit
  * that is swept and paid out again to the last unit, with a `kill -9` of each process in between.
+ * With `--gateways 2` a `kill -9` of the active one of two gateways on PostgreSQL comes on top.
  * Every balance is checked by reads of its own; exit 0 only when all of it held.
  */
 import { randomBytes } from "node:crypto";
 import { setTimeout as sleep } from "node:timers/promises";
+import { Gateways } from "./demo-gateways.ts";
 import { TronTestNetwork } from "./deposits/tron-network.ts";
 import { type Receiver, startReceiver } from "./kit/callback-receiver.ts";
 import { readCommandLine } from "./kit/command-line.ts";
 import { type Kit, startKit } from "./kit/kit.ts";
 import { until } from "./kit/processes.ts";
 import { profileNamed } from "./kit/provider/profiles.ts";
-import { listSweeps, roundTrips, type Trip } from "./kit/round-trip.ts";
+import { listSweeps, roundTrips, type Trip, unitsOf } from "./kit/round-trip.ts";
 import {
   balanceWei,
   rpc,
@@ -37,14 +39,20 @@ interface DemoPayment {
   readonly status: number;
 }
 
-const { values } = readCommandLine({
+const { values, whole } = readCommandLine({
   name: "demo",
   does: "The main job on real parts: local chains, a gateway, pairing, crypto, deposits, callbacks, withdrawals, a refusal, a kill -9.",
   options: {
     keep: { says: "leaves it running, and tells what to try next" },
     json: { says: "ends with one line of JSON" },
+    gateways: {
+      takes: "N",
+      default: "1",
+      says: "2: one active and one standby on PostgreSQL, and a kill -9 of the active one",
+    },
   },
 });
+const isPair = whole("gateways", { least: 1, most: 2 }) === 2;
 const started = Date.now();
 const ether = 10n ** 18n;
 
@@ -81,13 +89,64 @@ interface Networks {
   readonly xrp: XrpNode | null;
 }
 
-async function setUp({ testNetwork, bitcoin, xrp }: Networks): Promise<{ kit: Kit; shop: Shop }> {
+interface Interruption {
+  readonly isOver: boolean; // a signal came
+  readonly signal: Promise<never>; // rejects with the signal's name
+  ignore(): void;
+}
+
+/** Two gateways are ended in order at SIGINT and SIGTERM. */
+function awaitInterruption(): Interruption {
+  const names = ["SIGINT", "SIGTERM"] as const;
+  const { promise, reject } = withRejection();
+  let isOver = false;
+  const end = (name: NodeJS.Signals): void => {
+    isOver = true;
+    reject(new Error(`ended by ${name}`));
+  };
+  for (const name of names) process.on(name, end);
+  const ignore = (): void => {
+    for (const name of names) process.off(name, end);
+  };
+  return {
+    signal: promise,
+    get isOver() {
+      return isOver;
+    },
+    ignore,
+  };
+}
+
+function withRejection(): { promise: Promise<never>; reject: (reason: Error) => void } {
+  let reject: (reason: Error) => void = () => {};
+  const promise = new Promise<never>((_, fail) => {
+    reject = fail;
+  });
+  promise.catch(() => {}); // the process is told of a rejection by the caller that awaits the promise
+  return { promise, reject };
+}
+
+const interruption = isPair ? awaitInterruption() : null;
+
+/** The kit that a signal ends; null until it is there. */
+let running: Kit | null = null;
+
+async function setUp(
+  { testNetwork, bitcoin, xrp }: Networks,
+  gateways: Gateways | null,
+): Promise<{ kit: Kit; shop: Shop }> {
   tell(
     "demo",
     "starting a local EVM chain and a node in java-tron's place, deploying a test token, initialising a gateway",
   );
   const others = servedBy(bitcoin, testNetwork.served(["coin", "token"]));
-  const kit = await startKit({ keep: values.keep, alsoServes: servedByXrp(xrp, others) });
+  const kit = await startKit({
+    keep: values.keep,
+    alsoServes: servedByXrp(xrp, others),
+    settings: gateways?.settings ?? {},
+  });
+  running = kit;
+  gateways?.join(kit);
   try {
     await kit.startGateway();
     tell("gateway", `listens on ${kit.gatewayUrl}, merchant ${kit.merchantId}`);
@@ -299,6 +358,74 @@ async function killed(kit: Kit, shop: Shop): Promise<{ shown: DemoPayment[] }> {
   return { shown };
 }
 
+/** How one gateway took over from the other. */
+interface Takeover {
+  readonly killed: string; // the names by which `cluster` lists the gateways
+  readonly active: string;
+  readonly refusals: number; // answers to one order until a gateway took the order
+  readonly secondsWithoutService: number;
+}
+
+/**
+ * Kills the active gateway while its orders are on their way, and pays a deposit while no gateway
+ * takes orders. Each order is asked again until its answer, and is paid once.
+ */
+async function takenOver(
+  kit: Kit,
+  shop: Shop,
+  gateways: Gateways,
+): Promise<{ report: Takeover; shown: DemoPayment[] }> {
+  let refusals = 0;
+  const ask = async (place: number) => {
+    const [amount, receiver] = [`0.02${place}1`, newAddress()];
+    const order = { currency: "eth", amount, receiver, orderId: `takeover-${place}` };
+    const { transactionId } = await until(`an answer for ${order.orderId}`, 120_000, async () => {
+      const answer = await shop.autoWithdraw(order);
+      if (answer.status === 200) return answer;
+      refusals += 1;
+      return undefined;
+    });
+    return { ...order, transactionId };
+  };
+  const paidLater = await shop.deposit("eth", "0.125", "order-1003");
+  const { name: killed, started } = await gateways.findActive();
+  const [first, ...others] = [0, 1, 2, 3].map(ask);
+  await first;
+  started.child.kill("SIGKILL");
+  const killedAt = Date.now();
+  tell("demo", `kill -9 of the active gateway ${killed} with orders on their way`);
+  const next = ask(4);
+  const value = `0x${(ether / 8n).toString(16)}`;
+  await sendUnlocked(kit.anvil.url, { to: paidLater.address, value });
+  tell("customer", "paid 0.125 ETH while no gateway takes orders");
+  await next;
+  const secondsWithoutService = (Date.now() - killedAt) / 1000;
+  const listed = await gateways.list();
+  tell("cluster", listed.map(({ name, state }) => `${name} ${state}`).join(", "));
+  const active = listed.find(({ state }) => state === "active")?.name ?? "";
+  hold(active !== "" && active !== killed, "cluster names the other gateway as active");
+  tell(
+    "shop",
+    `orders were refused for ${secondsWithoutService.toFixed(1)} s (${refusals} times), then ${active} took them`,
+  );
+  const shown: DemoPayment[] = [];
+  for (const order of await Promise.all([first, ...others, next])) {
+    if (order === undefined) continue;
+    const record = await ended(shop, order.transactionId);
+    hold(record.status === 1, `${order.orderId} is Completed`);
+    const held = await balanceWei(kit.anvil.url, order.receiver);
+    const units = unitsOf(order.amount, 18);
+    hold(held === units, `${order.orderId} was paid exactly once: ${units} wei, not ${held}`);
+    const { transactionId, currency, amount } = order;
+    shown.push({ transactionId, currency, amount, ...record });
+  }
+  hold((await ended(shop, paidLater.transactionId, 1)).status === 1, "the deposit is Completed");
+  tell("gateway", `all ${shown.length} orders paid exactly once, and the deposit is Completed`);
+  await gateways.startMissing();
+  tell("gateway", `${killed} came again as the standby`);
+  return { report: { killed, active, refusals, secondsWithoutService }, shown };
+}
+
 /** ETH and the token of the local chain. */
 const tripsOf = ({ anvil: { url }, token }: Kit): readonly Trip[] => [
   {
@@ -359,28 +486,33 @@ function tronTripsOf(testNetwork: TronTestNetwork): readonly Trip[] {
 }
 
 async function main(): Promise<void> {
-  const plain = profileNamed("tron", "plain node");
-  const testNetwork = await TronTestNetwork.open({
-    slotMs: 200,
-    solidLag: 4,
-    profiles: [plain, plain],
-  });
+  const gateways = isPair ? await Gateways.open((what) => tell("demo", what)) : null;
+  let testNetwork: TronTestNetwork | null = null;
   let bitcoin: Bitcoin | null = null;
   let xrp: XrpNode | null = null;
   try {
+    const plain = profileNamed("tron", "plain node");
+    testNetwork = await TronTestNetwork.open({
+      slotMs: 200,
+      solidLag: 4,
+      profiles: [plain, plain],
+    });
     bitcoin = await openBitcoin((what) => tell("demo", what));
     xrp = await openXrp((what) => tell("demo", what));
-    await play({ testNetwork, bitcoin, xrp });
+    const playing = play({ testNetwork, bitcoin, xrp }, gateways);
+    await (interruption === null ? playing : Promise.race([playing, interruption.signal]));
   } finally {
+    if (gateways !== null) await running?.close();
+    await gateways?.close();
     await xrp?.close();
     await bitcoin?.people.rest();
     await bitcoin?.testNetwork.close();
-    await testNetwork.node.stop();
+    await testNetwork?.node.stop();
   }
 }
 
-async function play(networks: Networks): Promise<void> {
-  const { kit, shop } = await setUp(networks);
+async function play(networks: Networks, gateways: Gateways | null): Promise<void> {
+  const { kit, shop } = await setUp(networks, gateways);
   let failed = true;
   let receiver: Receiver | null = null;
   try {
@@ -395,6 +527,8 @@ async function play(networks: Networks): Promise<void> {
     await refusal(kit, shop);
     const stream = await killed(kit, shop);
     withdrawals.push(...stream.shown);
+    const takeover = gateways === null ? null : await takenOver(kit, shop, gateways);
+    withdrawals.push(...(takeover?.shown ?? []));
     const trips = tripsOf(kit);
     const { testNetwork, bitcoin, xrp } = networks;
     const others = [
@@ -417,15 +551,16 @@ async function play(networks: Networks): Promise<void> {
     failed = false;
     const elapsedMs = Date.now() - started;
     tell("demo", `all of it held, in ${(elapsedMs / 1000).toFixed(1)} s`);
+    interruption?.ignore();
     if (values.keep) await keepRunning(kit, shop);
     else await kit.close();
     if (values.json)
       process.stdout.write(
-        `${JSON.stringify({ ok: true, deposits, withdrawals, chains, callbacks: receiver.received.length, killed: ["signer", "courier", "gateway"], elapsedMs })}\n`,
+        `${JSON.stringify({ ok: true, deposits, withdrawals, chains, callbacks: receiver.received.length, killed: ["signer", "courier", "gateway"], ...(takeover === null ? {} : { takeover: takeover.report }), elapsedMs })}\n`,
       );
   } finally {
     await receiver?.close();
-    if (failed) {
+    if (failed && interruption?.isOver !== true) {
       process.stderr.write(
         `${kit.gateway?.output().slice(-4000) ?? ""}\n${kit.crypto?.output().slice(-4000) ?? ""}\n`,
       );
