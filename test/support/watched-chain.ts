@@ -220,7 +220,9 @@ export const tokenPayment = (
   });
 export const row = (id: string): AnyTransaction => readTransaction(db.store, id);
 export const audit = (): string[] =>
-  db.store.database.all<{ act: string }>("SELECT act FROM audit").map((one) => one.act);
+  db.store.database
+    .all<{ act: string }>("SELECT act FROM audit ORDER BY subject, act")
+    .map((one) => one.act);
 export const payments = (): PaymentRow[] =>
   db.store.database.all("SELECT * FROM payments ORDER BY block, logIndex");
 

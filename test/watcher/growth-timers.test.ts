@@ -43,7 +43,10 @@ const timers: Readonly<Record<string, readonly Cost[]>> = {
   "gateway/books/books.ts": ["pass"],
   "gateway/callbacks/callbacks.ts": ["callbacks"],
   "gateway/callbacks/send.ts": [request, request],
-  "gateway/command.ts": [command],
+  "gateway/command.ts": [turn, command],
+  "gateway/database/database.ts": [
+    once("one heartbeat of a gateway that shares its database: two rows of its own"),
+  ],
   "gateway/deposits/skipped-addresses.ts": ["skipped", "skipped"],
   "gateway/hub/hub.ts": [
     turn,
@@ -59,7 +62,7 @@ const timers: Readonly<Record<string, readonly Cost[]>> = {
   "gateway/prices/prices.ts": [clockwork],
   "gateway/reporting/alerts.ts": ["alerts"],
   "gateway/store/group-commit.ts": [turn],
-  "gateway/store/store.ts": [turn],
+  "gateway/store/row-memory.ts": [turn],
   "gateway/watcher/ahead.ts": [turn],
   "gateway/watcher/deposits.ts": [turn],
   "gateway/watcher/watcher.ts": ["pass", "pass"],
@@ -146,6 +149,7 @@ const measured = {
       },
       ...{
         freeBytes: () => null,
+        gateways: () => [],
         deliver: async () => ({ kind: "told" }),
         clock: () => nowMs,
         monotonic: () => nowMs,
