@@ -1,12 +1,12 @@
 /**
- * `npm run demo [-- --json] [-- --keep] [-- --gateways 2]`: the main job on real parts. A local EVM chain, a node
- * that stands in for java-tron, one for rippled, a real bitcoind where it is there, a gateway on
- * SQLite, pairing, `crypto`; a paid deposit with its callback, one quoted in liras and paid by its
- * link, an ETH and an ERC-20 withdrawal to Completed, a refusal by policy, a `kill -9` of the
- * signer in the middle of a stream that still pays exactly once; and in each currency a deposit
- * that is swept and paid out again to the last unit, with a `kill -9` of each process in between.
- * With `--gateways 2` a `kill -9` of the active one of two gateways on PostgreSQL comes on top.
- * Every balance is checked by reads of its own; exit 0 only when all of it held.
+ * `npm run demo [-- --json] [-- --keep] [-- --gateways 2]`: the main job on real parts. A local EVM
+ * chain, a node that stands in for java-tron, one for rippled, a real bitcoind where it is there, a
+ * gateway on SQLite, pairing, `crypto`; a paid deposit with its callback, one quoted in liras and
+ * paid by its link, an ETH and an ERC-20 withdrawal to Completed, a refusal by policy, a `kill -9`
+ * of the signer in the middle of a stream that still pays exactly once; and in each currency a
+ * deposit that is swept and paid out again to the last unit, with a `kill -9` of each process in
+ * between. With `--gateways 2` a `kill -9` of the active one of two gateways on PostgreSQL comes on
+ * top. Every balance is checked by reads of its own; exit 0 only when all of it held.
  */
 import { randomBytes } from "node:crypto";
 import { setTimeout as sleep } from "node:timers/promises";
@@ -15,7 +15,7 @@ import { TronTestNetwork } from "./deposits/tron-network.ts";
 import { type Receiver, startReceiver } from "./kit/callback-receiver.ts";
 import { readCommandLine } from "./kit/command-line.ts";
 import { type Kit, startKit } from "./kit/kit.ts";
-import { until } from "./kit/processes.ts";
+import { childrenOf, until } from "./kit/processes.ts";
 import { profileNamed } from "./kit/provider/profiles.ts";
 import { listSweeps, roundTrips, type Trip, unitsOf } from "./kit/round-trip.ts";
 import {
@@ -124,6 +124,18 @@ function withRejection(): { promise: Promise<never>; reject: (reason: Error) => 
   });
   promise.catch(() => {}); // the process is told of a rejection by the caller that awaits the promise
   return { promise, reject };
+}
+
+/** Ends the kit's programs and all that these programs started, at a signal. */
+function killCommands(): void {
+  const familyOf = (pid: number, part: string): readonly number[] =>
+    childrenOf(pid, part).flatMap((child) => [child, ...familyOf(child, "")]);
+  for (const pid of running === null ? [] : familyOf(process.pid, running.dir))
+    try {
+      process.kill(pid, "SIGKILL");
+    } catch {
+      // The process ended between the look and the signal.
+    }
 }
 
 const interruption = isPair ? awaitInterruption() : null;
@@ -502,12 +514,14 @@ async function main(): Promise<void> {
     const playing = play({ testNetwork, bitcoin, xrp }, gateways);
     await (interruption === null ? playing : Promise.race([playing, interruption.signal]));
   } finally {
+    if (interruption?.isOver === true) killCommands();
     if (gateways !== null) await running?.close();
     await gateways?.close();
     await xrp?.close();
     await bitcoin?.people.rest();
     await bitcoin?.testNetwork.close();
     await testNetwork?.node.stop();
+    if (interruption?.isOver === true) killCommands();
   }
 }
 

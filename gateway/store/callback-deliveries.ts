@@ -64,7 +64,7 @@ export function waitingTargets(database: Database): readonly WaitingTarget[] {
          FROM each WHERE each.target IS NOT NULL)
      SELECT each.target, t.merchant,
        (SELECT min(nextAt) FROM callbackDeliveries WHERE target = each.target AND state = 'waiting') AS nextAt
-     FROM each JOIN callbackTargets t ON t.id = each.target WHERE t.pausedAt IS NULL`,
+     FROM each JOIN callbackTargets t ON t.id = each.target WHERE t.pausedAt IS NULL ORDER BY each.target`,
   );
 }
 

@@ -19,7 +19,7 @@ export function listExpiredRequestIds(
   nowMs: number,
 ): readonly string[] {
   const rows = database.all<{ id: string }>(
-    "SELECT id FROM deposits WHERE status = 0 AND network = ? AND expiresAt <= ?",
+    "SELECT id FROM deposits WHERE status = 0 AND network = ? AND expiresAt <= ? ORDER BY currency, number",
     ...[network, nowMs],
   );
   return rows.map((row) => row.id);
@@ -68,7 +68,7 @@ export function listPendingDeposits(
   currency: string,
 ): readonly Pick<DepositRow, "id" | "merchant" | "address">[] {
   const sql =
-    "SELECT id, merchant, address FROM deposits WHERE status = 0 AND network = ? AND currency = ?";
+    "SELECT id, merchant, address FROM deposits WHERE status = 0 AND network = ? AND currency = ? ORDER BY number";
   return database.all(sql, network, currency);
 }
 

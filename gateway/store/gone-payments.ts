@@ -31,7 +31,7 @@ function countedBy(
   { network, txHash, logIndex, transactionId }: PaymentRow,
 ): readonly string[] {
   const sql =
-    "SELECT transactionId AS id FROM depositCredits WHERE network = ? AND txHash = ? AND logIndex = ?";
+    "SELECT transactionId AS id FROM depositCredits WHERE network = ? AND txHash = ? AND logIndex = ? ORDER BY transactionId";
   const ids = database.all<{ id: string }>(sql, network, txHash, logIndex).map(({ id }) => id);
   return ids.length === 0 ? [transactionId] : ids;
 }
@@ -88,7 +88,7 @@ export function listLostPaymentsIn(
   const [from, to] = [blocks[0]?.number ?? 0, blocks.at(-1)?.number ?? -1];
   const hashes = new Map(blocks.map(({ number, hash }) => [number, hash]));
   const sql =
-    "SELECT * FROM payments WHERE network = ? AND final = 1 AND block BETWEEN ? AND ? AND blockHash <> ''";
+    "SELECT * FROM payments WHERE network = ? AND final = 1 AND block BETWEEN ? AND ? AND blockHash <> '' ORDER BY block, rowid";
   return database
     .all<PaymentRow>(sql, network, from, to)
     .filter(({ block, blockHash }) => hashes.get(block) !== blockHash);
@@ -116,7 +116,8 @@ function goneOf(
   database: Database,
   { network, txHash }: Pick<PaymentRow, "network" | "txHash">,
 ): readonly GonePayment[] {
-  const sql = "SELECT * FROM gonePayments WHERE network = ? AND txHash = ? ORDER BY logIndex";
+  const sql =
+    "SELECT * FROM gonePayments WHERE network = ? AND txHash = ? ORDER BY logIndex, blockHash";
   return database.all<GonePayment>(sql, network, txHash);
 }
 
@@ -148,7 +149,7 @@ export function takeBackUnnamedPayments(
   units: bigint,
 ): readonly GonePayment[] {
   const rows = database.all<GonePayment>(
-    `SELECT * FROM gonePayments WHERE network = ? AND address = ? AND currency = ? AND txHash LIKE 'internal:%' ORDER BY block`,
+    `SELECT * FROM gonePayments WHERE network = ? AND address = ? AND currency = ? AND txHash LIKE 'internal:%' ORDER BY block, txHash, logIndex, blockHash`,
     ...[network, address, currency],
   );
   let left = units;
@@ -191,7 +192,7 @@ export function listUntoldGonePayments(
   most: number,
 ): readonly GonePayment[] {
   const sql =
-    "SELECT * FROM gonePayments WHERE network = ? AND state = 'open' AND toldAt IS NULL ORDER BY block, txHash LIMIT ?";
+    "SELECT * FROM gonePayments WHERE network = ? AND state = 'open' AND toldAt IS NULL ORDER BY block, txHash, logIndex, blockHash LIMIT ?";
   return database.all<GonePayment>(sql, network, most);
 }
 

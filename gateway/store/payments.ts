@@ -96,7 +96,7 @@ export function listDetectedPayments(
   to: number,
 ): readonly PaymentRow[] {
   const sql =
-    "SELECT * FROM payments WHERE network = ? AND final = 0 AND block BETWEEN ? AND ? ORDER BY block, logIndex";
+    "SELECT * FROM payments WHERE network = ? AND final = 0 AND block BETWEEN ? AND ? ORDER BY block, logIndex, rowid";
   return database.all<PaymentRow>(sql, network, from, to);
 }
 

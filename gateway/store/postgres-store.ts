@@ -12,7 +12,7 @@ import { AgentError, Bug, invariant } from "../../base/fault.ts";
 import type { GatewayLog } from "../../base/log.ts";
 import { translateStatement } from "../postgres/dialect.ts";
 import { PostgresFault } from "../postgres/fault.ts";
-import { lockWaitMs } from "../postgres/limits.ts";
+import { lockWaitMs, statementMs } from "../postgres/limits.ts";
 import type { PostgresAnswer, PostgresAsk, PostgresConnection } from "../postgres/messages.ts";
 import { translateDefinitions } from "../postgres/schema.ts";
 import { createGroupCommit } from "./group-commit.ts";
@@ -201,7 +201,7 @@ class Session {
     if (error.sqlState === divisionByZero) return this.#poison(lostTurn, error);
     if (busyStates.includes(error.sqlState)) {
       if (error.sqlState === lockNotAvailable && this.#state === "sent") this.#noteHeld();
-      return this.#held(error);
+      return error.sqlState === queryCanceled ? this.#tookTooLong(error) : this.#held(error);
     }
     if (error.sqlState !== diskFull) return error;
     this.trouble.begin("full");
@@ -236,6 +236,12 @@ class Session {
   #held(cause?: unknown): AgentError {
     const { name: path } = this.#options;
     const words = `${path} is held by another process`;
+    return new AgentError("GATEWAY_STORE_BUSY", "none", words, { path }, { cause });
+  }
+
+  #tookTooLong(cause: unknown): AgentError {
+    const { name: path } = this.#options;
+    const words = `a statement took longer than ${statementMs / 1_000} s in ${path}`;
     return new AgentError("GATEWAY_STORE_BUSY", "none", words, { path }, { cause });
   }
 

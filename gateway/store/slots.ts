@@ -117,7 +117,7 @@ export function listForeignSlotOwners(
 /** Accounts that ever used a slot on a network. Looks at each slot. */
 export function listSendingAccounts(database: Database, network: string): readonly string[] {
   const rows = database.all<{ account: string }>(
-    "SELECT DISTINCT account FROM slots WHERE network = ?",
+    "SELECT DISTINCT account FROM slots WHERE network = ? ORDER BY account",
     network,
   );
   return rows.map(({ account }) => account);

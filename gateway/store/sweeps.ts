@@ -133,8 +133,8 @@ export function newestSweepFrom(
 
 /** The hot wallets to which open sweeps of a network go. */
 export function listSweepReceivers(database: Database, network: string): readonly string[] {
-  const sql = `SELECT DISTINCT receiver AS account FROM transfers INDEXED BY transfersOpen
-    WHERE operation = 'sweep' AND status = 0 AND network = ?`;
+  const sql = `SELECT receiver AS account FROM transfers INDEXED BY transfersOpen
+    WHERE operation = 'sweep' AND status = 0 AND network = ? GROUP BY receiver ORDER BY min(number)`;
   return database.all<{ account: string }>(sql, network).map(({ account }) => account);
 }
 

@@ -128,7 +128,7 @@ export function listUnreadDue(
 ): readonly UnreadRow[] {
   return database.all<UnreadRow>(
     `SELECT * FROM unreadTransactions INDEXED BY unreadOpen WHERE network = ? AND settledAt IS NULL AND block <= ? AND retryAt <= ?
-     ORDER BY retryAt, block, txHash LIMIT ?`,
+     ORDER BY retryAt, block, txHash, address LIMIT ?`,
     ...[network, final, nowMs, dueMax],
   );
 }
@@ -140,7 +140,7 @@ export function listUnreadIn(
   block: number,
 ): readonly UnreadRow[] {
   return database.all<UnreadRow>(
-    "SELECT * FROM unreadTransactions WHERE network = ? AND block = ? AND settledAt IS NULL",
+    "SELECT * FROM unreadTransactions WHERE network = ? AND block = ? AND settledAt IS NULL ORDER BY txHash, address",
     ...[network, block],
   );
 }
@@ -149,7 +149,7 @@ export function listUnreadIn(
 export function listUnread(database: Database, network: string): readonly UnreadRow[] {
   const sql =
     "SELECT * FROM unreadTransactions INDEXED BY unreadOpen WHERE network = ? AND settledAt IS NULL";
-  return database.all<UnreadRow>(`${sql} ORDER BY at, block, txHash`, network);
+  return database.all<UnreadRow>(`${sql} ORDER BY at, block, txHash, address`, network);
 }
 
 /** The blocks of a row after its first; null if there are none. */

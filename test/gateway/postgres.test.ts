@@ -8,6 +8,7 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { AgentError, Bug } from "../../base/fault.ts";
 import { nameOfDatabase, parseDatabaseUrl } from "../../gateway/postgres/address.ts";
 import { translateStatement } from "../../gateway/postgres/dialect.ts";
+import { listLostPaymentsIn } from "../../gateway/store/gone-payments.ts";
 import { isConstraintError, isUniqueConflictError } from "../../gateway/store/library-errors.ts";
 import type { Store } from "../../gateway/store/store.ts";
 import { listColumns, listTables } from "../../lab/kit/database-tables.ts";
@@ -84,11 +85,7 @@ describe("a statement in PostgreSQL's words", () => {
 describe("the address of a database", () => {
   it.each([
     ["postgres://shop@db:5433/gateway", "postgres://shop@db:5433/gateway", "verify-full"],
-    [
-      "postgresql://shop:pass@a,b:5433/gateway",
-      "postgres://shop@a:5432,b:5433/gateway",
-      "verify-full",
-    ],
+    ["postgresql://shop@a,b:5433/gateway", "postgres://shop@a:5432,b:5433/gateway", "verify-full"],
     [
       "postgres:///gateway?host=/run/postgresql&user=shop",
       "postgres://shop@/run/postgresql:5432/gateway",
@@ -160,7 +157,7 @@ describe.skipIf(!isHere)("the store on PostgreSQL", () => {
     try {
       const tables = listTables(sqlite.store.database, false);
       expect(tables.length).toBeGreaterThan(50);
-      expect(listTables(store.database, true)).toEqual([...tables, "leases"].sort());
+      expect(listTables(store.database, true)).toEqual([...tables, "gateways", "leases"].sort());
       for (const table of tables) {
         const columns = listColumns(sqlite.store.database, table, false);
         // SQLite says of a primary key that it may be absent, and takes no row without one.
@@ -201,6 +198,33 @@ describe.skipIf(!isHere)("the store on PostgreSQL", () => {
     const sql = "SELECT name FROM meta ORDER BY name LIMIT ?";
     const countOf = (limit: number): number => store.database.all(sql, limit).length;
     expect([0, 1, 2, -1].map(countOf)).toEqual([0, 1, 2, 3]);
+  });
+
+  it("lists lost payments by block and then in the order of their making, wherever a row lies", () => {
+    const store = openAt(databases.make());
+    const put = `INSERT INTO payments (network, txHash, logIndex, address, currency, units, block, blockHash, final, transactionId)
+      VALUES ('eth', ?, 0, 'a', 'c', '1', ?, '0x1', 1, 'd')`;
+    store.write((database) => {
+      database.run("SET LOCAL session_replication_role = replica");
+      for (const [hash, block] of [
+        ["z", 2],
+        ["y", 1],
+        ["x", 1],
+      ] as const)
+        database.run(put, hash, block);
+      database.run("UPDATE payments SET units = '2' WHERE txHash = 'y'");
+    });
+    const blocks = [1, 2].map((number) => ({ number, hash: "0x2" }));
+    const found = listLostPaymentsIn(store.database, "eth", blocks).map(({ txHash }) => txHash);
+    expect(found).toEqual(["y", "x", "z"]);
+  });
+
+  it("says of a statement that took too long that it did, and not that another process writes", () => {
+    const store = openAt(databases.make());
+    store.database.run("SET statement_timeout = 20");
+    const fault = faultOf(() => store.database.get("SELECT pg_sleep(1)"));
+    expect(fault).toMatchObject({ code: "GATEWAY_STORE_BUSY", effect: "none" });
+    expect(String(fault)).toContain("a statement took longer than 5 s");
   });
 
   it("commits what stays, and takes everything else back", () => {
