@@ -70,6 +70,7 @@ export const agentProofs: readonly CommandProof[] = [
 export const gatewayProofs: readonly CommandProof[] = [
   ...rows("gateway/gateway-process", "init", "start", "check", "merchant create", "agents unpair"),
   ...rows("gateway/gateway-backup", "backup"),
+  ...rows("gateway/shared-database", "cluster", "copy"),
   ...rows("gateway/passing-faults-down", "alert-down"),
   ...rows("system/node-health-process", "health"),
   ...rows("system/recovery-process", "agents recover"),

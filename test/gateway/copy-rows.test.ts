@@ -89,8 +89,11 @@ function rowsOf({ store }: CopySide, table: string): readonly string[] {
   return isInOrder ? rows : rows.sort();
 }
 
+/** Tables of the schema: those by which gateways share a server are none of it. */
 const tablesOf = ({ store, engine }: CopySide): readonly string[] =>
-  listTables(store.database, engine === "postgres").filter((name) => name !== "leases");
+  listTables(store.database, engine === "postgres").filter(
+    (name) => name !== "leases" && name !== "gateways",
+  );
 
 const contentOf = (side: CopySide): Readonly<Record<string, readonly string[]>> =>
   Object.fromEntries(tablesOf(side).map((table) => [table, rowsOf(side, table)]));

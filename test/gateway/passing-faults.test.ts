@@ -24,8 +24,10 @@ import { type Code, codes, passingCauseOf } from "../../base/codes.ts";
 import { AgentError } from "../../base/fault.ts";
 import { newFinding, verdictOfFindings } from "../../base/finding.ts";
 import { answerOfError } from "../../gateway/api/server.ts";
+import { readGatewayKey } from "../../gateway/auth/gateway-key.ts";
 import { type GatewayConfig, parseConfig } from "../../gateway/config/config.ts";
 import { listenFault } from "../../gateway/config/listen-fault.ts";
+import { createDatabase } from "../../gateway/database/database.ts";
 import { startGateway } from "../../gateway/gateway.ts";
 import { checkGateway } from "../../gateway/operator/check.ts";
 import { rightClock } from "../../gateway/own-clock.ts";
@@ -38,6 +40,8 @@ import { type Database, openStore, storeOver } from "../../gateway/store/store.t
 import { silentLog } from "../../lab/kit/gateway-database.ts";
 import { testConfig } from "../../lab/kit/gateway-server.ts";
 import { testSeal } from "../../lab/kit/ledger-seal.ts";
+import { postgresPrograms, startPostgres } from "../../lab/kit/postgres.ts";
+import { freePort } from "../../lab/kit/processes.ts";
 import { bodies, paired } from "../support/memory-ledger.ts";
 import {
   canMount,
@@ -319,6 +323,21 @@ const rows: Readonly<Partial<Record<Code, Row>>> = {
       await starts(config);
     },
     running: "a gateway that runs is the owner",
+  },
+  GATEWAY_STORE_AWAY: {
+    async atStart() {
+      const port = await freePort();
+      const { config } = database(folder);
+      const url = `postgres://gateway@127.0.0.1:${port}/postgres`;
+      const there = parseConfig(JSON.stringify({ ...testConfig, database: url }), folder, 0);
+      ends("GATEWAY_STORE_AWAY", await rejected(startGateway(there, deps)));
+      if (postgresPrograms() === null) return;
+      const server = startPostgres({ listen_addresses: "127.0.0.1", port: String(port) });
+      onTestFinished(() => server.stop());
+      createDatabase(there, readGatewayKey(config.keyFile).fingerprint, silentLog);
+      await starts(there);
+    },
+    running: "a lost connection leaves a transaction in doubt, and that is GATEWAY_STORE_POISONED",
   },
   GATEWAY_STORE_BUSY: {
     async atStart() {

@@ -100,7 +100,11 @@ const own: readonly string[] = [
     "gateway/store/callback-outbox.ts",
     "gateway/store/credits.ts",
   ],
-  ...["gateway/store/parsed-text.ts", "gateway/store/restored-database.ts"],
+  ...[
+    "gateway/store/leases.ts",
+    "gateway/store/parsed-text.ts",
+    "gateway/store/restored-database.ts",
+  ],
 ];
 
 const reads = /\b(?:JSON\.parse|parseJson|parseForeign|parseExact)\(/;
