@@ -41,6 +41,8 @@ const types = {
 
 let lost = "";
 let warning = "";
+/** The library leaves statements without an end that a closing connection had not sent yet. */
+let endAsks: (reply: PostgresReply) => void = () => {};
 
 const { address } = order;
 
@@ -77,6 +79,7 @@ const client = postgres({
   },
   onclose() {
     lost = "the connection was closed";
+    endAsks({ answers: [], refusal: refusalOf(new Error(lost)) });
   },
 } as unknown as postgres.Options<Record<string, postgres.PostgresType>>);
 
@@ -103,7 +106,15 @@ function refusalOf(error: unknown): PostgresRefusal {
   };
 }
 
-async function reply(asker: Asker, asks: readonly PostgresAsk[]): Promise<PostgresReply> {
+/** The answers to `asks`, or the refusal of a connection that is closed meanwhile. */
+function reply(asker: Asker, asks: readonly PostgresAsk[]): Promise<PostgresReply> {
+  return new Promise((resolve, reject) => {
+    endAsks = resolve;
+    answersOf(asker, asks).then(resolve, reject);
+  });
+}
+
+async function answersOf(asker: Asker, asks: readonly PostgresAsk[]): Promise<PostgresReply> {
   const ends = await Promise.allSettled(asks.map((one) => ask(asker, one)));
   const answers: PostgresAnswer[] = [];
   for (const end of ends) {

@@ -4,13 +4,18 @@
  * in PostgreSQL's words are tested without a server.
  */
 import { spawn } from "node:child_process";
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { AgentError, Bug } from "../../base/fault.ts";
 import { nameOfDatabase, parseDatabaseUrl } from "../../gateway/postgres/address.ts";
 import { translateStatement } from "../../gateway/postgres/dialect.ts";
+import { answerMs } from "../../gateway/postgres/limits.ts";
 import { listLostPaymentsIn } from "../../gateway/store/gone-payments.ts";
 import { isConstraintError, isUniqueConflictError } from "../../gateway/store/library-errors.ts";
 import type { Store } from "../../gateway/store/store.ts";
+import { startCutWire } from "../../lab/kit/cut-wire.ts";
 import { listColumns, listTables } from "../../lab/kit/database-tables.ts";
 import { isOnPostgres } from "../../lab/kit/fresh-store.ts";
 import { gatewayDatabase, silentLog } from "../../lab/kit/gateway-database.ts";
@@ -23,6 +28,9 @@ import {
   postgresPrograms,
   startPostgres,
 } from "../../lab/kit/postgres.ts";
+import { until } from "../../lab/kit/processes.ts";
+import { shareOf } from "../../lab/kit/share.ts";
+import { startsTheBuild } from "../support/built.ts";
 
 const isHere = postgresPrograms() !== null;
 if (!isHere) process.stderr.write(`no PostgreSQL on this machine: ${postgresInstallLine}\n`);
@@ -115,6 +123,7 @@ describe("the address of a database", () => {
 });
 
 describe.skipIf(!isHere)("the store on PostgreSQL", () => {
+  startsTheBuild();
   let server: PostgresServer;
   let databases: PostgresDatabases;
   const open: Store[] = [];
@@ -310,6 +319,58 @@ describe.skipIf(!isHere)("the store on PostgreSQL", () => {
       "GATEWAY_STORE_POISONED unknown",
     ]);
     expect(store.poisoned).toBe(true);
+  });
+
+  it("answers no write that is not there, at whichever of its messages the wire is cut", async () => {
+    const folder = mkdtempSync(join(tmpdir(), "cut-wire-"));
+    const wire = await startCutWire(folder, server.folder);
+    const url = databases.make();
+    const [direct, through] = [openAt(url), url.replace(server.folder, wire.folder)];
+    const rowsOf = (cut: number): number =>
+      direct.database.get<{ n: number }>(
+        "SELECT count(*) AS n FROM meta WHERE name LIKE ?",
+        `% of ${cut}.`,
+      )?.n ?? -1;
+    /** Six round trips to the server, and more than forty messages. */
+    const write = (store: Store, cut: number): string =>
+      codeOf(() =>
+        store.write((database) => {
+          for (const place of [1, 2, 3, 4, 5]) {
+            database.run(putSql, `row ${place} of ${cut}.`, "1");
+            database.get("SELECT value FROM meta WHERE name = ?", `row ${place} of ${cut}.`);
+          }
+          return "done";
+        }),
+      );
+    try {
+      const whole = openAt(through);
+      wire.cutAt(0);
+      expect([write(whole, 0), rowsOf(0)]).toEqual(["done", 5]);
+      const { messages } = wire;
+      expect(messages).toBeGreaterThan(40);
+      const found = new Set<number>();
+      const cuts = Array.from({ length: messages }, (_, at) => at + 1);
+      // The last messages are those of COMMIT and its answer.
+      for (const cut of [...shareOf(cuts.slice(0, -8)), ...cuts.slice(-8)]) {
+        const store = openAt(through);
+        const pid = store.database.get<{ pid: number }>("SELECT pg_backend_pid() AS pid")?.pid ?? 0;
+        wire.cutAt(cut);
+        const from = performance.now();
+        expect([cut, write(store, cut)]).toEqual([cut, "GATEWAY_STORE_POISONED unknown"]);
+        expect(performance.now() - from).toBeLessThan(answerMs / 2); // nobody waits for the limit
+        await until("its process of the server has ended", 10_000, async () =>
+          direct.database.get("SELECT 1 FROM pg_stat_activity WHERE pid = ?", pid) === undefined
+            ? true
+            : undefined,
+        );
+        found.add(rowsOf(cut));
+      }
+      // Whole or not at all; and a commit whose answer was lost is there.
+      expect([...found].sort()).toEqual([0, 5]);
+    } finally {
+      await wire.close();
+      rmSync(folder, { recursive: true });
+    }
   });
 
   it("takes a commit with a warning for one that nobody acknowledged", async () => {
