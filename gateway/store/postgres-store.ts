@@ -201,7 +201,7 @@ class Session {
     if (error.sqlState === divisionByZero) return this.#poison(lostTurn, error);
     if (busyStates.includes(error.sqlState)) {
       if (error.sqlState === lockNotAvailable && this.#state === "sent") this.#noteHeld();
-      return error.sqlState === queryCanceled ? this.#tookTooLong(error) : this.#held(error);
+      return error.sqlState === queryCanceled ? this.#ended(error) : this.#held(error);
     }
     if (error.sqlState !== diskFull) return error;
     this.trouble.begin("full");
@@ -239,9 +239,10 @@ class Session {
     return new AgentError("GATEWAY_STORE_BUSY", "none", words, { path }, { cause });
   }
 
-  #tookTooLong(cause: unknown): AgentError {
+  /** By its limit of time, or by a person. */
+  #ended(cause: PostgresFault): AgentError {
     const { name: path } = this.#options;
-    const words = `a statement took longer than ${statementMs / 1_000} s in ${path}`;
+    const words = `${path} ended a statement, whose limit is ${statementMs / 1_000} s: ${cause.message}`;
     return new AgentError("GATEWAY_STORE_BUSY", "none", words, { path }, { cause });
   }
 

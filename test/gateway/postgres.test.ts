@@ -233,7 +233,7 @@ describe.skipIf(!isHere)("the store on PostgreSQL", () => {
     store.database.run("SET statement_timeout = 20");
     const fault = faultOf(() => store.database.get("SELECT pg_sleep(1)"));
     expect(fault).toMatchObject({ code: "GATEWAY_STORE_BUSY", effect: "none" });
-    expect(String(fault)).toContain("a statement took longer than 5 s");
+    expect(String(fault)).toContain("whose limit is 5 s: canceling statement due to statement t");
   });
 
   it("commits what stays, and takes everything else back", () => {
