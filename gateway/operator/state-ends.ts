@@ -179,6 +179,7 @@ export const countedStates: Readonly<Record<keyof Counts, readonly StateName[]>>
   callbacks: ["callbacks waiting", "callbacks given up"],
   failingTargets: ["faults target"],
   alarms: ["alarms open"],
+  alarmKinds: ["alarms open"],
   foreignPayments: ["agents foreignPayment"],
   missingMoney: ["books difference"],
   faults: [

@@ -523,7 +523,7 @@ const serviceRows: readonly JudgedRow[] = [
     gravity: "warning",
     status: {
       what: ({ restored }) =>
-        `the database was restored from a backup (${restored}) and has not caught up: no deposit is taken yet`,
+        `the database may lack its newest rows (${restored}) and has not caught up: no deposit is taken yet`,
       hint: restoredHint,
     },
   }),
@@ -853,7 +853,11 @@ const faultRows: readonly JudgedRow[] = [
   }),
   problem<number>({
     when: counted(({ alarms }) => [alarms.count].filter((count) => count > 0)),
-    gravity: "warning",
+    gravity: (_, { screen }) => {
+      const kinds = screen?.counts?.alarmKinds ?? [];
+      const wakes = kinds.some(({ code, cause }) => gravityOfCode(code, cause) === "wake");
+      return wakes ? "wake" : "warning";
+    },
     status: {
       what: (count) => `${count} ${count === 1 ? "alarm is" : "alarms are"} open`,
       hint: alarmsHint,

@@ -3,7 +3,7 @@
  * alarm returns. An alarm is open until an operator closes it.
  */
 import type { CodeWithCause } from "../../base/causes.ts";
-import { type AuditAct, actOfAlarm, recordAct } from "./audit.ts";
+import { type AuditAct, actOfAlarm, alarmOf, recordAct } from "./audit.ts";
 import type { Database } from "./store.ts";
 
 export type Alarm = CodeWithCause & {
@@ -53,6 +53,18 @@ export function countOpenAlarms(database: Database): OpenAlarms {
   const sql =
     "SELECT count(*) AS count, max(a.at) AS newestAt FROM openAlarms o JOIN audit a ON a.id = o.act";
   return database.get<OpenAlarms>(sql) ?? { count: 0, newestAt: null };
+}
+
+/** A code with its cause, "" if the code has one only. */
+export type AlarmKind = ReturnType<typeof alarmOf>;
+
+/** The kinds of the open alarms, each once. */
+export function listOpenAlarmKinds(database: Database): readonly AlarmKind[] {
+  return database
+    .all<Pick<AuditAct, "act">>(
+      "SELECT DISTINCT a.act FROM openAlarms o JOIN audit a ON a.id = o.act ORDER BY a.act",
+    )
+    .map(({ act }) => alarmOf(act));
 }
 
 /** All open alarms, oldest first. */

@@ -4,7 +4,7 @@
  * count of given-up callbacks. Reads only.
  */
 import { listSendersFrom } from "./agents.ts";
-import { countOpenAlarms, type OpenAlarms } from "./alarm.ts";
+import { type AlarmKind, countOpenAlarms, listOpenAlarmKinds, type OpenAlarms } from "./alarm.ts";
 import { actOfAlarm } from "./audit.ts";
 import {
   acceptedDifferenceBlocksSql,
@@ -63,6 +63,7 @@ export interface Counts {
   readonly callbacks: { readonly waiting: number; readonly givenUp: number };
   readonly failingTargets: readonly FailingTarget[]; // the first of them
   readonly alarms: OpenAlarms;
+  readonly alarmKinds: readonly AlarmKind[]; // of the open alarms, each once
   readonly foreignPayments: readonly ForeignPayment[]; // the first of them
   readonly missingMoney: readonly MissingMoney[]; // the first of them
   readonly faults: readonly UnreadItems[]; // the first of them
@@ -194,6 +195,7 @@ export function countsOf(database: Database, run: string | null): Counts {
     },
     failingTargets: listFailingTargets(database, namedMax),
     alarms: countOpenAlarms(database),
+    alarmKinds: listOpenAlarmKinds(database),
     faults: countFaults(database).slice(0, namedFaultsMax),
     foreignPayments: listForeignPayments(database),
     missingMoney: listMissingMoney(database),

@@ -425,6 +425,26 @@ describe("the operator's screen", () => {
     expect(told()).toEqual([["the deposit address 0xdeposit", false], restored]);
   });
 
+  it("says of an open alarm that woke somebody more than of one that can wait, until it is closed", () => {
+    const { database } = db.store;
+    const says = () =>
+      problemsOf({ ...well(), counts: countsOf(database, null) }).map(
+        ({ what, gravity, isWarning }) => [what, gravity, isWarning],
+      );
+    const raise = (code: "WATCHER_GAP" | "HUB_SLOT_REUSED"): void => {
+      recordAct(database, {
+        ...{ at: 9, actor: "watcher", act: actOfAlarm({ code }), subject: code, detail: "" },
+      });
+    };
+    raise("WATCHER_GAP");
+    expect(says()).toEqual([["1 alarm is open", "warning", true]]);
+    raise("HUB_SLOT_REUSED");
+    expect(says()).toEqual([["2 alarms are open", "wake", false]]);
+    const newest = database.get<{ id: number }>("SELECT max(act) AS id FROM openAlarms")?.id ?? 0;
+    closeAlarm(database, newest);
+    expect(says()).toEqual([["1 alarm is open", "warning", true]]);
+  });
+
   it("counts locked and absent agents, also those that it does not name", () => {
     for (const digit of "abcdef0123456789") pairAgent(db.store, digit);
     expect(seen({})).toEqual([]);
