@@ -31,12 +31,13 @@ const gatewayRooms = ["books", "callbacks", "gateway", "hub", "pairing", "watche
 
 /**
  * Test files of the gateway's rooms whose databases come from lab/kit/fresh-store.ts, from the
- * project's root, sorted.
+ * project's root, sorted. A file with a server of its own does the same in each run.
  */
 export function postgresFiles(root) {
   return listTests(root)
     .filter((file) => gatewayRooms.some((room) => file.startsWith(`test/${room}/`)))
     .filter((file) => reaches(root, file, "lab/kit/fresh-store.ts", ["test/", "lab/"]))
+    .filter((file) => !reaches(root, file, "lab/kit/postgres.ts", []))
     .sort();
 }
 

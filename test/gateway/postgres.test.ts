@@ -17,7 +17,6 @@ import { isConstraintError, isUniqueConflictError } from "../../gateway/store/li
 import type { Store } from "../../gateway/store/store.ts";
 import { startCutWire } from "../../lab/kit/cut-wire.ts";
 import { listColumns, listTables } from "../../lab/kit/database-tables.ts";
-import { isOnPostgres } from "../../lab/kit/fresh-store.ts";
 import { gatewayDatabase, silentLog } from "../../lab/kit/gateway-database.ts";
 import {
   askDatabase,
@@ -159,8 +158,7 @@ describe.skipIf(!isHere)("the store on PostgreSQL", () => {
     return fault instanceof AgentError ? `${fault.code} ${fault.effect}` : String(fault);
   };
 
-  // On PostgreSQL alone there is nothing to compare with.
-  it.skipIf(isOnPostgres)("has the tables of the other engine, column by column", () => {
+  it("has the tables of the other engine, column by column", () => {
     const store = openAt(databases.make());
     const sqlite = gatewayDatabase();
     try {
