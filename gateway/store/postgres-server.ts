@@ -79,9 +79,18 @@ const closedTableQuestion = `SELECT min(tablename) AS closed
 /**
  * The key and the version of the tables behind a connection.
  * @throws AgentError GATEWAY_STORE_MISSING for a database without this program's tables,
- * GATEWAY_STORE_ACCESS for a role that may not use all of them, GATEWAY_STORE_VERSION
+ * GATEWAY_STORE_ACCESS for a role that may not use all of them, GATEWAY_STORE_VERSION,
+ * GATEWAY_STORE_AWAY for a connection that is lost meanwhile
  */
 export function inspectPostgres(connection: PostgresConnection, name: string): DatabaseSummary {
+  try {
+    return inspectTables(connection, name);
+  } catch (cause) {
+    throw unreachableFault(name, cause);
+  }
+}
+
+function inspectTables(connection: PostgresConnection, name: string): DatabaseSummary {
   const { found } = askOne(connection, "SELECT to_regclass('meta') IS NOT NULL AS found");
   if (Number(found) !== 1) {
     const words = `${name} has no tables of a gateway: make them with init --database URL`;
@@ -106,7 +115,7 @@ const refusedStates = ["28P01", "28000", "42501"];
 const unknownDatabase = "3D000";
 const wordsOfPooler = /unsupported startup parameter/;
 
-/** The fault of a connection that was not made. */
+/** The fault of a connection that was not made, or was lost before its first transaction. */
 export function unreachableFault(name: string, cause: unknown): unknown {
   if (!(cause instanceof PostgresFault)) return cause;
   const { sqlState, message } = cause;

@@ -11,9 +11,11 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { AgentError, Bug } from "../../base/fault.ts";
 import { nameOfDatabase, parseDatabaseUrl } from "../../gateway/postgres/address.ts";
 import { translateStatement } from "../../gateway/postgres/dialect.ts";
+import { PostgresFault } from "../../gateway/postgres/fault.ts";
 import { answerMs } from "../../gateway/postgres/limits.ts";
 import { listLostPaymentsIn } from "../../gateway/store/gone-payments.ts";
 import { isConstraintError, isUniqueConflictError } from "../../gateway/store/library-errors.ts";
+import { inspectPostgres } from "../../gateway/store/postgres-server.ts";
 import type { Store } from "../../gateway/store/store.ts";
 import { startCutWire } from "../../lab/kit/cut-wire.ts";
 import { listColumns, listTables } from "../../lab/kit/database-tables.ts";
@@ -86,6 +88,24 @@ describe("a statement in PostgreSQL's words", () => {
       values: ["b", "a", "c"],
     });
     expect(() => translateStatement("SELECT ?, ?", ["a"])).toThrow(Bug);
+  });
+});
+
+describe("a look at the tables of a database", () => {
+  it("is a server that is away if the connection is lost meanwhile, and no bug", () => {
+    const refusal = { sqlState: "", message: "the connection was closed", constraint: "" };
+    const connection = {
+      ask: () => {
+        throw new PostgresFault(refusal);
+      },
+      close: () => {},
+    };
+    expect(() => inspectPostgres(connection, "postgres://db/gateway")).toThrow(
+      expect.objectContaining({
+        code: "GATEWAY_STORE_AWAY",
+        message: "postgres://db/gateway cannot be reached: the connection was closed",
+      }),
+    );
   });
 });
 
