@@ -191,7 +191,7 @@ export const gatewayCodes = {
   GATEWAY_BACKUP_SERVER: ["fault", "none", "operator", "the database is on a PostgreSQL server, which makes its own copies", "back the server up: docs/scale.md section 6; for a file of SQLite with all records: copy --to sqlite:FILE"],
   GATEWAY_STORE_AWAY: ["fault", "none", "operator", "no server of the gateway's database answers as the primary", "look at the servers that database names in the configuration; the gateway starts by itself when one of them takes writes", "nodes"],
   GATEWAY_STORE_OWNED: ["fault", "none", "operator", "another gateway runs on the same database", "stop it first, or give this one its own folder", "owner"],
-  GATEWAY_STORE_BUSY: ["fault", "none", "log", "another process holds the database", "wait; look for a backup or a second gateway", "held"],
+  GATEWAY_STORE_BUSY: ["fault", "none", "log", "another process holds the database", "wait; look for a backup or a second gateway; if the message names a synchronous standby: docs/scale.md section 5", "held"],
   GATEWAY_STORE_POISONED: ["fault", "unknown", "operator", "the disk failed while committing, or the connection to the database was lost", "check the disk, or the database's server, then restart", "disk"],
   GATEWAY_KEY_MISSING: ["fault", "none", "operator", "the gateway's key file is missing or not readable", "restore it; agents know the gateway by it"],
   GATEWAY_KEY_INVALID: ["fault", "none", "operator", "the gateway's key file holds no Ed25519 key", "restore it from a backup"],

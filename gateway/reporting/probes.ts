@@ -44,7 +44,7 @@ function currencyWords(id: string, { store, outOfService }: ProbesOptions): stri
 export const standbyProbe: Probe = () => ({
   name: activeCheck,
   ok: false,
-  detail: "another gateway is active; this one answers GET alone",
+  detail: "this gateway is a standby and answers GET alone; cluster names the active one",
 });
 
 export interface ProbesOptions {

@@ -32,6 +32,9 @@ const divisionByZero = "22012";
 const insufficientPrivilege = "42501";
 const lostTurn =
   "gave the lease to another gateway, or a pooler gave the connection to another process of the server";
+const heldByProcess = "is held by another process";
+const heldByStandby =
+  "waits in a commit for a synchronous standby of the server, and none of them answers";
 const busyStates: readonly string[] = [lockNotAvailable, queryCanceled, deadlock];
 
 const begin: PostgresAsk = { text: "BEGIN", values: [] };
@@ -48,6 +51,12 @@ const takeTurn = ({ serverProcess, token }: PostgresStoreOptions): PostgresAsk =
     text: `SELECT 1 / count(*) AS turn FROM (SELECT 1 FROM leases WHERE name = 'gateway' AND pg_backend_pid() = $1${own} FOR UPDATE) AS held`,
     values: token === null ? [serverProcess] : [serverProcess, token],
   };
+};
+
+/** Each role sees what its own connections wait for; all gateways have one role. */
+const standbyQuestion: PostgresAsk = {
+  text: "SELECT 1 AS waits FROM pg_stat_activity WHERE wait_event = 'SyncRep' AND datname = current_database()",
+  values: [],
 };
 
 export interface PostgresStoreOptions {
@@ -80,6 +89,7 @@ class Session {
   #state: "idle" | "begun" | "sent" = "idle"; // sent: the server knows of the transaction
   #isPoisoned = false;
   #broken = ""; // why it is poisoned, in words
+  #holder = heldByProcess; // who keeps this process from writing, in words
 
   constructor(options: PostgresStoreOptions, onPeopleChanged: () => void) {
     this.#options = options;
@@ -218,6 +228,8 @@ class Session {
   /** The transaction is over before the session's wait is changed. */
   #noteHeld(): void {
     this.#rollBack();
+    const [answer] = this.#send([standbyQuestion]);
+    this.#holder = answer?.rows.length === 0 ? heldByProcess : heldByStandby;
     this.trouble.begin("held");
   }
 
@@ -235,7 +247,7 @@ class Session {
 
   #held(cause?: unknown): AgentError {
     const { name: path } = this.#options;
-    const words = `${path} is held by another process`;
+    const words = `${path} ${this.#holder}`;
     return new AgentError("GATEWAY_STORE_BUSY", "none", words, { path }, { cause });
   }
 

@@ -422,6 +422,39 @@ describe.skipIf(!isHere)("the store on PostgreSQL", () => {
     expect(store.poisoned).toBe(true);
   });
 
+  it("says of a write behind a commit without its standby that the standby is away", async () => {
+    const url = databases.make();
+    const store = openAt(url);
+    const settle = (names: string): void => {
+      askDatabase(url, `ALTER SYSTEM SET synchronous_standby_names = '${names}'`);
+      askDatabase(url, "SELECT pg_reload_conf()");
+    };
+    const write = (): unknown => faultOf(() => store.database.run(putSql, "mine", "1"));
+    settle("nobody");
+    const lock = "SELECT 1 FROM leases WHERE name = 'gateway' FOR UPDATE";
+    const commit = `BEGIN; ${lock}; INSERT INTO meta VALUES ('first', '1'); COMMIT`;
+    const other = spawn("psql", [url, "-c", commit], { stdio: "ignore" });
+    try {
+      const waiting = "SELECT count(*) FROM pg_stat_activity WHERE wait_event = 'SyncRep'";
+      await expect
+        .poll(() => askDatabase(url, waiting), { timeout: 9_000 })
+        .toEqual([{ count: 1 }]);
+      const fault = write();
+      expect(fault).toMatchObject({ code: "GATEWAY_STORE_BUSY", effect: "none" });
+      expect(String(fault)).toContain("waits in a commit for a synchronous standby");
+    } finally {
+      settle("");
+      other.kill();
+    }
+    await expect.poll(() => store.trouble, { timeout: 20_000 }).toBe("");
+    // The same wait for a process that only has the row is named as such.
+    const second = openAt(url);
+    second.write((database) => {
+      database.get("SELECT 1");
+      expect(String(write())).toContain("is held by another process");
+    });
+  });
+
   it("combines the writes of a turn, and one that fails takes no other along", async () => {
     const store = openAt(databases.make());
     const put = (name: string) =>
