@@ -6,6 +6,7 @@
  * postgresql.org/docs/15/protocol-flow.html (pipelining); github.com/porsager/postgres.
  */
 import { readFileSync } from "node:fs";
+import { checkServerIdentity, type PeerCertificate } from "node:tls";
 import { type MessagePort, workerData } from "node:worker_threads";
 import postgres from "postgres";
 import type {
@@ -46,14 +47,19 @@ let endAsks: (reply: PostgresReply) => void = () => {};
 
 const { address } = order;
 
-/** A root certificate without a host's check would promise what it does not hold. */
-const tls =
-  address.sslMode === "disable"
-    ? false
-    : {
-        rejectUnauthorized: address.sslMode === "verify-full",
-        ...(address.sslRootCert === "" ? {} : { ca: readFileSync(address.sslRootCert, "utf8") }),
-      };
+/**
+ * A root certificate without a host's check would promise what it does not hold. The library names
+ * no host that is a number to Node, which would then compare the certificate with "localhost".
+ */
+function tlsOptions(): object | false {
+  if (address.sslMode === "disable") return false;
+  return {
+    rejectUnauthorized: address.sslMode === "verify-full",
+    checkServerIdentity: (_: string, certificate: PeerCertificate) =>
+      checkServerIdentity(address.server.host, certificate),
+    ...(address.sslRootCert === "" ? {} : { ca: readFileSync(address.sslRootCert, "utf8") }),
+  };
+}
 
 /** The library's own words: a socket is the path of its file. */
 function places(): object {
@@ -61,29 +67,31 @@ function places(): object {
   return host.startsWith("/") ? { path: `${host}/.s.PGSQL.${port}` } : { host, port };
 }
 
-const client = postgres({
-  ...places(),
-  database: address.database,
-  ...(address.user === "" ? {} : { username: address.user }),
-  ...(address.password === "" ? {} : { password: address.password }),
-  ssl: tls,
-  max: 1,
-  fetch_types: false,
-  max_lifetime: null,
-  idle_timeout: 0,
-  connect_timeout: Math.ceil(order.timeoutMs / 1000),
-  connection: { ...order.settings },
-  types,
-  onnotice({ severity, message = "" }: postgres.Notice) {
-    if (severity === "WARNING") warning = message;
-  },
-  onclose() {
-    lost = "the connection was closed";
-    endAsks({ answers: [], refusal: refusalOf(new Error(lost)) });
-  },
-} as unknown as postgres.Options<Record<string, postgres.PostgresType>>);
+function connect() {
+  return postgres({
+    ...places(),
+    database: address.database,
+    ...(address.user === "" ? {} : { username: address.user }),
+    ...(address.password === "" ? {} : { password: address.password }),
+    ssl: tlsOptions(),
+    max: 1,
+    fetch_types: false,
+    max_lifetime: null,
+    idle_timeout: 0,
+    connect_timeout: Math.ceil(order.timeoutMs / 1000),
+    connection: { ...order.settings },
+    types,
+    onnotice({ severity, message = "" }: postgres.Notice) {
+      if (severity === "WARNING") warning = message;
+    },
+    onclose() {
+      lost = "the connection was closed";
+      endAsks({ answers: [], refusal: refusalOf(new Error(lost)) });
+    },
+  } as unknown as postgres.Options<Record<string, postgres.PostgresType>>);
+}
 
-type Asker = Pick<typeof client, "unsafe">;
+type Asker = Pick<ReturnType<typeof connect>, "unsafe">;
 
 async function ask(asker: Asker, { text, values }: PostgresAsk): Promise<PostgresAnswer> {
   warning = "";
@@ -133,6 +141,7 @@ function ring(message: PostgresReply): void {
 const nothing: PostgresReply = { answers: [], refusal: null };
 
 try {
+  const client = connect();
   // The library reserves an open connection, and waits without end for the first one without types.
   await client.unsafe("SELECT 1");
   const connection = await client.reserve();

@@ -3,13 +3,14 @@
  * SQLite. A machine without the server skips these tests, and says so. Statements and definitions
  * in PostgreSQL's words are tested without a server.
  */
-import { spawn } from "node:child_process";
-import { mkdtempSync, rmSync } from "node:fs";
+import { spawn, spawnSync } from "node:child_process";
+import { chmodSync, chownSync, mkdtempSync, rmSync, statSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { AgentError, Bug } from "../../base/fault.ts";
 import { nameOfDatabase, parseDatabaseUrl } from "../../gateway/postgres/address.ts";
+import { openPostgresConnection } from "../../gateway/postgres/connection.ts";
 import { translateStatement } from "../../gateway/postgres/dialect.ts";
 import { PostgresFault } from "../../gateway/postgres/fault.ts";
 import { answerMs } from "../../gateway/postgres/limits.ts";
@@ -21,6 +22,7 @@ import { startCutWire } from "../../lab/kit/cut-wire.ts";
 import { listColumns, listTables } from "../../lab/kit/database-tables.ts";
 import { gatewayDatabase, silentLog } from "../../lab/kit/gateway-database.ts";
 import {
+  addressOf,
   askDatabase,
   openTestStore,
   PostgresDatabases,
@@ -35,6 +37,9 @@ import { startsTheBuild } from "../support/built.ts";
 
 const isHere = postgresPrograms() !== null;
 if (!isHere) process.stderr.write(`no PostgreSQL on this machine: ${postgresInstallLine}\n`);
+
+const hasOpenssl = spawnSync("openssl", ["version"]).status === 0;
+if (!hasOpenssl) process.stderr.write("no openssl here: the connection with TLS is not tested\n");
 
 const textOf = (sql: string, ...values: readonly unknown[]): string =>
   translateStatement(sql, values).text;
@@ -467,5 +472,68 @@ describe.skipIf(!isHere)("the store on PostgreSQL", () => {
       "fulfilled",
     ]);
     expect(["a", "b", "c"].map((name) => readValue(store, name))).toEqual(["1", "1", "1"]);
+  });
+});
+
+describe.skipIf(!isHere || !hasOpenssl)("a connection with TLS", () => {
+  const port = 20_000 + (process.pid % 10_000);
+  const folder = mkdtempSync(join(tmpdir(), "postgres-tls-"));
+  const file = (name: string): string => join(folder, name);
+  let plain: PostgresServer;
+  let server: PostgresServer;
+
+  /** A certificate that is its own authority. */
+  function certify(name: string, names: string): void {
+    const words = ["req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1"];
+    const where = ["-nodes", "-keyout", file(`${name}.key`), "-out", file(`${name}.pem`)];
+    const what = ["-days", "2", "-subj", "/CN=test", "-addext", `subjectAltName=${names}`];
+    expect(spawnSync("openssl", [...words, ...where, ...what]).status).toBe(0);
+    chmodSync(file(`${name}.key`), 0o600);
+  }
+
+  beforeAll(() => {
+    certify("named", "DNS:localhost");
+    certify("other", "DNS:localhost");
+    plain = startPostgres();
+    const { uid, gid } = statSync(plain.folder);
+    chownSync(folder, uid, gid);
+    for (const name of ["named.key", "named.pem"]) chownSync(file(name), uid, gid);
+    const files = { ssl_cert_file: file("named.pem"), ssl_key_file: file("named.key") };
+    server = startPostgres({
+      listen_addresses: "127.0.0.1",
+      port: String(port),
+      ssl: "on",
+      ...files,
+    });
+  }, 60_000);
+
+  afterAll(() => {
+    plain.stop();
+    server.stop();
+    rmSync(folder, { recursive: true });
+  });
+
+  const answerOf = (host: string, words: string): string => {
+    const url = `postgres://gateway@${host}:${port}/postgres?sslmode=${words}`;
+    try {
+      const connection = openPostgresConnection(addressOf(url));
+      connection.close();
+      return "connected";
+    } catch (error) {
+      return error instanceof PostgresFault ? error.message : `no fault: ${error}`;
+    }
+  };
+
+  it.each([
+    ["localhost", "verify-full", "named.pem", "connected"],
+    ["localhost", "require", "", "connected"],
+    ["127.0.0.1", "require", "", "connected"],
+    ["127.0.0.1", "verify-full", "named.pem", "IP: 127.0.0.1 is not in the cert's list"],
+    ["localhost", "verify-full", "other.pem", "certificate"],
+    ["localhost", "verify-full", "", "certificate"],
+    ["localhost", "verify-full", "none.pem", "ENOENT"],
+  ])("at %s with %s and the authority '%s' says: %s", (host, mode, authority, answer) => {
+    const root = authority === "" ? "" : `&sslrootcert=${file(authority)}`;
+    expect(answerOf(host, `${mode}${root}`)).toContain(answer);
   });
 });
