@@ -40,6 +40,7 @@ const types = {
   json: { to: json, from: [json], serialize: same, parse: same },
 };
 
+let isOpen = false; // before, a refusal says why nobody may enter
 let lost = "";
 let warning = "";
 /** The library leaves statements without an end that a closing connection had not sent yet. */
@@ -104,9 +105,15 @@ async function ask(asker: Asker, { text, values }: PostgresAsk): Promise<Postgre
   };
 }
 
+/** By the protocol the server closes a connection behind an error of these. */
+const closingSeverities = ["FATAL", "PANIC"];
+
 function refusalOf(error: unknown): PostgresRefusal {
   const { code, message, constraint_name: constraint } = error as Partial<postgres.PostgresError>;
-  const isServers = error instanceof postgres.PostgresError && lost === "";
+  const isServers =
+    error instanceof postgres.PostgresError &&
+    lost === "" &&
+    !(isOpen && closingSeverities.includes(error.severity));
   return {
     sqlState: isServers ? (code ?? "") : "",
     message: message ?? String(error),
@@ -149,6 +156,7 @@ try {
     if (lost !== "") ring({ answers: [], refusal: refusalOf(new Error(lost)) });
     else ring(await reply(connection, asks));
   });
+  isOpen = true;
   ring(nothing);
 } catch (error) {
   ring({ answers: [], refusal: refusalOf(error) });

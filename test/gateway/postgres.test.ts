@@ -344,6 +344,18 @@ describe.skipIf(!isHere)("the store on PostgreSQL", () => {
     expect(store.poisoned).toBe(true);
   });
 
+  it("is poisoned by a server process that is ended in the middle of a statement", () => {
+    const url = databases.make();
+    const store = openAt(url);
+    const { pid } = store.database.get<{ pid: number }>("SELECT pg_backend_pid() AS pid") ?? {};
+    const ends = `SELECT pg_sleep(0.3), pg_terminate_backend(${pid})`;
+    spawn("psql", ["-h", server.folder, "-U", "gateway", "-c", ends, "postgres"], {
+      stdio: "ignore",
+    });
+    const read = (): unknown => store.database.get("SELECT pg_sleep(4) AS slept");
+    expect([codeOf(read), store.poisoned]).toEqual(["GATEWAY_STORE_POISONED unknown", true]);
+  });
+
   it("answers no write that is not there, at whichever of its messages the wire is cut", async () => {
     const folder = mkdtempSync(join(tmpdir(), "cut-wire-"));
     const wire = await startCutWire(folder, server.folder);
