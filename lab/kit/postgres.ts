@@ -5,7 +5,16 @@
  * not depend on these. Source: postgresql.org/docs/15/app-initdb.html.
  */
 import { spawn, spawnSync } from "node:child_process";
-import { chownSync, existsSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
+import {
+  appendFileSync,
+  chownSync,
+  existsSync,
+  mkdtempSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  writeFileSync,
+} from "node:fs";
 import type { Socket } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -32,9 +41,18 @@ export interface PostgresServer {
   urlOf(database: string): string;
   /** Starts a standby of this server, which follows without the server's waiting for it. */
   makeReplica(): PostgresServer;
+  cutOff(): void; // a standby gets nothing more from its primary
   promote(): void; // a standby becomes the primary
+  /** Copies all that the server has now; the copy lies in the server's folder. */
+  takeBackup(): PostgresBackup;
   kill(): void; // nothing is written any more; the folder stays
   stop(): void;
+}
+
+/** A copy of a server's data. */
+export interface PostgresBackup {
+  /** Starts a server on the copy, with a history of its own. To be called once. */
+  restore(): PostgresServer;
 }
 
 /** The system's user that the package made; the server does not run as root. */
@@ -105,15 +123,28 @@ function startServer(
   const given = { listen_addresses: "", ...places, ...settings };
   const options = Object.entries(given).map(([name, value]) => `-c ${name}='${value}'`);
   const log = join(folder, "log");
+  const urlOf = (database: string): string => `postgres:///${database}?host=${folder}&user=gateway`;
+  let backups = 0;
   run("pg_ctl", "-D", data, "-l", log, "-w", "-o", options.join(" "), "start");
   return {
     folder,
-    urlOf: (database) => `postgres:///${database}?host=${folder}&user=gateway`,
+    urlOf,
     makeReplica() {
       const copy = ["-h", folder, "-U", "gateway", "-R", "-X", "stream", "-c", "fast"];
       return startServer((run, target) => run("pg_basebackup", "-D", target, ...copy), settings);
     },
+    cutOff() {
+      askDatabase(urlOf("postgres"), "ALTER SYSTEM SET primary_conninfo = ''");
+      askDatabase(urlOf("postgres"), "SELECT pg_reload_conf()");
+      waitFor(urlOf("postgres"), "SELECT count(*) = 0 AS done FROM pg_stat_wal_receiver");
+    },
     promote: () => run("pg_ctl", "-D", data, "-w", "promote"),
+    takeBackup() {
+      backups += 1;
+      const copy = join(folder, `backup-${backups}`);
+      run("pg_basebackup", "-D", copy, "-h", folder, "-U", "gateway", "-X", "stream", "-c", "fast");
+      return { restore: () => restoreServer(copy, settings) };
+    },
     kill: () => run("pg_ctl", "-D", data, "-m", "immediate", "-w", "stop"),
     stop() {
       sendGuardAway();
@@ -122,6 +153,36 @@ function startServer(
       rmSync(folder, { recursive: true });
     },
   };
+}
+
+/**
+ * Starts a server on the copy in a folder, as a recovery without an archive: all that the copy has
+ * comes back, under the next timeline. Source: postgresql.org/docs/15/continuous-archiving.html.
+ */
+function restoreServer(copy: string, settings: Settings): PostgresServer {
+  const server = startServer((_, data) => {
+    renameSync(copy, data);
+    const signal = join(data, "recovery.signal");
+    writeFileSync(signal, "");
+    const ids = idsOfPostgres();
+    if (ids !== undefined) chownSync(signal, ids.uid, ids.gid);
+    appendFileSync(join(data, "postgresql.auto.conf"), "restore_command = 'false'\n");
+  }, settings);
+  waitFor(server.urlOf("postgres"), "SELECT NOT pg_is_in_recovery() AS done");
+  return server;
+}
+
+const doneMs = 20_000;
+const doneEveryMs = 50;
+
+/** Asks a question again until its column `done` is true. @throws Error after some seconds */
+function waitFor(url: string, question: string): void {
+  const pause = new Int32Array(new SharedArrayBuffer(4));
+  for (let leftMs = doneMs; leftMs > 0; leftMs -= doneEveryMs) {
+    if (Number(askDatabase(url, question)[0]?.done) === 1) return;
+    Atomics.wait(pause, 0, 0, doneEveryMs);
+  }
+  throw new Error(`not within ${doneMs} ms: ${question}`);
 }
 
 /** The address of a URL that the test itself wrote; the server asks for no password. */
