@@ -1,11 +1,12 @@
 /**
- * The command of the faults on real processes: one harness, five streams of records that must come
+ * The command of the faults on real processes: one harness, six streams of records that must come
  * to their end. Arguments, progress, figures, exit code. `npm run faults -- --help` tells its
  * options.
  */
 import { randomBytes } from "node:crypto";
 import { serverProfiles } from "../deposits/server-profiles.ts";
 import { readCommandLine } from "../kit/command-line.ts";
+import { postgresInstallLine, postgresPrograms } from "../kit/postgres.ts";
 import { hasProfile, profiles } from "../kit/provider/profiles.ts";
 import { steps } from "./steps/steps.ts";
 import type { Report } from "./tally.ts";
@@ -25,6 +26,7 @@ const numbers = {
   callbacks: { kills: 10, records: 200 },
   steps: { kills: 130, "block-ms": 800 },
   restored: { runs: 10, "block-ms": 500 },
+  gateways: { kills: 100, freezes: 100, failovers: 40, restores: 40, "freeze-max-seconds": 60 },
 } as const;
 type Stream = keyof typeof numbers;
 const streams = Object.keys(numbers) as Stream[];
@@ -37,6 +39,7 @@ const others: Readonly<
   callbacks: [],
   steps: ["only", "family"],
   restored: ["family", "recovery"],
+  gateways: [],
 };
 
 const stepNumbers = steps.map(({ name }, at) => `${at + 1} ${name}`).join(", ");
@@ -48,7 +51,7 @@ const { values, whole, stop } = readCommandLine({
     stream: { takes: "NAME", default: "withdrawals", says: `one of ${streams.join(", ")}` },
     kills: {
       takes: "N",
-      says: "kill -9: at so many system calls (withdrawals, 200), at so many moments (deposits, 20 on each family; callbacks, 10), or at the 13 steps of a payout, as often at each (steps, 130 on each family)",
+      says: "kill -9: at so many system calls (withdrawals, 200), at so many moments (deposits, 20 on each family; callbacks, 10), at the 13 steps of a payout, as often at each (steps, 130 on each family), or of the active gateway of two (gateways, 100)",
     },
     moments: {
       takes: "N",
@@ -57,7 +60,19 @@ const { values, whole, stop } = readCommandLine({
     eio: { takes: "N", says: "withdrawals: so many writes and syncs that fail (50)" },
     enospc: { takes: "N", says: "withdrawals: so many writes to a full disk (50)" },
     short: { takes: "N", says: "withdrawals: so many writes cut short (50)" },
-    restores: { takes: "N", says: "withdrawals: so many ledgers and databases restored (20)" },
+    restores: {
+      takes: "N",
+      says: "withdrawals: so many ledgers and databases restored (20); gateways: so many base backups of PostgreSQL (40)",
+    },
+    freezes: { takes: "N", says: "gateways: the active one stands still so many times (100)" },
+    "freeze-max-seconds": {
+      takes: "N",
+      says: "gateways: the longest of these times, and most are short (60)",
+    },
+    failovers: {
+      takes: "N",
+      says: "gateways: so many primaries of PostgreSQL lost, up to 500 commits ahead of a standby (40)",
+    },
     workers: { takes: "N", says: "withdrawals: so many worlds at a time (2)" },
     only: {
       takes: "N",
@@ -127,6 +142,7 @@ function numbersOf<S extends Stream>(of: S): Record<keyof (typeof numbers)[S] & 
 
 function rangeOf(name: string): { readonly least?: number; readonly most: number } {
   if (name === "block-ms") return { least: 100, most: 10_000 };
+  if (name === "freeze-max-seconds") return { least: 6, most: 600 };
   if (name === "workers") return { least: 1, most: 64 };
   return name === "records" ? { least: 1, most: 100_000 } : { most: 1_000_000 };
 }
@@ -191,6 +207,13 @@ const plays: Readonly<Record<Stream, () => Promise<Report>>> = {
     if (recoveries.length === 0) return stop("--recovery takes with, without or both");
     const { runs, "block-ms": blockMs } = numbersOf("restored");
     return playRestored(families, { runs, recoveries, blockMs, seed, say });
+  },
+  async gateways() {
+    if (postgresPrograms() === null)
+      stop(`the stream gateways needs PostgreSQL: ${postgresInstallLine}`);
+    const { "freeze-max-seconds": seconds, ...counts } = numbersOf("gateways");
+    const { playGateways } = await import("./gateways/play.ts");
+    return playGateways({ ...counts, freezeMsMax: seconds * 1_000, seed, say });
   },
 };
 

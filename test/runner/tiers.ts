@@ -330,6 +330,15 @@ export const longRows: readonly LongRow[] = [
     why: "the rules are the gateway's and the signer's; plan, judge and chains of the stream stay",
   },
   {
+    file: "system/gateways-process",
+    titles: ["two gateways on one PostgreSQL, under faults > "],
+    twin: {
+      file: "gateway/shared-database",
+      title: "gateways on one database > lets a standby answer GET",
+    },
+    why: "a kill, a freeze and a failover of real processes stay; plan and judge of the stream stay too",
+  },
+  {
     file: "system/bench",
     titles: ["a few orders go the whole path"],
     twin: {
