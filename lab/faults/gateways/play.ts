@@ -199,7 +199,10 @@ class GatewaysWorld {
         ? true
         : undefined;
     };
-    await until("the end of a holder that lost its lease", wokenMs, look, () => this.#pair.said());
+    const words = "a holder that lost its lease ends";
+    await until(words, wokenMs, look).catch((error: unknown) =>
+      this.#violations.push(String(error)),
+    );
     const end = this.#pair.endOf(pid);
     if (end !== undefined && end.code !== 1)
       this.#violations.push(`a holder that woke ended with ${end.code}, not with 1: ${end.words}`);
