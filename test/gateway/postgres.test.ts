@@ -15,6 +15,7 @@ import { translateStatement } from "../../gateway/postgres/dialect.ts";
 import { PostgresFault } from "../../gateway/postgres/fault.ts";
 import { answerMs } from "../../gateway/postgres/limits.ts";
 import { listLostPaymentsIn } from "../../gateway/store/gone-payments.ts";
+import { leaseMs } from "../../gateway/store/leases.ts";
 import { isConstraintError, isUniqueConflictError } from "../../gateway/store/library-errors.ts";
 import { inspectPostgres } from "../../gateway/store/postgres-server.ts";
 import type { Store } from "../../gateway/store/store.ts";
@@ -342,6 +343,14 @@ describe.skipIf(!isHere)("the store on PostgreSQL", () => {
       "GATEWAY_STORE_POISONED unknown",
     ]);
     expect(store.poisoned).toBe(true);
+  });
+
+  it("lets no session that stands still hold the lease's row for as long as the lease lasts", () => {
+    const name = "idle_in_transaction_session_timeout";
+    const sql = "SELECT setting FROM pg_settings WHERE name = ?";
+    const { setting } = openAt(databases.make()).database.get<{ setting: string }>(sql, name) ?? {};
+    expect(Number(setting)).toBeGreaterThan(0);
+    expect(Number(setting)).toBeLessThan(leaseMs);
   });
 
   it("is poisoned by a server process that is ended in the middle of a statement", () => {
