@@ -119,17 +119,30 @@ class GatewaysWorld {
     if (counts.failovers > 0) this.#pair.places.replica();
     this.#shop.begin();
     const plan = planOf(seed, counts, freezeMsMax);
-    for (const [at, event] of plan.entries()) {
+    const isPlayed = await this.#attempt(async () => {
+      for (const [at, event] of plan.entries()) {
+        await this.#pair.active();
+        await sleep(event.pauseMs);
+        say(`${at + 1} of ${plan.length}: ${wordsOf(event)}`);
+        await this.#strike(event);
+      }
       await this.#pair.active();
-      await sleep(event.pauseMs);
-      say(`${at + 1} of ${plan.length}: ${wordsOf(event)}`);
-      await this.#strike(event);
-    }
-    await this.#pair.active();
-    await this.#shop.end();
-    await this.#finish();
+    });
+    await this.#attempt(() => this.#shop.end());
+    if (isPlayed) await this.#attempt(() => this.#finish());
     const { lines, ...figures } = await this.#judge(first.value.next, begunAt);
     return { ...counts, ...figures, lines };
+  }
+
+  /** An error ends a part of the run, which is judged all the same; false after one. */
+  async #attempt(part: () => Promise<void>): Promise<boolean> {
+    try {
+      await part();
+      return true;
+    } catch (error) {
+      this.#violations.push(`the run broke off: ${String(error)}`);
+      return false;
+    }
   }
 
   #strike(event: GatewayEvent): Promise<void> {
