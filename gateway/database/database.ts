@@ -34,7 +34,9 @@ import {
   checkPostgresServer,
   inspectPostgres,
   type PostgresServerState,
+  standbyWaitWords,
   unreachableFault,
+  waitsForStandby,
 } from "../store/postgres-server.ts";
 import { makePostgresTables, storeOverPostgres } from "../store/postgres-store.ts";
 import { createStore, type Database, openStore, type Store } from "../store/store.ts";
@@ -105,6 +107,18 @@ function withPostgres<T>(place: PostgresPlace, work: (reached: ReachedServer) =>
 export function inspectDatabase({ database, postgres }: DatabaseSettings): DatabaseSummary {
   if (postgres === null) return inspectStore(database);
   return withPostgres(postgres, ({ connection, name }) => inspectPostgres(connection, name));
+}
+
+/**
+ * Names a commit that waits for a synchronous standby of PostgreSQL, which keeps each start from
+ * its first write; "" if none waits.
+ * @throws AgentError as `openDatabase`
+ */
+export function findStandbyWait({ postgres }: DatabaseSettings): string {
+  if (postgres === null) return "";
+  return withPostgres(postgres, ({ connection, name }) =>
+    waitsForStandby(connection) ? `${name} ${standbyWaitWords}` : "",
+  );
 }
 
 function storeOfServer(

@@ -17,7 +17,7 @@ import { certificateState } from "../config/certificate-end.ts";
 import { type GatewayChain, type GatewayConfig, readConfig } from "../config/config.ts";
 import { listenFault } from "../config/listen-fault.ts";
 import { readSecretFile } from "../config/secret-file.ts";
-import { databaseName, inspectDatabase } from "../database/database.ts";
+import { databaseName, findStandbyWait, inspectDatabase } from "../database/database.ts";
 import { databaseRoomLeft } from "../problems/table.ts";
 import { freeBytesOf, hasNoRoom, isOnReadOnlyDisk } from "../store/disk.ts";
 import type { DatabaseSummary } from "../store/inspect.ts";
@@ -69,6 +69,8 @@ function storeFindings(config: GatewayConfig, findings: Finding[]): boolean {
         `the key ${config.keyFile} is not the one ${databaseName(config)} was made with`,
       ),
     );
+  const waits = runOrAddFinding(findings, () => findStandbyWait(config)) ?? "";
+  if (waits !== "") findings.push(newFinding("GATEWAY_STORE_BUSY", "error", waits));
   return (runOrAddFinding(findings, () => owningRun(config.database) ?? "") ?? "") !== "";
 }
 

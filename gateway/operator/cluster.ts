@@ -6,6 +6,7 @@ import type { Command } from "commander";
 import { formatTimestampUtc } from "../../base/timestamp.ts";
 import { databaseName } from "../database/database.ts";
 import {
+  isStandbyAwaited,
   listPresences,
   listReplicas,
   type ReplicaState,
@@ -13,6 +14,7 @@ import {
   readLease,
   type ShownGateway,
 } from "../store/leases.ts";
+import { standbyWaitWords } from "../store/postgres-server.ts";
 import { type JsonOption, printJson, printText, runInOperatorContext } from "./command.ts";
 import { ageText } from "./status.ts";
 import { addConfigAndJsonOptions } from "./words.ts";
@@ -37,6 +39,7 @@ function runCluster(options: JsonOption): void {
     const lease = readLease(database);
     const { history, sinceMs } = readHistory(database);
     const [gateways, replicas] = [listPresences(database), listReplicas(database)];
+    const waitsForStandby = isStandbyAwaited(database);
     if (options.json === true) {
       printJson({
         database: name,
@@ -47,6 +50,7 @@ function runCluster(options: JsonOption): void {
         historySince: formatTimestampUtc(sinceMs),
         gateways,
         replicas,
+        waitsForStandby,
       });
       return;
     }
@@ -55,6 +59,7 @@ function runCluster(options: JsonOption): void {
       `database  ${name}`,
       `lease     number ${lease.token}, ${left}`,
       `history   ${history === "" ? "none yet" : `${history} since ${formatTimestampUtc(sinceMs)}`}`,
+      ...(waitsForStandby ? [`commits   the database ${standbyWaitWords}`] : []),
       "gateways",
       ...listed(gateways.map(gatewayLine)),
       "standbys of the database",

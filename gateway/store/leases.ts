@@ -6,6 +6,7 @@
  * These two tables are PostgreSQL's alone; a database of SQLite has one gateway, by a lock on a
  * file (owner.ts).
  */
+import { standbyWaitQuestion } from "./postgres-server.ts";
 import type { Database, Store } from "./store.ts";
 
 /** A lease lasts so long without being renewed. */
@@ -99,6 +100,10 @@ export function listPresences(database: Database): readonly ShownGateway[] {
     FROM gateways ORDER BY name`;
   return database.all<ShownGateway>(sql);
 }
+
+/** Whether a commit of this database waits for a synchronous standby now. */
+export const isStandbyAwaited = (database: Database): boolean =>
+  database.get(standbyWaitQuestion) !== undefined;
 
 /** A PostgreSQL standby as its primary sees it. */
 export interface ReplicaState {

@@ -37,6 +37,15 @@ const stateQuestion = `SELECT pg_is_in_recovery() AS "isStandby",
 const timelineQuestion = "SELECT substr(pg_walfile_name(pg_current_wal_lsn()), 1, 8) AS timeline";
 
 /**
+ * Answers with a row while a commit of this database waits for a synchronous standby. Each role
+ * sees what its own connections wait for, and all gateways have one role.
+ */
+export const standbyWaitQuestion =
+  "SELECT 1 AS waits FROM pg_stat_activity WHERE wait_event = 'SyncRep' AND datname = current_database()";
+export const standbyWaitWords =
+  "waits in a commit for a synchronous standby of the server, and none of them answers";
+
+/**
  * Looks at the server behind a new connection.
  * @throws AgentError GATEWAY_STORE_AWAY for a standby, which may become the primary;
  * GATEWAY_STORE_UNSAFE for a server that would lose commits, or a pooler in between
@@ -64,7 +73,7 @@ export function checkPostgresServer(
   if (row.timeout !== sessionSettings.statement_timeout)
     refuse(
       "GATEWAY_STORE_UNSAFE",
-      "did not keep the session's settings: a pooler in transaction mode lies in between; name the server itself",
+      "did not keep the session's settings: a pooler lies in between; name the server itself",
     );
   const { timeline } = askOne(connection, timelineQuestion);
   return { serverProcess: Number(row.process), history: `${row.system}/${timeline}` };
@@ -106,6 +115,12 @@ function inspectTables(connection: PostgresConnection, name: string): DatabaseSu
   return inspectMeta(name, meta);
 }
 
+/** Whether a commit of this database waits for a synchronous standby now. */
+export function waitsForStandby(connection: Pick<PostgresConnection, "ask">): boolean {
+  const [answer] = connection.ask([{ text: standbyWaitQuestion, values: [] }]);
+  return answer?.rows.length !== 0;
+}
+
 function askOne(connection: PostgresConnection, text: string): Row {
   return connection.ask([{ text, values: [] }])[0]?.rows[0] ?? {};
 }
@@ -114,11 +129,15 @@ function askOne(connection: PostgresConnection, text: string): Row {
 const refusedStates = ["28P01", "28000", "42501"];
 const unknownDatabase = "3D000";
 const wordsOfPooler = /unsupported startup parameter/;
+const wordsOfNoTls = /before secure TLS connection/;
 
 /** The fault of a connection that was not made, or was lost before its first transaction. */
 export function unreachableFault(name: string, cause: unknown): unknown {
   if (!(cause instanceof PostgresFault)) return cause;
   const { sqlState, message } = cause;
+  const tlsAdvice = wordsOfNoTls.test(message)
+    ? "; a server without TLS needs ssl = on and a certificate, or sslmode=disable on a line that nobody else reads"
+    : "";
   const [code, words] = refusedStates.includes(sqlState)
     ? (["GATEWAY_STORE_ACCESS", `refuses this gateway: ${message}`] as const)
     : sqlState === unknownDatabase
@@ -128,6 +147,6 @@ export function unreachableFault(name: string, cause: unknown): unknown {
             "GATEWAY_STORE_UNSAFE",
             `is behind a pooler: ${message}; name the server itself`,
           ] as const)
-        : (["GATEWAY_STORE_AWAY", `cannot be reached: ${message}`] as const);
+        : (["GATEWAY_STORE_AWAY", `cannot be reached: ${message}${tlsAdvice}`] as const);
   return new AgentError(code, "none", `${name} ${words}`, { path: name }, { cause });
 }

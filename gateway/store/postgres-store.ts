@@ -17,6 +17,7 @@ import type { PostgresAnswer, PostgresAsk, PostgresConnection } from "../postgre
 import { translateDefinitions } from "../postgres/schema.ts";
 import { createGroupCommit } from "./group-commit.ts";
 import { schemaDigest, schemaVersion, statementsOf } from "./migrations.ts";
+import { standbyWaitWords, waitsForStandby } from "./postgres-server.ts";
 import { changesRemembered, RowMemory } from "./row-memory.ts";
 import { schema } from "./schema.ts";
 import type { SqlScalar, Statements } from "./statements.ts";
@@ -33,8 +34,6 @@ const insufficientPrivilege = "42501";
 const lostTurn =
   "gave the lease to another gateway, or a pooler gave the connection to another process of the server";
 const heldByProcess = "is held by another process";
-const heldByStandby =
-  "waits in a commit for a synchronous standby of the server, and none of them answers";
 const busyStates: readonly string[] = [lockNotAvailable, queryCanceled, deadlock];
 
 const begin: PostgresAsk = { text: "BEGIN", values: [] };
@@ -51,12 +50,6 @@ const takeTurn = ({ serverProcess, token }: PostgresStoreOptions): PostgresAsk =
     text: `SELECT 1 / count(*) AS turn FROM (SELECT 1 FROM leases WHERE name = 'gateway' AND pg_backend_pid() = $1${own} FOR UPDATE) AS held`,
     values: token === null ? [serverProcess] : [serverProcess, token],
   };
-};
-
-/** Each role sees what its own connections wait for; all gateways have one role. */
-const standbyQuestion: PostgresAsk = {
-  text: "SELECT 1 AS waits FROM pg_stat_activity WHERE wait_event = 'SyncRep' AND datname = current_database()",
-  values: [],
 };
 
 export interface PostgresStoreOptions {
@@ -228,8 +221,8 @@ class Session {
   /** The transaction is over before the session's wait is changed. */
   #noteHeld(): void {
     this.#rollBack();
-    const [answer] = this.#send([standbyQuestion]);
-    this.#holder = answer?.rows.length === 0 ? heldByProcess : heldByStandby;
+    const isWaiting = waitsForStandby({ ask: (asks) => this.#send(asks) });
+    this.#holder = isWaiting ? standbyWaitWords : heldByProcess;
     this.trouble.begin("held");
   }
 

@@ -9,6 +9,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { AgentError, Bug } from "../../base/fault.ts";
+import { findStandbyWait } from "../../gateway/database/database.ts";
 import { nameOfDatabase, parseDatabaseUrl } from "../../gateway/postgres/address.ts";
 import { openPostgresConnection } from "../../gateway/postgres/connection.ts";
 import { translateStatement } from "../../gateway/postgres/dialect.ts";
@@ -456,6 +457,11 @@ describe.skipIf(!isHere)("the store on PostgreSQL", () => {
       askDatabase(url, "SELECT pg_reload_conf()");
     };
     const write = (): unknown => faultOf(() => store.database.run(putSql, "mine", "1"));
+    const address = parseDatabaseUrl(url);
+    if (typeof address === "string") throw new Error(address);
+    const waits = (): string =>
+      findStandbyWait({ database: "", postgres: { address, passwordFile: null } });
+    expect(waits()).toBe("");
     settle("nobody");
     const lock = "SELECT 1 FROM leases WHERE name = 'gateway' FOR UPDATE";
     const commit = `BEGIN; ${lock}; INSERT INTO meta VALUES ('first', '1'); COMMIT`;
@@ -468,11 +474,13 @@ describe.skipIf(!isHere)("the store on PostgreSQL", () => {
       const fault = write();
       expect(fault).toMatchObject({ code: "GATEWAY_STORE_BUSY", effect: "none" });
       expect(String(fault)).toContain("waits in a commit for a synchronous standby");
+      expect(waits()).toContain("waits in a commit for a synchronous standby");
     } finally {
       settle("");
       other.kill();
     }
     await expect.poll(() => store.trouble, { timeout: 20_000 }).toBe("");
+    expect(waits()).toBe("");
     // The same wait for a process that only has the row is named as such.
     const second = openAt(url);
     second.write((database) => {
