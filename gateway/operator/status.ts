@@ -9,7 +9,7 @@ import { version } from "../../base/version.ts";
 import { booksState } from "../books/state.ts";
 import type { GatewayConfig } from "../config/config.ts";
 import { databaseName } from "../database/database.ts";
-import { type Problem, withdrawalsWaitMs } from "../problems/table.ts";
+import { activeCheck, type Problem, withdrawalsWaitMs } from "../problems/table.ts";
 import type { GatewayFigures } from "../service.ts";
 import { type Counts, countsOf, type StageCount } from "../store/counts.ts";
 import { fileBytesOf, freeBytesOf } from "../store/disk.ts";
@@ -178,8 +178,9 @@ function rowsOf(state: GatewayState, config: GatewayConfig): string {
   const { reached, untrusted, ready, counts, files, nowMs } = state;
   const figures = ready?.figures;
   const since = figures === undefined ? "" : `, runs since ${figures.startedAt}`;
-  const answer =
-    untrusted === "" ? (ready?.status ?? "no readable answer") : untrustedText(untrusted);
+  const isStandby = ready?.checks.some(({ name }) => name === activeCheck) ?? false;
+  const readyText = isStandby ? "a standby, which answers GET alone" : ready?.status;
+  const answer = untrusted === "" ? (readyText ?? "no readable answer") : untrustedText(untrusted);
   const run = reached ? `${figures?.version ?? version}${since}, ${answer}` : "does not run";
   const { shared } = state;
   const free = files.freeBytes === null ? "" : `, ${sizeText(files.freeBytes)} free on its disk`;

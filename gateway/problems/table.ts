@@ -783,6 +783,17 @@ const silentWords = ({ name, heartbeatAgeMs }: ShownGateway): string =>
 
 /** The gateways of one database; `cluster` lists them. */
 const sharingRows: readonly JudgedRow[] = [
+  problem<number>({
+    when: ({ gateways }) =>
+      gateways.every(({ state }) => state !== "active")
+        ? [gateways.length].filter((count) => count > 0)
+        : [],
+    gravity: "broken",
+    status: {
+      what: () => "no gateway on the database is active: nothing is paid or credited",
+      hint: "autowithdraw-gateway cluster shows the lease and what its commits wait for; 15 seconds after the active one is gone a standby takes over",
+    },
+  }),
   problem<ShownGateway>({
     when: ({ gateways }) => gateways.filter(({ heartbeatAgeMs }) => heartbeatAgeMs >= silentMs),
     gravity: "warning",
