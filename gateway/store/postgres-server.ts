@@ -14,7 +14,8 @@ import { type DatabaseSummary, inspectMeta } from "./inspect.ts";
 /** The database of a connection that may be worked with. */
 export interface PostgresServerState {
   readonly serverProcess: number; // that serves the connection
-  readonly history: string; // system identifier and timeline: another one may lack the last commits
+  /** System identifier, timeline and tables: another one of them may lack the last commits. */
+  readonly history: string;
 }
 
 /** The oldest version with which the tests run. */
@@ -33,8 +34,12 @@ const stateQuestion = `SELECT pg_is_in_recovery() AS "isStandby",
   (SELECT setting FROM pg_settings WHERE name = 'statement_timeout') AS timeout,
   pg_backend_pid() AS process, (SELECT system_identifier::text FROM pg_control_system()) AS system`;
 
-/** The timeline of what is written now; a standby writes nothing. */
-const timelineQuestion = "SELECT substr(pg_walfile_name(pg_current_wal_lsn()), 1, 8) AS timeline";
+/**
+ * The timeline of what is written now; a standby writes nothing. A restored dump makes
+ * other tables on the same timeline, whose numbers differ; 0 before there are any.
+ */
+const historyQuestion = `SELECT substr(pg_walfile_name(pg_current_wal_lsn()), 1, 8) AS timeline,
+  coalesce(to_regclass('leases')::oid::bigint, 0) AS tables`;
 
 /**
  * Answers with a row while a commit of this database waits for a synchronous standby. Each role
@@ -75,8 +80,8 @@ export function checkPostgresServer(
       "GATEWAY_STORE_UNSAFE",
       "did not keep the session's settings: a pooler lies in between; name the server itself",
     );
-  const { timeline } = askOne(connection, timelineQuestion);
-  return { serverProcess: Number(row.process), history: `${row.system}/${timeline}` };
+  const { timeline, tables } = askOne(connection, historyQuestion);
+  return { serverProcess: Number(row.process), history: `${row.system}/${timeline}/${tables}` };
 }
 
 /** A question for several rights at once asks for any of them, so each is asked alone. */

@@ -2,7 +2,7 @@
  * Two gateways on one PostgreSQL database, as processes: one is active, the other a standby that
  * answers GET and takes over. A machine without the server skips these tests, and says so.
  */
-import { type ChildProcess, spawn } from "node:child_process";
+import { type ChildProcess, execFileSync, spawn } from "node:child_process";
 import { once } from "node:events";
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -194,7 +194,9 @@ describe.skipIf(!isHere)("gateways on one database", () => {
       );
       const { output } = await runGatewayCommand(["status", "--config", config, "--json"]);
       expect(JSON.parse(output)).toMatchObject({
-        restored: expect.stringMatching(/^its server was \d+\/00000001, and is \d+\/00000002$/),
+        restored: expect.stringMatching(
+          /^its server was (\d+)\/00000001\/(\d+), and is \1\/00000002\/\2$/,
+        ),
       });
       after.child.kill("SIGTERM");
       await once(after.child, "exit");
@@ -202,6 +204,31 @@ describe.skipIf(!isHere)("gateways on one database", () => {
       replica.stop();
       primary.stop();
     }
+  });
+
+  it("holds deposits too behind a dump that was restored on the same server", async () => {
+    const database = makeDatabase("dumped");
+    const folder = mkdtempSync(join(dir, "dumped-"));
+    expect((await runGatewayCommand(["init", "--dir", folder, "--database", database])).code).toBe(
+      0,
+    );
+    const config = await configFor(folder, database);
+    const restoredOf = async (): Promise<unknown> => {
+      const gateway = await start(config);
+      await until("it is active", waitMs, async () =>
+        (await statesOf(gateway))[0] === "active" ? true : undefined,
+      );
+      const { output } = await runGatewayCommand(["status", "--config", config, "--json"]);
+      gateway.child.kill("SIGTERM");
+      await once(gateway.child, "exit");
+      return (JSON.parse(output) as { restored: unknown }).restored;
+    };
+    expect([await restoredOf(), await restoredOf()]).toEqual(["", ""]);
+    const words = ["-h", server.folder, "-U", "dumped"];
+    const dump = join(dir, "dump");
+    execFileSync("pg_dump", [...words, "-Fc", "-f", dump, "dumped"]);
+    execFileSync("pg_restore", [...words, "--clean", "-d", "dumped", dump]);
+    expect(await restoredOf()).toMatch(/^its server was (\S+)\/\d+, and is \1\/\d+$/);
   });
 
   it.each([
