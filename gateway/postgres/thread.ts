@@ -40,7 +40,6 @@ const types = {
   json: { to: json, from: [json], serialize: same, parse: same },
 };
 
-let isOpen = false; // before, a refusal says why nobody may enter
 let lost = "";
 let warning = "";
 /** The library leaves statements without an end that a closing connection had not sent yet. */
@@ -105,15 +104,9 @@ async function ask(asker: Asker, { text, values }: PostgresAsk): Promise<Postgre
   };
 }
 
-/** By the protocol the server closes a connection behind an error of these. */
-const closingSeverities = ["FATAL", "PANIC"];
-
 function refusalOf(error: unknown): PostgresRefusal {
   const { code, message, constraint_name: constraint } = error as Partial<postgres.PostgresError>;
-  const isServers =
-    error instanceof postgres.PostgresError &&
-    lost === "" &&
-    !(isOpen && closingSeverities.includes(error.severity));
+  const isServers = error instanceof postgres.PostgresError && lost === "";
   return {
     sqlState: isServers ? (code ?? "") : "",
     message: message ?? String(error),
@@ -156,7 +149,6 @@ try {
     if (lost !== "") ring({ answers: [], refusal: refusalOf(new Error(lost)) });
     else ring(await reply(connection, asks));
   });
-  isOpen = true;
   ring(nothing);
 } catch (error) {
   ring({ answers: [], refusal: refusalOf(error) });
