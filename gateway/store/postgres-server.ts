@@ -41,12 +41,16 @@ const stateQuestion = `SELECT pg_is_in_recovery() AS "isStandby",
 const historyQuestion = `SELECT substr(pg_walfile_name(pg_current_wal_lsn()), 1, 8) AS timeline,
   coalesce(to_regclass('leases')::oid::bigint, 0) AS tables`;
 
+/** A commit waits some milliseconds for a synchronous standby; longer than so, none is there. */
+const standbyWaitSeconds = 0.5;
+
 /**
- * Answers with a row while a commit of this database waits for a synchronous standby. Each role
- * sees what its own connections wait for, and all gateways have one role.
+ * Answers with a row while a commit of this database waits for a synchronous standby that is away.
+ * Each role sees what its own connections wait for, and all gateways have one role.
  */
-export const standbyWaitQuestion =
-  "SELECT 1 AS waits FROM pg_stat_activity WHERE wait_event = 'SyncRep' AND datname = current_database()";
+export const standbyWaitQuestion = `SELECT 1 AS waits FROM pg_stat_activity
+  WHERE wait_event = 'SyncRep' AND datname = current_database()
+  AND date_part('epoch', clock_timestamp() - query_start) > ${standbyWaitSeconds}`;
 export const standbyWaitWords =
   "waits in a commit for a synchronous standby of the server, and none of them answers";
 
