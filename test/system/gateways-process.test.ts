@@ -5,11 +5,24 @@
  */
 import { randomBytes } from "node:crypto";
 import { describe, expect, it } from "vitest";
+import type { PostgresConnection } from "../../gateway/postgres/messages.ts";
+import {
+  beginAudit,
+  countLateWrites,
+  findWriter,
+  readToken,
+} from "../../lab/faults/gateways/audit.ts";
 import { type JudgedBooks, judgedBooks, type ToldEvent } from "../../lab/faults/gateways/judge.ts";
 import { planOf, wordsOf } from "../../lab/faults/gateways/plan.ts";
 import { playGateways } from "../../lab/faults/gateways/play.ts";
 import type { BookedDeposit, BookedWithdrawal } from "../../lab/faults/gateways/shop.ts";
-import { postgresInstallLine, postgresPrograms } from "../../lab/kit/postgres.ts";
+import {
+  connectTo,
+  PostgresDatabases,
+  postgresInstallLine,
+  postgresPrograms,
+  startPostgres,
+} from "../../lab/kit/postgres.ts";
 import { startsTheBuild } from "../support/built.ts";
 
 const isHere = postgresPrograms() !== null;
@@ -33,6 +46,33 @@ describe.skipIf(!isHere)("two gateways on one PostgreSQL, under faults", () => {
     expect(report.repeated).toBeGreaterThan(0);
   });
 });
+
+it.skipIf(!isHere)(
+  "the audit counts what a holder writes under a later number than its own",
+  () => {
+    const server = startPostgres();
+    try {
+      const url = new PostgresDatabases(server.urlOf).make();
+      const [admin, old, next] = [connectTo(url), connectTo(url), connectTo(url)];
+      const ask = (text: string) => admin.ask([{ text, values: [] }])[0]?.rows ?? [];
+      const places = { ask };
+      beginAudit(places);
+      const write = (connection: PostgresConnection, name: string): void =>
+        void connection.ask([{ text: `INSERT INTO meta VALUES ('${name}', '1')`, values: [] }]);
+      write(old, "own");
+      const token = readToken(places);
+      const writer = findWriter(places, token) ?? 0;
+      ask("UPDATE leases SET token = token + 1");
+      write(next, "of the next holder");
+      expect([writer > 0, countLateWrites(places, writer, token)]).toEqual([true, 0]);
+      write(old, "late");
+      expect(countLateWrites(places, writer, token)).toBe(1);
+      for (const connection of [admin, old, next]) connection.close();
+    } finally {
+      server.stop();
+    }
+  },
+);
 
 it("a run is the seed's own, has each event as often as asked for, and has its words", () => {
   const counts = { kills: 20, freezes: 20, failovers: 20, restores: 20 };

@@ -5,6 +5,8 @@
  */
 import type { DatabasePlaces } from "./pair.ts";
 
+type AskedDatabase = Pick<DatabasePlaces, "ask">;
+
 /**
  * Every gateway's own row, which each of them writes at any time, is left out, and the lease's own
  * row too: a holder's number is that of its other rows.
@@ -25,18 +27,18 @@ DO $$ DECLARE one text; BEGIN
   END LOOP;
 END $$;`;
 
-export function beginAudit(places: DatabasePlaces): void {
+export function beginAudit(places: AskedDatabase): void {
   for (const statement of setUp.trim().split(/;\n(?=CREATE|DO)/)) places.ask(statement);
 }
 
 /** The lease's number now. */
-export function readToken(places: DatabasePlaces): number {
+export function readToken(places: AskedDatabase): number {
   const [row] = places.ask("SELECT token FROM leases WHERE name = 'gateway'");
   return Number(row?.token);
 }
 
 /** The server's process that serves the active gateway; null if it wrote nothing lately. */
-export function findWriter(places: DatabasePlaces, token: number): number | null {
+export function findWriter(places: AskedDatabase, token: number): number | null {
   const [row] = places.ask(
     `SELECT process FROM drill.writes WHERE token = ${token} GROUP BY process ORDER BY count(*) DESC LIMIT 1`,
   );
@@ -44,7 +46,7 @@ export function findWriter(places: DatabasePlaces, token: number): number | null
 }
 
 /** How many statements of a server's process left rows under a later number than its own. */
-export function countLateWrites(places: DatabasePlaces, process: number, token: number): number {
+export function countLateWrites(places: AskedDatabase, process: number, token: number): number {
   const [row] = places.ask(
     `SELECT count(*) AS late FROM drill.writes WHERE process = ${process} AND token > ${token}`,
   );
@@ -52,6 +54,6 @@ export function countLateWrites(places: DatabasePlaces, process: number, token: 
 }
 
 /** Forgets what was looked at. */
-export function emptyAudit(places: DatabasePlaces): void {
+export function emptyAudit(places: AskedDatabase): void {
   places.ask("DELETE FROM drill.writes");
 }
