@@ -16,6 +16,7 @@ import { closeAlarm, listOpenAlarms } from "../../gateway/store/alarm.ts";
 import { actOfAlarm, recordAct } from "../../gateway/store/audit.ts";
 import { addBookEntry } from "../../gateway/store/books.ts";
 import { countsOf } from "../../gateway/store/counts.ts";
+import type { ShownGateway } from "../../gateway/store/leases.ts";
 import type { Database, SqlScalar } from "../../gateway/store/store.ts";
 import { listTransactionsWithMerchant } from "../../gateway/store/transaction-lists.ts";
 import { listWaitingMerchants } from "../../gateway/store/withdrawals.ts";
@@ -443,6 +444,21 @@ describe("the operator's screen", () => {
     const newest = database.get<{ id: number }>("SELECT max(act) AS id FROM openAlarms")?.id ?? 0;
     closeAlarm(database, newest);
     expect(says()).toEqual([["1 alarm is open", "warning", true]]);
+  });
+
+  it("says that no gateway of a shared database is active, and nothing of it while one is", () => {
+    const shown = (name: string, state: ShownGateway["state"]): ShownGateway => ({
+      ...{ name, run: name, version: "", digest: "", state, heartbeatAgeMs: 0 },
+    });
+    const says = (...gateways: readonly ShownGateway[]) =>
+      problemsOf({ ...well(), shared: { gateways, bytes: 1 } }).map(({ what, isWarning }) => [
+        what,
+        isWarning,
+      ]);
+    const wrong = [["no gateway on the database is active: nothing is paid or credited", false]];
+    expect(says(shown("one", "was active"), shown("two", "standby"))).toEqual(wrong);
+    expect(says(shown("one", "active"), shown("two", "standby"))).toEqual([]);
+    expect(says()).toEqual([]);
   });
 
   it("counts locked and absent agents, also those that it does not name", () => {

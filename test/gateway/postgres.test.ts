@@ -33,7 +33,7 @@ import {
   postgresPrograms,
   startPostgres,
 } from "../../lab/kit/postgres.ts";
-import { until } from "../../lab/kit/processes.ts";
+import { freePort, until } from "../../lab/kit/processes.ts";
 import { shareOf } from "../../lab/kit/share.ts";
 import { startsTheBuild } from "../support/built.ts";
 
@@ -505,7 +505,7 @@ describe.skipIf(!isHere)("the store on PostgreSQL", () => {
 });
 
 describe.skipIf(!isHere || !hasOpenssl)("a connection with TLS", () => {
-  const port = 20_000 + (process.pid % 10_000);
+  let port = 0;
   const folder = mkdtempSync(join(tmpdir(), "postgres-tls-"));
   const file = (name: string): string => join(folder, name);
   let plain: PostgresServer;
@@ -520,7 +520,8 @@ describe.skipIf(!isHere || !hasOpenssl)("a connection with TLS", () => {
     chmodSync(file(`${name}.key`), 0o600);
   }
 
-  beforeAll(() => {
+  beforeAll(async () => {
+    port = await freePort();
     certify("named", "DNS:localhost");
     certify("other", "DNS:localhost");
     plain = startPostgres();

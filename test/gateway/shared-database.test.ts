@@ -139,6 +139,9 @@ describe.skipIf(!isHere)("gateways on one database", () => {
     expect((await fetch(`${standby.url}/health`)).status).toBe(200);
     expect(await statesOf(standby)).toEqual(["active", "standby"]);
 
+    const { output: screen } = await runGatewayCommand(["status", "--config", two ?? ""]);
+    expect(screen).toContain("a standby, which answers GET alone");
+
     active.child.kill("SIGKILL");
     await isActive(standby);
     expect(await statesOf(standby)).toEqual(["active", "was active"]);
