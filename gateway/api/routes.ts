@@ -154,7 +154,7 @@ export function addOperations(server: FastifyInstance, service: Service): void {
   ): Promise<FastifyReply> {
     const body = request.body instanceof Uint8Array ? request.body : empty;
     const writes = operation.method === "POST";
-    const { caller, limits, use } = await requestGuard.admit({
+    const { caller, isInterface, limits, use } = await requestGuard.admit({
       requestId: request.id,
       client: request.client,
       token: tokenOf(request),
@@ -163,9 +163,9 @@ export function addOperations(server: FastifyInstance, service: Service): void {
       writes,
     });
     void response.headers(limits);
+    request.isInterface = isInterface;
     if (isAnswer(caller)) return sendAnswer(request, response, caller);
     request.language = languageOf(request.headers["accept-language"], caller.merchant.language);
-    request.isInterface = caller.key.profile === "interface";
     const owe = (more: number): void =>
       void response.headers(requestGuard.owe(caller.key.id, more));
     const write: TokenWriter = use === null ? service.store.writeTogether : use.write;
@@ -176,7 +176,7 @@ export function addOperations(server: FastifyInstance, service: Service): void {
           language: request.language,
           requestId: request.id,
           headers: request.headers,
-          isInterface: request.isInterface,
+          isInterface,
           owe,
           write,
           fault: (error) => answerOfError(error, service, request.id),
@@ -187,9 +187,7 @@ export function addOperations(server: FastifyInstance, service: Service): void {
       ),
     );
     const answer =
-      request.isInterface && operation.kind !== undefined
-        ? narrowAnswer(whole, operation.kind)
-        : whole;
+      isInterface && operation.kind !== undefined ? narrowAnswer(whole, operation.kind) : whole;
     return sendAnswer(
       request,
       response,

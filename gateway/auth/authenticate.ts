@@ -33,9 +33,26 @@ import { openSecret } from "./secret-box.ts";
 /*
  * The header `signatureToken`: a compact JWT, fully checked before any part of the request is used.
  * The key determines the algorithm, never the token; the key is looked up by `kid` only in our own
- * table. Every failure gives the same answer outside; `reason` is for the log. Sources: RFC 7515,
- * 7519, 8725, 8037; docs/api.md, section on the token.
+ * table. The answer names a flaw only after the signature was found good; `reason` is for the log.
+ * Sources: RFC 7515, 7519, 8725, 8037; docs/api.md, section on the token.
  */
+
+/**
+ * What is wrong with a token whose signature is good, as the answer names it. Only the holder of
+ * the key's secret can make such a token, so nobody else learns anything. Source: docs/api.md, The
+ * answer to a wrong token.
+ */
+export type TokenFlaw =
+  | "used"
+  | "expired"
+  | "not_yet"
+  | "lifetime"
+  | "method"
+  | "path"
+  | "body"
+  | "audience"
+  | "jti"
+  | "subject";
 
 /**
  * The request that the token is checked against. `path` is the request target from /api on, with
@@ -53,7 +70,18 @@ interface TokenRequest {
  */
 type TokenVerdict =
   | { readonly ok: true; readonly key: KeyRow; readonly jti: string; readonly expiresAtMs: number }
-  | { readonly ok: false; readonly reason: string; readonly isTimeAlone?: true }; // isTimeAlone: all else is valid
+  | {
+      readonly ok: false;
+      readonly reason: string;
+      readonly signed?: SignedFlaw; // absent without a good signature
+      readonly isTimeAlone?: true; // all else is valid
+    };
+
+/** A flaw, and the key that signed the token which has it. */
+interface SignedFlaw {
+  readonly key: KeyRow;
+  readonly flaw: TokenFlaw;
+}
 
 const tokenCharsMax = 4096;
 const lifetimeSecondsMax = 300;
@@ -165,39 +193,42 @@ function audienceFits(aud: JsonValue | undefined, publicUrl: string): boolean {
  * In the compatible profile the hash of an empty body, or no hash, leaves the body unbound. Any
  * other hash must match in both profiles.
  */
-function bindingProblem(claims: JsonObject, key: KeyRow, request: TokenRequest): string | null {
+function bindingFlaw(
+  claims: JsonObject,
+  key: KeyRow,
+  request: TokenRequest,
+): "method" | "path" | "body" | null {
   const strict = key.profile === "strict";
   const { bodyHash, method, path } = claims;
   if (method === undefined ? strict : method !== request.method) return "method";
   if (path === undefined ? strict : path !== request.path) return "path";
-  if (bodyHash === undefined) return strict ? "bodyHash" : null;
-  if (typeof bodyHash !== "string" || !/^[0-9a-fA-F]{64}$/.test(bodyHash)) return "bodyHash";
+  if (bodyHash === undefined) return strict ? "body" : null;
+  if (typeof bodyHash !== "string" || !/^[0-9a-fA-F]{64}$/.test(bodyHash)) return "body";
   const claimed = Buffer.from(bodyHash, "hex");
   if (!strict && timingSafeEqual(claimed, hashOfNothing)) return null;
   return timingSafeEqual(claimed, createHash("sha256").update(request.body).digest())
     ? null
-    : "bodyHash";
+    : "body";
 }
 
-function timesProblem(claims: JsonObject, nowSeconds: number): string | null {
+/** A flaw in the times, and its reason for the log; null for none. */
+function timesProblem(
+  claims: JsonObject,
+  nowSeconds: number,
+): readonly [flaw: TokenFlaw, reason: string] | null {
   const iat = seconds(claims.iat);
   const exp = seconds(claims.exp);
-  if (iat === null || exp === null) return "iat or exp missing";
-  if (exp <= iat || exp - iat > lifetimeSecondsMax) return "lifetime";
-  if (iat > nowSeconds + skewSeconds) return "issued in the future";
-  if (exp <= nowSeconds - skewSeconds) return "expired";
-  if (claims.nbf === undefined) return null;
-  const nbf = seconds(claims.nbf);
-  if (nbf === null) return "nbf";
-  return nbf > nowSeconds + skewSeconds ? "not valid yet" : null;
+  if (iat === null || exp === null) return ["lifetime", "iat or exp missing"];
+  if (exp <= iat || exp - iat > lifetimeSecondsMax) return ["lifetime", "lifetime"];
+  const nbf = claims.nbf === undefined ? 0 : seconds(claims.nbf);
+  if (nbf === null) return ["lifetime", "nbf"];
+  if (iat > nowSeconds + skewSeconds) return ["not_yet", "issued in the future"];
+  if (exp <= nowSeconds - skewSeconds) return ["expired", "expired"];
+  return nbf > nowSeconds + skewSeconds ? ["not_yet", "not valid yet"] : null;
 }
 
-/** The reasons that another time on this machine's clock would take away. */
-const clockReasons: ReadonlySet<string> = new Set([
-  "issued in the future",
-  "expired",
-  "not valid yet",
-]);
+/** The flaws that another time on this machine's clock would take away. */
+const clockFlaws: ReadonlySet<TokenFlaw> = new Set(["expired", "not_yet"]);
 
 /**
  * Verifies a token for one request, or for no particular request if it is null. Does not check
@@ -221,14 +252,22 @@ export async function verifyToken(
   if (key === undefined) return no("unknown key");
   if (parts.alg !== key.alg) return no("another algorithm than the key's");
   if (!(await signatureFits(parts.token, key, at.sealingKey))) return no("signature");
-  if (claims.sub !== kid) return no("sub");
+  const flawed = (flaw: TokenFlaw, reason: string = flaw) => ({
+    ok: false as const,
+    reason,
+    signed: { key, flaw },
+  });
+  if (claims.sub !== kid) return flawed("subject");
   const times = timesProblem(claims, Math.floor(at.nowMs / 1000));
-  if (times !== null && !clockReasons.has(times)) return no(times);
-  if (typeof claims.jti !== "string" || !jtiPattern.test(claims.jti)) return no("jti");
-  if (!audienceFits(claims.aud, at.publicUrl)) return no("aud");
-  const binding = request === null ? null : bindingProblem(claims, key, request);
-  if (binding !== null) return no(binding);
-  if (times !== null) return { ok: false, reason: times, isTimeAlone: true };
+  if (times !== null && !clockFlaws.has(times[0])) return flawed(...times);
+  if (typeof claims.jti !== "string" || !jtiPattern.test(claims.jti)) return flawed("jti");
+  if (!audienceFits(claims.aud, at.publicUrl)) return flawed("audience");
+  const binding = request === null ? null : bindingFlaw(claims, key, request);
+  if (binding !== null) return flawed(binding);
+  if (times !== null) {
+    const [flaw, reason] = times;
+    return { ok: false, reason, signed: { key, flaw }, isTimeAlone: true };
+  }
   return {
     ok: true,
     key,
@@ -253,6 +292,8 @@ export interface AccessRequest {
 
 export interface AdmittedRequest {
   readonly caller: Caller | Answer;
+  /** True for a token that a key of the profile `interface` signed. */
+  readonly isInterface: boolean;
   readonly limits: Readonly<Record<string, string>>;
   /**
    * The token's use, for an admitted request that writes. The caller ends the use before the
@@ -352,17 +393,18 @@ export function createRequestGuard(by: {
     );
   }
 
-  const refuse = (knock: AccessRequest, reason: string): Answer => {
+  const refuse = (knock: AccessRequest, reason: string, flaw?: TokenFlaw): Answer => {
     const [counter, name, keyId] = countOf(knock.client.address, knock.token);
-    return refuseBy(counter, name, knock, keyId, reason);
+    return refuseBy(counter, name, knock, keyId, reason, flaw);
   };
 
   /** A clock that is wrong refuses the tokens of every shop: that is no fault of theirs. */
   function refuseToken(
     knock: AccessRequest,
-    { reason, isTimeAlone }: Extract<TokenVerdict, { ok: false }>,
+    { reason, signed, isTimeAlone }: Extract<TokenVerdict, { ok: false }>,
   ): Answer {
-    if (isTimeAlone !== true || ownClock().kind === "right") return refuse(knock, reason);
+    if (isTimeAlone !== true || ownClock().kind === "right")
+      return refuse(knock, reason, signed?.flaw);
     return clockWrong;
   }
 
@@ -373,6 +415,7 @@ export function createRequestGuard(by: {
       knock,
       keyId,
       "seen before",
+      "used",
     );
 
   function refuseBy(
@@ -381,12 +424,15 @@ export function createRequestGuard(by: {
     knock: AccessRequest,
     keyId: string,
     reason: string,
+    flaw?: TokenFlaw,
   ): Answer {
     tell(knock, keyId, reason);
     const allowance = counter.check(name, clock());
     if (!allowance.allowed) return tooMany(allowance);
     counter.fail(name, clock());
-    return problemAnswer("token_invalid", {}, { "WWW-Authenticate": 'signatureToken realm="api"' });
+    return problemAnswer("token_invalid", flaw === undefined ? {} : { reason: flaw }, {
+      "WWW-Authenticate": 'signatureToken realm="api"',
+    });
   }
 
   /** The answer if the token's key is not allowed here and now; null admits the request. */
@@ -432,21 +478,24 @@ export function createRequestGuard(by: {
     async admit(knock) {
       const nowMs = clock();
       const verdict = await verify(knock.token, knock.request, nowMs);
-      if (!verdict.ok) return { caller: refuseToken(knock, verdict), limits: {}, use: null };
+      const signer = verdict.ok ? verdict.key : verdict.signed?.key;
+      const isInterface = signer?.profile === "interface";
+      if (!verdict.ok)
+        return { caller: refuseToken(knock, verdict), isInterface, limits: {}, use: null };
       const { key, jti, expiresAtMs } = verdict;
       const token = { keyId: key.id, jti, expiresAtMs };
       // Checked before the bucket, so that a stolen token that is sent again and again takes
       // nothing from the key's own requests.
       if (knock.writes && seen.has(token))
-        return { caller: refuseReplay(knock, key.id), limits: {}, use: null };
+        return { caller: refuseReplay(knock, key.id), isInterface, limits: {}, use: null };
       const allowance = (knock.writes ? writes : reads).take(key.id, nowMs);
-      const headers = limitHeaders(allowance);
-      if (!allowance.allowed) return { caller: tooMany(allowance), limits: headers, use: null };
+      const limits = limitHeaders(allowance);
+      if (!allowance.allowed) return { caller: tooMany(allowance), isInterface, limits, use: null };
       const caller = callerOf(knock, key, nowMs);
       if (knock.writes && !isAnswer(caller))
-        return { caller, limits: headers, use: seen.use(token, nowMs) };
+        return { caller, isInterface, limits, use: seen.use(token, nowMs) };
       await seen.keep(token, nowMs);
-      return { caller, limits: headers, use: null };
+      return { caller, isInterface, limits, use: null };
     },
   };
 }
