@@ -53,6 +53,7 @@ export const testType = "webhook.test";
 /** Facts that the change alone does not have. */
 export interface EventContext {
   readonly minPaymentUnits: bigint; // for the record's currency; 0n if the configuration no longer has it
+  readonly surplusToleranceUnits: bigint; // so much above a deposit's amount is no overpayment
   readonly refundedUnits: bigint; // of a deposit, by refunds that were ordered before the change
   readonly wasBroadcast: boolean; // withdrawal.broadcast was sent before
 }
@@ -105,7 +106,7 @@ function depositEvents(
   before: RecordState,
   after: RecordState,
   amountUnits: bigint,
-  { minPaymentUnits, refundedUnits }: EventContext,
+  { minPaymentUnits, surplusToleranceUnits, refundedUnits }: EventContext,
 ): readonly EventType[] {
   const receivedUnits = BigInt(after.receivedUnits);
   const isMore = receivedUnits > BigInt(before.receivedUnits);
@@ -121,7 +122,7 @@ function depositEvents(
     return types;
   }
   if (after.status === 1)
-    return receivedUnits - refundedUnits > amountUnits
+    return receivedUnits - refundedUnits > amountUnits + surplusToleranceUnits
       ? ["deposit.completed", "deposit.overpaid"]
       : ["deposit.completed"];
   if (after.status === 2) return ["deposit.expired"];

@@ -7,6 +7,7 @@
  */
 import { formatAmount, parseAmount } from "../../protocol/amount.ts";
 import type { GatewayConfig } from "../config/config.ts";
+import { surplusToleranceUnits } from "../config/surplus.ts";
 import { countWaitingDeliveries, insertDelivery } from "../store/callback-deliveries.ts";
 import {
   type CallbackEventRow,
@@ -119,6 +120,10 @@ function typesOf(
     currency === undefined ? null : parseAmount(currency.minPaymentAmount, currency.decimal);
   return eventsOf(change, {
     minPaymentUnits: least?.ok === true ? least.units : 0n,
+    surplusToleranceUnits: surplusToleranceUnits(
+      change.row.operation === "deposit" ? BigInt(change.row.units ?? 0) : 0n,
+      currency,
+    ),
     refundedUnits:
       change.row.operation === "deposit"
         ? refundedUnits(database, change.row.id, change.row.changedAt)

@@ -105,6 +105,10 @@ function amountIn(text: JsonValue, decimal: number, path: string): string {
   return formatAmount(amount.units, decimal);
 }
 
+/** @throws AgentError CONFIG_AMOUNT unless the text is "0" or an amount above zero */
+const amountOrZeroIn = (text: JsonValue, decimal: number, path: string): string =>
+  text === "0" ? text : amountIn(text, decimal, path);
+
 /**
  * The amount that may be missing from a deposit: zero, or below the smallest deposit, so that a
  * payment of nothing completes no deposit.
@@ -146,6 +150,7 @@ export interface GatewayCurrency {
   readonly contract: string; // EIP-55; "" native
   readonly minPaymentAmount: string;
   readonly paymentTolerance: string; // this much may be missing from a deposit's amount; below minPaymentAmount
+  readonly surplusTolerance: string; // so much more than asked for is never called overpaid
   readonly minWithdrawAmount: string;
   readonly enabled: boolean;
   readonly depositOnly: boolean; // accepted even if the merchant's agent may not pay it out
@@ -222,6 +227,7 @@ const currency = object(
     ...currencyOptions,
     minWithdrawAmount: readAmountLater,
     paymentTolerance: readAmountLater,
+    surplusTolerance: readAmountLater,
     enabled: boolean(),
     depositOnly: boolean(),
     market: string({ max: 15, pattern: /^[A-Z0-9]*$/ }),
@@ -372,6 +378,11 @@ function currenciesOf(
         minPaymentAmount,
         decimal,
         `${path}.paymentTolerance`,
+      ),
+      surplusTolerance: amountOrZeroIn(
+        entry.surplusTolerance ?? "0",
+        decimal,
+        `${path}.surplusTolerance`,
       ),
       enabled,
       depositOnly: entry.depositOnly ?? false,

@@ -45,7 +45,7 @@ const told = (
       before: before === null ? null : { ...shared, ...before },
       payment: null,
     },
-    { minPaymentUnits: 10n, refundedUnits: 0n, wasBroadcast },
+    { minPaymentUnits: 10n, surplusToleranceUnits: 1n, refundedUnits: 0n, wasBroadcast },
   );
 
 describe("a deposit", () => {
@@ -80,7 +80,11 @@ describe("a deposit", () => {
     expect(on({ stage: "seen" }, { status: 1, stage: "completed", receivedUnits: "100" })).toEqual([
       "deposit.completed",
     ]);
+    // The unit that a wallet rounds up is within what may come over.
     expect(on({}, { status: 1, stage: "completed", receivedUnits: "101" })).toEqual([
+      "deposit.completed",
+    ]);
+    expect(on({}, { status: 1, stage: "completed", receivedUnits: "102" })).toEqual([
       "deposit.completed",
       "deposit.overpaid",
     ]);
@@ -98,7 +102,7 @@ describe("a deposit", () => {
     expect(
       eventsOf(
         { row: deposit, before: null, payment },
-        { minPaymentUnits: 0n, refundedUnits: 0n, wasBroadcast: false },
+        { minPaymentUnits: 0n, surplusToleranceUnits: 0n, refundedUnits: 0n, wasBroadcast: false },
       ),
     ).toEqual(["deposit.unattributed"]);
   });

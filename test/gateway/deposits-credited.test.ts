@@ -109,7 +109,12 @@ describe("a payment that counts for no request", () => {
     expect(sumUnsweptUnits(kit.store.database, "m1", "eth")).toBe(held);
     const told = readChanges(kit.store.database, 100).filter(({ row }) => row.orderId === "anna");
     const events = told.flatMap((change) =>
-      eventsOf(change, { minPaymentUnits: 0n, refundedUnits: 0n, wasBroadcast: false }),
+      eventsOf(change, {
+        minPaymentUnits: 0n,
+        surplusToleranceUnits: 0n,
+        refundedUnits: 0n,
+        wasBroadcast: false,
+      }),
     );
     expect(events).toEqual(["deposit.completed"]);
     // Again, by the hash alone, and after the chain was read on: nothing more happens.
@@ -270,7 +275,12 @@ describe("money that was paid back", () => {
     readChanges(kit.store.database, 100)
       .filter(({ row }) => row.orderId === "anna")
       .flatMap((change) =>
-        eventsOf(change, { minPaymentUnits: 0n, refundedUnits, wasBroadcast: false }),
+        eventsOf(change, {
+          minPaymentUnits: 0n,
+          surplusToleranceUnits: 0n,
+          refundedUnits,
+          wasBroadcast: false,
+        }),
       );
 
   it("completes no open request together with what came since, and does once the refund has failed", async () => {

@@ -62,7 +62,13 @@ const usdt: GatewayCurrency = {
     contract: "0xc",
     minPaymentAmount: "1",
   },
-  ...{ minWithdrawAmount: "1", paymentTolerance: "0", enabled: true, depositOnly: false },
+  ...{
+    minWithdrawAmount: "1",
+    paymentTolerance: "0",
+    surplusTolerance: "0",
+    enabled: true,
+    depositOnly: false,
+  },
   ...{ preset: "", market: "", listUnpriced: false },
   sweep: { isAutomatic: true, feeMultiple: 10, least: "1" },
 };

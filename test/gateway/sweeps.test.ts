@@ -348,6 +348,7 @@ const eth = {
   ...{
     minWithdrawAmount: "1",
     paymentTolerance: "0",
+    surplusTolerance: "0",
     enabled: true,
     depositOnly: false,
     preset: "",

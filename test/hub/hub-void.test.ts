@@ -55,6 +55,7 @@ const trx: GatewayCurrency = {
   ...{
     minWithdrawAmount: "1",
     paymentTolerance: "0",
+    surplusTolerance: "0",
     enabled: true,
     depositOnly: false,
     preset: "",

@@ -63,6 +63,7 @@ const currency = (id: string, contract: string): GatewayCurrency => ({
     minPaymentAmount: "1",
     minWithdrawAmount: "1",
     paymentTolerance: "0",
+    surplusTolerance: "0",
   },
   ...{ enabled: true, depositOnly: false, preset: "", market: "", listUnpriced: false },
   sweep: { isAutomatic: true, feeMultiple: 20, least: "1" },

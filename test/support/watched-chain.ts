@@ -84,6 +84,7 @@ export const currency = (id: string, contract: string): GatewayCurrency => ({
   minPaymentAmount: "0.01",
   minWithdrawAmount: "0.01",
   paymentTolerance: "0",
+  surplusTolerance: "0",
   enabled: true,
   depositOnly: false,
   ...{

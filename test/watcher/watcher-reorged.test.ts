@@ -189,7 +189,12 @@ class Blocks {
   get events(): readonly string[] {
     const changes = readChanges(this.db.store.database, 100);
     return changes.flatMap((one) =>
-      eventsOf(one, { minPaymentUnits: 0n, wasBroadcast: false, refundedUnits: 0n }),
+      eventsOf(one, {
+        minPaymentUnits: 0n,
+        surplusToleranceUnits: 0n,
+        wasBroadcast: false,
+        refundedUnits: 0n,
+      }),
     );
   }
 

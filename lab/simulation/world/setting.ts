@@ -310,6 +310,7 @@ export function gatewayConfig(plan: Plan): GatewayConfig {
     network,
     minPaymentAmount: "0.01",
     paymentTolerance: "0",
+    surplusTolerance: "0",
     minWithdrawAmount: "0.01",
     enabled: true,
     depositOnly: false,
