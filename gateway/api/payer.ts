@@ -14,6 +14,7 @@ import { addressBlock, createRateBuckets } from "../auth/rate.ts";
 import type { GatewayConfig } from "../config/config.ts";
 import type { Quote } from "../config/fiat.ts";
 import { isAllowedOrigin } from "../config/origin.ts";
+import { surplusToleranceUnits } from "../config/surplus.ts";
 import { renderNotice, renderPage } from "../pages/page.tsx";
 import { pageScript } from "../pages/page-script.ts";
 import { pageStyle } from "../pages/page-style.ts";
@@ -78,13 +79,29 @@ function othersOf({ config, store }: Service, row: DepositRow): readonly OtherCo
   });
 }
 
+/** So many transactions of one request are shown, the newest. */
+const transactionsMax = 10;
+
 /**
- * The newest payment's transaction, also before the payment is final; "" for coins that arrived
- * without a transaction of their own.
+ * The transactions of a request's payments, the newest last, also before they are final or in a
+ * block. Coins that came within another transaction's call have none of their own.
  */
-function hashOf({ txHash }: DepositRow, counted: readonly CountedPayment[]): string {
-  const newest = counted.at(-1)?.txHash ?? "";
-  return txHash !== "" || newest.startsWith("internal:") ? txHash : newest;
+function transactionsOf(
+  row: DepositRow,
+  payments: readonly { readonly txHash: string }[],
+  config: GatewayConfig,
+): Pick<PayerView, "transactions" | "moreTransactions"> {
+  // A record's own transaction may be of a payment that is no row any more, and is then the oldest.
+  const newestFirst = new Set([...payments.map(({ txHash }) => txHash).reverse(), row.txHash]);
+  const inOrder = [...newestFirst]
+    .filter((hash) => hash !== "" && !hash.startsWith("internal:"))
+    .reverse();
+  return {
+    transactions: inOrder
+      .slice(-transactionsMax)
+      .map((txHash) => ({ txHash, explorerUrl: explorerUrlOf({ ...row, txHash }, config) })),
+    moreTransactions: Math.max(0, inOrder.length - transactionsMax),
+  };
 }
 
 /**
@@ -119,7 +136,6 @@ export function payerView(
   const arriving = listArrivingPayments(store.database, row.id).filter(
     (one) => !inBlocks.has(one.txHash),
   );
-  const txHash = hashOf(row, counted);
   return {
     shop: merchant.shownName === "" ? merchant.name : merchant.shownName,
     contact: merchant.contact,
@@ -132,6 +148,7 @@ export function payerView(
     amount: row.amount ?? "0",
     amountUnits: BigInt(row.units ?? 0),
     toleranceUnits: BigInt(row.toleranceUnits),
+    surplusToleranceUnits: surplusToleranceUnits(BigInt(row.units ?? 0), currency),
     finalUnits: unrefundedUnits(store.database, row),
     seenUnits: seen.reduce((sum, { units }) => sum + units, 0n),
     arrivingUnits: arriving.reduce((sum, { units }) => sum + BigInt(units), 0n),
@@ -154,8 +171,7 @@ export function payerView(
     expiresAt: row.expiresAt,
     changedAt: row.changedAt,
     nowMs,
-    txHash,
-    explorerUrl: explorerUrlOf({ ...row, txHash }, config),
+    ...transactionsOf(row, [...counted, ...arriving], config),
   };
 }
 

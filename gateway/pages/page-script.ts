@@ -33,18 +33,23 @@ function dress() {
   tick();
 }
 
+// An amount is read with the reader's own comma, and copied with the point that wallets take.
+const textOf = (element) => element.dataset.value ?? element.textContent;
+
 function copyBySelection(element) {
-  const selection = getSelection();
+  const selection = getSelection(), shown = element.textContent, { value } = element.dataset;
+  if (value !== undefined) element.textContent = value;
   selection.selectAllChildren(element);
   const done = document.execCommand("copy");
   selection.removeAllRanges();
+  if (value !== undefined) element.textContent = shown;
   return done;
 }
 
 async function copy(button) {
   const source = find(button.dataset.copy);
   let done = true;
-  try { await navigator.clipboard.writeText(source.textContent); } catch { done = copyBySelection(source); }
+  try { await navigator.clipboard.writeText(textOf(source)); } catch { done = copyBySelection(source); }
   if (!done) return;
   const label = button.dataset.label ?? button.textContent;
   button.dataset.label = label;

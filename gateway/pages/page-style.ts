@@ -56,7 +56,11 @@ h3 { font-size: .875rem; font-weight: 600; color: var(--soft); }
 .back { margin: 0; background: var(--link); border-color: var(--link); color: var(--on-link); }
 
 .faces { display: grid; grid-template-columns: 1fr 1fr; gap: var(--s3) 0; justify-items: center; text-align: center; }
-.faces > .qr { grid-column: 1 / -1; }
+.faces > .qr, .faces > .beside { grid-column: 1 / -1; }
+.early { text-align: center; }
+.early .wallet { margin-top: 0; background: var(--link); border-color: var(--link); color: var(--on-link); }
+.early .hint { margin-top: var(--s2); }
+.beside { display: none; }
 .faces input { position: absolute; opacity: 0; width: 1px; height: 1px; }
 .faces label { width: 100%; display: grid; align-items: center; padding: .6rem var(--s3); border: 1px solid var(--line); color: var(--soft); cursor: pointer; font-weight: 600; }
 .faces label:nth-of-type(1) { border-radius: .5rem 0 0 .5rem; }
@@ -79,6 +83,10 @@ dd { display: grid; gap: var(--s2); justify-items: start; }
 .lost { position: fixed; inset: auto var(--s4) var(--s4); padding: var(--s3) var(--s4); border-radius: .5rem; background: var(--ink);
   color: var(--ground); }
 
+@media (forced-colors: active) {
+  .faces input:checked + label { outline: 3px solid Highlight; outline-offset: -3px; text-decoration: underline; }
+  .status, .qr { border: 1px solid; }
+}
 @media (min-width: 48rem) {
   body { padding: var(--s6) var(--s5); max-width: 60rem; }
   .top h1 { font-size: 1.375rem; }
@@ -91,6 +99,8 @@ dd { display: grid; gap: var(--s2); justify-items: start; }
   .pay .faces { grid-column: 2; grid-row: 1 / span 3; align-content: start; }
   .network-name { font-size: 2.25rem; }
   .sum { font-size: 1.875rem; }
+  .early { display: none; }
+  .beside { display: grid; gap: var(--s3); width: 100%; }
   .copy, .back { width: auto; min-width: 12rem; justify-self: start; }
   .outcome dl { grid-template-columns: 12rem minmax(0, 1fr); gap: var(--s3) var(--s4); }
   dt { margin: 0; font-size: 1rem; }

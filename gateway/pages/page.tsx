@@ -6,8 +6,9 @@
 import type { ComponentChildren, VNode } from "preact";
 import { renderToStaticMarkup } from "preact-render-to-string";
 import { encode } from "uqr";
-import { formatAmount } from "../../protocol/amount.ts";
+import { formatAmount, parseAmount } from "../../protocol/amount.ts";
 import type { Language } from "../answer/language.ts";
+import { fiatDecimal } from "../config/fiat.ts";
 import type { PayerView } from "./payer-view.ts";
 import {
   asksForMoney,
@@ -169,8 +170,9 @@ function ContactLine({
 }
 
 /*
- * Money and times as a reader of the page's language writes them. Amounts of coins stay as a wallet
- * takes them, with a point, because a customer copies them.
+ * Money and times as a reader of the page's language writes them. A Turkish reader takes 12.345 for
+ * twelve thousand, so an amount of coins has that reader's comma too; a copy has the point that
+ * wallets take.
  */
 
 const localeOf: Readonly<Record<Language, string>> = { en: "en-GB", tr: "tr-TR" };
@@ -201,6 +203,23 @@ function fiatText(language: Language, amount: string, currency: string): string 
     format(value: string): string;
   };
   return format.format(amount);
+}
+
+/** An amount of coins, a decimal string, exact at any length. */
+const coinText = (language: Language, amount: string): string =>
+  language === "tr" ? amount.replace(".", ",") : amount;
+
+/** A price as an integer of so many decimals, which hold each price that the gateway keeps. */
+const priceDecimal = 18;
+
+/**
+ * The worth of units at the quote's price, rounded up to a hundredth; "" if no price can be read.
+ */
+export function fiatOfUnits(units: bigint, decimal: number, price: string): string {
+  const parsed = parseAmount(price, priceDecimal);
+  if (!parsed.ok) return "";
+  const one = 10n ** BigInt(decimal + priceDecimal - fiatDecimal);
+  return formatAmount((units * parsed.units + one - 1n) / one, fiatDecimal);
 }
 
 /** A moment in UTC, with the zone's name. */
@@ -244,24 +263,34 @@ const needsShop: ReadonlySet<PayerState> = new Set([
   "otherCoin",
 ]);
 
+/** Another coin came, and the state's own sentences do not say so. */
+const hasOthersBeside = ({ others }: PayerView, state: PayerState): boolean =>
+  others.length > 0 && state !== "otherCoin";
+
+const asksForShop = (shown: PayerView, state: PayerState): boolean =>
+  needsShop.has(state) || shown.isRevoked || hasOthersBeside(shown, state);
+
 const minuteMs = 60_000;
 
 function figuresOf(shown: PayerView, language: Language): SentenceFigures {
   const { symbol, decimal, network, amountUnits } = shown;
-  const say = (units: bigint): string => `${formatAmount(units, decimal)} ${symbol}`;
+  const say = (units: bigint): string =>
+    `${coinText(language, formatAmount(units, decimal))} ${symbol}`;
   const over = shown.finalUnits - amountUnits;
   return {
     shop: shown.shop,
     symbol,
     network: network.name,
-    amount: `${shown.amount} ${symbol}`,
+    amount: `${coinText(language, shown.amount)} ${symbol}`,
     sum: say(sumFinalAndSeenUnits(shown) + shown.lateUnits),
     arriving: say(shown.arrivingUnits),
     isHeld: shown.isHeld,
     missing: say(dueUnits(shown)),
     over: say(over > 0n ? over : 0n),
     end: timeText(language, shown.expiresAt),
-    others: shown.others.map((other) => `${other.amount} ${other.symbol}`.trim()).join(", "),
+    others: shown.others
+      .map((other) => `${coinText(language, other.amount)} ${other.symbol}`.trim())
+      .join(language === "tr" ? " ve " : ", "),
     confirmations: shown.confirmations,
     confirmationsNeeded: network.confirmations,
     finalMinutes: network.finalMinutes,
@@ -424,7 +453,8 @@ function Status({ shown, state, figures, words, language }: View): VNode {
         </p>
       )}
       <p class="now">{now(figures)}</p>
-      {needsShop.has(state) || shown.isRevoked ? <Write shown={shown} words={words} /> : null}
+      {hasOthersBeside(shown, state) ? <p>{words.alsoCame(figures)}</p> : null}
+      {asksForShop(shown, state) ? <Write shown={shown} words={words} /> : null}
     </section>
   );
 }
@@ -469,8 +499,9 @@ function Write({ shown, words }: Pick<View, "shown" | "words">): VNode {
 function Pay(view: View): VNode {
   const { shown, state, figures, words, language } = view;
   const due = dueUnits(shown);
-  const { quote, network, symbol } = shown;
-  const price = quote === null ? "" : fiatText(language, quote.price, quote.fiatCurrency);
+  const link = shown.linkFor(due);
+  const dueText = formatAmount(due, shown.decimal);
+  const { network, symbol } = shown;
   return (
     <section class="pay">
       <div class="network">
@@ -484,13 +515,12 @@ function Pay(view: View): VNode {
       <div class="amount">
         <h3>{state === "short" ? words.amountLeft : words.amount}</h3>
         <p class="sum">
-          <span id="amount">{formatAmount(due, shown.decimal)}</span> {symbol}
+          <span id="amount" data-value={dueText}>
+            {coinText(language, dueText)}
+          </span>{" "}
+          {symbol}
         </p>
-        {quote === null || state === "short" ? null : (
-          <p class="fiat">
-            {words.price(fiatText(language, quote.fiatAmount, quote.fiatCurrency), price, symbol)}
-          </p>
-        )}
+        <DueFiat view={view} due={due} />
         <CopyButton of="amount" label={words.copyAmount} words={words} />
       </div>
       <div class="address">
@@ -508,9 +538,25 @@ function Pay(view: View): VNode {
           <CopyButton of="tag" label={words.copyTag} words={words} />
         </div>
       )}
-      <Faces shown={shown} words={words} link={shown.linkFor(due)} />
+      {link === "" ? null : (
+        <div class="early">
+          <WalletLink words={words} link={link} hasTag={shown.tag !== ""} />
+        </div>
+      )}
+      <Faces shown={shown} words={words} link={link} />
     </section>
   );
+}
+
+/** The rest to send, in the money of the shop's price; nothing without one. */
+function DueFiat({ view, due }: { readonly view: View; readonly due: bigint }): VNode | null {
+  const { shown, state, words, language } = view;
+  const { quote, decimal, symbol } = shown;
+  if (quote === null) return null;
+  const sum = state === "short" ? fiatOfUnits(due, decimal, quote.price) : quote.fiatAmount;
+  if (sum === "") return null;
+  const say = (amount: string): string => fiatText(language, amount, quote.fiatCurrency);
+  return <p class="fiat">{words.price(say(sum), say(quote.price), symbol)}</p>;
 }
 
 /**
@@ -527,7 +573,7 @@ function Faces({
   if (shown.tag !== "") {
     return (
       <div class="faces">
-        <LinkFace words={words} link={link} />
+        <LinkFace words={words} link={link} hasTag />
       </div>
     );
   }
@@ -540,20 +586,37 @@ function Faces({
       <label for="face-link">{words.faceLink}</label>
       <div class="face face-address">{address}</div>
       <div class="face face-link">
-        <LinkFace words={words} link={link} />
+        <LinkFace words={words} link={link} hasTag={false} />
       </div>
     </fieldset>
   );
 }
 
-function LinkFace({ words, link }: Pick<View, "words"> & { readonly link: string }): VNode {
+interface WalletLinkParts {
+  readonly words: PayerPageWords;
+  readonly link: string;
+  readonly hasTag: boolean;
+}
+
+/** The code, and beside it the link, which a narrow screen shows before the codes instead. */
+function LinkFace({ words, link, hasTag }: WalletLinkParts): VNode {
   return (
     <>
       <QrCode text={link} label={words.qrLink} />
-      <p class="hint">{words.linkHint}</p>
+      <div class="beside">
+        <WalletLink words={words} link={link} hasTag={hasTag} />
+      </div>
+    </>
+  );
+}
+
+function WalletLink({ words, link, hasTag }: WalletLinkParts): VNode {
+  return (
+    <>
       <a class="wallet" href={link}>
         {words.openWallet}
       </a>
+      <p class="hint">{words.linkHint(hasTag)}</p>
     </>
   );
 }
@@ -563,8 +626,9 @@ function Outcome(view: View): VNode | null {
   const { shown, figures, words, language, state } = view;
   const isPaid = shown.status === 1;
   const hasMoney = sumFinalAndSeenUnits(shown) + shown.lateUnits > 0n;
+  const isOnItsWay = shown.arrivingUnits > 0n;
   const back = shown.returnUrl;
-  if (!hasMoney && back === "") return null;
+  if (!hasMoney && !isOnItsWay && back === "") return null;
   return (
     <section class="outcome">
       {back === "" || state === "seen" ? null : (
@@ -572,12 +636,22 @@ function Outcome(view: View): VNode | null {
           {words.back(shown.shop)}
         </a>
       )}
-      {hasMoney ? (
+      {hasMoney || isOnItsWay ? (
         <>
           <h3>{isPaid ? words.receipt : words.payment}</h3>
           <dl>
-            <dt>{words.paid}</dt>
-            <dd>{figures.sum}</dd>
+            {hasMoney ? (
+              <>
+                <dt>{words.paid}</dt>
+                <dd>{figures.sum}</dd>
+              </>
+            ) : null}
+            {isOnItsWay ? (
+              <>
+                <dt>{words.onItsWay}</dt>
+                <dd>{figures.arriving}</dd>
+              </>
+            ) : null}
             <dt>{words.asked}</dt>
             <dd>
               {figures.amount}
@@ -603,16 +677,11 @@ function Outcome(view: View): VNode | null {
                 <dd>{shown.tag}</dd>
               </>
             )}
-            {shown.txHash === "" ? null : (
+            {shown.transactions.length === 0 ? null : (
               <>
                 <dt>{words.transaction}</dt>
                 <dd>
-                  <code class="hash">{shown.txHash}</code>
-                  {shown.explorerUrl === "" ? null : (
-                    <a href={shown.explorerUrl} target="_blank" rel="noopener noreferrer">
-                      {words.inExplorer}
-                    </a>
-                  )}
+                  <Transactions shown={shown} words={words} />
                 </dd>
               </>
             )}
@@ -620,6 +689,27 @@ function Outcome(view: View): VNode | null {
         </>
       ) : null}
     </section>
+  );
+}
+
+/** Each transaction of the payments, the newest first. */
+function Transactions({ shown, words }: Pick<View, "shown" | "words">): VNode {
+  return (
+    <>
+      {[...shown.transactions].reverse().map(({ txHash, explorerUrl }) => (
+        <>
+          <code class="hash">{txHash}</code>
+          {explorerUrl === "" ? null : (
+            <a href={explorerUrl} target="_blank" rel="noopener noreferrer">
+              {words.inExplorer}
+            </a>
+          )}
+        </>
+      ))}
+      {shown.moreTransactions === 0 ? null : (
+        <span>{words.olderTransactions(shown.moreTransactions)}</span>
+      )}
+    </>
   );
 }
 
@@ -640,7 +730,7 @@ function Foot({ shown, state, words, language }: View): VNode {
           </>
         ) : null}
       </p>
-      {needsShop.has(state) || shown.isRevoked || shown.contact === "" ? null : (
+      {asksForShop(shown, state) || shown.contact === "" ? null : (
         <p>
           {words.writeTo(shown.shop)}{" "}
           <ContactLine contact={shown.contact} orderId={shown.orderId} />

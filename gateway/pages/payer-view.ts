@@ -21,6 +21,7 @@ export interface PayerView {
   readonly amount: string; // canonical text of `amountUnits`
   readonly amountUnits: bigint;
   readonly toleranceUnits: bigint; // so much may be missing
+  readonly surplusToleranceUnits: bigint; // so much more than asked for is not named
   readonly finalUnits: bigint; // paid, final and not paid back
   readonly seenUnits: bigint; // paid and in a block that is not final
   readonly arrivingUnits: bigint; // in the network and in no block
@@ -40,8 +41,14 @@ export interface PayerView {
   readonly expiresAt: number;
   readonly changedAt: number;
   readonly nowMs: number;
+  readonly transactions: readonly PayerTransaction[]; // the newest last
+  readonly moreTransactions: number; // older ones that are not listed
+}
+
+/** A transaction that paid, or is on its way. */
+export interface PayerTransaction {
   readonly txHash: string;
-  readonly explorerUrl: string;
+  readonly explorerUrl: string; // "" without an explorer
 }
 
 /** Another coin than the request's, at its address. */

@@ -41,7 +41,8 @@ export const isRequestOver = ({
 export function judgePayerState(view: PayerView): PayerState {
   const { status, amountUnits, toleranceUnits, others, isOut } = view;
   const sum = sumFinalAndSeenUnits(view);
-  if (status === 1) return view.finalUnits > amountUnits ? "over" : "completed";
+  if (status === 1)
+    return view.finalUnits > amountUnits + view.surplusToleranceUnits ? "over" : "completed";
   if (status === 0 && sum > 0n && sum >= amountUnits - toleranceUnits) return "seen";
   if (status === 0 && view.arrivingUnits > 0n) return "unconfirmed";
   if (status === 0 && view.lateUnits > 0n) return "late";
@@ -79,8 +80,7 @@ export function pageReloadSeconds({ status, seenUnits }: PayerView): number {
 
 /** Changes with all that the page shows, but not with time alone. */
 export function pageContentMark(view: PayerView): string {
-  const { shop, contact, returnUrl, status, confirmations, others, isLate, isOut, isSlow, txHash } =
-    view;
+  const { shop, contact, returnUrl, status, confirmations, others, isLate, isOut, isSlow } = view;
   const units = [view.finalUnits, view.seenUnits, view.amountUnits].map(String);
   const hasSlow = view.arrivingUnits + view.lateUnits > 0n;
   const slow = hasSlow ? [`${view.arrivingUnits}`, `${view.lateUnits}`, view.isHeld] : [];
@@ -92,7 +92,7 @@ export function pageContentMark(view: PayerView): string {
     returnUrl,
     status,
     ...money,
-    txHash,
+    view.transactions.map(({ txHash }) => txHash),
     units,
     ...slow,
   ];

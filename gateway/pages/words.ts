@@ -56,7 +56,7 @@ export interface PayerPageWords {
   readonly faceLink: string;
   readonly qrAddress: string;
   readonly qrLink: string;
-  readonly linkHint: string;
+  readonly linkHint: (withTag: boolean) => string;
   readonly openWallet: string;
   readonly minutesLeft: string; // {} is the number
   readonly lastMinute: string;
@@ -71,7 +71,10 @@ export interface PayerPageWords {
   readonly asked: string;
   readonly payment: string;
   readonly when: readonly [final: string, other: string];
+  readonly onItsWay: string;
+  readonly alsoCame: Sentence; // another coin beside the right one
   readonly transaction: string;
+  readonly olderTransactions: (count: number) => string;
   readonly inExplorer: string;
   readonly reloads: string;
   readonly connectionLost: string;
@@ -105,7 +108,10 @@ const en: PayerPageWords = {
   faceLink: "Wallet link",
   qrAddress: "QR code of the address",
   qrLink: "QR code of the wallet link",
-  linkHint: "The link holds amount and address. Compare both in your wallet before you send.",
+  linkHint: (withTag) =>
+    withTag
+      ? "The link holds amount, address and tag. Compare all three in your wallet before you send."
+      : "The link holds amount and address. Compare both in your wallet before you send.",
   openWallet: "Open in a wallet",
   minutesLeft: "{} min left",
   lastMinute: "less than a minute left",
@@ -120,7 +126,10 @@ const en: PayerPageWords = {
   asked: "Asked for",
   payment: "Your payment",
   when: ["Final since", "Last change"],
+  onItsWay: "On its way",
+  alsoCame: ({ others }) => `${others} came as well. To have it back, write to the shop.`,
   transaction: "Transaction",
+  olderTransactions: (count) => `and ${count} older`,
   inExplorer: "Look at it in a public explorer",
   reloads: "Without script this page reloads every 15 seconds.",
   connectionLost: "No connection. The page tries again by itself.",
@@ -254,7 +263,10 @@ const tr: PayerPageWords = {
   faceLink: "Cüzdan linki",
   qrAddress: "Adresin karekodu",
   qrLink: "Cüzdan linkinin karekodu",
-  linkHint: "Link tutarı ve adresi içerir. Göndermeden önce ikisini de cüzdanınızda karşılaştırın.",
+  linkHint: (withTag) =>
+    withTag
+      ? "Link tutarı, adresi ve etiketi içerir. Göndermeden önce üçünü de cüzdanınızda karşılaştırın."
+      : "Link tutarı ve adresi içerir. Göndermeden önce ikisini de cüzdanınızda karşılaştırın.",
   openWallet: "Cüzdanda aç",
   minutesLeft: "{} dk kaldı",
   lastMinute: "bir dakikadan az kaldı",
@@ -269,7 +281,10 @@ const tr: PayerPageWords = {
   asked: "İstenen",
   payment: "Ödemeniz",
   when: ["Kesinleşme", "Son değişiklik"],
+  onItsWay: "Yolda",
+  alsoCame: ({ others }) => `Ayrıca ${others} geldi. Geri almak için mağazaya yazın.`,
   transaction: "İşlem",
+  olderTransactions: (count) => `ve daha eski ${count} işlem`,
   inExplorer: "Açık bir blok gezgininde görüntüle",
   reloads: "Betik kapalıysa bu sayfa her 15 saniyede bir yenilenir.",
   connectionLost: "Bağlantı yok. Sayfa kendiliğinden yeniden dener.",

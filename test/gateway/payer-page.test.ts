@@ -5,8 +5,10 @@
  */
 import { describe, expect, it } from "vitest";
 import { decimalsOfDeposit } from "../../gateway/api/payer.ts";
+import { surplusToleranceUnits } from "../../gateway/config/surplus.ts";
 import {
   drawPage,
+  fiatOfUnits,
   renderNotice,
   renderPage,
   splitAddressIntoGroups,
@@ -31,7 +33,14 @@ const base: PayerView = {
     orderId: "in-1042",
   },
   network: { name: "Ethereum", tokens: "", isTest: false, confirmations: 12, finalMinutes: 16 },
-  ...{ symbol: "ETH", decimal: 2, amount: "10", amountUnits: 1000n, toleranceUnits: 0n },
+  ...{
+    symbol: "ETH",
+    decimal: 2,
+    amount: "10",
+    amountUnits: 1000n,
+    toleranceUnits: 0n,
+    surplusToleranceUnits: 5n,
+  },
   ...{
     finalUnits: 0n,
     seenUnits: 0n,
@@ -54,8 +63,8 @@ const base: PayerView = {
     expiresAt: nowMs + 3_600_000,
     changedAt: nowMs,
     nowMs,
-    txHash: "",
-    explorerUrl: "",
+    transactions: [],
+    moreTransactions: 0,
   },
 };
 const ended = { status: 2, expiresAt: nowMs - 60_000 } as const;
@@ -97,10 +106,14 @@ const table: Readonly<
   over: [
     { status: 1, finalUnits: 1250n },
     ["2.5 ETH more than asked for", "help@shop.example.com", "Back to Corner Shop"],
-    ["istenenden 2.5 ETH fazla", "help@shop.example.com"],
+    ["istenenden 2,5 ETH fazla", "help@shop.example.com"],
   ],
   completed: [
-    { status: 1, finalUnits: 1000n, txHash: "0xabc", explorerUrl: "https://etherscan.io/tx/0xabc" },
+    {
+      status: 1,
+      finalUnits: 1000n,
+      transactions: [{ txHash: "0xabc", explorerUrl: "https://etherscan.io/tx/0xabc" }],
+    },
     ["Paid", "Receipt", "Back to Corner Shop", "0xabc", "https://etherscan.io/tx/0xabc"],
     ["Ödendi", "Makbuz", "Mağazaya dön"],
   ],
@@ -231,8 +244,7 @@ describe("the payment page", () => {
         others: [{ amount: script, symbol: script }],
         symbol: script,
         address: script,
-        txHash: script,
-        explorerUrl: `"${script}`,
+        transactions: [{ txHash: script, explorerUrl: `"${script}` }],
       },
       linkFor: () => `ethereum:"${script}`,
       network: { ...base.network, name: script, tokens: script },
@@ -295,6 +307,123 @@ describe("the payment page", () => {
     expect(judgePayerState({ ...base, toleranceUnits: 10n, seenUnits: 990n })).toBe("seen");
     expect(judgePayerState({ ...base, toleranceUnits: 10n, seenUnits: 989n })).toBe("short");
     expect(judgePayerState({ ...base, status: 1, finalUnits: 990n })).toBe("completed");
+  });
+
+  it("calls a payment too much above half a percent, or the currency's own sum if it is more", () => {
+    const eth = { decimal: 2, surplusTolerance: "0" };
+    expect(surplusToleranceUnits(1000n, eth)).toBe(5n);
+    expect(surplusToleranceUnits(1000n, { ...eth, surplusTolerance: "0.04" })).toBe(5n);
+    expect(surplusToleranceUnits(1000n, { ...eth, surplusTolerance: "0.06" })).toBe(6n);
+    expect(surplusToleranceUnits(199n, eth)).toBe(0n);
+    expect(surplusToleranceUnits(1000n, undefined)).toBe(5n);
+    const paid = (finalUnits: bigint) => ({ ...base, status: 1, finalUnits }) as const;
+    expect(judgePayerState(paid(1005n))).toBe("completed");
+    expect(judgePayerState(paid(1006n))).toBe("over");
+  });
+
+  it("names another coin beside the right one in each state, with whom to ask", () => {
+    const others = [
+      { amount: "0.01", symbol: "ETC" },
+      { amount: "7", symbol: "USDC" },
+    ];
+    for (const state of payerStates) {
+      if (state === "waiting" || state === "expired" || state === "otherCoin") continue; // no other money
+      const [change] = table[state];
+      const view = { ...base, returnUrl: "", ...change, others };
+      if (judgePayerState(view) !== state) continue; // the other coin is the state itself
+      const [en, tr] = (["en", "tr"] as const).map((language) =>
+        renderPage(view, { ...dress, language }),
+      );
+      expect(en, state).toContain("0.01 ETC, 7 USDC came as well. To have it back, write to");
+      expect(tr, state).toContain("Ayrıca 0,01 ETC ve 7 USDC geldi.");
+      expect(en?.match(/mailto:/g), state).toHaveLength(1);
+      expect(renderPage({ ...base, ...change }, dress), state).not.toContain("came as well");
+    }
+    const beside = { ...base, finalUnits: 1000n, status: 1, others } as const;
+    expect([judgePayerState(beside), judgePayerState({ ...beside, finalUnits: 1250n })]).toEqual([
+      "completed",
+      "over",
+    ]);
+  });
+
+  it("writes amounts for a Turkish reader with a comma, and copies them with a point", () => {
+    const view = { ...base, decimal: 3, amount: "12.345", amountUnits: 12_345n };
+    const [en = "", tr = ""] = (["en", "tr"] as const).map((language) =>
+      renderPage(view, { ...dress, language }),
+    );
+    expect(en).toContain('<span id="amount" data-value="12.345">12.345</span> ETH');
+    expect(tr).toContain('<span id="amount" data-value="12.345">12,345</span> ETH');
+    expect(tr.replace(/data-value="[^"]*"|<svg.*?<\/svg>|href="[^"]*"/gs, "")).not.toContain(
+      "12.345",
+    );
+    for (const state of payerStates) {
+      const [change] = table[state];
+      const parts = {
+        finalUnits: 250n,
+        arrivingUnits: 125n,
+        others: [{ amount: "1.5", symbol: "B" }],
+      };
+      const page = renderPage(
+        { ...base, amount: "9.5", amountUnits: 950n, ...parts, ...change },
+        { ...dress, language: "tr" },
+      );
+      expect(page.replace(/<[^>]*>/g, " ").match(/[0-9]\.[0-9]+ (?:ETH|B)\b/), state).toBeNull();
+    }
+  });
+
+  it("names the worth of what is missing, rounded up", () => {
+    const quote = {
+      fiatCurrency: "TRY",
+      fiatAmount: "420",
+      price: "42.01",
+      priceUpdatedAt: "",
+    } as const;
+    const short = renderPage({ ...base, quote, finalUnits: 667n }, dress);
+    expect(short).toContain("TRY\u00a0139.90, at TRY\u00a042.01 for 1 ETH"); // 3.33 at 42.01 is 139.8933
+    expect(fiatOfUnits(333n, 2, "42.01")).toBe("139.9");
+    expect(fiatOfUnits(1n, 18, "0.000000000000000001")).toBe("0.01");
+    expect(fiatOfUnits(1n, 2, "no price")).toBe("");
+    expect(
+      renderPage({ ...base, quote: { ...quote, price: "" }, finalUnits: 667n }, dress),
+    ).toContain("3.33");
+  });
+
+  it("names each transaction of the payments, and what is on its way", () => {
+    const transactions = ["0xaaa", "0xbbb"].map((txHash) => ({
+      txHash,
+      explorerUrl: `https://x.example/${txHash}`,
+    }));
+    const page = renderPage(
+      { ...base, status: 1, finalUnits: 1000n, transactions, moreTransactions: 3 },
+      dress,
+    );
+    expect(page.indexOf("0xbbb")).toBeGreaterThan(0);
+    expect(page.indexOf(">0xbbb<")).toBeLessThan(page.indexOf(">0xaaa<"));
+    expect(page).toContain("and 3 older");
+    const [first] = transactions;
+    const arriving = {
+      ...base,
+      arrivingUnits: 1000n,
+      transactions: first === undefined ? [] : [first],
+    };
+    const way = renderPage(arriving, dress);
+    expect([
+      way.includes("<dt>On its way</dt><dd>10 ETH</dd>"),
+      way.includes("<dt>Paid</dt>"),
+    ]).toEqual([true, false]);
+    expect(way).toContain("0xaaa");
+    expect(pageContentMark({ ...arriving, transactions: [] })).not.toBe(pageContentMark(arriving));
+  });
+
+  it("on a narrow screen has the wallet's link before the codes, with what to compare", () => {
+    const headOf = (page: string): string =>
+      page.slice(page.indexOf('class="early"'), page.indexOf('<svg class="qr"'));
+    expect(headOf(renderPage(base, dress))).toContain("holds amount and address. Compare both");
+    const tagged = { ...base, tag: "77" };
+    expect(headOf(renderPage(tagged, dress))).toContain(
+      "holds amount, address and tag. Compare all three",
+    );
+    expect(renderPage({ ...base, linkFor: () => "" }, dress)).not.toContain('class="early"');
   });
 
   it("looks for changes while some may come, and its mark changes with what it shows", () => {
