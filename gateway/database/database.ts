@@ -29,6 +29,7 @@ import {
   takeLease,
 } from "../store/leases.ts";
 import { readGatewayKeyFingerprint } from "../store/meta.ts";
+import { schemaVersion } from "../store/migrations.ts";
 import { checkStoreKeyFingerprint, owningRun, ownStore } from "../store/owner.ts";
 import {
   checkPostgresServer,
@@ -39,6 +40,7 @@ import {
   waitsForStandby,
 } from "../store/postgres-server.ts";
 import { makePostgresTables, storeOverPostgres } from "../store/postgres-store.ts";
+import { upgradePostgres } from "../store/postgres-upgrade.ts";
 import { createStore, type Database, openStore, type Store } from "../store/store.ts";
 
 /** The part of the configuration that names the database. */
@@ -151,7 +153,7 @@ export function openDatabase({ database, postgres }: DatabaseSettings, log: Gate
 function requireTables({ connection, name }: ReachedServer): DatabaseSummary {
   const found = inspectPostgres(connection, name);
   if (!found.isOlder) return found;
-  const message = `${name} has tables of version ${found.version}, and this gateway is later`;
+  const message = `${name} has tables of version ${found.version}, and this gateway has version ${schemaVersion}: start it once, while no gateway of the earlier version runs`;
   throw new AgentError("GATEWAY_STORE_OLDER", "none", message, { path: name });
 }
 
@@ -204,21 +206,24 @@ export interface JoinedDatabase {
 }
 
 /**
- * Takes the local lock, and of a PostgreSQL database the lease if it is free.
- * @throws AgentError GATEWAY_STORE_OWNED, GATEWAY_KEY_OTHER, and as `openDatabase`
+ * Takes the local lock, and of a PostgreSQL database the lease if it is free. Tables of an earlier
+ * version in PostgreSQL are upgraded first, while no gateway is active.
+ * @throws AgentError GATEWAY_STORE_OWNED, GATEWAY_KEY_OTHER, and as `openDatabase` and
+ * `upgradePostgres`
  */
 export function joinDatabase(config: GatewayConfig, options: JoinOptions): JoinedDatabase {
   const { postgres, database } = config;
   if (postgres === null) return joinFile(config, options);
   const reached = reachPostgres(postgres);
   try {
-    const { gatewayKey } = requireTables(reached);
-    const { name } = reached;
+    const { connection, name } = reached;
+    const { gatewayKey, isOlder } = inspectPostgres(connection, name);
     checkStoreKeyFingerprint(gatewayKey, options.fingerprint, { ...config, database: name });
     const ownership = ownStore(database);
     try {
+      if (isOlder) upgradePostgres({ connection, name, log: options.log });
       const first = storeOfServer(reached, options.log, null);
-      const token = takeLease(first, ownership.run);
+      const token = takeLease(first, ownership.run, name);
       const store = token === null ? first : storeOfServer(reached, options.log, token);
       return new SharedDatabase(config, { ...options, reached, ownership, store, token });
     } catch (error) {

@@ -76,10 +76,15 @@ function storeFindings(config: GatewayConfig, findings: Finding[]): boolean {
 
 /** A start upgrades a database of an earlier version, and copies it first. */
 function upgradeFindings(
-  { database, postgres }: GatewayConfig,
+  config: GatewayConfig,
   { isOlder, version }: DatabaseSummary,
 ): readonly Finding[] {
-  if (!isOlder || postgres !== null) return [];
+  const { database, postgres } = config;
+  if (!isOlder) return [];
+  if (postgres !== null) {
+    const words = `${databaseName(config)} has tables of version ${version}: the next start brings them to version ${schemaVersion}, once no gateway of the earlier version is active; take a backup before`;
+    return [newFinding("GATEWAY_STORE_OLDER", "warning", words)];
+  }
   const words = `${database} has tables of version ${version}: the next start copies it and brings it to version ${schemaVersion}`;
   const missing = missingRoomBytes(database);
   const room = `the upgrade of ${database} needs ${missing} bytes more on its disk`;

@@ -52,10 +52,10 @@ export function openPostgresConnection(address: OneServerAddress): PostgresConne
 
   receive(connectMs + answerMs);
   return {
-    ask(asks) {
+    ask(asks, waitMs = answerMs) {
       if (lost !== null) throw new PostgresFault(lost);
       port.postMessage(asks);
-      return receive(answerMs);
+      return receive(waitMs);
     },
     close() {
       lost ??= { sqlState: "", message: "the connection is closed", constraint: "" };

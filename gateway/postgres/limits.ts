@@ -12,6 +12,9 @@ export const lockWaitMs = 1_000;
 /** For an answer: the server's own limits end a statement earlier, so the connection is lost. */
 export const answerMs = statementMs + 2_000;
 
+/** For all statements of an upgrade of the tables, while no gateway serves. */
+export const upgradeMs = 3_600_000;
+
 /**
  * For a process that stands still within a transaction, which holds the lease's row; shorter than a
  * lease, so that the next gateway need not wait for the row (store/leases.ts).

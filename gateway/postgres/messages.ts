@@ -48,10 +48,11 @@ export interface PostgresReply {
 
 export interface PostgresConnection {
   /**
-   * Sends statements in their order, without waiting between them, and returns all answers.
+   * Sends statements in their order, without waiting between them, and returns all answers. A
+   * connection without an answer after `waitMs` is lost; by default the time of a usual statement.
    * @throws PostgresFault (fault.ts) of the first refused statement; later ones were not done
    */
-  ask(asks: readonly PostgresAsk[]): readonly PostgresAnswer[];
+  ask(asks: readonly PostgresAsk[], waitMs?: number): readonly PostgresAnswer[];
   /** Harmless to call twice. */
   close(): void;
 }

@@ -7,6 +7,7 @@
  * file (owner.ts).
  */
 import { standbyWaitQuestion } from "./postgres-server.ts";
+import { requireNewestSchema } from "./schema-check.ts";
 import type { Database, Store } from "./store.ts";
 
 /** A lease lasts so long without being renewed. */
@@ -25,10 +26,11 @@ export interface LeaseState {
   readonly leftMs: number; // 0 or less: free
 }
 
-/** The numbers rise from 0, which is nobody's. */
+/** Answers with a LeaseState. The numbers rise from 0, which is nobody's. */
+export const leaseStateSql = `SELECT holder AS run, token, until - ${now} AS leftMs FROM leases WHERE name = 'gateway'`;
+
 export function readLease(database: Database): LeaseState {
-  const sql = `SELECT holder AS run, token, until - ${now} AS leftMs FROM leases WHERE name = 'gateway'`;
-  return database.get<LeaseState>(sql) ?? { run: "", token: 0, leftMs: 0 };
+  return database.get<LeaseState>(leaseStateSql) ?? { run: "", token: 0, leftMs: 0 };
 }
 
 /** The run of the active gateway; null if there is none. */
@@ -38,11 +40,15 @@ export function readActiveRun(database: Database): string | null {
 }
 
 /**
- * Takes the lease for `run`, if no other gateway has it.
+ * Takes the lease for `run`, if no other gateway has it. `name` is the database's, for messages.
  * @returns its number, or null
+ * @throws AgentError GATEWAY_STORE_VERSION if a later gateway has upgraded the tables meanwhile
  */
-export function takeLease(store: Store, run: string): number | null {
+export function takeLease(store: Store, run: string, name: string): number | null {
   return store.write((database) => {
+    const metaOf = (key: string): string =>
+      database.get<{ value: string }>("SELECT value FROM meta WHERE name = ?", key)?.value ?? "";
+    requireNewestSchema(name, metaOf);
     const { token, leftMs } = readLease(database);
     if (leftMs > 0) return null;
     const sql = `UPDATE leases SET holder = ?, token = ?, until = ${now} + ? WHERE name = 'gateway'`;

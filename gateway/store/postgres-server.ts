@@ -10,6 +10,7 @@ import { PostgresFault } from "../postgres/fault.ts";
 import { sessionSettings } from "../postgres/limits.ts";
 import type { PostgresCell, PostgresConnection } from "../postgres/messages.ts";
 import { type DatabaseSummary, inspectMeta } from "./inspect.ts";
+import type { Migration } from "./migrations.ts";
 
 /** The database of a connection that may be worked with. */
 export interface PostgresServerState {
@@ -100,15 +101,23 @@ const closedTableQuestion = `SELECT min(tablename) AS closed
  * GATEWAY_STORE_ACCESS for a role that may not use all of them, GATEWAY_STORE_VERSION,
  * GATEWAY_STORE_AWAY for a connection that is lost meanwhile
  */
-export function inspectPostgres(connection: PostgresConnection, name: string): DatabaseSummary {
+export function inspectPostgres(
+  connection: PostgresConnection,
+  name: string,
+  steps?: readonly Migration[],
+): DatabaseSummary {
   try {
-    return inspectTables(connection, name);
+    return inspectTables(connection, name, steps);
   } catch (cause) {
     throw unreachableFault(name, cause);
   }
 }
 
-function inspectTables(connection: PostgresConnection, name: string): DatabaseSummary {
+function inspectTables(
+  connection: PostgresConnection,
+  name: string,
+  steps?: readonly Migration[],
+): DatabaseSummary {
   const { found } = askOne(connection, "SELECT to_regclass('meta') IS NOT NULL AS found");
   if (Number(found) !== 1) {
     const words = `${name} has no tables of a gateway: make them with init --database URL`;
@@ -121,7 +130,7 @@ function inspectTables(connection: PostgresConnection, name: string): DatabaseSu
   }
   const [answer] = connection.ask([{ text: "SELECT name, value FROM meta", values: [] }]);
   const meta = new Map(answer?.rows.map(({ name: key, value }) => [String(key), String(value)]));
-  return inspectMeta(name, meta);
+  return inspectMeta(name, meta, steps);
 }
 
 /** Whether a commit of this database waits for a synchronous standby now. */

@@ -272,7 +272,8 @@ class Session {
   }
 }
 
-function askOf(sql: string, values: readonly SqlScalar[]): PostgresAsk {
+/** A statement of this program, in PostgreSQL's words. */
+export function askOf(sql: string, values: readonly SqlScalar[]): PostgresAsk {
   return translateStatement(sql, values);
 }
 
