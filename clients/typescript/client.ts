@@ -14,6 +14,7 @@ import {
   objectOf,
 } from "./failures.ts";
 import type {
+  AcceptOrder,
   CreateCallbackOrder,
   DepositOrder,
   EventsQuery,
@@ -69,6 +70,11 @@ export interface OneResult {
 
 export interface Client {
   createTransactionRequest(order: DepositOrder): Promise<Result<DepositResult>>;
+  /**
+   * Takes an expired deposit as paid, late or with `short` incomplete. Needs a key with the scope
+   * `deposit:accept`.
+   */
+  acceptDeposit(order: AcceptOrder): Promise<Result<Transaction>>;
   autoWithdraw(order: WithdrawalOrder): Promise<Result<WithdrawalResult>>;
   /**
    * Sends 1 to 100 orders; the results have the same order. A Failure of the complete call says
@@ -236,6 +242,7 @@ export function createClient(options: ClientOptions): Client {
   return {
     createTransactionRequest: (order) =>
       post("/api/v1/createTransactionRequest", order, ["address", "transactionId"]),
+    acceptDeposit: (order) => post("/api/v1/acceptDeposit", order, ["transactionId"]),
     autoWithdraw: (order) => post("/api/v1/autoWithdraw", order, ["message", "transactionId"]),
     autoWithdraws: (orders) =>
       call({ method: "POST", path: "/api/v1/autoWithdraws", body: { orders } }, ({ body }) =>

@@ -7,6 +7,7 @@
 
 /** Every code of an error, as docs/api.md lists them. The service may add codes. */
 export type AnswerCode =
+  | "accept_invalid"
   | "address_contract"
   | "address_invalid"
   | "address_not_allowed"
@@ -46,6 +47,7 @@ export type AnswerCode =
   | "lifetime_invalid"
   | "merchant_disabled"
   | "metadata_invalid"
+  | "not_acceptable"
   | "not_cancellable"
   | "not_renewable"
   | "order_id_invalid"

@@ -86,6 +86,11 @@ export interface UnattributedRecord {
   readonly amountReceived?: string;
   /** Deposits: money came after the request had ended, or when nothing waited for it. */
   readonly late?: boolean;
+  /**
+   * Deposits: true where it had ended, and the shop or the operator took it as paid; it may be
+   * short. Absent otherwise.
+   */
+  readonly accepted?: boolean;
   /** The shop's own words, returned and never read: at most 2048 bytes as JSON. */
   readonly metadata: Readonly<Record<string, string>>;
   /** The ended record with the same orderId that this one follows. */

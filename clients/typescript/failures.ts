@@ -105,6 +105,8 @@ const advice: Readonly<Record<AnswerCode, RetryAdvice | "by-answer">> = {
   merchant_disabled: "later",
   metadata_invalid: "never",
   not_cancellable: "never",
+  not_acceptable: "never",
+  accept_invalid: "never",
   not_renewable: "never",
   order_id_invalid: "never",
   order_id_reused: "never",

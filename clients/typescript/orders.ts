@@ -71,6 +71,16 @@ export interface FiatOrder {
   readonly amount?: never;
 }
 
+/** An expired deposit that the shop takes as paid. */
+export interface AcceptOrder {
+  /** Identifier of the transaction. */
+  readonly transactionId: string;
+  /** Why, for the audit: 1 to 500 visible characters in one line. */
+  readonly reason: string;
+  /** True to take less than the amount; false without it. */
+  readonly short?: boolean;
+}
+
 /** A withdrawal to pay at once. */
 export interface WithdrawalOrder {
   /** A currency's `id`. */

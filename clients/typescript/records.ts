@@ -100,56 +100,6 @@ export interface ErrorBody {
   readonly renewedBy?: string;
 }
 
-/** A withdrawal that is stored for good. */
-export interface WithdrawalResult {
-  /** For people; in the caller's language. */
-  readonly message: string;
-  /** Identifier of the transaction. */
-  readonly transactionId: string;
-  /**
-   * 0 Pending, 1 Completed, 2 Failed. 1 and 2 never change again, but for an expired deposit that
-   * the operator credits: it goes from 2 to 1.
-   */
-  readonly status: 0 | 1 | 2;
-  /** The step within its status; docs/api.md lists the stages. */
-  readonly stage: string;
-  /** The ended record with the same orderId that this one follows. */
-  readonly renews?: string;
-}
-
-/** The result of each order. */
-export interface ManyResult {
-  /** In the order of the orders. */
-  readonly answers: readonly OneResult[];
-}
-
-/** One order's own answer, as if it had been sent alone. */
-export interface OneResult {
-  /** As it was sent; empty where it was no text. */
-  readonly orderId: string;
-  /** The status that it would have had alone. */
-  readonly httpStatus: number;
-  /** The body that it would have had alone. */
-  readonly answer: WithdrawalResult | ErrorBody;
-}
-
-/** The result of a cancel. */
-export interface CancelResult {
-  /** For people; in the caller's language. */
-  readonly message: string;
-  /** Identifier of the transaction. */
-  readonly transactionId: string;
-  /** True if nothing is paid; false while the agent may still pay. */
-  readonly cancelled: boolean;
-  /**
-   * 0 Pending, 1 Completed, 2 Failed. 1 and 2 never change again, but for an expired deposit that
-   * the operator credits: it goes from 2 to 1.
-   */
-  readonly status: 0 | 1 | 2;
-  /** The step within its status; docs/api.md lists the stages. */
-  readonly stage: string;
-}
-
 /** A deposit or a withdrawal. */
 export interface Transaction {
   /** Identifier of the transaction. */
@@ -207,6 +157,11 @@ export interface Transaction {
   readonly amountReceived?: string;
   /** Deposits: money came after the request had ended, or when nothing waited for it. */
   readonly late?: boolean;
+  /**
+   * Deposits: true where it had ended, and the shop or the operator took it as paid; it may be
+   * short. Absent otherwise.
+   */
+  readonly accepted?: boolean;
   /** The shop's own words, returned and never read: at most 2048 bytes as JSON. */
   readonly metadata: Readonly<Record<string, string>>;
   /** The ended record with the same orderId that this one follows. */
@@ -264,6 +219,56 @@ export interface Transaction {
    * no longer configured.
    */
   readonly received?: string;
+}
+
+/** A withdrawal that is stored for good. */
+export interface WithdrawalResult {
+  /** For people; in the caller's language. */
+  readonly message: string;
+  /** Identifier of the transaction. */
+  readonly transactionId: string;
+  /**
+   * 0 Pending, 1 Completed, 2 Failed. 1 and 2 never change again, but for an expired deposit that
+   * the operator credits: it goes from 2 to 1.
+   */
+  readonly status: 0 | 1 | 2;
+  /** The step within its status; docs/api.md lists the stages. */
+  readonly stage: string;
+  /** The ended record with the same orderId that this one follows. */
+  readonly renews?: string;
+}
+
+/** The result of each order. */
+export interface ManyResult {
+  /** In the order of the orders. */
+  readonly answers: readonly OneResult[];
+}
+
+/** One order's own answer, as if it had been sent alone. */
+export interface OneResult {
+  /** As it was sent; empty where it was no text. */
+  readonly orderId: string;
+  /** The status that it would have had alone. */
+  readonly httpStatus: number;
+  /** The body that it would have had alone. */
+  readonly answer: WithdrawalResult | ErrorBody;
+}
+
+/** The result of a cancel. */
+export interface CancelResult {
+  /** For people; in the caller's language. */
+  readonly message: string;
+  /** Identifier of the transaction. */
+  readonly transactionId: string;
+  /** True if nothing is paid; false while the agent may still pay. */
+  readonly cancelled: boolean;
+  /**
+   * 0 Pending, 1 Completed, 2 Failed. 1 and 2 never change again, but for an expired deposit that
+   * the operator credits: it goes from 2 to 1.
+   */
+  readonly status: 0 | 1 | 2;
+  /** The step within its status; docs/api.md lists the stages. */
+  readonly stage: string;
 }
 
 /** A supported currency. */

@@ -169,6 +169,11 @@ const rows = {
     "events must be a list of known events.",
     "events, bilinen olayların listesi olmalıdır.",
   ],
+  accept_invalid: [
+    400,
+    "reason must be 1 to 500 visible characters in one line, and short true or false.",
+    "reason tek satırda 1-500 görünür karakter, short ise true ya da false olmalıdır.",
+  ],
   since_invalid: [
     400,
     "since must be a day or a time in UTC, as ISO 8601.",
@@ -275,6 +280,11 @@ const rows = {
     409,
     "Only an open withdrawal for which nothing was signed can be cancelled.",
     "Yalnızca imzalanmamış, açık bir çekim iptal edilebilir.",
+  ],
+  not_acceptable: [
+    409,
+    "This deposit cannot be accepted as paid.",
+    "Bu yatırma işlemi ödenmiş olarak kabul edilemez.",
   ],
   pairing_taken: [
     409,

@@ -138,10 +138,15 @@ function receivedOf(
   return decimal === undefined ? "" : formatAmount(BigInt(receivedUnits), decimal);
 }
 
+/** A payment that left the chain ends the acceptance as well. */
+const isAccepted = ({ status, acceptedAt }: DepositRow): boolean =>
+  status === 1 && acceptedAt !== null;
+
 function depositFields(row: DepositRow, config: RecordContext["config"]): object {
   return {
     amountReceived: receivedOf(row, config),
     late: row.late === 1,
+    ...(isAccepted(row) ? { accepted: true } : {}),
     ...paymentFieldsOf(row, config),
   };
 }
@@ -261,5 +266,6 @@ export const csvColumns = [
     "refundOf",
     "value",
     "received",
+    "accepted",
   ],
 ] as const;

@@ -325,7 +325,7 @@ export function answerOfError(error: unknown, service: Service, requestId: strin
 
 const knownPaths: readonly (readonly [RegExp, string])[] = [
   [
-    /^\/api\/v1\/(?:createTransactionRequest|autoWithdraws?|manualWithdraw|cancelWithdraw|(?:create|pause|resume|remove|test|redeliver)Callback)$/,
+    /^\/api\/v1\/(?:createTransactionRequest|acceptDeposit|autoWithdraws?|manualWithdraw|cancelWithdraw|(?:create|pause|resume|remove|test|redeliver)Callback)$/,
     "POST",
   ],
   [/^\/api\/v1\/(?:transactions|supportedCurrency|events|balances|callbacks)$/, "GET, HEAD"],

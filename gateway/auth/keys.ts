@@ -19,6 +19,7 @@ import { sealSecret } from "./secret-box.ts";
 export const scopes = [
   "read",
   "deposit",
+  "deposit:accept",
   "withdraw:manual",
   "withdraw:auto",
   "withdraw:cancel",
@@ -31,7 +32,8 @@ export type Scope = (typeof scopes)[number];
 export const pairingScopes: readonly Scope[] = ["agent:pair"];
 /**
  * Scopes of the shop's key: all that move and read money. A key that only orders must not lead
- * events to another server, so `callbacks` is given by name.
+ * events to another server, nor turn one unit into a paid order, so `callbacks` and
+ * `deposit:accept` are given by name.
  */
 export const shopScopes: readonly Scope[] = [
   "read",

@@ -20,5 +20,6 @@ export function surplusToleranceUnits(
     currency === undefined ? null : parseAmount(currency.surplusTolerance, currency.decimal);
   const leastUnits = least?.ok === true ? least.units : 0n;
   const part = amountUnits / partsOfAmount;
-  return part > leastUnits ? part : leastUnits;
+  if (part > leastUnits) return part;
+  return leastUnits;
 }

@@ -1,5 +1,12 @@
 /** The operation that orders a deposit. Source: docs/api.md, Deposit request. */
-import { lifetimeAndToleranceLimits, type OrderForms, readOrder } from "../answer/body.ts";
+import { transactionIdPattern } from "../../protocol/fields.ts";
+import { type Answer, isAnswer, problemAnswer } from "../answer/answer.ts";
+import {
+  lifetimeAndToleranceLimits,
+  type OrderForms,
+  readObject,
+  readOrder,
+} from "../answer/body.ts";
 import {
   flagSchema,
   type Json,
@@ -10,9 +17,16 @@ import {
   textSchema,
   timeSchema,
 } from "../answer/schema.ts";
+import { acceptDeposit } from "../deposits/accept.ts";
 import { requestDeposit } from "../deposits/deposits.ts";
 import { definePost, type Operation, type OrderBody } from "./operation.ts";
-import { orderCodes, orderFields, sharedFields } from "./records.ts";
+import {
+  orderCodes,
+  orderFields,
+  sharedFields,
+  transactionExample,
+  transactionRecord,
+} from "./records.ts";
 
 const { currencyId, orderId, metadata, renew, fiatCurrency, fiatAmount } = sharedFields;
 const { amount, tag, transactionId, network, status, stage } = sharedFields;
@@ -122,6 +136,79 @@ const depositResult: NamedSchema = {
   ),
 };
 
+const reasonPattern = /^[^\p{C}]{1,500}$/u; // the pattern of an operator's reason
+const acceptOrder: NamedSchema<ObjectSchema> = {
+  name: "AcceptOrder",
+  schema: objectSchema(
+    "An expired deposit that the shop takes as paid.",
+    {
+      transactionId,
+      reason: textSchema("Why, for the audit: 1 to 500 visible characters in one line.", {
+        minLength: 1,
+        maxLength: 500,
+        examples: ["the customer wrote in time"],
+      }),
+      short: flagSchema("True to take less than the amount; false without it."),
+    },
+    { optional: ["short"], isClosed: true },
+  ),
+};
+
+interface AcceptTerms {
+  readonly transactionId: string;
+  readonly reason: string;
+  readonly isShortFine: boolean;
+}
+
+/** The body of an acceptance. A text of another form than an id names no transaction: 404. */
+export const acceptBody = {
+  schema: acceptOrder,
+  example: {
+    transactionId: transactionExample.transactionId,
+    reason: "the customer wrote in time",
+  },
+  read: (body): AcceptTerms | Answer => {
+    const read = readObject(body, acceptOrder.schema);
+    if (isAnswer(read)) return read;
+    const { transactionId: id, reason, short = false } = read;
+    if (typeof id !== "string" || !transactionIdPattern.test(id))
+      return problemAnswer("transaction_not_found");
+    if (typeof reason !== "string" || !reasonPattern.test(reason.trim()))
+      return problemAnswer("accept_invalid", { field: "reason" });
+    if (typeof short !== "boolean") return problemAnswer("accept_invalid", { field: "short" });
+    return { transactionId: id, reason: reason.trim(), isShortFine: short };
+  },
+} as const satisfies OrderBody<AcceptTerms>;
+
+const acceptedExample = {
+  transactionId: transactionExample.transactionId,
+  receiverAddress: "0x9858EfFD232B4033E47d90003D41EC34EcaEda94",
+  depositAddress: "0x9858EfFD232B4033E47d90003D41EC34EcaEda94",
+  orderId: "in-1042",
+  tag: "",
+  currency: "eth",
+  amount: "0.5",
+  callbackStatus: 0,
+  createdAt: transactionExample.createdAt,
+  status: 1,
+  transactionType: 1,
+  network: "eip155:1",
+  stage: "completed",
+  code: "",
+  txHash: transactionExample.txHash,
+  explorerUrl: transactionExample.explorerUrl,
+  changedAt: transactionExample.changedAt,
+  expiresAt: "2026-01-02T04:04:05.678Z",
+  metadata: {},
+  value: transactionExample.value,
+  amountReceived: "0.5",
+  late: true,
+  accepted: true,
+  paymentUri: "ethereum:0x9858EfFD232B4033E47d90003D41EC34EcaEda94@1?value=500000000000000000",
+  paymentUrl: "https://pay.example.com/pay/9yGZ1kQ0m2n3o4p5q6r7sA",
+  paymentTolerance: "0",
+};
+
 export const depositOperations: readonly Operation[] = [
   definePost({
     id: "createTransactionRequest",
@@ -159,5 +246,27 @@ export const depositOperations: readonly Operation[] = [
     ],
     answer: (service, { caller, order, write }) =>
       requestDeposit(service, { merchant: caller.merchant.id, order, write }),
+  }),
+  definePost({
+    id: "acceptDeposit",
+    scope: "deposit:accept",
+    name: { en: "Accept a deposit", tr: "Yatırmayı kabul et" },
+    description:
+      "Takes an expired deposit as paid although its money came late, or, with `short`, was less than the amount. Only final money in its " +
+      "own currency counts. The record becomes Completed with `accepted`, and `deposit.completed` is sent. The same call sent again " +
+      "answers the same.",
+    order: acceptBody,
+    result: {
+      schema: schemaReference(transactionRecord),
+      example: acceptedExample,
+    },
+    codes: ["transaction_not_found", "accept_invalid", "not_acceptable"],
+    answer: (service, { caller, order, write }) =>
+      acceptDeposit(service, {
+        ...order,
+        merchant: caller.merchant.id,
+        keyId: caller.key.id,
+        write,
+      }),
   }),
 ];

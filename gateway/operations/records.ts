@@ -228,6 +228,9 @@ const transactionSchema = objectSchema(
     late: flagSchema(
       "Deposits: money came after the request had ended, or when nothing waited for it.",
     ),
+    accepted: flagSchema(
+      "Deposits: true where it had ended, and the shop or the operator took it as paid; it may be short. Absent otherwise.",
+    ),
     metadata,
     renews: textSchema("The ended record with the same orderId that this one follows.", {
       examples: ["4be38f3ee1a16e4cd1f1a3a8b4a0d9c2"],
@@ -259,6 +262,7 @@ const transactionSchema = objectSchema(
         "value",
         "amountReceived",
         "late",
+        "accepted",
         "paymentUri",
         "paymentUrl",
         "paymentTolerance",

@@ -5,6 +5,7 @@
  */
 import { type Refusal, refuse } from "../../base/fault.ts";
 import { hasTags } from "../../chains/payees.ts";
+import { type AcceptProblem, acceptExpiredDeposit, findShortfall } from "../deposits/accept.ts";
 import { recordAct } from "../store/audit.ts";
 import {
   creditRemainder,
@@ -12,7 +13,7 @@ import {
   listRequestsCreditedWith,
   type UncreditedPayment,
 } from "../store/credits.ts";
-import { completeExpiredDeposit, updateDeposit } from "../store/deposits.ts";
+import { keepAcceptance, updateDeposit } from "../store/deposits.ts";
 import { listFinalOf } from "../store/payments.ts";
 import type { DepositRow, PaymentRow } from "../store/rows.ts";
 import type { Database } from "../store/store.ts";
@@ -21,7 +22,7 @@ import {
   readTransactionWithMerchant,
 } from "../store/transaction-lists.ts";
 import { readDeposit, refundedUnits } from "../store/transactions.ts";
-import { isPaidBy, judgementOf } from "../watcher/payments.ts";
+import { judgementOf } from "../watcher/payments.ts";
 import type { OperatorContext } from "./accounts.ts";
 
 /** A payment's name on its network, as lists show it and commands accept it. */
@@ -61,7 +62,7 @@ export function creditPayments(
       if (found.payment.leftUnits > 0n) fresh.push(found.payment);
     }
     if (fresh.length === 0) return { ok: true, row };
-    if (row.status === 1) return refuse("GATEWAY_NOT_CREDITED", "the deposit is Completed already");
+    if (row.status === 1) return refuse("GATEWAY_NOT_CREDITED", acceptProblemWords.completed);
     for (const payment of fresh) creditRemainder(database, payment, id, by.nowMs);
     const done = count(database, row, isShortFine, by.nowMs);
     if (done !== null) return done;
@@ -127,35 +128,29 @@ export function creditPaymentsByName(
 export function creditDeposit(
   by: OperatorContext,
   id: string,
-  how: { readonly reason: string; readonly isShortFine: boolean },
+  { reason, isShortFine }: { readonly reason: string; readonly isShortFine: boolean },
 ): { readonly ok: true; readonly row: DepositWithMerchant } | Refusal {
   return by.store.write((database) => {
     const row = readTransactionWithMerchant(database, "deposit", id);
     if (row === undefined) return refuse("GATEWAY_UNKNOWN_RECORD");
-    const problem = creditProblem(database, row, how.isShortFine);
-    if (problem !== null) return refuse("GATEWAY_NOT_CREDITED", problem);
-    completeExpiredDeposit(database, id, by.nowMs);
-    recordAct(database, {
-      at: by.nowMs,
-      actor: by.actor,
-      act: "deposit credited",
-      subject: id,
-      detail: how.reason,
-    });
+    const { actor, nowMs } = by;
+    const problem = acceptExpiredDeposit(database, row, { isShortFine, reason, actor, nowMs });
+    if (problem !== null) return refuse("GATEWAY_NOT_CREDITED", acceptProblemWords[problem]);
     return { ok: true, row: readTransactionWithMerchant(database, "deposit", id) ?? row };
   });
 }
 
-function creditProblem(
-  database: Database,
-  row: DepositWithMerchant,
-  isShortFine: boolean,
-): string | null {
-  if (row.status === 1) return "the deposit is Completed already";
-  if (row.status === 0)
-    return "the deposit is open: it completes by itself once its payments are final";
-  return explainShortPayment(database, row, BigInt(row.receivedUnits), isShortFine);
-}
+/** The reason for an operator, in words. */
+export const acceptProblemWords: Readonly<Record<AcceptProblem, string>> = {
+  completed: "the deposit is Completed already",
+  open: "the deposit is open: it completes by itself once its payments are final",
+  unasked: "nobody asked for this deposit; name the request that the money was for",
+  nothing: "nothing that is final was paid to its address in its currency",
+  returned: "all that was paid was paid back",
+  short: "less was paid than it asked for; --short credits it all the same",
+  short_after_refund:
+    "less was paid and not paid back than it asked for; --short credits it all the same",
+};
 
 function paymentFor(
   database: Database,
@@ -163,8 +158,7 @@ function paymentFor(
   name: string,
 ): { readonly ok: true; readonly payment: UncreditedPayment } | Refusal {
   const no = (words: string): Refusal => refuse("GATEWAY_NOT_CREDITED", words);
-  if (row.origin === "unattributed")
-    return no("nobody asked for this deposit; name the request that the money was for");
+  if (row.origin === "unattributed") return no(acceptProblemWords.unasked);
   const [, txHash = name, index = ""] = /^(.+):(-?\d+)$/.exec(name) ?? [];
   const found = findUnattributed(database, row.network, txHash);
   const [payment, ...others] = found.filter(
@@ -201,8 +195,8 @@ function count(
     updateDeposit(database, row.id, { ...next, changedAt: nowMs });
     return null;
   }
-  const problem = explainShortPayment(database, row, BigInt(next.receivedUnits), isShortFine);
-  if (problem !== null) return refuse("GATEWAY_NOT_CREDITED", problem);
+  const problem = findShortfall(database, row, BigInt(next.receivedUnits), isShortFine);
+  if (problem !== null) return refuse("GATEWAY_NOT_CREDITED", acceptProblemWords[problem]);
   updateDeposit(database, row.id, {
     ...next,
     status: 1,
@@ -211,27 +205,8 @@ function count(
     late: 1,
     changedAt: nowMs,
   });
+  keepAcceptance(database, row.id, nowMs);
   return null;
-}
-
-/**
- * The reason why a request that received so much is not Completed by hand; null for none. Money
- * that refunds pay back counts for nothing.
- */
-export function explainShortPayment(
-  database: Database,
-  row: Pick<DepositRow, "id" | "units" | "toleranceUnits">,
-  receivedUnits: bigint,
-  isShortFine: boolean,
-): string | null {
-  const backUnits = refundedUnits(database, row.id);
-  if (receivedUnits <= backUnits)
-    return receivedUnits === 0n
-      ? "nothing that is final was paid to its address in its currency"
-      : "all that was paid was paid back";
-  if (isPaidBy(database, row, receivedUnits) || isShortFine) return null;
-  const less = backUnits > 0n ? "less was paid and not paid back" : "less was paid";
-  return `${less} than it asked for; --short credits it all the same`;
 }
 
 /**

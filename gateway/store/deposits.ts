@@ -98,13 +98,18 @@ export function updateDeposit(database: Database, id: string, credit: DepositCre
 }
 
 /**
- * Makes an expired request Completed.
+ * Makes an expired request Completed, and keeps that somebody accepted it.
  * @returns false if the request is in any other state
  */
 export function completeExpiredDeposit(database: Database, id: string, nowMs: number): boolean {
-  const sql = `UPDATE deposits SET status = 1, stage = 'completed', code = NULL, changedAt = ?
-    WHERE id = ? AND status = 2`;
+  const sql = `UPDATE deposits SET status = 1, stage = 'completed', code = NULL, changedAt = ?1, acceptedAt = ?1
+    WHERE id = ?2 AND status = 2`;
   return database.run(sql, nowMs, id).changes === 1;
+}
+
+/** Keeps that somebody accepted a request; harmless to call twice. */
+export function keepAcceptance(database: Database, id: string, nowMs: number): void {
+  database.run("UPDATE deposits SET acceptedAt = ? WHERE id = ?", nowMs, id);
 }
 
 /**

@@ -156,6 +156,7 @@ export interface DepositRow extends RecordFields {
   readonly payToken: string; // in the address of the payment page; "" has no page
   readonly returnUrl: string; // where the payment page leads back to; "" nowhere
   readonly late: 0 | 1; // money came after the end
+  readonly acceptedAt: number | null; // when a shop or an operator took it as paid after its end
 }
 
 /** The fields of what an agent signs. */

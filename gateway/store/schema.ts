@@ -222,7 +222,7 @@ CREATE TABLE deposits (
   code TEXT CHECK (code <> ''), receivedUnits TEXT NOT NULL DEFAULT '0', late INTEGER NOT NULL DEFAULT 0 CHECK (late IN (0,1)),
   txHash TEXT CHECK (txHash <> ''), finalBlock INTEGER, endBlock INTEGER, value TEXT CHECK (value <> ''),
   callbackStatus INTEGER NOT NULL DEFAULT 3 CHECK (callbackStatus IN (0,1,2,3)),
-  createdAt INTEGER NOT NULL, changedAt INTEGER NOT NULL, expiresAt INTEGER NOT NULL,
+  createdAt INTEGER NOT NULL, changedAt INTEGER NOT NULL, expiresAt INTEGER NOT NULL, acceptedAt INTEGER,
   CHECK ((origin = 'ordered') = (contentHash IS NOT NULL)), CHECK ((origin = 'ordered') = (amount IS NOT NULL)),
   CHECK ((origin = 'ordered') = (units IS NOT NULL)), CHECK ((origin = 'ordered') = (toleranceUnits IS NOT NULL)),
   CHECK (origin = 'ordered' OR coalesce(quote, payToken, returnUrl, metadata) IS NULL)) STRICT;

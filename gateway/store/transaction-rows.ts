@@ -16,7 +16,10 @@ type Unset = "status" | "code" | "txHash" | "finalBlock" | "receivedUnits";
 type UnsetOfRecord = Unset | "value" | "callbackStatus";
 
 /** A new deposit: pending, nothing paid. */
-export type NewDeposit = Omit<DepositRow, UnsetOfRecord | "operation" | "origin" | "late">;
+export type NewDeposit = Omit<
+  DepositRow,
+  UnsetOfRecord | "operation" | "origin" | "late" | "acceptedAt"
+>;
 /** A new withdrawal: pending, nothing signed. */
 export type NewWithdrawal = Omit<WithdrawalRow, UnsetOfRecord | "feeUnits">;
 /** A new transaction that an agent signs. */
@@ -61,6 +64,7 @@ const fields: Fields = {
   changedAt: ["d.changedAt", "t.changedAt"],
   expiresAt: ["d.expiresAt", "t.expiresAt"],
   late: ["d.late", "CAST(NULL AS INTEGER)"],
+  acceptedAt: ["d.acceptedAt", "CAST(NULL AS INTEGER)"],
   quote: ["coalesce(d.quote, '')", "NULL"],
   toleranceUnits: ["coalesce(d.toleranceUnits, '0')", "NULL"],
   metadata: ["coalesce(d.metadata, '')", "coalesce(w.metadata, '')"],
@@ -138,6 +142,7 @@ function depositOf(row: DepositRow): DepositRow {
     payToken: row.payToken,
     returnUrl: row.returnUrl,
     late: row.late,
+    acceptedAt: row.acceptedAt,
   };
 }
 

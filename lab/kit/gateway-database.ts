@@ -196,6 +196,7 @@ export function insertTransaction(
 /** The fields of a row that lacks all that it may lack. */
 const absent = {
   mode: "auto",
+  acceptedAt: null,
   origin: "ordered",
   renews: "",
   address: "",

@@ -16,12 +16,22 @@ const causesOfAlarms =
   "hints and dangers are those of an alarm's cause, of the gravest one where none is stored";
 
 const receivedColumn =
-  "tables have a column for what the receiver got of a withdrawal that moved another amount";
+  "tables have a column for what the receiver got of a withdrawal that moved another amount, and one for an accepted deposit";
 
 const ownersCoins =
   "what the owner of a key took from an address is on that address no more: 0.1 ETH of Mill Market";
 
+const newPage =
+  "the payment page names each transaction and other coins, and writes a Turkish comma; its style changed with it";
+
 export const differences: readonly Difference[] = [
+  ...["Harbour & Söhne", "Lark Books", "Night Kiosk"].map((shop) => {
+    return { questions: `${shop}: page of `, reason: newPage };
+  }),
+  {
+    questions: "Harbour & Söhne: record in-credited ",
+    reason: "a deposit that an operator credited says that it was accepted",
+  },
   {
     questions: "Harbour & Söhne: page of now-ending ",
     reason:

@@ -24,7 +24,14 @@ const shared = {
 };
 const deposit: DepositRow = {
   ...shared,
-  ...({ operation: "deposit", origin: "ordered", address: "", payTo: "", late: 0 } as const),
+  ...({
+    operation: "deposit",
+    origin: "ordered",
+    address: "",
+    payTo: "",
+    late: 0,
+    acceptedAt: null,
+  } as const),
   ...{ toleranceUnits: "0", quote: "", payToken: "", returnUrl: "" },
 };
 const withdrawal: WithdrawalRow = {

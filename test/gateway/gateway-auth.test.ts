@@ -177,8 +177,9 @@ describe("a malformed or wrong token", () => {
       const answer = await knock(make());
       expect(answer.status).toBe(401);
       expect(answer.headers["www-authenticate"]).toMatch(/^signatureToken /);
-      expect(Object.keys(answer.body).sort()).toEqual(["code", "message", "requestId"]);
-      bodies.add(JSON.stringify({ ...answer.body, requestId: "" }));
+      const { reason: _, ...body } = answer.body; // token-reasons.test.ts has each reason
+      expect(Object.keys(body).sort()).toEqual(["code", "message", "requestId"]);
+      bodies.add(JSON.stringify({ ...body, requestId: "" }));
     });
   }
 

@@ -37,7 +37,17 @@ describe("the generated clients", () => {
         callAll: CallAll;
       };
       let count = 0;
+      const late = (
+        await gateway.call("POST", "/api/v1/createTransactionRequest", {
+          ...{ currency: "eth", amount: "0.5", orderId: `late-${name}` },
+        })
+      ).body.transactionId;
+      gateway.service.store.database.run(
+        "UPDATE deposits SET status = 2, stage = 'expired', receivedUnits = ? WHERE id = ?",
+        ...[`${10n ** 18n}`, late],
+      );
       const orders = {
+        late,
         currency: "eth",
         address: receiver,
         orderId: (side: string) => `${side}-${name}-${++count}`,
@@ -46,6 +56,7 @@ describe("the generated clients", () => {
         scopes: [
           "read",
           "deposit",
+          "deposit:accept",
           "withdraw:auto",
           "withdraw:manual",
           "withdraw:cancel",

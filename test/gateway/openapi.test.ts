@@ -114,6 +114,7 @@ const good: Readonly<Record<string, () => Record<string, unknown>>> = {
     metadata: {},
   }),
   cancelWithdraw: () => ({ transactionId: known.withdrawal }),
+  acceptDeposit: () => ({ transactionId: known.late, reason: "in time", short: false }),
 };
 /** A good body for each operation on a callback target. */
 const onTargets: Readonly<Record<string, () => Record<string, unknown>>> = {
@@ -130,6 +131,7 @@ const onTargets: Readonly<Record<string, () => Record<string, unknown>>> = {
 const allScopes = [
   "read",
   "deposit",
+  "deposit:accept",
   "withdraw:auto",
   "withdraw:manual",
   "withdraw:cancel",
@@ -145,7 +147,7 @@ const others: Readonly<Record<string, () => Record<string, unknown>>> = {
   }),
 };
 const withdrawals = ["autoWithdraw", "manualWithdraw"];
-let known: { deposit: string; withdrawal: string; target: string; spare: string };
+let known: { deposit: string; late: string; withdrawal: string; target: string; spare: string };
 let shopKey = "";
 
 /** The path of a good request, and its body. */
@@ -231,7 +233,20 @@ beforeAll(async () => {
     return added.callbackId;
   };
   shopKey = gateway.key({ scopes: allScopes }).apiKey;
-  const records = { deposit: made.body.transactionId, withdrawal: paid.body.transactionId };
+  const late = await gateway.call(
+    "POST",
+    "/api/v1/createTransactionRequest",
+    good.createTransactionRequest!(),
+  );
+  gateway.service.store.database.run(
+    "UPDATE deposits SET status = 2, stage = 'expired', code = 'deposit_expired', receivedUnits = ?, late = 1 WHERE id = ?",
+    ...[`${10n ** 18n}`, late.body.transactionId],
+  );
+  const records = {
+    deposit: made.body.transactionId,
+    late: late.body.transactionId,
+    withdrawal: paid.body.transactionId,
+  };
   known = { ...records, target: target("target"), spare: target("spare") };
 });
 afterAll(() => gateway.close());
@@ -340,7 +355,7 @@ describe("/openapi.json", () => {
       const { example } = place.operation.requestBody?.content["application/json"] ?? {
         example: {},
       };
-      const isMade = operationId !== "cancelWithdraw"; // the example's withdrawal is not here
+      const isMade = !["cancelWithdraw", "acceptDeposit"].includes(operationId ?? ""); // their examples' records are not here
       expect((await ask(place, { body: example })).status, operationId).toBe(isMade ? 200 : 404);
     }
   });
@@ -452,7 +467,7 @@ describe("each documented code comes, and no other: ", () => {
       language: "en",
     }).shopKey;
     for (const [operationId, make] of Object.entries(good)) {
-      if (operationId === "autoWithdraws" || operationId === "cancelWithdraw") continue; // below
+      if (["autoWithdraws", "cancelWithdraw", "acceptDeposit"].includes(operationId)) continue; // below
       const place = at(operationId);
       const expected: Record<string, Malformed> = {
         json_invalid: { body: "{" },
@@ -502,6 +517,26 @@ describe("each documented code comes, and no other: ", () => {
       expect(await code(place, { body: { transactionId } })).toBe("transaction_not_found");
     expect(await code(place, { body: { transactionId: known.deposit } })).toBe("not_cancellable");
     expect((await ask(place, { body: order })).body).toMatchObject({ cancelled: false, status: 0 });
+  });
+
+  it("each documented code comes, and no other: a deposit that is accepted", async () => {
+    const place = at("acceptDeposit");
+    const order = good.acceptDeposit!();
+    expect(await code(place, { body: "{" })).toBe("json_invalid");
+    expect(await code(place, { body: {} })).toBe("field_missing");
+    expect(await code(place, { body: { ...order, more: "1" } })).toBe("field_unknown");
+    expect(await code(place, { body: `${JSON.stringify(order)}${" ".repeat(300_000)}` })).toBe(
+      "body_too_large",
+    );
+    expect(await code(place, { body: { ...order, reason: "" } })).toBe("accept_invalid");
+    for (const transactionId of ["0".repeat(32), "x", 1])
+      expect(await code(place, { body: { ...order, transactionId } })).toBe(
+        "transaction_not_found",
+      );
+    expect(await code(place, { body: { ...order, transactionId: known.deposit } })).toBe(
+      "not_acceptable",
+    );
+    expect((await ask(place, { body: order })).body).toMatchObject({ accepted: true, status: 1 });
   });
 
   it("each documented code comes, and no other: a request that is renewed", async () => {

@@ -24,6 +24,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/acceptDeposit": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Accept a deposit
+         * @description Takes an expired deposit as paid although its money came late, or, with `short`, was less than the amount. Only final money in its own currency counts. The record becomes Completed with `accepted`, and `deposit.completed` is sent. The same call sent again answers the same.
+         */
+        post: operations["acceptDeposit"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/autoWithdraw": {
         parameters: {
             query?: never;
@@ -517,7 +537,7 @@ export interface webhooks {
         };
         get?: never;
         put?: never;
-        /** after `deposit.completed`: more than the amount is final */
+        /** after `deposit.completed`: more than the amount is final, by over half a percent of it and over what the operator set for the currency */
         post: operations["depositOverpaid"];
         delete?: never;
         options?: never;
@@ -985,6 +1005,208 @@ export interface components {
             /** @description The record with the same orderId that follows this ended one. */
             renewedBy?: string;
         };
+        /** @description An expired deposit that the shop takes as paid. */
+        AcceptOrder: {
+            /**
+             * @description Identifier of the transaction.
+             * @example a7b92b8b4b5f7ad3c3d0f6c9b1f0f2e1
+             */
+            transactionId: string;
+            /**
+             * @description Why, for the audit: 1 to 500 visible characters in one line.
+             * @example the customer wrote in time
+             */
+            reason: string;
+            /** @description True to take less than the amount; false without it. */
+            short?: boolean;
+        };
+        /** @description A deposit or a withdrawal. */
+        Transaction: {
+            /**
+             * @description Identifier of the transaction.
+             * @example a7b92b8b4b5f7ad3c3d0f6c9b1f0f2e1
+             */
+            transactionId: string;
+            /** @description The destination of a withdrawal, empty while a manual one has none; the issued address of a deposit. */
+            receiverAddress: string;
+            /** @description A deposit's issued address; the account that pays a withdrawal. */
+            depositAddress: string;
+            /**
+             * @description The caller's own reference: visible ASCII without spaces, unique permanently.
+             * @example out-77
+             */
+            orderId: string;
+            /** @description Tag of the address, where its network has tags; may be empty. */
+            tag: string;
+            /**
+             * @description A currency's `id`.
+             * @example eth
+             */
+            currency: string;
+            /**
+             * @description The amount, in whole units of the currency.
+             * @example 0.5
+             */
+            amount: string;
+            /**
+             * @description State of the newest event: 0 on its way, 1 delivered, 2 given up, 3 no target is configured.
+             * @enum {integer}
+             */
+            callbackStatus: 0 | 1 | 2 | 3;
+            /**
+             * Format: date-time
+             * @description When it was created. ISO 8601, UTC, milliseconds.
+             * @example 2026-01-02T03:04:05.678Z
+             */
+            createdAt: string;
+            /**
+             * @description 0 Pending, 1 Completed, 2 Failed. 1 and 2 never change again, but for an expired deposit that the operator credits: it goes from 2 to 1.
+             * @enum {integer}
+             */
+            status: 0 | 1 | 2;
+            /**
+             * @description 1 deposit, 2 withdrawal.
+             * @enum {integer}
+             */
+            transactionType: 1 | 2;
+            /**
+             * @description The network by CAIP-2.
+             * @example eip155:1
+             */
+            network: string;
+            /**
+             * @description The step within its status; docs/api.md lists the stages.
+             * @example queued
+             */
+            stage: string;
+            /** @description Why it failed or is held; empty without a reason. */
+            code: string;
+            /** @description The transaction on chain; empty while there is none. */
+            txHash: string;
+            /** @description The transaction in a public explorer, for people; empty while there is none, or where none is configured. */
+            explorerUrl: string;
+            /** @description Blocks on a payment that is not final yet. */
+            confirmations?: number;
+            /**
+             * Format: date-time
+             * @description When it changed last. ISO 8601, UTC, milliseconds.
+             * @example 2026-01-02T03:04:05.678Z
+             */
+            changedAt: string;
+            /**
+             * Format: date-time
+             * @description Until when it can be paid, or signed. ISO 8601, UTC, milliseconds.
+             * @example 2026-01-02T03:04:05.678Z
+             */
+            expiresAt: string;
+            /**
+             * @description Deposits: everything final on the address. Empty once the currency is no longer configured.
+             * @example 0.5
+             */
+            amountReceived?: string;
+            /** @description Deposits: money came after the request had ended, or when nothing waited for it. */
+            late?: boolean;
+            /** @description Deposits: true where it had ended, and the shop or the operator took it as paid; it may be short. Absent otherwise. */
+            accepted?: boolean;
+            /**
+             * @description The shop's own words, returned and never read: at most 2048 bytes as JSON.
+             * @example {
+             *       "customer": "C-1042"
+             *     }
+             */
+            metadata: {
+                [key: string]: string;
+            };
+            /**
+             * @description The ended record with the same orderId that this one follows.
+             * @example 4be38f3ee1a16e4cd1f1a3a8b4a0d9c2
+             */
+            renews?: string;
+            /**
+             * @description Withdrawals: the deposit that this one pays back.
+             * @example 4be38f3ee1a16e4cd1f1a3a8b4a0d9c2
+             */
+            refundOf?: string;
+            /** @description Worth of a completed record at the moment of its completion; absent if no fresh price was known then. */
+            value?: {
+                /**
+                 * @description In USD, rounded down to two decimals; absent if there was no fresh price.
+                 * @example 1500
+                 */
+                usd?: string;
+                /**
+                 * @description In EUR, rounded down to two decimals; absent if there was no fresh price.
+                 * @example 1500
+                 */
+                eur?: string;
+                /**
+                 * @description In TRY, rounded down to two decimals; absent if there was no fresh price.
+                 * @example 1500
+                 */
+                try?: string;
+                /**
+                 * Format: date-time
+                 * @description When the oldest of these prices was right. ISO 8601, UTC, milliseconds.
+                 * @example 2026-01-02T03:04:05.678Z
+                 */
+                pricedAt: string;
+            };
+            /**
+             * @description Withdrawals: who decides.
+             * @enum {string}
+             */
+            mode?: "auto" | "manual";
+            /**
+             * @description Deposits: a link for wallets, in the form of the network (EVM chains, Bitcoin, Litecoin, XRP). Empty on other networks, and when the currency is no longer configured.
+             * @example ethereum:0x9858EfFD232B4033E47d90003D41EC34EcaEda94@1?value=500000000000000000
+             */
+            paymentUri?: string;
+            /**
+             * @description Deposits: the page for the customer, to link or to embed; empty for a record that has none.
+             * @example https://pay.example.com/pay/9yGZ1kQ0m2n3o4p5q6r7sA
+             */
+            paymentUrl?: string;
+            /**
+             * @description Deposits: so much may be missing from `amount`. Empty once the currency is no longer configured.
+             * @example 0
+             */
+            paymentTolerance?: string;
+            /** @description The terms of a deposit in fiat money, fixed at its request: `amount` is `fiatAmount` at `price`, rounded up. */
+            quote?: {
+                /**
+                 * @description The money of `fiatAmount`.
+                 * @example TRY
+                 * @enum {string}
+                 */
+                fiatCurrency: "USD" | "EUR" | "TRY";
+                /**
+                 * @description A sum of money, at most two decimals.
+                 * @example 1000
+                 */
+                fiatAmount: string;
+                /**
+                 * @description Price of one whole unit of the currency.
+                 * @example 42
+                 */
+                price: string;
+                /**
+                 * Format: date-time
+                 * @description When that price was right. ISO 8601, UTC, milliseconds.
+                 * @example 2026-01-02T03:04:05.678Z
+                 */
+                priceUpdatedAt: string;
+            };
+            /**
+             * @description Withdrawals: what it cost in the network's native coin; empty until known.
+             * @example 0.00042
+             */
+            fee?: string;
+            /**
+             * @description Withdrawals that failed as `chain_moved`: what the receiver got. Empty once the currency is no longer configured.
+             * @example 0.99
+             */
+            received?: string;
+        };
         /** @description A withdrawal to pay at once. */
         WithdrawalOrder: {
             /**
@@ -1146,191 +1368,6 @@ export interface components {
              * @example queued
              */
             stage: string;
-        };
-        /** @description A deposit or a withdrawal. */
-        Transaction: {
-            /**
-             * @description Identifier of the transaction.
-             * @example a7b92b8b4b5f7ad3c3d0f6c9b1f0f2e1
-             */
-            transactionId: string;
-            /** @description The destination of a withdrawal, empty while a manual one has none; the issued address of a deposit. */
-            receiverAddress: string;
-            /** @description A deposit's issued address; the account that pays a withdrawal. */
-            depositAddress: string;
-            /**
-             * @description The caller's own reference: visible ASCII without spaces, unique permanently.
-             * @example out-77
-             */
-            orderId: string;
-            /** @description Tag of the address, where its network has tags; may be empty. */
-            tag: string;
-            /**
-             * @description A currency's `id`.
-             * @example eth
-             */
-            currency: string;
-            /**
-             * @description The amount, in whole units of the currency.
-             * @example 0.5
-             */
-            amount: string;
-            /**
-             * @description State of the newest event: 0 on its way, 1 delivered, 2 given up, 3 no target is configured.
-             * @enum {integer}
-             */
-            callbackStatus: 0 | 1 | 2 | 3;
-            /**
-             * Format: date-time
-             * @description When it was created. ISO 8601, UTC, milliseconds.
-             * @example 2026-01-02T03:04:05.678Z
-             */
-            createdAt: string;
-            /**
-             * @description 0 Pending, 1 Completed, 2 Failed. 1 and 2 never change again, but for an expired deposit that the operator credits: it goes from 2 to 1.
-             * @enum {integer}
-             */
-            status: 0 | 1 | 2;
-            /**
-             * @description 1 deposit, 2 withdrawal.
-             * @enum {integer}
-             */
-            transactionType: 1 | 2;
-            /**
-             * @description The network by CAIP-2.
-             * @example eip155:1
-             */
-            network: string;
-            /**
-             * @description The step within its status; docs/api.md lists the stages.
-             * @example queued
-             */
-            stage: string;
-            /** @description Why it failed or is held; empty without a reason. */
-            code: string;
-            /** @description The transaction on chain; empty while there is none. */
-            txHash: string;
-            /** @description The transaction in a public explorer, for people; empty while there is none, or where none is configured. */
-            explorerUrl: string;
-            /** @description Blocks on a payment that is not final yet. */
-            confirmations?: number;
-            /**
-             * Format: date-time
-             * @description When it changed last. ISO 8601, UTC, milliseconds.
-             * @example 2026-01-02T03:04:05.678Z
-             */
-            changedAt: string;
-            /**
-             * Format: date-time
-             * @description Until when it can be paid, or signed. ISO 8601, UTC, milliseconds.
-             * @example 2026-01-02T03:04:05.678Z
-             */
-            expiresAt: string;
-            /**
-             * @description Deposits: everything final on the address. Empty once the currency is no longer configured.
-             * @example 0.5
-             */
-            amountReceived?: string;
-            /** @description Deposits: money came after the request had ended, or when nothing waited for it. */
-            late?: boolean;
-            /**
-             * @description The shop's own words, returned and never read: at most 2048 bytes as JSON.
-             * @example {
-             *       "customer": "C-1042"
-             *     }
-             */
-            metadata: {
-                [key: string]: string;
-            };
-            /**
-             * @description The ended record with the same orderId that this one follows.
-             * @example 4be38f3ee1a16e4cd1f1a3a8b4a0d9c2
-             */
-            renews?: string;
-            /**
-             * @description Withdrawals: the deposit that this one pays back.
-             * @example 4be38f3ee1a16e4cd1f1a3a8b4a0d9c2
-             */
-            refundOf?: string;
-            /** @description Worth of a completed record at the moment of its completion; absent if no fresh price was known then. */
-            value?: {
-                /**
-                 * @description In USD, rounded down to two decimals; absent if there was no fresh price.
-                 * @example 1500
-                 */
-                usd?: string;
-                /**
-                 * @description In EUR, rounded down to two decimals; absent if there was no fresh price.
-                 * @example 1500
-                 */
-                eur?: string;
-                /**
-                 * @description In TRY, rounded down to two decimals; absent if there was no fresh price.
-                 * @example 1500
-                 */
-                try?: string;
-                /**
-                 * Format: date-time
-                 * @description When the oldest of these prices was right. ISO 8601, UTC, milliseconds.
-                 * @example 2026-01-02T03:04:05.678Z
-                 */
-                pricedAt: string;
-            };
-            /**
-             * @description Withdrawals: who decides.
-             * @enum {string}
-             */
-            mode?: "auto" | "manual";
-            /**
-             * @description Deposits: a link for wallets, in the form of the network (EVM chains, Bitcoin, Litecoin, XRP). Empty on other networks, and when the currency is no longer configured.
-             * @example ethereum:0x9858EfFD232B4033E47d90003D41EC34EcaEda94@1?value=500000000000000000
-             */
-            paymentUri?: string;
-            /**
-             * @description Deposits: the page for the customer, to link or to embed; empty for a record that has none.
-             * @example https://pay.example.com/pay/9yGZ1kQ0m2n3o4p5q6r7sA
-             */
-            paymentUrl?: string;
-            /**
-             * @description Deposits: so much may be missing from `amount`. Empty once the currency is no longer configured.
-             * @example 0
-             */
-            paymentTolerance?: string;
-            /** @description The terms of a deposit in fiat money, fixed at its request: `amount` is `fiatAmount` at `price`, rounded up. */
-            quote?: {
-                /**
-                 * @description The money of `fiatAmount`.
-                 * @example TRY
-                 * @enum {string}
-                 */
-                fiatCurrency: "USD" | "EUR" | "TRY";
-                /**
-                 * @description A sum of money, at most two decimals.
-                 * @example 1000
-                 */
-                fiatAmount: string;
-                /**
-                 * @description Price of one whole unit of the currency.
-                 * @example 42
-                 */
-                price: string;
-                /**
-                 * Format: date-time
-                 * @description When that price was right. ISO 8601, UTC, milliseconds.
-                 * @example 2026-01-02T03:04:05.678Z
-                 */
-                priceUpdatedAt: string;
-            };
-            /**
-             * @description Withdrawals: what it cost in the network's native coin; empty until known.
-             * @example 0.00042
-             */
-            fee?: string;
-            /**
-             * @description Withdrawals that failed as `chain_moved`: what the receiver got. Empty once the currency is no longer configured.
-             * @example 0.99
-             */
-            received?: string;
         };
         /** @description A supported currency. */
         Currency: {
@@ -1513,6 +1550,8 @@ export interface components {
             amountReceived?: string;
             /** @description Deposits: money came after the request had ended, or when nothing waited for it. */
             late?: boolean;
+            /** @description Deposits: true where it had ended, and the shop or the operator took it as paid; it may be short. Absent otherwise. */
+            accepted?: boolean;
             /**
              * @description The shop's own words, returned and never read: at most 2048 bytes as JSON.
              * @example {
@@ -2217,6 +2256,247 @@ export interface operations {
                     "application/json": components["schemas"]["Error"] & {
                         /** @enum {unknown} */
                         code?: "price_stale" | "unavailable" | "clock_wrong";
+                    };
+                };
+            };
+        };
+    };
+    acceptDeposit: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description The language of messages: `en` or `tr`, with weights. The merchant's own without it. */
+                "Accept-Language"?: components["parameters"]["Accept-Language"];
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "transactionId": "a7b92b8b4b5f7ad3c3d0f6c9b1f0f2e1",
+                 *       "reason": "the customer wrote in time"
+                 *     }
+                 */
+                "application/json": components["schemas"]["AcceptOrder"];
+            };
+        };
+        responses: {
+            /** @description Accept a deposit */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Content-Language": components["headers"]["Content-Language"];
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Transaction"];
+                };
+            };
+            /**
+             * @description - `json_invalid`: The body is not a valid JSON object.
+             *     - `field_missing`: A required field is missing.
+             *     - `field_unknown`: The body holds a field that this operation does not know.
+             *     - `accept_invalid`: reason must be 1 to 500 visible characters in one line, and short true or false.
+             *     - `request_invalid`: The request is malformed.
+             */
+            400: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Content-Language": components["headers"]["Content-Language"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"] & {
+                        /** @enum {unknown} */
+                        code?: "json_invalid" | "field_missing" | "field_unknown" | "accept_invalid" | "request_invalid";
+                    };
+                };
+            };
+            /** @description - `token_invalid`: The signatureToken is missing or not valid. */
+            401: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Content-Language": components["headers"]["Content-Language"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"] & {
+                        /** @enum {unknown} */
+                        code?: "token_invalid";
+                    };
+                };
+            };
+            /**
+             * @description - `scope_missing`: This key may not do that.
+             *     - `key_revoked`: This key was revoked.
+             *     - `key_expired`: This key has expired.
+             *     - `merchant_disabled`: This merchant is switched off.
+             *     - `address_not_allowed`: This key may not be used from this address.
+             *     - `plaintext_refused`: Use HTTPS.
+             */
+            403: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Content-Language": components["headers"]["Content-Language"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"] & {
+                        /** @enum {unknown} */
+                        code?: "scope_missing" | "key_revoked" | "key_expired" | "merchant_disabled" | "address_not_allowed" | "plaintext_refused";
+                    };
+                };
+            };
+            /** @description - `transaction_not_found`: The transaction was not found. */
+            404: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Content-Language": components["headers"]["Content-Language"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"] & {
+                        /** @enum {unknown} */
+                        code?: "transaction_not_found";
+                    };
+                };
+            };
+            /** @description - `request_timeout`: The request did not arrive in time. */
+            408: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Content-Language": components["headers"]["Content-Language"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"] & {
+                        /** @enum {unknown} */
+                        code?: "request_timeout";
+                    };
+                };
+            };
+            /** @description - `not_acceptable`: This deposit cannot be accepted as paid. */
+            409: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Content-Language": components["headers"]["Content-Language"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"] & {
+                        /** @enum {unknown} */
+                        code?: "not_acceptable";
+                    };
+                };
+            };
+            /** @description - `body_too_large`: The body is too large. */
+            413: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Content-Language": components["headers"]["Content-Language"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"] & {
+                        /** @enum {unknown} */
+                        code?: "body_too_large";
+                    };
+                };
+            };
+            /**
+             * @description - `content_type`: Content-Type must be application/json.
+             *     - `content_encoding`: Content-Encoding is not supported: send the body as it is.
+             */
+            415: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Content-Language": components["headers"]["Content-Language"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"] & {
+                        /** @enum {unknown} */
+                        code?: "content_type" | "content_encoding";
+                    };
+                };
+            };
+            /** @description - `expectation_failed`: The Expect header asks for something this server does not do. */
+            417: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Content-Language": components["headers"]["Content-Language"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"] & {
+                        /** @enum {unknown} */
+                        code?: "expectation_failed";
+                    };
+                };
+            };
+            /** @description - `rate_limited`: Too many requests. */
+            429: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Content-Language": components["headers"]["Content-Language"];
+                    "Retry-After": components["headers"]["Retry-After"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"] & {
+                        /** @enum {unknown} */
+                        code?: "rate_limited";
+                    };
+                };
+            };
+            /** @description - `headers_too_large`: The headers are too large. */
+            431: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Content-Language": components["headers"]["Content-Language"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"] & {
+                        /** @enum {unknown} */
+                        code?: "headers_too_large";
+                    };
+                };
+            };
+            /** @description - `internal`: Something went wrong on our side. */
+            500: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Content-Language": components["headers"]["Content-Language"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"] & {
+                        /** @enum {unknown} */
+                        code?: "internal";
+                    };
+                };
+            };
+            /**
+             * @description - `unavailable`: The service cannot do this right now; nothing was created.
+             *     - `clock_wrong`: The service's clock is wrong, so the token's time cannot be judged; nothing was created. Ask again later.
+             */
+            503: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Content-Language": components["headers"]["Content-Language"];
+                    "Retry-After": components["headers"]["Retry-After"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"] & {
+                        /** @enum {unknown} */
+                        code?: "unavailable" | "clock_wrong";
                     };
                 };
             };

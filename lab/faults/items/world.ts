@@ -118,6 +118,7 @@ export class ItemWorld {
       network: this.network,
       depositOnly: false,
       minPaymentAmount: "0.001",
+      surplusTolerance: "0",
       sweep: { isAutomatic: true, least: "0.0001", feeMultiple: 1 },
     };
     this.currencies = [

@@ -4,6 +4,7 @@ export interface Orders {
   readonly currency: string;
   readonly address: string;
   readonly orderId: (side: "in" | "out") => string; // a new one each time
+  readonly late: string; // transactionId of an expired deposit with money
 }
 
 /** `status` by operationId; `read` is what the calls read by the generated types. */

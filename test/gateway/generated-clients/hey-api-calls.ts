@@ -31,6 +31,10 @@ export async function callAll(baseUrl: string, apiKey: string, orders: Orders): 
     body: { currency, amount: "0.01", orderId: orderId("out") },
   });
   const transactionId = out.data?.transactionId ?? "";
+  const accepted = await service.acceptDeposit({
+    client,
+    body: { transactionId: orders.late, reason: "in time" },
+  });
   const cancel = await service.cancelWithdraw({
     client,
     body: { transactionId: held.data?.transactionId ?? "" },
@@ -72,6 +76,7 @@ export async function callAll(baseUrl: string, apiKey: string, orders: Orders): 
       ...{ createTransactionRequest: deposit.response?.status, autoWithdraw: out.response?.status },
       ...{ autoWithdraws: many.response?.status, manualWithdraw: held.response?.status },
       ...{ cancelWithdraw: cancel.response?.status },
+      ...{ acceptDeposit: accepted.response?.status },
       ...{ transaction: record.response?.status, transactions: list.response?.status },
       ...{ supportedCurrency: currencies.response?.status, balance: balance.response?.status },
       ...{ balances: balances.response?.status, estimate: estimate.response?.status },

@@ -38,6 +38,9 @@ export async function callAll(baseUrl: string, apiKey: string, orders: Orders): 
     body: { currency, amount: "0.01", orderId: orderId("out") },
   });
   const transactionId = out.data?.transactionId ?? "";
+  const accepted = await client.POST("/api/v1/acceptDeposit", {
+    body: { transactionId: orders.late, reason: "in time" },
+  });
   const cancel = await client.POST("/api/v1/cancelWithdraw", {
     body: { transactionId: held.data?.transactionId ?? "" },
   });
@@ -81,6 +84,7 @@ export async function callAll(baseUrl: string, apiKey: string, orders: Orders): 
       ...{ createTransactionRequest: deposit.response.status, autoWithdraw: out.response.status },
       ...{ autoWithdraws: many.response.status, manualWithdraw: held.response.status },
       ...{ cancelWithdraw: cancel.response.status },
+      ...{ acceptDeposit: accepted.response.status },
       ...{ transaction: record.response.status, transactions: list.response.status },
       ...{ supportedCurrency: currencies.response.status, balance: balance.response.status },
       ...{ balances: balances.response.status, estimate: estimate.response.status },

@@ -2,7 +2,7 @@
 
 import type { Client, ClientMeta, Options as Options2, RequestResult, TDataShape } from './client';
 import { client } from './client.gen';
-import type { AddressData, AddressErrors, AddressResponses, AutoWithdrawData, AutoWithdrawErrors, AutoWithdrawResponses, AutoWithdrawsData, AutoWithdrawsErrors, AutoWithdrawsResponses, BalanceData, BalanceErrors, BalanceResponses, BalancesData, BalancesErrors, BalancesResponses, CallbacksData, CallbacksErrors, CallbacksResponses, CancelWithdrawData, CancelWithdrawErrors, CancelWithdrawResponses, CreateCallbackData, CreateCallbackErrors, CreateCallbackResponses, CreateTransactionRequestData, CreateTransactionRequestErrors, CreateTransactionRequestResponses, EstimateData, EstimateErrors, EstimateResponses, EventsData, EventsErrors, EventsResponses, HealthData, HealthResponses, ManualWithdrawData, ManualWithdrawErrors, ManualWithdrawResponses, PauseCallbackData, PauseCallbackErrors, PauseCallbackResponses, ReadyData, ReadyErrors, ReadyResponses, RedeliverCallbackData, RedeliverCallbackErrors, RedeliverCallbackResponses, RemoveCallbackData, RemoveCallbackErrors, RemoveCallbackResponses, ResumeCallbackData, ResumeCallbackErrors, ResumeCallbackResponses, SupportedCurrencyData, SupportedCurrencyErrors, SupportedCurrencyResponses, TestCallbackData, TestCallbackErrors, TestCallbackResponses, TransactionData, TransactionErrors, TransactionResponses, TransactionsData, TransactionsErrors, TransactionsResponses } from './types.gen';
+import type { AcceptDepositData, AcceptDepositErrors, AcceptDepositResponses, AddressData, AddressErrors, AddressResponses, AutoWithdrawData, AutoWithdrawErrors, AutoWithdrawResponses, AutoWithdrawsData, AutoWithdrawsErrors, AutoWithdrawsResponses, BalanceData, BalanceErrors, BalanceResponses, BalancesData, BalancesErrors, BalancesResponses, CallbacksData, CallbacksErrors, CallbacksResponses, CancelWithdrawData, CancelWithdrawErrors, CancelWithdrawResponses, CreateCallbackData, CreateCallbackErrors, CreateCallbackResponses, CreateTransactionRequestData, CreateTransactionRequestErrors, CreateTransactionRequestResponses, EstimateData, EstimateErrors, EstimateResponses, EventsData, EventsErrors, EventsResponses, HealthData, HealthResponses, ManualWithdrawData, ManualWithdrawErrors, ManualWithdrawResponses, PauseCallbackData, PauseCallbackErrors, PauseCallbackResponses, ReadyData, ReadyErrors, ReadyResponses, RedeliverCallbackData, RedeliverCallbackErrors, RedeliverCallbackResponses, RemoveCallbackData, RemoveCallbackErrors, RemoveCallbackResponses, ResumeCallbackData, ResumeCallbackErrors, ResumeCallbackResponses, SupportedCurrencyData, SupportedCurrencyErrors, SupportedCurrencyResponses, TestCallbackData, TestCallbackErrors, TestCallbackResponses, TransactionData, TransactionErrors, TransactionResponses, TransactionsData, TransactionsErrors, TransactionsResponses } from './types.gen';
 
 export type Options<TData extends TDataShape = TDataShape, ThrowOnError extends boolean = boolean, TResponse = unknown> = Options2<TData, ThrowOnError, TResponse> & {
     /**
@@ -26,6 +26,21 @@ export type Options<TData extends TDataShape = TDataShape, ThrowOnError extends 
 export const createTransactionRequest = <ThrowOnError extends boolean = false>(options: Options<CreateTransactionRequestData, ThrowOnError>): RequestResult<CreateTransactionRequestResponses, CreateTransactionRequestErrors, ThrowOnError> => (options.client ?? client).post<CreateTransactionRequestResponses, CreateTransactionRequestErrors, ThrowOnError>({
     security: [{ name: 'signatureToken', type: 'apiKey' }],
     url: '/api/v1/createTransactionRequest',
+    ...options,
+    headers: {
+        'Content-Type': 'application/json',
+        ...options.headers
+    }
+});
+
+/**
+ * Accept a deposit
+ *
+ * Takes an expired deposit as paid although its money came late, or, with `short`, was less than the amount. Only final money in its own currency counts. The record becomes Completed with `accepted`, and `deposit.completed` is sent. The same call sent again answers the same.
+ */
+export const acceptDeposit = <ThrowOnError extends boolean = false>(options: Options<AcceptDepositData, ThrowOnError>): RequestResult<AcceptDepositResponses, AcceptDepositErrors, ThrowOnError> => (options.client ?? client).post<AcceptDepositResponses, AcceptDepositErrors, ThrowOnError>({
+    security: [{ name: 'signatureToken', type: 'apiKey' }],
+    url: '/api/v1/acceptDeposit',
     ...options,
     headers: {
         'Content-Type': 'application/json',

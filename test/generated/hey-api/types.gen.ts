@@ -253,6 +253,198 @@ export type Error = {
 };
 
 /**
+ * An expired deposit that the shop takes as paid.
+ */
+export type AcceptOrder = {
+    /**
+     * Identifier of the transaction.
+     */
+    transactionId: string;
+    /**
+     * Why, for the audit: 1 to 500 visible characters in one line.
+     */
+    reason: string;
+    /**
+     * True to take less than the amount; false without it.
+     */
+    short?: boolean;
+};
+
+/**
+ * A deposit or a withdrawal.
+ */
+export type Transaction = {
+    /**
+     * Identifier of the transaction.
+     */
+    transactionId: string;
+    /**
+     * The destination of a withdrawal, empty while a manual one has none; the issued address of a deposit.
+     */
+    receiverAddress: string;
+    /**
+     * A deposit's issued address; the account that pays a withdrawal.
+     */
+    depositAddress: string;
+    /**
+     * The caller's own reference: visible ASCII without spaces, unique permanently.
+     */
+    orderId: string;
+    /**
+     * Tag of the address, where its network has tags; may be empty.
+     */
+    tag: string;
+    /**
+     * A currency's `id`.
+     */
+    currency: string;
+    /**
+     * The amount, in whole units of the currency.
+     */
+    amount: string;
+    /**
+     * State of the newest event: 0 on its way, 1 delivered, 2 given up, 3 no target is configured.
+     */
+    callbackStatus: 0 | 1 | 2 | 3;
+    /**
+     * When it was created. ISO 8601, UTC, milliseconds.
+     */
+    createdAt: string;
+    /**
+     * 0 Pending, 1 Completed, 2 Failed. 1 and 2 never change again, but for an expired deposit that the operator credits: it goes from 2 to 1.
+     */
+    status: 0 | 1 | 2;
+    /**
+     * 1 deposit, 2 withdrawal.
+     */
+    transactionType: 1 | 2;
+    /**
+     * The network by CAIP-2.
+     */
+    network: string;
+    /**
+     * The step within its status; docs/api.md lists the stages.
+     */
+    stage: string;
+    /**
+     * Why it failed or is held; empty without a reason.
+     */
+    code: string;
+    /**
+     * The transaction on chain; empty while there is none.
+     */
+    txHash: string;
+    /**
+     * The transaction in a public explorer, for people; empty while there is none, or where none is configured.
+     */
+    explorerUrl: string;
+    /**
+     * Blocks on a payment that is not final yet.
+     */
+    confirmations?: number;
+    /**
+     * When it changed last. ISO 8601, UTC, milliseconds.
+     */
+    changedAt: string;
+    /**
+     * Until when it can be paid, or signed. ISO 8601, UTC, milliseconds.
+     */
+    expiresAt: string;
+    /**
+     * Deposits: everything final on the address. Empty once the currency is no longer configured.
+     */
+    amountReceived?: string;
+    /**
+     * Deposits: money came after the request had ended, or when nothing waited for it.
+     */
+    late?: boolean;
+    /**
+     * Deposits: true where it had ended, and the shop or the operator took it as paid; it may be short. Absent otherwise.
+     */
+    accepted?: boolean;
+    /**
+     * The shop's own words, returned and never read: at most 2048 bytes as JSON.
+     */
+    metadata: {
+        [key: string]: string;
+    };
+    /**
+     * The ended record with the same orderId that this one follows.
+     */
+    renews?: string;
+    /**
+     * Withdrawals: the deposit that this one pays back.
+     */
+    refundOf?: string;
+    /**
+     * Worth of a completed record at the moment of its completion; absent if no fresh price was known then.
+     */
+    value?: {
+        /**
+         * In USD, rounded down to two decimals; absent if there was no fresh price.
+         */
+        usd?: string;
+        /**
+         * In EUR, rounded down to two decimals; absent if there was no fresh price.
+         */
+        eur?: string;
+        /**
+         * In TRY, rounded down to two decimals; absent if there was no fresh price.
+         */
+        try?: string;
+        /**
+         * When the oldest of these prices was right. ISO 8601, UTC, milliseconds.
+         */
+        pricedAt: string;
+    };
+    /**
+     * Withdrawals: who decides.
+     */
+    mode?: 'auto' | 'manual';
+    /**
+     * Deposits: a link for wallets, in the form of the network (EVM chains, Bitcoin, Litecoin, XRP). Empty on other networks, and when the currency is no longer configured.
+     */
+    paymentUri?: string;
+    /**
+     * Deposits: the page for the customer, to link or to embed; empty for a record that has none.
+     */
+    paymentUrl?: string;
+    /**
+     * Deposits: so much may be missing from `amount`. Empty once the currency is no longer configured.
+     */
+    paymentTolerance?: string;
+    /**
+     * The terms of a deposit in fiat money, fixed at its request: `amount` is `fiatAmount` at `price`, rounded up.
+     */
+    quote?: {
+        /**
+         * The money of `fiatAmount`.
+         */
+        fiatCurrency: 'USD' | 'EUR' | 'TRY';
+        /**
+         * A sum of money, at most two decimals.
+         */
+        fiatAmount: string;
+        /**
+         * Price of one whole unit of the currency.
+         */
+        price: string;
+        /**
+         * When that price was right. ISO 8601, UTC, milliseconds.
+         */
+        priceUpdatedAt: string;
+    };
+    /**
+     * Withdrawals: what it cost in the network's native coin; empty until known.
+     */
+    fee?: string;
+    /**
+     * Withdrawals that failed as `chain_moved`: what the receiver got. Empty once the currency is no longer configured.
+     */
+    received?: string;
+};
+
+/**
  * A withdrawal to pay at once.
  */
 export type WithdrawalOrder = {
@@ -430,176 +622,6 @@ export type CancelResult = {
      * The step within its status; docs/api.md lists the stages.
      */
     stage: string;
-};
-
-/**
- * A deposit or a withdrawal.
- */
-export type Transaction = {
-    /**
-     * Identifier of the transaction.
-     */
-    transactionId: string;
-    /**
-     * The destination of a withdrawal, empty while a manual one has none; the issued address of a deposit.
-     */
-    receiverAddress: string;
-    /**
-     * A deposit's issued address; the account that pays a withdrawal.
-     */
-    depositAddress: string;
-    /**
-     * The caller's own reference: visible ASCII without spaces, unique permanently.
-     */
-    orderId: string;
-    /**
-     * Tag of the address, where its network has tags; may be empty.
-     */
-    tag: string;
-    /**
-     * A currency's `id`.
-     */
-    currency: string;
-    /**
-     * The amount, in whole units of the currency.
-     */
-    amount: string;
-    /**
-     * State of the newest event: 0 on its way, 1 delivered, 2 given up, 3 no target is configured.
-     */
-    callbackStatus: 0 | 1 | 2 | 3;
-    /**
-     * When it was created. ISO 8601, UTC, milliseconds.
-     */
-    createdAt: string;
-    /**
-     * 0 Pending, 1 Completed, 2 Failed. 1 and 2 never change again, but for an expired deposit that the operator credits: it goes from 2 to 1.
-     */
-    status: 0 | 1 | 2;
-    /**
-     * 1 deposit, 2 withdrawal.
-     */
-    transactionType: 1 | 2;
-    /**
-     * The network by CAIP-2.
-     */
-    network: string;
-    /**
-     * The step within its status; docs/api.md lists the stages.
-     */
-    stage: string;
-    /**
-     * Why it failed or is held; empty without a reason.
-     */
-    code: string;
-    /**
-     * The transaction on chain; empty while there is none.
-     */
-    txHash: string;
-    /**
-     * The transaction in a public explorer, for people; empty while there is none, or where none is configured.
-     */
-    explorerUrl: string;
-    /**
-     * Blocks on a payment that is not final yet.
-     */
-    confirmations?: number;
-    /**
-     * When it changed last. ISO 8601, UTC, milliseconds.
-     */
-    changedAt: string;
-    /**
-     * Until when it can be paid, or signed. ISO 8601, UTC, milliseconds.
-     */
-    expiresAt: string;
-    /**
-     * Deposits: everything final on the address. Empty once the currency is no longer configured.
-     */
-    amountReceived?: string;
-    /**
-     * Deposits: money came after the request had ended, or when nothing waited for it.
-     */
-    late?: boolean;
-    /**
-     * The shop's own words, returned and never read: at most 2048 bytes as JSON.
-     */
-    metadata: {
-        [key: string]: string;
-    };
-    /**
-     * The ended record with the same orderId that this one follows.
-     */
-    renews?: string;
-    /**
-     * Withdrawals: the deposit that this one pays back.
-     */
-    refundOf?: string;
-    /**
-     * Worth of a completed record at the moment of its completion; absent if no fresh price was known then.
-     */
-    value?: {
-        /**
-         * In USD, rounded down to two decimals; absent if there was no fresh price.
-         */
-        usd?: string;
-        /**
-         * In EUR, rounded down to two decimals; absent if there was no fresh price.
-         */
-        eur?: string;
-        /**
-         * In TRY, rounded down to two decimals; absent if there was no fresh price.
-         */
-        try?: string;
-        /**
-         * When the oldest of these prices was right. ISO 8601, UTC, milliseconds.
-         */
-        pricedAt: string;
-    };
-    /**
-     * Withdrawals: who decides.
-     */
-    mode?: 'auto' | 'manual';
-    /**
-     * Deposits: a link for wallets, in the form of the network (EVM chains, Bitcoin, Litecoin, XRP). Empty on other networks, and when the currency is no longer configured.
-     */
-    paymentUri?: string;
-    /**
-     * Deposits: the page for the customer, to link or to embed; empty for a record that has none.
-     */
-    paymentUrl?: string;
-    /**
-     * Deposits: so much may be missing from `amount`. Empty once the currency is no longer configured.
-     */
-    paymentTolerance?: string;
-    /**
-     * The terms of a deposit in fiat money, fixed at its request: `amount` is `fiatAmount` at `price`, rounded up.
-     */
-    quote?: {
-        /**
-         * The money of `fiatAmount`.
-         */
-        fiatCurrency: 'USD' | 'EUR' | 'TRY';
-        /**
-         * A sum of money, at most two decimals.
-         */
-        fiatAmount: string;
-        /**
-         * Price of one whole unit of the currency.
-         */
-        price: string;
-        /**
-         * When that price was right. ISO 8601, UTC, milliseconds.
-         */
-        priceUpdatedAt: string;
-    };
-    /**
-     * Withdrawals: what it cost in the network's native coin; empty until known.
-     */
-    fee?: string;
-    /**
-     * Withdrawals that failed as `chain_moved`: what the receiver got. Empty once the currency is no longer configured.
-     */
-    received?: string;
 };
 
 /**
@@ -800,6 +822,10 @@ export type UnattributedRecord = {
      * Deposits: money came after the request had ended, or when nothing waited for it.
      */
     late?: boolean;
+    /**
+     * Deposits: true where it had ended, and the shop or the operator took it as paid; it may be short. Absent otherwise.
+     */
+    accepted?: boolean;
     /**
      * The shop's own words, returned and never read: at most 2048 bytes as JSON.
      */
@@ -1426,6 +1452,122 @@ export type CreateTransactionRequestResponses = {
 };
 
 export type CreateTransactionRequestResponse = CreateTransactionRequestResponses[keyof CreateTransactionRequestResponses];
+
+export type AcceptDepositData = {
+    body: AcceptOrder;
+    headers?: {
+        /**
+         * Language ranges.
+         */
+        'Accept-Language'?: string;
+    };
+    path?: never;
+    query?: never;
+    url: '/api/v1/acceptDeposit';
+};
+
+export type AcceptDepositErrors = {
+    /**
+     * - `json_invalid`: The body is not a valid JSON object.
+     * - `field_missing`: A required field is missing.
+     * - `field_unknown`: The body holds a field that this operation does not know.
+     * - `accept_invalid`: reason must be 1 to 500 visible characters in one line, and short true or false.
+     * - `request_invalid`: The request is malformed.
+     */
+    400: Error & {
+        code?: 'json_invalid' | 'field_missing' | 'field_unknown' | 'accept_invalid' | 'request_invalid';
+    };
+    /**
+     * - `token_invalid`: The signatureToken is missing or not valid.
+     */
+    401: Error & {
+        code?: 'token_invalid';
+    };
+    /**
+     * - `scope_missing`: This key may not do that.
+     * - `key_revoked`: This key was revoked.
+     * - `key_expired`: This key has expired.
+     * - `merchant_disabled`: This merchant is switched off.
+     * - `address_not_allowed`: This key may not be used from this address.
+     * - `plaintext_refused`: Use HTTPS.
+     */
+    403: Error & {
+        code?: 'scope_missing' | 'key_revoked' | 'key_expired' | 'merchant_disabled' | 'address_not_allowed' | 'plaintext_refused';
+    };
+    /**
+     * - `transaction_not_found`: The transaction was not found.
+     */
+    404: Error & {
+        code?: 'transaction_not_found';
+    };
+    /**
+     * - `request_timeout`: The request did not arrive in time.
+     */
+    408: Error & {
+        code?: 'request_timeout';
+    };
+    /**
+     * - `not_acceptable`: This deposit cannot be accepted as paid.
+     */
+    409: Error & {
+        code?: 'not_acceptable';
+    };
+    /**
+     * - `body_too_large`: The body is too large.
+     */
+    413: Error & {
+        code?: 'body_too_large';
+    };
+    /**
+     * - `content_type`: Content-Type must be application/json.
+     * - `content_encoding`: Content-Encoding is not supported: send the body as it is.
+     */
+    415: Error & {
+        code?: 'content_type' | 'content_encoding';
+    };
+    /**
+     * - `expectation_failed`: The Expect header asks for something this server does not do.
+     */
+    417: Error & {
+        code?: 'expectation_failed';
+    };
+    /**
+     * - `rate_limited`: Too many requests.
+     */
+    429: Error & {
+        code?: 'rate_limited';
+    };
+    /**
+     * - `headers_too_large`: The headers are too large.
+     */
+    431: Error & {
+        code?: 'headers_too_large';
+    };
+    /**
+     * - `internal`: Something went wrong on our side.
+     */
+    500: Error & {
+        code?: 'internal';
+    };
+    /**
+     * - `unavailable`: The service cannot do this right now; nothing was created.
+     * - `clock_wrong`: The service's clock is wrong, so the token's time cannot be judged; nothing was created. Ask again later.
+     */
+    503: Error & {
+        code?: 'unavailable' | 'clock_wrong';
+    };
+};
+
+export type AcceptDepositError = AcceptDepositErrors[keyof AcceptDepositErrors];
+
+export type AcceptDepositResponses = {
+    /**
+     * Accept a deposit
+     */
+    200: Transaction;
+};
+
+export type AcceptDepositResponse = AcceptDepositResponses[keyof AcceptDepositResponses];
 
 export type AutoWithdrawData = {
     body: WithdrawalOrder;
