@@ -49,12 +49,17 @@ async function everyDeposit({ received }: Receiver): Promise<void> {
   gateway.service.store.write((database) => keepFinalPayment(database, { ...payment, ...place }));
   gateway.service.signals.emit("changed", { transactionId: first });
   await until(() => received.some(({ type }) => type === "deposit.unattributed")); // while blocks still come on top
-  change(first, { status: 1, stage: "completed", receivedUnits: `${10n ** 20n}` });
+  const accepted = { stage: "completed", acceptedAt: gateway.clock.nowMs };
+  change(first, { status: 1, ...accepted, receivedUnits: `${10n ** 20n}` });
   gateway.service.signals.emit("changed", { transactionId: first });
   await until(() => received.some(({ type }) => type === "deposit.completed")); // from here on it has a value
   gateway.service.store.write((database) =>
     keepFinalPayment(database, { ...payment, ...place, txHash: "0x2" }),
   );
+  gateway.service.signals.emit("changed", { transactionId: first });
+  const others = (): number =>
+    received.filter(({ type }) => type === "deposit.unattributed").length;
+  await until(() => others() > 1); // while the deposit is one that was accepted
   const second = (await deposit({ orderId: "order-2" })).body.transactionId;
   change(second, { status: 2, stage: "expired" });
   change(second, { receivedUnits: "5" });

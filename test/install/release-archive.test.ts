@@ -231,6 +231,7 @@ describe("the archive", () => {
       "dist/gateway/store/migrations/0021-addresses.sql",
       "dist/gateway/store/migrations/0022-journal.sql",
       "dist/gateway/store/migrations/0023-open-alarms.sql",
+      "dist/gateway/store/migrations/0024-accepted-deposits.sql",
       "dist/licences.txt",
       "gateway/gateway.js",
       "gateway/package-lock.json",
