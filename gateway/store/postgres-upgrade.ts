@@ -44,7 +44,7 @@ const heldStates: readonly string[] = ["55P03", "57014"];
  * a step that does not fit and was taken back, GATEWAY_STORE_BUSY, GATEWAY_STORE_AWAY
  */
 export function upgradePostgres(options: PostgresUpgradeOptions): void {
-  const { connection, name } = options;
+  const { connection, name, log } = options;
   const ask = (text: string): readonly Row[] =>
     connection.ask([{ text, values: [] }], upgradeMs)[0]?.rows ?? [];
   try {
@@ -52,20 +52,27 @@ export function upgradePostgres(options: PostgresUpgradeOptions): void {
       { text: "BEGIN", values: [] },
       { text: `SET LOCAL statement_timeout = ${upgradeMs}`, values: [] },
     ]);
-    upgradeInside(options, ask);
-    ask("COMMIT");
+    const done = upgradeInside(options, ask);
+    // Within the time of a usual commit, which may wait for a synchronous standby that is away.
+    connection.ask([{ text: "COMMIT", values: [] }]);
+    for (const { version, name: words } of done)
+      log.info(
+        { event: "database-upgraded", version, name: words },
+        `the database's tables have version ${version} now: ${words}`,
+      );
   } catch (error) {
     throw faultAfter(error, name, () => ask("ROLLBACK"));
   }
 }
 
+/** Takes the steps, and returns them; none if another start came first. */
 function upgradeInside(
-  { connection, name, log, steps = migrations }: PostgresUpgradeOptions,
+  { connection, name, steps = migrations }: PostgresUpgradeOptions,
   ask: (text: string) => readonly Row[],
-): void {
+): readonly Migration[] {
   ask("SELECT 1 FROM leases WHERE name = 'gateway' FOR UPDATE");
   const { version } = inspectPostgres(connection, name, steps);
-  if (version === steps.length) return; // another start came first
+  if (version === steps.length) return [];
   refuseWhileActive(ask(translated(leaseStateSql))[0] ?? {}, name, version);
   for (const step of steps.slice(version)) runStep(step, name, ask);
   const meta = (key: string, value: string): PostgresAsk =>
@@ -75,11 +82,7 @@ function upgradeInside(
     meta("schemaDigest", digestOfVersion(steps.length, steps)),
     askOf("UPDATE leases SET holder = '', token = token + 1, until = 0 WHERE name = 'gateway'", []),
   ]);
-  for (const { version: done, name: words } of steps.slice(version))
-    log.info(
-      { event: "database-upgraded", version: done, name: words },
-      `the database's tables have version ${done} now: ${words}`,
-    );
+  return steps.slice(version);
 }
 
 const translated = (sql: string): string => askOf(sql, []).text;
@@ -87,7 +90,7 @@ const translated = (sql: string): string => askOf(sql, []).text;
 /** @throws AgentError GATEWAY_STORE_OLDER */
 function refuseWhileActive({ run, leftMs }: Row, name: string, found: number): void {
   if (Number(leftMs) <= 0) return;
-  const message = `${name} has tables of version ${found}, and the gateway ${run} of that version is active: stop all gateways of that version; the next start of this one upgrades the tables`;
+  const message = `${name} has tables of version ${found}, and the gateway ${run} of that version is active: stop all gateways of that version; the next start of this gateway upgrades the tables`;
   throw new AgentError("GATEWAY_STORE_OLDER", "none", message, { path: name, found });
 }
 
