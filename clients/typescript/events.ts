@@ -56,7 +56,7 @@ export interface UnattributedRecord {
   readonly createdAt: string;
   /**
    * 0 Pending, 1 Completed, 2 Failed. 1 and 2 never change again, but for an expired deposit that
-   * the operator credits: it goes from 2 to 1.
+   * the shop accepts or the operator credits: it goes from 2 to 1.
    */
   readonly status: 0 | 1 | 2;
   /** 1 deposit, 2 withdrawal. */

@@ -23,7 +23,7 @@ export interface DepositResult {
   readonly expiresAt: string;
   /**
    * 0 Pending, 1 Completed, 2 Failed. 1 and 2 never change again, but for an expired deposit that
-   * the operator credits: it goes from 2 to 1.
+   * the shop accepts or the operator credits: it goes from 2 to 1.
    */
   readonly status: 0 | 1 | 2;
   /** The step within its status; docs/api.md lists the stages. */
@@ -127,7 +127,7 @@ export interface Transaction {
   readonly createdAt: string;
   /**
    * 0 Pending, 1 Completed, 2 Failed. 1 and 2 never change again, but for an expired deposit that
-   * the operator credits: it goes from 2 to 1.
+   * the shop accepts or the operator credits: it goes from 2 to 1.
    */
   readonly status: 0 | 1 | 2;
   /** 1 deposit, 2 withdrawal. */
@@ -229,7 +229,7 @@ export interface WithdrawalResult {
   readonly transactionId: string;
   /**
    * 0 Pending, 1 Completed, 2 Failed. 1 and 2 never change again, but for an expired deposit that
-   * the operator credits: it goes from 2 to 1.
+   * the shop accepts or the operator credits: it goes from 2 to 1.
    */
   readonly status: 0 | 1 | 2;
   /** The step within its status; docs/api.md lists the stages. */
@@ -264,7 +264,7 @@ export interface CancelResult {
   readonly cancelled: boolean;
   /**
    * 0 Pending, 1 Completed, 2 Failed. 1 and 2 never change again, but for an expired deposit that
-   * the operator credits: it goes from 2 to 1.
+   * the shop accepts or the operator credits: it goes from 2 to 1.
    */
   readonly status: 0 | 1 | 2;
   /** The step within its status; docs/api.md lists the stages. */

@@ -38,9 +38,9 @@ import { openSecret } from "./secret-box.ts";
  */
 
 /**
- * What is wrong with a token whose signature is good, as the answer names it. Only the holder of
- * the key's secret can make such a token, so nobody else learns anything. Source: docs/api.md, The
- * answer to a wrong token.
+ * The flaw of a token whose signature is good, as the answer names it. Only the holder of the key's
+ * secret can make such a token, so nobody else learns anything. Source: docs/api.md, The answer to
+ * a wrong token.
  */
 export type TokenFlaw =
   | "used"

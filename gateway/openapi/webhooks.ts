@@ -22,7 +22,7 @@ const moments: Readonly<Record<Type, string>> = {
   "deposit.partial": "a final payment was counted, and the amount is not reached",
   "deposit.below_minimum": "the same, and all that is final is below `minPaymentAmount`",
   "deposit.completed":
-    "Completed: the amount is final. So is a request that the operator credits later, and a revoked one whose payment is final again",
+    "Completed: the amount is final. So is a request that the shop accepts or the operator credits later, and a revoked one whose payment is final again",
   "deposit.overpaid":
     "after `deposit.completed`: more than the amount is final, by over half a percent of it and over what the operator set for the currency",
   "deposit.expired": "Failed: not paid in time",

@@ -1,4 +1,7 @@
-/** The operation that orders a deposit. Source: docs/api.md, Deposit request. */
+/**
+ * The operations that order a deposit, and accept one that was paid late or short. Source:
+ * docs/api.md, Deposit request, Accept a late or short payment.
+ */
 import { transactionIdPattern } from "../../protocol/fields.ts";
 import { type Answer, isAnswer, problemAnswer } from "../answer/answer.ts";
 import {
@@ -19,6 +22,7 @@ import {
 } from "../answer/schema.ts";
 import { acceptDeposit } from "../deposits/accept.ts";
 import { requestDeposit } from "../deposits/deposits.ts";
+import { isRemark } from "../store/audit.ts";
 import { definePost, type Operation, type OrderBody } from "./operation.ts";
 import {
   orderCodes,
@@ -136,7 +140,6 @@ const depositResult: NamedSchema = {
   ),
 };
 
-const reasonPattern = /^[^\p{C}]{1,500}$/u; // the pattern of an operator's reason
 const acceptOrder: NamedSchema<ObjectSchema> = {
   name: "AcceptOrder",
   schema: objectSchema(
@@ -161,7 +164,7 @@ interface AcceptTerms {
 }
 
 /** The body of an acceptance. A text of another form than an id names no transaction: 404. */
-export const acceptBody = {
+const acceptBody = {
   schema: acceptOrder,
   example: {
     transactionId: transactionExample.transactionId,
@@ -173,7 +176,7 @@ export const acceptBody = {
     const { transactionId: id, reason, short = false } = read;
     if (typeof id !== "string" || !transactionIdPattern.test(id))
       return problemAnswer("transaction_not_found");
-    if (typeof reason !== "string" || !reasonPattern.test(reason.trim()))
+    if (typeof reason !== "string" || !isRemark(reason.trim()))
       return problemAnswer("accept_invalid", { field: "reason" });
     if (typeof short !== "boolean") return problemAnswer("accept_invalid", { field: "short" });
     return { transactionId: id, reason: reason.trim(), isShortFine: short };

@@ -70,7 +70,7 @@ const network = textSchema("The network by CAIP-2.", { examples: ["eip155:1"] })
 const tag = textSchema("Tag of the address, where its network has tags; may be empty.");
 const amount = decimalSchema("The amount, in whole units of the currency.", "0.5");
 const status = oneOfNumbersSchema(
-  "0 Pending, 1 Completed, 2 Failed. 1 and 2 never change again, but for an expired deposit that the operator credits: it goes from 2 to 1.",
+  "0 Pending, 1 Completed, 2 Failed. 1 and 2 never change again, but for an expired deposit that the shop accepts or the operator credits: it goes from 2 to 1.",
   [0, 1, 2],
 );
 const stage = textSchema("The step within its status; docs/api.md lists the stages.", {

@@ -141,7 +141,7 @@ export function creditDeposit(
 }
 
 /** The reason for an operator, in words. */
-export const acceptProblemWords: Readonly<Record<AcceptProblem, string>> = {
+const acceptProblemWords: Readonly<Record<AcceptProblem, string>> = {
   completed: "the deposit is Completed already",
   open: "the deposit is open: it completes by itself once its payments are final",
   unasked: "nobody asked for this deposit; name the request that the money was for",

@@ -1,7 +1,7 @@
 /**
  * `deposits`: lists and shows deposits with every payment, adds notes, and credits money that came
- * after the end or to an address without a request. A credit is the only way from Failed to
- * Completed. An operator types it with a reason, which stays in the audit table.
+ * after the end or to an address without a request. A credit, like a shop's acceptance, leads from
+ * Failed to Completed. An operator types it with a reason, which stays in the audit table.
  */
 import type { Command } from "commander";
 import { AgentError, type Refusal, refuse } from "../../base/fault.ts";

@@ -11,6 +11,7 @@ import {
   type SeparatorName,
   separatorByName,
 } from "../answer/csv-cell.ts";
+import { isRemark } from "../store/audit.ts";
 import { exitStatuses } from "./command.ts";
 
 /** Gives a command `--config` and `--json`. */
@@ -56,7 +57,7 @@ export function readRowCount(text: string): number {
 
 /** A text that an operator leaves: a reason or a note. */
 export function readRemark(text: string): string {
-  if (!/^[^\p{C}]{1,500}$/u.test(text.trim()))
+  if (!isRemark(text.trim()))
     throw new InvalidArgumentError("1 to 500 visible characters in one line");
   return text.trim();
 }

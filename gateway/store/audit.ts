@@ -13,6 +13,9 @@ export interface AuditAct {
   readonly detail: string; // never a secret
 }
 
+/** A person's words in an act: 1 to 500 visible characters in one line. */
+export const isRemark = (text: string): boolean => /^[^\p{C}]{1,500}$/u.test(text);
+
 /** Adds one row, inside the caller's transaction. An alarm is open from then on. */
 export function recordAct(database: Database, act: AuditAct): void {
   const sql = "INSERT INTO audit (at, actor, act, subject, detail) VALUES (?, ?, ?, ?, ?)";

@@ -48,6 +48,11 @@ describe("configuration", () => {
       currencies: { ...currencies, eth: { ...currencies.eth, paymentTolerance: "0.00010" } },
     });
     expect(tolerant.currencies.eth?.paymentTolerance).toBe("0.0001");
+    expect(config.currencies.eth?.surplusTolerance).toBe("0");
+    const generous = parse({
+      currencies: { ...currencies, eth: { ...currencies.eth, surplusTolerance: "0.0020" } },
+    });
+    expect(generous.currencies.eth?.surplusTolerance).toBe("0.002");
     const swept = parse({
       chains: { ...chains, tron },
       currencies: { "usdt-trc20": { preset: "usdt-trc20", chain: "tron" } },
@@ -168,6 +173,15 @@ describe("configuration", () => {
     },
     "a tolerance that is no amount": {
       currencies: { ...currencies, eth: { ...currencies.eth, paymentTolerance: "1%" } },
+    },
+    "a tolerance above that is no amount": {
+      currencies: { ...currencies, eth: { ...currencies.eth, surplusTolerance: "-1" } },
+    },
+    "a tolerance above that is finer than the coin": {
+      currencies: {
+        ...currencies,
+        eth: { ...currencies.eth, surplusTolerance: "0.0000000000000000001" },
+      },
     },
     "a tolerance as large as the smallest deposit": {
       currencies: { ...currencies, eth: { ...currencies.eth, paymentTolerance: "0.001" } },

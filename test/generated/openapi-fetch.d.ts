@@ -520,7 +520,7 @@ export interface webhooks {
         };
         get?: never;
         put?: never;
-        /** Completed: the amount is final. So is a request that the operator credits later, and a revoked one whose payment is final again */
+        /** Completed: the amount is final. So is a request that the shop accepts or the operator credits later, and a revoked one whose payment is final again */
         post: operations["depositCompleted"];
         delete?: never;
         options?: never;
@@ -893,7 +893,7 @@ export interface components {
              */
             expiresAt: string;
             /**
-             * @description 0 Pending, 1 Completed, 2 Failed. 1 and 2 never change again, but for an expired deposit that the operator credits: it goes from 2 to 1.
+             * @description 0 Pending, 1 Completed, 2 Failed. 1 and 2 never change again, but for an expired deposit that the shop accepts or the operator credits: it goes from 2 to 1.
              * @enum {integer}
              */
             status: 0 | 1 | 2;
@@ -1060,7 +1060,7 @@ export interface components {
              */
             createdAt: string;
             /**
-             * @description 0 Pending, 1 Completed, 2 Failed. 1 and 2 never change again, but for an expired deposit that the operator credits: it goes from 2 to 1.
+             * @description 0 Pending, 1 Completed, 2 Failed. 1 and 2 never change again, but for an expired deposit that the shop accepts or the operator credits: it goes from 2 to 1.
              * @enum {integer}
              */
             status: 0 | 1 | 2;
@@ -1261,7 +1261,7 @@ export interface components {
              */
             transactionId: string;
             /**
-             * @description 0 Pending, 1 Completed, 2 Failed. 1 and 2 never change again, but for an expired deposit that the operator credits: it goes from 2 to 1.
+             * @description 0 Pending, 1 Completed, 2 Failed. 1 and 2 never change again, but for an expired deposit that the shop accepts or the operator credits: it goes from 2 to 1.
              * @enum {integer}
              */
             status: 0 | 1 | 2;
@@ -1359,7 +1359,7 @@ export interface components {
             /** @description True if nothing is paid; false while the agent may still pay. */
             cancelled: boolean;
             /**
-             * @description 0 Pending, 1 Completed, 2 Failed. 1 and 2 never change again, but for an expired deposit that the operator credits: it goes from 2 to 1.
+             * @description 0 Pending, 1 Completed, 2 Failed. 1 and 2 never change again, but for an expired deposit that the shop accepts or the operator credits: it goes from 2 to 1.
              * @enum {integer}
              */
             status: 0 | 1 | 2;
@@ -1504,7 +1504,7 @@ export interface components {
              */
             createdAt: string;
             /**
-             * @description 0 Pending, 1 Completed, 2 Failed. 1 and 2 never change again, but for an expired deposit that the operator credits: it goes from 2 to 1.
+             * @description 0 Pending, 1 Completed, 2 Failed. 1 and 2 never change again, but for an expired deposit that the shop accepts or the operator credits: it goes from 2 to 1.
              * @enum {integer}
              */
             status: 0 | 1 | 2;

@@ -128,7 +128,7 @@ export type DepositResult = {
      */
     expiresAt: string;
     /**
-     * 0 Pending, 1 Completed, 2 Failed. 1 and 2 never change again, but for an expired deposit that the operator credits: it goes from 2 to 1.
+     * 0 Pending, 1 Completed, 2 Failed. 1 and 2 never change again, but for an expired deposit that the shop accepts or the operator credits: it goes from 2 to 1.
      */
     status: 0 | 1 | 2;
     /**
@@ -311,7 +311,7 @@ export type Transaction = {
      */
     createdAt: string;
     /**
-     * 0 Pending, 1 Completed, 2 Failed. 1 and 2 never change again, but for an expired deposit that the operator credits: it goes from 2 to 1.
+     * 0 Pending, 1 Completed, 2 Failed. 1 and 2 never change again, but for an expired deposit that the shop accepts or the operator credits: it goes from 2 to 1.
      */
     status: 0 | 1 | 2;
     /**
@@ -497,7 +497,7 @@ export type WithdrawalResult = {
      */
     transactionId: string;
     /**
-     * 0 Pending, 1 Completed, 2 Failed. 1 and 2 never change again, but for an expired deposit that the operator credits: it goes from 2 to 1.
+     * 0 Pending, 1 Completed, 2 Failed. 1 and 2 never change again, but for an expired deposit that the shop accepts or the operator credits: it goes from 2 to 1.
      */
     status: 0 | 1 | 2;
     /**
@@ -615,7 +615,7 @@ export type CancelResult = {
      */
     cancelled: boolean;
     /**
-     * 0 Pending, 1 Completed, 2 Failed. 1 and 2 never change again, but for an expired deposit that the operator credits: it goes from 2 to 1.
+     * 0 Pending, 1 Completed, 2 Failed. 1 and 2 never change again, but for an expired deposit that the shop accepts or the operator credits: it goes from 2 to 1.
      */
     status: 0 | 1 | 2;
     /**
@@ -775,7 +775,7 @@ export type UnattributedRecord = {
      */
     createdAt: string;
     /**
-     * 0 Pending, 1 Completed, 2 Failed. 1 and 2 never change again, but for an expired deposit that the operator credits: it goes from 2 to 1.
+     * 0 Pending, 1 Completed, 2 Failed. 1 and 2 never change again, but for an expired deposit that the shop accepts or the operator credits: it goes from 2 to 1.
      */
     status: 0 | 1 | 2;
     /**
