@@ -8,6 +8,7 @@ import { expect, it } from "vitest";
 import { recordOf } from "../../gateway/answer/record.ts";
 import { startCallbacks } from "../../gateway/callbacks/callbacks.ts";
 import { eventTypes, testType } from "../../gateway/callbacks/events.ts";
+import { makeEventsOfChanges } from "../../gateway/callbacks/outbox.ts";
 import { createCallbackSender } from "../../gateway/callbacks/send.ts";
 import { addCallback, rotateCallback, testCallback } from "../../gateway/operator/callbacks.ts";
 import { fiatValueOf } from "../../gateway/prices/value.ts";
@@ -134,4 +135,35 @@ it("each message fits its webhook, and every webhook comes with every field that
   expect(() =>
     about.judgeMessage({ ...one!, headers: { ...one!.headers, "webhook-id": "7" } }),
   ).toThrow();
+});
+
+it("a surplus is overpaid above half a percent of its record, or above the currency's own sum", async () => {
+  await ready();
+  const { merchant, operator, service, clock } = gateway;
+  const target = { merchant: merchant.merchantId, url: "https://shop.example/cb", events: [] };
+  expect(addCallback(operator, target, service.config.callbacks).ok).toBe(true);
+  const eth = service.config.currencies.eth;
+  const ether = 10n ** 18n;
+  const eventsOf = async (orderId: string, receivedUnits: bigint): Promise<readonly string[]> => {
+    const { transactionId } = (await deposit({ orderId })).body;
+    change(transactionId, { status: 1, stage: "completed", receivedUnits: `${receivedUnits}` });
+    const { config, store, random } = service;
+    const clockOf = (): number => clock.nowMs;
+    const recordsOf = (row: Parameters<typeof recordOf>[0]): object => recordOf(row, service);
+    store.write((database) =>
+      makeEventsOfChanges(database, { config, random, clock: clockOf, recordOf: recordsOf }),
+    );
+    return db()
+      .all<{ type: string }>(
+        "SELECT type FROM callbackEvents WHERE transactionId = ? ORDER BY number",
+        transactionId,
+      )
+      .map(({ type }) => type);
+  };
+  const both = ["deposit.completed", "deposit.overpaid"];
+  expect(await eventsOf("a", ether + ether / 200n)).toEqual(["deposit.completed"]);
+  expect(await eventsOf("b", ether + ether / 200n + 1n)).toEqual(both);
+  Object.assign(eth ?? {}, { surplusTolerance: "0.1" });
+  expect(await eventsOf("c", ether + ether / 10n)).toEqual(["deposit.completed"]);
+  expect(await eventsOf("d", ether + ether / 10n + 1n)).toEqual(both);
 });

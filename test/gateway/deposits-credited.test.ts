@@ -230,7 +230,9 @@ describe("a payment that counts for no request", () => {
       detail: expect.stringContaining("--short"),
     });
     expect(waiting()).toHaveLength(1);
+    expect(deposit("anna").acceptedAt).toBeNull();
     expect(credit("anna", [name], true)).toMatchObject({ ok: true, row: { status: 1, late: 1 } });
+    expect(deposit("anna").acceptedAt).toBe(deposit("anna").changedAt);
     expect(deposit("anna").receivedUnits).toBe(`${(3n * eth) / 2n}`);
     expect(await differences()).toEqual([]);
   });

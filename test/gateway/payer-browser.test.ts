@@ -87,6 +87,14 @@ describe.skipIf(path === null)("the payment page in Chromium", () => {
       return page.evaluate("navigator.clipboard.readText()");
     };
     expect(await copied("Copy amount")).toBe("0.15");
+    const turkish = await openPage(browser, `${chain.url}${chain.pathOf.short}`, {
+      ...wish,
+      language: "tr",
+    });
+    await turkish.page.getByRole("button", { name: "Tutarı kopyala" }).click();
+    expect(await turkish.page.evaluate("navigator.clipboard.readText()")).toBe("0.15");
+    expect(await turkish.page.locator("#amount").textContent()).toBe("0,15");
+    await turkish.close();
     const address = await copied("Copy address");
     expect(address).toMatch(/^0x[0-9A-Fa-f]{40}$/);
     await page.getByText("Wallet link").click();

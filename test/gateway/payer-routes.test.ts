@@ -241,6 +241,15 @@ describe("GET /pay/TOKEN", () => {
       txHash: `internal:102:${payment.address}`,
       block: 102,
     });
+    for (let more = 0; more < 12; more += 1)
+      keepDetectedPayment(db(), {
+        ...payment,
+        txHash: `0x${more.toString(16).padStart(64, "0")}`,
+        block: 50 + more,
+      });
+    const shown = (await gateway.send(path)).text;
+    expect(shown.match(/class="hash"/g)).toHaveLength(10);
+    expect([shown.includes(payment.txHash), shown.includes("and 3 older")]).toEqual([true, true]);
     // Coins that came within another call have no transaction of their own, and hide no other.
     const { text } = await gateway.send(path);
     expect([text.includes("internal:"), text.includes(payment.txHash)]).toEqual([false, true]);

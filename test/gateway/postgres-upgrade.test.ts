@@ -7,6 +7,9 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { AgentError } from "../../base/fault.ts";
+import type { GatewayConfig } from "../../gateway/config/config.ts";
+import { inspectDatabase, joinDatabase, openDatabase } from "../../gateway/database/database.ts";
+import { parseDatabaseUrl } from "../../gateway/postgres/address.ts";
 import { translateDefinitions } from "../../gateway/postgres/schema.ts";
 import { readLease, takeLease } from "../../gateway/store/leases.ts";
 import {
@@ -153,10 +156,14 @@ describe.skipIf(postgresPrograms() === null)(
         "UPDATE leases SET until = (date_part('epoch', now()) * 1000)::bigint + 60000",
       );
       const before = catalogueOf(url);
-      expect(codeOf(() => upgrade(url))).toBe("GATEWAY_STORE_OLDER none");
+      const connection = connectTo(url);
+      const how = { connection, name: "the database", log: silentLog };
+      expect(codeOf(() => upgradePostgres(how))).toBe("GATEWAY_STORE_OLDER none");
       expect(catalogueOf(url)).toEqual(before);
+      // The refused upgrade holds nothing: another process and the same connection go on.
       askDatabase(url, "UPDATE leases SET until = 0");
-      upgrade(url);
+      upgradePostgres(how);
+      connection.close();
       expect(catalogueOf(url)).not.toEqual(before);
     });
 
@@ -232,6 +239,26 @@ CREATE INDEX auditByAct ON audit (act);
       expect(codeOf(() => upgradePostgres(how))).toBe("GATEWAY_STORE_ACCESS none");
       connection.close();
       upgrade(url);
+    });
+
+    it("is made by a start of the gateway, and by no command", () => {
+      const url = old();
+      const address = parseDatabaseUrl(url);
+      if (typeof address === "string") throw new Error(address);
+      const config = {
+        database: join(dir, `gateway-${made}.postgres`),
+        postgres: { address, passwordFile: null },
+        listen: { port: 1 },
+      } as unknown as GatewayConfig;
+      expect(inspectDatabase(config)).toMatchObject({ version: firstVersion, isOlder: true });
+      expect(codeOf(() => openDatabase(config, silentLog))).toBe("GATEWAY_STORE_OLDER none");
+      const joined = joinDatabase(config, {
+        ...{ log: silentLog, fingerprint: "f", clock: () => 0, onFree: () => {} },
+      });
+      expect(joined.isActive).toBe(true);
+      expect(inspectDatabase(config)).toMatchObject({ version: schemaVersion, isOlder: false });
+      joined.close();
+      openDatabase(config, silentLog).close();
     });
 
     it("gives the lease to no program whose tables the database has no more", () => {
