@@ -82,7 +82,7 @@ function upgradeFindings(
   const { database, postgres } = config;
   if (!isOlder) return [];
   if (postgres !== null) {
-    const words = `${databaseName(config)} has tables of version ${version}: the next start brings them to version ${schemaVersion}, once no gateway of the earlier version is active; take a backup before`;
+    const words = `${databaseName(config)} has tables of version ${version}: the next start brings them to version ${schemaVersion}`;
     return [newFinding("GATEWAY_STORE_OLDER", "warning", words)];
   }
   const words = `${database} has tables of version ${version}: the next start copies it and brings it to version ${schemaVersion}`;
