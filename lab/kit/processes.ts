@@ -3,6 +3,7 @@
  * are ever signalled.
  */
 import { type ChildProcess, spawn } from "node:child_process";
+import { randomInt } from "node:crypto";
 import { createWriteStream, readdirSync, readFileSync } from "node:fs";
 import { createServer } from "node:net";
 
@@ -96,14 +97,34 @@ export function childrenOf(pid: number, part: string): number[] {
   return found;
 }
 
-/** A loopback port nobody listens on now. */
+const portMin = 10_000;
+const portTriesMax = 100;
+
+/** The first port that the system gives to outgoing connections by itself (ip(7)). */
+function firstEphemeralPort(): number {
+  const [first = ""] = readFileSync("/proc/sys/net/ipv4/ip_local_port_range", "utf8").split(/\s/);
+  return Number(first);
+}
+
+/** Resolves to true if a server can listen on this loopback port now. */
+function canListenOn(port: number): Promise<boolean> {
+  return new Promise((resolve) => {
+    const server = createServer();
+    server.once("error", () => resolve(false));
+    server.listen(port, "127.0.0.1", () => server.close(() => resolve(true)));
+  });
+}
+
+/**
+ * A loopback port nobody listens on now. No outgoing connection of another process takes the port
+ * while a process that listens there is started, or started again.
+ */
 export async function freePort(): Promise<number> {
-  const server = createServer();
-  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
-  const address = server.address();
-  const port = typeof address === "object" && address !== null ? address.port : 0;
-  await new Promise((resolve) => server.close(resolve));
-  return port;
+  for (let tries = 0; tries < portTriesMax; tries += 1) {
+    const port = randomInt(portMin, firstEphemeralPort());
+    if (await canListenOn(port)) return port;
+  }
+  throw new Error(`no free port in ${portTriesMax} tries`);
 }
 
 /**

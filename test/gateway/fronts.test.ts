@@ -5,8 +5,6 @@
 import { execFileSync, spawn } from "node:child_process";
 import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { request } from "node:https";
-import type { AddressInfo } from "node:net";
-import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
@@ -19,6 +17,7 @@ import { type Gateway, startGateway } from "../../gateway/gateway.ts";
 import { createStore } from "../../gateway/store/store.ts";
 import { silentLog } from "../../lab/kit/gateway-database.ts";
 import { testConfig } from "../../lab/kit/gateway-server.ts";
+import { freePort } from "../../lab/kit/processes.ts";
 
 const page = readFileSync(fileURLToPath(new URL("../../docs/install.md", import.meta.url)), "utf8");
 const programs = {
@@ -77,14 +76,6 @@ afterAll(async () => {
   await gateway.close();
   rmSync(dir, { recursive: true });
 });
-
-async function freePort(): Promise<number> {
-  const server = createServer();
-  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
-  const { port } = server.address() as AddressInfo;
-  await new Promise((resolve) => server.close(resolve));
-  return port;
-}
 
 /** The lines of the page for this machine's places. */
 function linesOf(front: Front, port: number): string {
