@@ -167,7 +167,7 @@ export async function startGateway(
     if (started.child.exitCode !== null) return true;
     return started.output().includes("gateway: listens") ? true : undefined;
   };
-  await until("the gateway listening", 20_000, listens, started.output);
+  await until("the gateway listening", 60_000, listens, started.output);
   if (started.child.exitCode !== null)
     throw new Error(`the gateway ended instead of starting: ${started.output().slice(-1500)}`);
   return started;
