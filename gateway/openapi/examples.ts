@@ -5,7 +5,7 @@
  */
 import { csvTableForPrograms } from "../answer/csv-cell.ts";
 import { signedHeaders } from "../callbacks/signature.ts";
-import { csvHead, csvLine } from "../operations/csv.ts";
+import { csvRecordsOf } from "../operations/csv.ts";
 import { operations } from "../operations/operations.ts";
 import { transactionExample } from "../operations/records.ts";
 
@@ -21,11 +21,10 @@ export const errorExample: object = {
   field: "amount",
 };
 
-export const csvExample =
-  `${csvHead(csvTableForPrograms)}${csvLine(csvTableForPrograms, transactionExample)}`.replaceAll(
-    "\r\n",
-    "\n",
-  );
+export const csvExample = (() => {
+  const { head, line } = csvRecordsOf(csvTableForPrograms, { currencies: {} });
+  return `${head}${line(transactionExample)}`.replaceAll("\r\n", "\n");
+})();
 
 /** A callback whose signature is right, so that a reader can try a verifier with it. */
 export const callbackExample = (() => {

@@ -5,26 +5,25 @@
  */
 import {
   type CsvTable,
-  csvHeadOf,
-  csvLineOf,
   csvTableForPeople,
   csvTableForPrograms,
-  type SeparatorName,
-  separatorByName,
+  csvWriterOf,
+  peopleSettingNames,
 } from "../answer/csv-cell.ts";
-import { csvColumns } from "../answer/record.ts";
+import { recordColumnsOf, recordRowOf } from "../answer/record-columns.ts";
+import { nativeCurrencyOf } from "../balance/funds.ts";
+import type { GatewayConfig } from "../config/config.ts";
 
 export const csvType = "text/csv; charset=utf-8; header=present";
 
-export const csvHead = (table: CsvTable): string => csvHeadOf(table, csvColumns);
-
-/** One record as a line. */
-export function csvLine(table: CsvTable, record: object): string {
-  const values = record as Readonly<Record<string, unknown>>;
-  return csvLineOf(
-    table,
-    csvColumns.map((name) => values[name]),
-  );
+/** The text of a table of records: its head, and a record as a line. */
+export function csvRecordsOf(
+  table: CsvTable,
+  config: Pick<GatewayConfig, "currencies">,
+): { readonly head: string; readonly line: (record: object) => string } {
+  const { head, line } = csvWriterOf(table, recordColumnsOf(table));
+  const feeAssetOn = (network: string): string => nativeCurrencyOf(config, network)?.id ?? "";
+  return { head, line: (record) => line(recordRowOf(table, record, feeAssetOn)) };
 }
 
 const rangesMax = 32;
@@ -49,9 +48,9 @@ function rangeOf(text: string): Range {
 
 /**
  * The table that an Accept header asks for: null if it does not name text/csv, or gives JSON a
- * greater weight; "malformed" for a table or a separator that does not exist. `text/csv` is the
- * table for programs; `text/csv;for=people` the one for people, with `separator=semicolon` (the
- * default), `comma` or `tab`.
+ * greater weight; "malformed" for a table or a setting that does not exist. `text/csv` is the table
+ * for programs; `text/csv;for=people` the one for people, with the settings of `PeopleSettings` as
+ * parameters, in any case.
  */
 export function csvTableOf(accept: string | undefined): CsvTable | null | "malformed" {
   const ranges = (accept ?? "").split(",").slice(0, rangesMax).map(rangeOf);
@@ -63,13 +62,11 @@ export function csvTableOf(accept: string | undefined): CsvTable | null | "malfo
     csv.weight < (byType.get("application/json")?.weight ?? 0)
   )
     return null;
-  const [reader = "programs", separator] = [
-    csv.parameters.get("for"),
-    csv.parameters.get("separator"),
-  ];
-  if (reader === "programs" && separator === undefined) return csvTableForPrograms;
-  const name = separator ?? "semicolon";
-  return reader === "people" && Object.hasOwn(separatorByName, name)
-    ? csvTableForPeople(name as SeparatorName)
-    : "malformed";
+  const settings = Object.fromEntries(
+    peopleSettingNames.map((name) => [name, csv.parameters.get(name)]),
+  );
+  const reader = csv.parameters.get("for") ?? "programs";
+  if (reader === "people") return csvTableForPeople(settings) ?? "malformed";
+  const isPlain = Object.values(settings).every((setting) => setting === undefined);
+  return reader === "programs" && isPlain ? csvTableForPrograms : "malformed";
 }

@@ -22,7 +22,7 @@ import {
   type TransactionFilter,
   type TransactionPlace,
 } from "../store/transactions.ts";
-import { csvHead, csvLine, csvTableOf, csvType } from "./csv.ts";
+import { csvRecordsOf, csvTableOf, csvType } from "./csv.ts";
 import {
   apiPath,
   badQuery,
@@ -179,13 +179,10 @@ const interfaceForm: Form = {
   ...jsonForm,
   write: (record) => JSON.stringify(keepInterfaceFields("transaction", record)),
 };
-const csvForm = (table: CsvTable): Form => ({
-  type: csvType,
-  head: csvHead(table),
-  between: "",
-  tail: "",
-  write: (record) => csvLine(table, record),
-});
+function csvForm(table: CsvTable, { config }: Service): Form {
+  const { head, line } = csvRecordsOf(table, config);
+  return { type: csvType, head, between: "", tail: "", write: line };
+}
 
 /**
  * The complete list, some rows at a time. Each part is read after the previous part was sent, from
@@ -225,7 +222,8 @@ export function listTransactions(
   if (isAnswer(filter)) return filter;
   const table = csvTableOf(asked.headers.accept);
   if (table === "malformed") return problemAnswer("request_invalid", { field: "Accept" });
-  const form = table === null ? (asked.isInterface ? interfaceForm : jsonForm) : csvForm(table);
+  const plainForm = asked.isInterface ? interfaceForm : jsonForm;
+  const form = table === null ? plainForm : csvForm(table, service);
   const vary = { Vary: "Accept-Language, Accept" };
   const limit =
     typeof query.limit === "string" ? Number(query.limit) : service.config.limits.listMax;
@@ -274,7 +272,8 @@ export const transactionOperations: readonly Operation[] = [
       others: {
         "text/csv":
           "With `Accept: text/csv`: one record a line, the columns named in the first. `text/csv;for=people` is a table for spreadsheets: with " +
-          "a byte order mark, `separator=semicolon`, `comma` or `tab`, and texts that stay texts.",
+          "a byte order mark, `separator=semicolon`, `comma` or `tab`, `decimal=comma` or `point`, `timezone=UTC` or another name of IANA, " +
+          "amounts as numbers, times as dates, and texts that stay texts.",
       },
       headers: {
         Link: {

@@ -6,6 +6,7 @@
 import { type Command, CommanderError, InvalidArgumentError } from "commander";
 import { adviceOf, dangerOf } from "../../base/causes.ts";
 import { type Refusal, refuse } from "../../base/fault.ts";
+import { type CsvColumns, peopleSettingNames } from "../answer/csv-cell.ts";
 import { closeAlarm, listOpenAlarms } from "../store/alarm.ts";
 import { type AuditAct, alarmOf, listActs, type NumberedAct, recordAct } from "../store/audit.ts";
 import { formatTimestamp, type OperatorContext } from "./accounts.ts";
@@ -41,18 +42,24 @@ interface AuditOptions extends JsonOption, CsvOptions {
 
 const rowsDefault = 50;
 
-const columns = ["at", "actor", "act", "about", "detail"] as const;
-const alarmColumns = [
-  "number",
-  "state",
-  "at",
-  "code",
-  "cause",
-  "from",
-  "about",
-  "detail",
-  "hint",
-] as const;
+const columns: CsvColumns = {
+  at: "time",
+  actor: "text",
+  act: "word",
+  about: "text",
+  detail: "text",
+};
+const alarmColumns: CsvColumns = {
+  number: "count",
+  state: "word",
+  at: "time",
+  code: "word",
+  cause: "word",
+  from: "word",
+  about: "text",
+  detail: "text",
+  hint: "text",
+};
 
 const queryOf = (
   { since, until, about, by, limit }: AuditOptions,
@@ -191,11 +198,13 @@ export function closeAlarms(
 type NumberedAlarm = AuditAct & { readonly id: number };
 
 /** The options of the list of alarms, which `done` does not take. */
-const listOptions = ["since", "until", "about", "limit", "open", "csv", "separator"] as const;
+const listOptions = ["since", "until", "about", "limit", "open", "csv"] as const;
 
 function finish(numbers: readonly number[], own: Command): void {
   const { reason, upTo, ...options } = own.optsWithGlobals<DoneOptions>();
-  const given = listOptions.find((name) => own.parent?.getOptionValueSource(name) === "cli");
+  const given = [...listOptions, ...peopleSettingNames].find(
+    (name) => own.parent?.getOptionValueSource(name) === "cli",
+  );
   if (given !== undefined)
     throw new CommanderError(
       exitStatuses.usage,

@@ -5,6 +5,7 @@
 import type { Command } from "commander";
 import { type Refusal, refuse } from "../../base/fault.ts";
 import { formatAmount } from "../../protocol/amount.ts";
+import type { CsvColumns } from "../answer/csv-cell.ts";
 import { type Balance, balanceOf } from "../balance/balance.ts";
 import { signedAmount } from "../books/taking-in.ts";
 import type { GatewayConfig, GatewayCurrency } from "../config/config.ts";
@@ -22,19 +23,19 @@ import {
 import { checkRecordFilter } from "./named.ts";
 import { addConfigAndJsonOptions, addCsvOptions, type CsvOptions, csvTable } from "./words.ts";
 
-const columns = [
-  ...[
-    "merchantId",
-    "merchant",
-    "currency",
-    "available",
-    "reserved",
-    "pending",
-    "sweeping",
-    "total",
-  ],
-  ...["hotWallet", "block", "difference"],
-] as const;
+const columns: CsvColumns = {
+  merchantId: "text",
+  merchant: "text",
+  currency: "word",
+  available: "sum",
+  reserved: "sum",
+  pending: "sum",
+  sweeping: "sum",
+  total: "sum",
+  hotWallet: "sum",
+  block: "count",
+  difference: "sum",
+};
 
 /** One merchant's money in one currency. */
 export interface BalanceLine

@@ -22,7 +22,7 @@ import {
 } from "../../base/log.ts";
 import { formatTerminalSafeJson, visibleLines, visibleText } from "../../base/visible.ts";
 import { expiryExclusionOf, pinExclusionOf } from "../../chains/families.ts";
-import { type CsvTable, csvHeadOf, csvLineOf } from "../answer/csv-cell.ts";
+import { type CsvColumns, type CsvTable, csvWriterOf } from "../answer/csv-cell.ts";
 import { readGatewayKey } from "../auth/gateway-key.ts";
 import { type GatewayConfig, readConfig } from "../config/config.ts";
 import { readConfigInForce } from "../config/in-force.ts";
@@ -212,7 +212,7 @@ export const printJson = (value: object): void =>
  */
 export function printCsv(
   table: CsvTable,
-  columns: readonly string[],
+  columns: CsvColumns,
   rows: readonly Readonly<Record<string, unknown>>[],
 ): void {
   openCsv(table, columns)(rows);
@@ -221,18 +221,13 @@ export function printCsv(
 /** Prints the head of a table. @returns prints rows below it; may be called again */
 export function openCsv(
   table: CsvTable,
-  columns: readonly string[],
+  columns: CsvColumns,
 ): (rows: readonly Readonly<Record<string, unknown>>[]) => void {
-  const safe: CsvTable = { ...table, cell: (value) => visibleText(table.cell(value)) };
-  process.stdout.write(csvHeadOf(table, columns));
+  const safe: CsvTable = { ...table, cell: (value, kind) => visibleText(table.cell(value, kind)) };
+  const { head, line } = csvWriterOf(safe, columns);
+  process.stdout.write(head);
   return (rows) => {
-    for (const row of rows)
-      process.stdout.write(
-        csvLineOf(
-          safe,
-          columns.map((name) => row[name]),
-        ),
-      );
+    for (const row of rows) process.stdout.write(line(row));
   };
 }
 

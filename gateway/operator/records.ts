@@ -7,7 +7,9 @@ import { InvalidArgumentError } from "commander";
 import { formatAmount } from "../../protocol/amount.ts";
 import type { Operation } from "../../protocol/identity.ts";
 import type { CsvTable } from "../answer/csv-cell.ts";
-import { amountOf, csvColumns, unreadableCode, writeRecord } from "../answer/record.ts";
+import { amountOf, unreadableCode, writeRecord } from "../answer/record.ts";
+import { recordColumnsOf, recordRowOf } from "../answer/record-columns.ts";
+import { nativeCurrencyOf } from "../balance/funds.ts";
 import type { GatewayConfig } from "../config/config.ts";
 import type { AuditAct } from "../store/audit.ts";
 import { runGuarded, setRowAside } from "../store/set-aside.ts";
@@ -89,10 +91,9 @@ export function printRecords(
   rows: readonly RecordWithMerchant[],
   config: GatewayConfig,
 ): void {
-  const listed = rows.map(
-    (row) => jsonOfRecord(by, row, config) as Readonly<Record<string, unknown>>,
-  );
-  printCsv(table, ["merchantId", "merchant", ...csvColumns], listed);
+  const feeAssetOn = (network: string): string => nativeCurrencyOf(config, network)?.id ?? "";
+  const listed = rows.map((row) => recordRowOf(table, jsonOfRecord(by, row, config), feeAssetOn));
+  printCsv(table, { merchantId: "text", merchant: "text", ...recordColumnsOf(table) }, listed);
 }
 
 /** The record as GET transaction answers it, with its merchant. */

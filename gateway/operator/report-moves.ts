@@ -2,6 +2,7 @@
  * `report --moves`: every change that the lines of a report add up, each with its order, for a
  * bookkeeper. Reads the journal and the days of blocks, changes nothing.
  */
+import type { CsvColumns } from "../answer/csv-cell.ts";
 import {
   BlockDays,
   type ChangeSum,
@@ -38,11 +39,27 @@ export interface ListedMove {
   readonly notedAt: string; // when an operator or the gateway wrote an adjustment
 }
 
-export const moveColumns = [
-  ...["chain", "block", "day", "merchantId", "merchant", "account", "address", "currency"],
-  ...["column", "kind", "amount", "other", "transactionId", "orderId", "txHash", "undoes"],
-  ...["actor", "reason", "notedAt"],
-] as const;
+export const moveColumns: CsvColumns = {
+  chain: "word",
+  block: "count",
+  day: "day",
+  merchantId: "text",
+  merchant: "text",
+  account: "text",
+  address: "text",
+  currency: "word",
+  column: "word",
+  kind: "word",
+  amount: "amount",
+  other: "text",
+  transactionId: "text",
+  orderId: "text",
+  txHash: "text",
+  undoes: "text",
+  actor: "text",
+  reason: "text",
+  notedAt: "time",
+};
 
 const columnNames: Readonly<Record<ChangeSum, string>> = {
   inUnits: "paidIn",

@@ -8,7 +8,7 @@
 import { type Command, CommanderError, InvalidArgumentError } from "commander";
 import { AgentError } from "../../base/fault.ts";
 import { openWatcher } from "../../chains/connect.ts";
-import { type CsvTable, csvTableForPrograms } from "../answer/csv-cell.ts";
+import { type CsvColumns, type CsvTable, csvTableForPrograms } from "../answer/csv-cell.ts";
 import {
   lastBlockBefore,
   type PeriodBlocks,
@@ -87,21 +87,23 @@ interface ReportedChain extends ReportedBlocks {
   readonly lines: readonly ReportLine[];
 }
 
-const columns = [
-  ...[
-    "merchantId",
-    "merchant",
-    "currency",
-    "opening",
-    "paidIn",
-    "paidOut",
-    "fees",
-    "broughtIn",
-    "corrected",
-    "closing",
-  ],
-  ...["chainOpening", "chainClosing", "chain", "afterBlock", "lastBlock"],
-] as const;
+const columns: CsvColumns = {
+  merchantId: "text",
+  merchant: "text",
+  currency: "word",
+  opening: "sum",
+  paidIn: "sum",
+  paidOut: "sum",
+  fees: "sum",
+  broughtIn: "sum",
+  corrected: "sum",
+  closing: "sum",
+  chainOpening: "sum",
+  chainClosing: "sum",
+  chain: "word",
+  afterBlock: "count",
+  lastBlock: "count",
+};
 
 function monthOf(text: string): Period {
   const [, year = "", month = ""] = /^(\d{4})-(0[1-9]|1[0-2])$/.exec(text) ?? [];
@@ -342,7 +344,8 @@ function withNegatives(table: CsvTable): CsvTable {
   if (table !== csvTableForPrograms) return table;
   return {
     ...table,
-    cell: (value) => (/^-\d+(?:\.\d+)?$/.test(String(value)) ? String(value) : table.cell(value)),
+    cell: (value, kind) =>
+      /^-\d+(?:\.\d+)?$/.test(String(value)) ? String(value) : table.cell(value, kind),
   };
 }
 

@@ -7,6 +7,7 @@ import type { Command } from "commander";
 import { type Refusal, refuse } from "../../base/fault.ts";
 import { familyOf } from "../../chains/families.ts";
 import { formatAmount } from "../../protocol/amount.ts";
+import type { CsvColumns } from "../answer/csv-cell.ts";
 import { nativeCurrencyOf } from "../balance/funds.ts";
 import type { GatewayConfig } from "../config/config.ts";
 import { type AuditAct, listActsOn } from "../store/audit.ts";
@@ -42,23 +43,29 @@ import { addActorOptions, addConfigAndJsonOptions, csvTable } from "./words.ts";
 const states = ["Pending", "Completed", "Failed"] as const;
 
 /** The columns of the accountant's table, in this order; JSON has the same fields. */
-const columns = [
-  ...[
-    "transactionId",
-    "kind",
-    "sweep",
-    "merchantId",
-    "currency",
-    "network",
-    "from",
-    "to",
-    "amount",
-    "asset",
-  ],
-  ...["status", "stage", "code", "fee", "feeAsset", "txHash", "block", "createdAt", "changedAt"],
-] as const;
+const columns = {
+  transactionId: "text",
+  kind: "word",
+  sweep: "text",
+  merchantId: "text",
+  currency: "word",
+  network: "text",
+  from: "text",
+  to: "text",
+  amount: "amount",
+  asset: "word",
+  status: "count",
+  stage: "word",
+  code: "word",
+  fee: "amount",
+  feeAsset: "word",
+  txHash: "text",
+  block: "count",
+  createdAt: "time",
+  changedAt: "time",
+} as const satisfies CsvColumns;
 
-type SweepLine = Readonly<Record<(typeof columns)[number], string | number>>;
+type SweepLine = Readonly<Record<keyof typeof columns, string | number>>;
 
 /** The amount of a row and its fee. A top-up moves the native coin. */
 function listed(row: SweepRow | TopUpRow, config: GatewayConfig): SweepLine {

@@ -8,9 +8,12 @@ import {
   type CsvTable,
   csvTableForPeople,
   csvTableForPrograms,
-  type SeparatorName,
+  decimalMarkByName,
+  type PeopleSettings,
+  peopleSettingNames,
   separatorByName,
 } from "../answer/csv-cell.ts";
+import { isTimeZone } from "../answer/sheet-values.ts";
 import { isRemark } from "../store/audit.ts";
 import { exitStatuses } from "./command.ts";
 
@@ -69,13 +72,14 @@ export function describeNextPass(run: string | null): string {
     : "in the gateway's next look at the chain";
 }
 
-export interface CsvOptions {
+export interface CsvOptions extends PeopleSettings {
   readonly csv?: "programs" | "people";
-  readonly separator?: SeparatorName;
 }
 
 /** Gives a list's command its two kinds of CSV. */
 export function addCsvOptions(command: Command): Command {
+  const choice = (flag: string, words: string, byName: object): Option =>
+    new Option(`${flag} <name>`, words).choices(Object.keys(byName));
   return command
     .addOption(
       new Option("--csv [for]", "as CSV: a table for programs or one for people's spreadsheets")
@@ -83,19 +87,31 @@ export function addCsvOptions(command: Command): Command {
         .preset("programs"),
     )
     .addOption(
-      new Option("--separator <name>", "of a table for people; semicolon by default").choices(
-        Object.keys(separatorByName),
+      choice("--separator", "of a table for people; semicolon by default", separatorByName),
+    )
+    .addOption(
+      choice(
+        "--decimal",
+        "mark of numbers for people; point beside the separator comma, else comma",
+        decimalMarkByName,
       ),
-    );
+    )
+    .option("--timezone <name>", "of the times for people; UTC by default", timeZoneName);
+}
+
+function timeZoneName(text: string): string {
+  if (!isTimeZone(text)) throw new InvalidArgumentError("a name such as Europe/Istanbul or UTC");
+  return text;
 }
 
 /**
- * The table that the options ask for; null without `--csv`. @throws CommanderError for a separator
- * alone
+ * The table that the options ask for; null without `--csv`. @throws CommanderError for a setting of
+ * people's table without that table
  */
-export function csvTable({ csv, separator }: CsvOptions): CsvTable | null {
-  if (separator !== undefined && csv !== "people")
-    throw new CommanderError(exitStatuses.usage, "separator", "--separator needs --csv people");
+export function csvTable({ csv, ...settings }: CsvOptions): CsvTable | null {
+  const given = peopleSettingNames.find((name) => settings[name] !== undefined);
+  if (given !== undefined && csv !== "people")
+    throw new CommanderError(exitStatuses.usage, given, `--${given} needs --csv people`);
   if (csv === undefined) return null;
-  return csv === "people" ? csvTableForPeople(separator ?? "semicolon") : csvTableForPrograms;
+  return csv === "people" ? csvTableForPeople(settings) : csvTableForPrograms;
 }

@@ -16,7 +16,7 @@ const causesOfAlarms =
   "hints and dangers are those of an alarm's cause, of the gravest one where none is stored";
 
 const receivedColumn =
-  "tables have a column for what the receiver got of a withdrawal that moved another amount, and one for an accepted deposit";
+  "tables have a column for what the receiver got of a withdrawal that moved another amount, and one for an accepted deposit; for people amounts are numbers and times are dates";
 
 const ownersCoins =
   "what the owner of a key took from an address is on that address no more: 0.1 ETH of Mill Market";

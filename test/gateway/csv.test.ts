@@ -6,15 +6,17 @@ import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it, vi } from "vitest";
 import {
+  type CsvTable,
   csvCell,
   csvTableForPeople,
   csvTableForPrograms,
+  csvWriterOf,
   type SeparatorName,
   separatorByName,
 } from "../../gateway/answer/csv-cell.ts";
-import { csvColumns } from "../../gateway/answer/record.ts";
+import { recordColumns } from "../../gateway/answer/record-columns.ts";
 import { runGatewayCommandLine } from "../../gateway/command.ts";
-import { csvHead, csvTableOf } from "../../gateway/operations/csv.ts";
+import { csvTableOf } from "../../gateway/operations/csv.ts";
 import { transactionRecord } from "../../gateway/operations/records.ts";
 import { isOnPostgres } from "../../lab/kit/fresh-store.ts";
 import { insertTransaction } from "../../lab/kit/gateway-database.ts";
@@ -73,11 +75,13 @@ describe("GET /transactions as CSV", () => {
     );
     expect(shown.map(({ orderId }) => orderId)).toContain('b,"c"');
     expect([...head].sort()).toEqual(Object.keys(transactionRecord.schema.properties).sort());
-    expect(head).toEqual(csvColumns);
+    expect(head).toEqual(Object.keys(recordColumns));
   });
 
   it("comes whole, whatever its length, and empty with its head alone", async () => {
-    expect((await csv("/transactions")).text).toBe(csvHead(csvTableForPrograms));
+    expect((await csv("/transactions")).text).toBe(
+      csvWriterOf(csvTableForPrograms, recordColumns).head,
+    );
     await ready();
     const { transactionId } = (await auto({ orderId: "a" })).body;
     const count =
@@ -147,7 +151,33 @@ describe("GET /transactions as CSV", () => {
   });
 });
 
+/** The columns of a shop's records for people, as a bookkeeper reads them. */
+const peopleHead = [
+  ...["transactionId", "transactionType", "orderId", "currency", "amount", "amountExact"],
+  ...["status", "stage", "code", "createdAt", "changedAt", "expiresAt", "receiverAddress"],
+  ...["depositAddress", "tag", "network", "txHash", "confirmations", "amountReceived"],
+  ...["amountReceivedExact", "late", "mode", "fee", "feeExact", "feeAsset", "callbackStatus"],
+  ...["paymentUri", "paymentUrl", "paymentTolerance", "quoteFiat", "quoteAmount", "quotePrice"],
+  ...["metadata", "explorerUrl", "renews", "refundOf", "valueTry", "valueUsd", "valueEur"],
+  ...["received", "receivedExact", "accepted"],
+];
+
+const peopleTable = (settings: Parameters<typeof csvTableForPeople>[0] = {}): CsvTable => {
+  const table = csvTableForPeople(settings);
+  if (table === null) throw new Error("a setting that does not exist");
+  return table;
+};
+const textCell = (value: unknown): string => peopleTable().cell(value, "text");
+
 describe("the table for people", () => {
+  it("leaves a word of the gateway's own as it is, unless it is a number or a truth value", () => {
+    const word = (value: unknown) => peopleTable().cell(value, "word");
+    expect(["completed", "deposit_expired", "vrai", ""].map(word)).toEqual([
+      ...["completed", "deposit_expired", "vrai", ""],
+    ]);
+    expect(["true", "1e5", "=1"].map(word)).toEqual(['"=""true"""', '"=""1e5"""', "'=1"]);
+  });
+
   const people = (separator: SeparatorName, path = "/transactions") =>
     read(path, { Accept: `text/csv;for=people;separator=${separator}` });
 
@@ -163,7 +193,8 @@ describe("the table for people", () => {
     "separates cells by %s, and begins with a byte order mark",
     async (name) => {
       await ready();
-      await deposit({ orderId: "000200397", metadata: { customer: "Şükrü; Ağaoğlu, A.Ş." } });
+      const metadata = { customer: "Şükrü; Ağaoğlu, A.Ş." };
+      await deposit({ orderId: "000200397", amount: "1.5", metadata });
       const { status, headers, text } = await people(name);
       expect([status, headers["content-type"], text.codePointAt(0)]).toEqual([
         200,
@@ -171,21 +202,49 @@ describe("the table for people", () => {
         0xfeff,
       ]);
       const [head = "", line = ""] = text.slice(1).split("\r\n");
-      expect(head).toBe(csvColumns.join(separatorByName[name]));
+      expect(head).toBe(peopleHead.join(separatorByName[name]));
       const cells = split(line, separatorByName[name]);
-      const cell = (column: (typeof csvColumns)[number]) => cells[csvColumns.indexOf(column)];
-      expect(cells).toHaveLength(csvColumns.length);
-      expect([
-        cell("orderId"),
-        cell("amount"),
-        cell("currency"),
-        cell("status"),
-        cell("late"),
-      ]).toEqual([...['="000200397"', '="1"', "eth", "0", "false"]]);
-      expect(JSON.parse(cell("metadata") ?? "")).toEqual({ customer: "Şükrü; Ağaoğlu, A.Ş." });
+      const cell = (column: string) => cells[peopleHead.indexOf(column)];
+      expect(cells).toHaveLength(peopleHead.length);
+      expect(["orderId", "amount", "amountExact", "currency", "status", "late"].map(cell)).toEqual([
+        '="000200397"',
+        name === "comma" ? "1.5" : "1,5",
+        '="1.5"',
+        "eth",
+        "0",
+        "false",
+      ]);
+      expect(cell("createdAt")).toBe(
+        new Date(gateway.clock.nowMs).toISOString().slice(0, 19).replace("T", " "),
+      );
+      expect(JSON.parse(cell("metadata") ?? "")).toEqual(metadata);
       expect(cell("receiverAddress")).toMatch(/^0x[0-9a-fA-F]{40}$/);
     },
   );
+
+  it("says what a record cost, was quoted at and is worth, in columns of their own", async () => {
+    await ready();
+    const fiat = { fiatCurrency: "TRY", fiatAmount: "1249.90" };
+    const order = { currency: "usdt", amount: undefined, ...fiat };
+    const { transactionId } = (await deposit(order)).body;
+    const worth = { try: "1249.88", usd: "30", pricedAt: "2026-01-02T03:04:05.678Z" };
+    db().run("UPDATE deposits SET value = ?", JSON.stringify(worth));
+    const paidOut = (await auto({ orderId: "out" })).body.transactionId;
+    db().run("UPDATE transfers SET feeUnits = '420000000000000' WHERE id = ?", paidOut);
+    const [head = "", ...lines] = (await people("tab")).text.slice(1).split("\r\n");
+    const names = head.split("\t");
+    const shown = (id: string, ...columns: string[]) => {
+      const cells = split(lines.find((line) => line.includes(id)) ?? "", "\t");
+      return columns.map((column) => cells[names.indexOf(column)]);
+    };
+    expect(
+      shown(transactionId, "quoteFiat", "quoteAmount", "quotePrice", "valueTry", "valueUsd"),
+    ).toEqual(["TRY", "1249,9", "42", "1249,88", "30"]);
+    expect(shown(transactionId, "valueEur", "fee", "feeAsset")).toEqual(["", "", ""]);
+    expect(shown(paidOut, "fee", "feeExact", "feeAsset", "quoteFiat", "valueTry")).toEqual([
+      ...["0,00042", '="0.00042"', "eth", "", ""],
+    ]);
+  });
 
   it("is separated by semicolons unless the reader asks for another, which has to exist", async () => {
     await ready();
@@ -201,12 +260,25 @@ describe("the table for people", () => {
       "text/csv;for=people;separator=pipe",
       "text/csv;separator=comma",
       "text/csv;for=people;separator=constructor",
+      "text/csv;for=people;decimal=tab",
+      "text/csv;for=people;decimal=toString",
+      "text/csv;decimal=point",
+      "text/csv;for=people;timezone=Europe/Nowhere",
+      "text/csv;for=people;timezone=+03:00",
+      "text/csv;for=programs;timezone=UTC",
     ])
       expect(await asked(accept), accept).toMatchObject({
         status: 400,
         body: { code: "request_invalid", field: "Accept" },
       });
-    expect((await asked("application/json, text/csv;for=nobody;q=0.5")).status).toBe(200);
+    for (const accept of [
+      "text/csv;for=people;decimal=point",
+      "text/csv;for=people;separator=comma;decimal=comma",
+      "text/csv;for=people;timezone=Europe/Istanbul",
+      "text/csv;for=people;timezone=europe/berlin;q=0.7",
+      "application/json, text/csv;for=nobody;q=0.5",
+    ])
+      expect((await asked(accept)).status, accept).toBe(200);
   });
 
   it.each([
@@ -221,15 +293,21 @@ describe("the table for people", () => {
     ["-3", '"=""-3"""'],
     ["+905321234567", '"=""+905321234567"""'],
     ["true", '"=""true"""'],
-    ["eth", "eth"],
+    ["DOĞRU", '"=""DOĞRU"""'],
+    ["wahr", '"=""wahr"""'],
+    ["Kahve Dükkânı", "Kahve Dükkânı"],
     ["0x12", "0x12"],
-    ["2026-01-02T03:04:05.678Z", "2026-01-02T03:04:05.678Z"],
-    [7, "7"],
+    ["1,5", '"=""1,5"""'],
+    ["5 %", '"=""5 %"""'],
+    ["1. Mai", '"=""1. Mai"""'],
+    ["₺5", '"=""₺5"""'],
+    ["٣", '"=""٣"""'],
+    ["2026-01-02T03:04:05.678Z", '"=""2026-01-02T03:04:05.678Z"""'],
+    [7, '"=""7"""'],
     [undefined, ""],
   ])("keeps %j a text where it would become a number, a date or a truth value", (value, cell) => {
-    expect(csvTableForPeople("semicolon").cell(value)).toBe(cell);
-    if (typeof value === "string")
-      expect(csvTableForPrograms.cell(value).replace(/^'/, "")).toBe(value);
+    expect(textCell(value)).toBe(cell);
+    if (typeof value === "string") expect(csvCell(value).replace(/^'|"/g, "")).toBe(value);
   });
 
   it.each([
@@ -244,7 +322,7 @@ describe("the table for people", () => {
     ["\t=1", `"\t'=1"`],
     ["1\n=2", `"1\n'=2"`],
   ])("runs nothing of %j, whichever separator its reader has", (value, cell) => {
-    expect(csvTableForPeople("semicolon").cell(value)).toBe(cell);
+    expect(textCell(value)).toBe(cell);
   });
 
   it("has only constants where a cell begins with a sign of a formula", () => {
@@ -252,11 +330,10 @@ describe("the table for people", () => {
     for (const one of signs)
       for (const two of signs)
         for (const three of signs) {
-          const [cell = ""] =
-            rowsOf(`${csvTableForPeople("comma").cell(one + two + three)}\r\n`)[0] ?? [];
+          const [cell = ""] = rowsOf(`${textCell(one + two + three)}\r\n`)[0] ?? [];
+          const isConstant = /^="(?!.*, *[+-])[^"=@;\t]*"$/.test(cell);
           for (const part of cell.split(/[,;\t]/))
-            if (/^ *[=+@-]/.test(part))
-              expect([cell, /^="[\w.:/+-]*"$/.test(cell)]).toEqual([cell, true]);
+            if (/^ *[=+@-]/.test(part)) expect([cell, isConstant]).toEqual([cell, true]);
         }
   });
 });
@@ -315,11 +392,21 @@ describe("sweeps list --csv", () => {
       expect((await listed("--csv", "programs")).text).toBe(programs.text);
       const people = await listed("--csv", "people");
       expect([people.code, people.text.codePointAt(0)]).toEqual([0, 0xfeff]);
-      expect(people.text.slice(1).split("\r\n")[0]).toBe(head.replaceAll(",", ";"));
+      const peopleNames = head
+        .split(",")
+        .flatMap((name) => (["amount", "fee"].includes(name) ? [name, `${name}Exact`] : [name]));
+      expect(people.text.slice(1).split("\r\n")[0]).toBe(peopleNames.join(";"));
       expect(people.text).toContain(`"=""${"1".repeat(32)}""";`);
-      expect(people.text).toContain(';"=""1.5""";');
-      const tabs = await listed("--csv", "people", "--separator", "tab");
-      expect(tabs.text.slice(1).split("\r\n")[0]).toBe(head.replaceAll(",", "\t"));
+      expect(people.text).toContain(';1,5;"=""1.5""";');
+      const tabs = await listed("--csv", "people", "--separator", "tab", "--decimal", "point");
+      expect(tabs.text.slice(1).split("\r\n")[0]).toBe(peopleNames.join("\t"));
+      expect(tabs.text).toContain('\t1.5\t"=""1.5"""\t');
+      const hours = async (...zone: readonly string[]): Promise<number> => {
+        const { text } = await listed("--csv", "people", ...zone);
+        const cells = text.split("\r\n")[1]?.split(";") ?? [];
+        return Date.parse(`${cells[peopleNames.indexOf("createdAt")]}Z`) / 3_600_000;
+      };
+      expect((await hours("--timezone", "Asia/Tokyo")) - (await hours())).toBe(9);
     },
   );
 
@@ -328,6 +415,10 @@ describe("sweeps list --csv", () => {
     [["--csv", "people", "--separator", "pipe"], "Allowed choices are semicolon, comma, tab"],
     [["--csv", "--separator", "comma"], "--separator needs --csv people"],
     [["--separator", "comma"], "--separator needs --csv people"],
+    [["--csv", "people", "--decimal", "tab"], "Allowed choices are comma, point"],
+    [["--csv", "--decimal", "comma"], "--decimal needs --csv people"],
+    [["--csv", "people", "--timezone", "Nowhere"], "a name such as Europe/Istanbul or UTC"],
+    [["--timezone", "UTC"], "--timezone needs --csv people"],
   ])("sweeps list %j is refused", async (options, words) => {
     expect(await listed(...options)).toEqual({ text: expect.stringContaining(words), code: 2 });
   });

@@ -17,7 +17,7 @@ import { payerView } from "../../gateway/api/payer.ts";
 import { type Callbacks, startCallbacks } from "../../gateway/callbacks/callbacks.ts";
 import { makeEventsOfChanges } from "../../gateway/callbacks/outbox.ts";
 import type { DeliveryRequest } from "../../gateway/callbacks/send.ts";
-import { csvLine } from "../../gateway/operations/csv.ts";
+import { csvRecordsOf } from "../../gateway/operations/csv.ts";
 import { listTransactions } from "../../gateway/operations/transactions.ts";
 import type { OperatorContext } from "../../gateway/operator/accounts.ts";
 import { addCallback } from "../../gateway/operator/callbacks.ts";
@@ -159,7 +159,7 @@ const readers: Readonly<Record<string, (row: DepositRow) => unknown>> = {
   "the list": () => JSON.parse(listed()),
   "the list as CSV": () => listed("text/csv"),
   "one record": (row) =>
-    writeRecord(row, service, (record) => csvLine(csvTableForPrograms, record)),
+    writeRecord(row, service, csvRecordsOf(csvTableForPrograms, service.config).line),
   "the operator's list": (row) =>
     listTransactionsWithMerchant(db.store.database, { operations: [row.operation], most: 5 }).map(
       (one) => jsonOfRecord(by, one, service.config),
