@@ -331,6 +331,12 @@ export const gatewayEvents = eventTable({
     "the books of a chain could not be closed, see `code`; it is tried again",
     "look at the chain's nodes if it comes often",
   ],
+  "month-end-unread": [
+    "gateway",
+    "warn",
+    "the last block of a month could not be found, see `code`; it is tried again, and the month's report stays unread meanwhile",
+    "look at the chain's nodes if it comes often: they must have the blocks of the month",
+  ],
   "price-source-failed": [
     "gateway",
     "warn",

@@ -30,6 +30,7 @@ import type {
   Currency,
   DepositResult,
   Estimate,
+  Report,
   Transaction,
   WithdrawalResult,
 } from "./records.ts";
@@ -90,6 +91,8 @@ export interface Client {
   supportedCurrency(): Promise<Result<readonly Currency[]>>;
   balance(currencyId: string): Promise<Result<Balance>>;
   balances(): Promise<Result<Balances>>;
+  /** The merchant's month, such as 2026-11, for its bookkeeper: to the unit if it is `complete`. */
+  report(month: string): Promise<Result<Report>>;
   /** The probable fee of a withdrawal in this currency. */
   estimate(currencyId: string): Promise<Result<Estimate>>;
   /** Whether a withdrawal of this currency to this address would be taken. */
@@ -274,6 +277,7 @@ export function createClient(options: ClientOptions): Client {
       return newInvalidAnswerFailure();
     },
     balances: () => withList("/api/v1/balances", "balances"),
+    report: (month) => withList(`/api/v1/report?month=${encodeURIComponent(month)}`, "lines"),
     estimate: (currencyId) =>
       get(`/api/v1/estimate/${encodeURIComponent(currencyId)}`, ["feeUsual", "feeMost"]),
     address: async (currencyId, address) => {

@@ -372,3 +372,76 @@ export interface AddressCheck {
   /** The finer reason; empty without one. */
   readonly reason: string;
 }
+
+/** A merchant's month. */
+export interface Report {
+  /** The month in UTC. */
+  readonly month: string;
+  /** The beginning of the month. ISO 8601, UTC, milliseconds. */
+  readonly since: string;
+  /** Its end, which is the beginning of the next one. ISO 8601, UTC, milliseconds. */
+  readonly until: string;
+  /** Whether every network is `complete`. */
+  readonly complete: boolean;
+  /** Every network of the gateway. */
+  readonly networks: readonly ReportNetwork[];
+  /** One for each currency that has anything in the month, by network. */
+  readonly lines: readonly ReportLine[];
+}
+
+/** How far a network's month is known. */
+export interface ReportNetwork {
+  /** The network by CAIP-2. */
+  readonly network: string;
+  /**
+   * `complete`: the month is over and read; `open`: more may come; `unread`: its blocks are not
+   * known yet, so its currencies have no lines.
+   */
+  readonly state: "complete" | "open" | "unread";
+  /**
+   * The last block before the month; -1 where the chain has none before it. Absent while the
+   * network is unread.
+   */
+  readonly afterBlock?: number;
+  /**
+   * The last block of the month, or the newest final block of it. Absent while the network is
+   * unread.
+   */
+  readonly lastBlock?: number;
+}
+
+/**
+ * One currency. `opening` and the sums `paidIn`, `paidOut`, `fees`, `broughtIn` and `corrected`
+ * make `closing`; money that left is negative.
+ */
+export interface ReportLine {
+  /** A currency's `id`. */
+  readonly currency: string;
+  /** The network by CAIP-2. */
+  readonly network: string;
+  /** The balance before the month. */
+  readonly opening: string;
+  /** Payments to deposit addresses. */
+  readonly paidIn: string;
+  /** Withdrawals, without their fees. */
+  readonly paidOut: string;
+  /** The part of `paidOut` that paid deposits back. */
+  readonly refunded: string;
+  /** Fees of the network, in the coin that pays them. */
+  readonly fees: string;
+  /** The part of `fees` for withdrawals. */
+  readonly feesOfWithdrawals: string;
+  /** The part of `fees` for moves from deposit addresses to the hot wallet. */
+  readonly feesOfSweeps: string;
+  /** The part of `fees` for coins that went to deposit addresses so that a token could leave. */
+  readonly feesOfTopUps: string;
+  /**
+   * Money from outside that came to the hot wallet, what it had at the beginning of its books
+   * included.
+   */
+  readonly broughtIn: string;
+  /** Notes of the gateway's operator, and money that the owner of an address took from it. */
+  readonly corrected: string;
+  /** The balance at the end. */
+  readonly closing: string;
+}

@@ -328,7 +328,7 @@ const knownPaths: readonly (readonly [RegExp, string])[] = [
     /^\/api\/v1\/(?:createTransactionRequest|acceptDeposit|autoWithdraws?|manualWithdraw|cancelWithdraw|(?:create|pause|resume|remove|test|redeliver)Callback)$/,
     "POST",
   ],
-  [/^\/api\/v1\/(?:transactions|supportedCurrency|events|balances|callbacks)$/, "GET, HEAD"],
+  [/^\/api\/v1\/(?:transactions|supportedCurrency|events|balances|report|callbacks)$/, "GET, HEAD"],
   [/^\/api\/v1\/(?:(?:transaction|balance|estimate)\/[^/]+|address\/[^/]+\/[^/]+)$/, "GET, HEAD"],
   [/^\/(?:health|ready|openapi\.json|docs|docs\/style\.css)$/, "GET, HEAD"],
   [/^\/pay\/[^/]+(?:\/state)?$/, "GET, HEAD"],

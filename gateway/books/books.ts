@@ -1,7 +1,8 @@
 /**
  * The books of the running gateway. Each night, one chain after the other, the balances of all
- * addresses and hot wallets are compared with the database. The watcher continues meanwhile, and
- * each question is followed by a rest of the same length.
+ * addresses and hot wallets are compared with the database, and the last blocks of months that
+ * ended are kept. The watcher continues meanwhile, and each question is followed by a rest of the
+ * same length.
  */
 import type { Code } from "../../base/codes.ts";
 import { AgentError } from "../../base/fault.ts";
@@ -14,6 +15,7 @@ import { hotWalletAccounts } from "./accounts.ts";
 import { closeBooks } from "./closing.ts";
 import { type BookNodes, type ClosingOptions, Comparison } from "./compare.ts";
 import { amountWords, type ClosingResult, differenceWords, keepFailedClosing } from "./keeping.ts";
+import { keepMonthEnds, type MonthNodes } from "./months.ts";
 
 /*
  * Opens the books of a hot wallet at the first final block that is read after its pairing. Its
@@ -83,7 +85,14 @@ export interface BooksOptions {
 interface ReadChain {
   readonly name: string; // name in the configuration
   readonly network: string;
-  readonly reader: BookNodes;
+  readonly reader: BookNodes & MonthNodes;
+}
+
+/** The work that is due in the books of a chain. */
+interface DueWork {
+  readonly isClosing: boolean;
+  readonly isOpening: boolean; // a hot wallet's books
+  readonly isMonthEnd: boolean;
 }
 
 export interface Books {
@@ -112,6 +121,7 @@ export function startBooks(options: BooksOptions): Books {
   let isClosed = false;
   const openedAt = new Map<string, number>(); // newest try to open books, by network
   const allOpen = new Map<string, number>(); // the list of agents whose books are all open, by network
+  const endsDueAt = new Map<string, number>(); // ends of months are missing still, by network
   const timers = new Set<() => void>();
   const rest = (ms: number): Promise<void> => {
     if (isClosed) return Promise.resolve();
@@ -126,17 +136,32 @@ export function startBooks(options: BooksOptions): Books {
       timers.add(end);
     });
   };
-  const work = async (chain: ReadChain, isDue: boolean): Promise<void> => {
+  const work = async (chain: ReadChain, due: DueWork): Promise<void> => {
+    if (due.isMonthEnd) await workOnMonthEnds(chain);
+    if (!due.isClosing && !due.isOpening) return;
     const closing = { ...closingOf(options, chain), rest, isStopped: () => isClosed };
     try {
-      if (!isDue) await openBooks(closing);
+      if (!due.isClosing) await openBooks(closing);
       else tell(options, chain, closing, await closeBooks(closing));
     } catch (error) {
       if (!(error instanceof AgentError)) throw error;
       if (isClosed || store.poisoned) return;
       const { code, message } = error;
       log.warn({ event: "books-unclosed", chain: chain.name, code }, message);
-      if (isDue) keep(chain.network, code);
+      if (due.isClosing) keep(chain.network, code);
+    }
+  };
+  /** Ends that are missing afterwards are looked for again sooner than in the next night. */
+  const workOnMonthEnds = async ({ name, network, reader }: ReadChain): Promise<void> => {
+    endsDueAt.set(network, clock() + retryMs);
+    try {
+      const of = { store, network, reader, clock, rest, isStopped: () => isClosed };
+      if (await keepMonthEnds(of)) endsDueAt.delete(network);
+    } catch (error) {
+      if (!(error instanceof AgentError)) throw error;
+      if (isClosed || store.poisoned) return;
+      const { code, message } = error;
+      log.warn({ event: "month-end-unread", chain: name, code }, message);
     }
   };
   /** The database itself may take nothing now. Then the closing is due again at the next pass. */
@@ -162,9 +187,12 @@ export function startBooks(options: BooksOptions): Books {
   return {
     onPass(chain) {
       if (running !== null || isClosed) return;
-      const isDue = isClosingDue(options, chain.network);
-      if (!isDue && !isOpeningDue(chain)) return;
-      running = work(chain, isDue).finally(() => {
+      const isClosing = isClosingDue(options, chain.network);
+      const isOpening = !isClosing && isOpeningDue(chain);
+      const endsAt = endsDueAt.get(chain.network);
+      const isMonthEnd = isClosing || (endsAt !== undefined && clock() >= endsAt);
+      if (!isClosing && !isOpening && !isMonthEnd) return;
+      running = work(chain, { isClosing, isOpening, isMonthEnd }).finally(() => {
         running = null;
       });
     },

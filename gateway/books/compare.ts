@@ -58,14 +58,17 @@ export interface UncomparedBalances {
 
 const triesMax = 4;
 const firstRestMs = 500;
-/**
- * The rest after a question is as long as the question, so that at least half of a node's time is
- * left for payments.
- */
 const restMinMs = 5;
 const restMaxMs = 10_000; // even if the clock was corrected
 const cursorRestMs = 500;
 const cursorTries = 60;
+
+/**
+ * The rest after a question is as long as the question, so that at least half of a node's time is
+ * left for payments. Times in milliseconds.
+ */
+export const restMsAfter = (askedAt: number, nowMs: number): number =>
+  Math.min(restMaxMs, Math.max(restMinMs, nowMs - askedAt));
 
 interface BalanceReading {
   readonly first: number;
@@ -159,7 +162,7 @@ export class Comparison {
       try {
         const first = this.lastBlock;
         const units = valuesIn(await reader.balances(questions, first));
-        await rest(Math.min(restMaxMs, Math.max(restMinMs, clock() - askedAt)));
+        await rest(restMsAfter(askedAt, clock()));
         if (reader.tellsNewestBalances !== true) return { first, last: first, units };
         const { number: last } = await reader.finalTip();
         if (await this.#isReadTo(last)) return { first, last: Math.max(first, last), units };

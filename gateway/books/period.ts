@@ -4,7 +4,9 @@
  * sums are those of the nightly books, so that opening, movements and closing agree to the unit; on
  * demand both ends are compared with the chain. Reads the tables and the chain, writes nothing.
  */
+import { invariant } from "../../base/fault.ts";
 import { valuesIn } from "../../base/result.ts";
+import { readTransferPurposes, type TransferPurpose } from "../store/posting.ts";
 import { type Account, hotWalletAccounts, listDepositAccountSlices, sheetsOf } from "./accounts.ts";
 import type { BookCurrency, ClosingOptions } from "./compare.ts";
 import type { ChangeKind, ExpectedAccountBalances, MovedChange } from "./sheet.ts";
@@ -26,6 +28,10 @@ export interface PeriodSums {
   closingUnits: bigint;
   chainOpeningUnits: bigint | null; // as the nodes say; null if they were not asked
   chainClosingUnits: bigint | null;
+  refundedUnits: bigint | null; // the part of `outUnits` that paid deposits back; null if not asked
+  withdrawalFeeUnits: bigint | null; // the parts of `feeUnits`, by what the transaction was for
+  sweepFeeUnits: bigint | null;
+  topUpFeeUnits: bigint | null;
 }
 
 export interface PeriodLine extends PeriodSums {
@@ -36,8 +42,11 @@ export interface PeriodLine extends PeriodSums {
 /** A chain's books, of one merchant or of all. */
 export type PeriodOptions = Pick<
   ClosingOptions,
-  "store" | "network" | "merchant" | "currencies" | "reader" | "rest" | "onProgress"
->;
+  "store" | "network" | "merchant" | "currencies" | "rest" | "onProgress"
+> & {
+  readonly reader?: ClosingOptions["reader"]; // asked if both ends are compared
+  readonly isSplit?: true; // tells refunds, and what each fee was for
+};
 
 const restMs = 5;
 
@@ -58,6 +67,47 @@ const fields: Readonly<Record<ChangeKind, ChangeSum>> = {
   owner: "correctedUnits",
 };
 
+/** The part of a sum that a change is counted in, by what its transfer was for. */
+type PeriodPart = keyof Pick<
+  PeriodSums,
+  "refundedUnits" | "withdrawalFeeUnits" | "sweepFeeUnits" | "topUpFeeUnits"
+>;
+
+const feeParts: Readonly<Record<TransferPurpose["operation"], PeriodPart>> = {
+  withdraw: "withdrawalFeeUnits",
+  sweep: "sweepFeeUnits",
+  topup: "topUpFeeUnits",
+};
+
+/** Null: a payout that is no refund. */
+function partOf({ kind, move }: MovedChange, purpose: TransferPurpose | undefined) {
+  invariant(purpose !== undefined, `a move of no transfer is a ${kind}: ${move?.cause}`);
+  if (kind === "fee") return feeParts[purpose.operation];
+  return purpose.isRefund ? "refundedUnits" : null;
+}
+
+const purposesAtOnce = 500;
+
+/** Adds the changes that pay something to the parts of their sums. */
+async function addParts(
+  { store, rest }: PeriodOptions,
+  changes: readonly MovedChange[],
+  lineOf: (currency: string) => PeriodLine,
+): Promise<void> {
+  const paying = changes.filter(({ kind }) => kind === "fee" || kind === "out");
+  for (let at = 0; at < paying.length; at += purposesAtOnce) {
+    const some = paying.slice(at, at + purposesAtOnce);
+    const causes = new Set(some.map(({ move }) => move?.cause ?? ""));
+    const purposes = readTransferPurposes(store.database, [...causes]);
+    for (const change of some) {
+      const part = partOf(change, purposes.get(change.move?.cause ?? ""));
+      const line = lineOf(change.currency);
+      if (part !== null) line[part] = (line[part] ?? 0n) + change.units;
+    }
+    if (some.length === purposesAtOnce) await rest(restMs);
+  }
+}
+
 /**
  * The lines of a chain, by merchant and currency, without those in which nothing was and nothing
  * moved.
@@ -73,7 +123,11 @@ export async function sumPeriod(
   const lines = new Map<string, PeriodLine>();
   const lineOf = (merchant: string, currency: string): PeriodLine => {
     const name = `${currency} ${merchant}`;
-    const known = lines.get(name) ?? { merchant, currency, ...nothing(isCompared) };
+    const known = lines.get(name) ?? {
+      merchant,
+      currency,
+      ...nothing(isCompared, options.isSplit === true),
+    };
     lines.set(name, known);
     return known;
   };
@@ -83,8 +137,13 @@ export async function sumPeriod(
     const sheets = await sheetsOf(store.database, options, slice, before, () => rest(restMs));
     for (const { address, merchant } of slice) {
       const sheet = sheets.get(address) as ExpectedAccountBalances;
-      for (const { kind, currency, units } of sheet.changes(before, last))
-        if (ofCurrency.has(currency)) lineOf(merchant, currency)[fields[kind]] += units;
+      const changes = sheet
+        .changes(before, last)
+        .filter(({ currency }) => ofCurrency.has(currency));
+      for (const { kind, currency, units } of changes)
+        lineOf(merchant, currency)[fields[kind]] += units;
+      if (options.isSplit === true)
+        await addParts(options, changes, (currency) => lineOf(merchant, currency));
       for (const { id } of currencies) {
         const [opening, closing] = [sheet.at(id, before), sheet.at(id, last)];
         if (opening === 0n && closing === 0n) continue;
@@ -142,8 +201,9 @@ export async function* listPeriodMoves(
 
 const nameOf = ({ merchant, currency }: PeriodLine): string => `${merchant} ${currency}`;
 
-function nothing(isCompared: boolean): PeriodSums {
+function nothing(isCompared: boolean, isSplit: boolean): PeriodSums {
   const chain = isCompared ? 0n : null;
+  const part = isSplit ? 0n : null;
   const none = {
     openingUnits: 0n,
     inUnits: 0n,
@@ -153,7 +213,13 @@ function nothing(isCompared: boolean): PeriodSums {
     correctedUnits: 0n,
     closingUnits: 0n,
   };
-  return { ...none, chainOpeningUnits: chain, chainClosingUnits: chain };
+  const parts = {
+    refundedUnits: part,
+    withdrawalFeeUnits: part,
+    sweepFeeUnits: part,
+    topUpFeeUnits: part,
+  };
+  return { ...none, ...parts, chainOpeningUnits: chain, chainClosingUnits: chain };
 }
 
 const isEmpty = ({ merchant: _merchant, currency: _currency, ...sums }: PeriodLine): boolean =>
@@ -182,6 +248,7 @@ async function compare(
     const counted = accounts.filter((account) => startsBy(account, block));
     if (counted.length === 0) return;
     const questions = counted.map(({ address: account }) => ({ account, contract }));
+    invariant(reader !== undefined, "no nodes to compare with");
     const told = valuesIn(await reader.balances(questions, block));
     for (const [at, { merchant }] of counted.entries()) {
       const units = told[at] ?? 0n;
@@ -200,16 +267,18 @@ async function compare(
  * The last block before a time, by halving; -1 if the chain began later, `final` if that is before
  * the time too. Costs about as many questions as the number of blocks has binary digits.
  * @param timestamp the time of a block, in seconds since 1970
+ * @param floor a block that is known to be before the time, -1 without one
  */
 export async function lastBlockBefore(
   timestamp: (block: number) => Promise<number>,
   final: number,
   atMs: number,
+  floor = -1,
 ): Promise<number> {
   const isBefore = async (block: number): Promise<boolean> =>
     (await timestamp(block)) * 1000 < atMs;
   if (await isBefore(final)) return final;
-  let [low, high] = [-1, final];
+  let [low, high] = [floor, final];
   while (high - low > 1) {
     const middle = low + Math.floor((high - low) / 2);
     if (await isBefore(middle)) low = middle;

@@ -6,6 +6,7 @@ import { callbackOperations } from "./callbacks.ts";
 import { depositOperations } from "./deposits.ts";
 import type { Operation } from "./operation.ts";
 import { readingOperations } from "./reading.ts";
+import { reportOperations } from "./report.ts";
 import { transactionOperations } from "./transactions.ts";
 import { withdrawalOperations } from "./withdrawals.ts";
 
@@ -14,5 +15,6 @@ export const operations: readonly Operation[] = [
   ...withdrawalOperations,
   ...transactionOperations,
   ...readingOperations,
+  ...reportOperations,
   ...callbackOperations,
 ];

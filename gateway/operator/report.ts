@@ -9,6 +9,7 @@ import { type Command, CommanderError, InvalidArgumentError } from "commander";
 import { AgentError } from "../../base/fault.ts";
 import { openWatcher } from "../../chains/connect.ts";
 import { type CsvColumns, type CsvTable, csvTableForPrograms } from "../answer/csv-cell.ts";
+import { monthAt, parseMonth } from "../books/months.ts";
 import {
   lastBlockBefore,
   type PeriodBlocks,
@@ -106,12 +107,9 @@ const columns: CsvColumns = {
 };
 
 function monthOf(text: string): Period {
-  const [, year = "", month = ""] = /^(\d{4})-(0[1-9]|1[0-2])$/.exec(text) ?? [];
-  if (year === "") throw new InvalidArgumentError("a month in UTC: 2026-11");
-  return {
-    sinceMs: Date.UTC(Number(year), Number(month) - 1),
-    untilMs: Date.UTC(Number(year), Number(month)),
-  };
+  const month = parseMonth(text);
+  if (month === null) throw new InvalidArgumentError("a month in UTC: 2026-11");
+  return month;
 }
 
 /**
@@ -123,11 +121,7 @@ function periodOf({ month, since, until }: ReportOptions, nowMs: number): Period
       throw usage("--month stands alone, without --since and --until");
     return month;
   }
-  const now = new Date(nowMs);
-  if (since === undefined && until === undefined) {
-    const [year, at] = [now.getUTCFullYear(), now.getUTCMonth()];
-    return { sinceMs: Date.UTC(year, at - 1), untilMs: Date.UTC(year, at) };
-  }
+  if (since === undefined && until === undefined) return monthAt(nowMs, -1);
   if (since === undefined) throw usage("--until needs --since");
   const untilMs = until ?? nowMs;
   if (untilMs <= since) throw usage("--until must be later than --since");

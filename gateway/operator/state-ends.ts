@@ -240,6 +240,7 @@ export const statesOfTables: Readonly<Record<string, readonly StateName[]>> = {
   merchants: [],
   meta: ["agents restored"],
   moves: [],
+  monthEnds: [],
   movedPayments: ["stuck WATCHER_CONTENT_DIFFERS"],
   nativeCoins: [],
   openAlarms: ["alarms open"],

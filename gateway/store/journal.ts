@@ -588,6 +588,25 @@ export function listMovesAfter(
   return rows.map((row) => moveOf(address, direction, row));
 }
 
+/** The number of the newest move of all accounts; 0 before the first. */
+export function newestMoveNumber(database: Database): number {
+  return (
+    database.get<{ number: number }>("SELECT coalesce(max(number), 0) AS number FROM moves")
+      ?.number ?? 0
+  );
+}
+
+/** True if a move numbered above `after` changes a merchant's account in a block up to `block`. */
+export function hasMovesSince(
+  database: Database,
+  { network, merchant }: Pick<AccountPlace, "network"> & Pick<AccountOwner, "merchant">,
+  { block, after }: { readonly block: number; readonly after: number },
+): boolean {
+  const sql = `SELECT 1 FROM moves m WHERE m.number > ? AND m.network = ? AND m.block <= ? AND EXISTS (
+      SELECT 1 FROM accounts a WHERE a.address IN (m.fromSide, m.toSide) AND a.network = m.network AND a.merchant = ?) LIMIT 1`;
+  return database.get(sql, after, network, block, merchant) !== undefined;
+}
+
 /** The moves of some accounts in blocks above `block`. */
 export function listMovesOfMany(
   database: Database,

@@ -21,6 +21,12 @@ export function merchantNames(database: Database): readonly Pick<MerchantRow, "i
   return database.all("SELECT id, name FROM merchants ORDER BY name, id");
 }
 
+/** When the first merchant was made; undefined before. */
+export function oldestMerchantAt(database: Database): number | undefined {
+  const sql = "SELECT min(createdAt) AS at FROM merchants";
+  return database.get<{ at: number | null }>(sql)?.at ?? undefined;
+}
+
 /** A merchant's settings for the payment page. */
 export type MerchantPage = Pick<MerchantRow, "shownName" | "contact" | "origins">;
 

@@ -110,6 +110,32 @@ export function readMoveFact(database: Database, network: string, cause: string)
   return { ...none, ...counted, txHash: txHash.startsWith("internal:") ? "" : txHash };
 }
 
+/** What a transfer is for. */
+export interface TransferPurpose {
+  readonly operation: TransferRow["operation"];
+  readonly isRefund: boolean; // a withdrawal that pays a deposit back
+}
+
+/** The purposes of the transfers behind these causes, by cause. */
+export function readTransferPurposes(
+  database: Database,
+  causes: readonly string[],
+): ReadonlyMap<string, TransferPurpose> {
+  const rows = database.all<{
+    readonly cause: string;
+    readonly operation: TransferRow["operation"];
+    readonly isRefund: number;
+  }>(
+    `SELECT c.value AS cause, t.operation, CASE WHEN w.refundOf IS NULL THEN 0 ELSE 1 END AS isRefund
+     FROM json_each(?) AS c CROSS JOIN transfers t ON t.id = substr(c.value, 10) LEFT JOIN withdrawals w ON w.id = t.id
+     WHERE c.value LIKE 'transfer:%'`,
+    JSON.stringify(causes),
+  );
+  return new Map(
+    rows.map(({ cause, operation, isRefund }) => [cause, { operation, isRefund: isRefund === 1 }]),
+  );
+}
+
 /**
  * Posts a final payment to its address; on a chain with tags to the account of all tags. Harmless
  * to call twice; other content takes the place of the earlier.

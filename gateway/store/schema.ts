@@ -496,12 +496,12 @@ CREATE INDEX sweepNotesByNetwork ON sweepNotes (network);
 `;
 
 /**
- * The books (books.ts): the newest closing of each network, and its differences. Prices of the
- * markets. The operators' acts. `setAside` has rows that a bug or a fault kept from being shown,
- * told or judged (set-aside.ts). `faults` has the items that cannot be read or judged (faults.ts),
- * `unreadTransactions` the transactions among them (unread-transactions.ts), `gaps` the blocks that
- * could not be read (gaps.ts), `gapHolds` the requests that one of them holds after it was given up
- * (gap-holds.ts).
+ * The books (books.ts): the newest closing of each network, and its differences. The last block of
+ * each month (month-ends.ts). Prices of the markets. The operators' acts. `setAside` has rows that
+ * a bug or a fault kept from being shown, told or judged (set-aside.ts). `faults` has the items
+ * that cannot be read or judged (faults.ts), `unreadTransactions` the transactions among them
+ * (unread-transactions.ts), `gaps` the blocks that could not be read (gaps.ts), `gapHolds` the
+ * requests that one of them holds after it was given up (gap-holds.ts).
  */
 const books = `
 CREATE TABLE bookDifferences (
@@ -511,6 +511,7 @@ CREATE TABLE bookDifferences (
 CREATE TABLE closings (
   network TEXT PRIMARY KEY, closedAt INTEGER, firstBlock INTEGER NOT NULL, lastBlock INTEGER NOT NULL, addresses INTEGER NOT NULL,
   hotWallets INTEGER NOT NULL, compared INTEGER NOT NULL, left INTEGER NOT NULL, triedAt INTEGER NOT NULL, fault TEXT NOT NULL) STRICT;
+CREATE TABLE monthEnds (network TEXT NOT NULL, month TEXT NOT NULL, block INTEGER NOT NULL, PRIMARY KEY (network, month)) STRICT;
 CREATE TABLE prices (
   asset TEXT NOT NULL, fiat TEXT NOT NULL, price TEXT NOT NULL, at INTEGER NOT NULL, PRIMARY KEY (asset, fiat)) STRICT;
 CREATE TABLE priceReadings (

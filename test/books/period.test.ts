@@ -102,6 +102,12 @@ describe("the month's report", () => {
       },
       ...{ broughtUnits: 5n * usd, correctedUnits: 0n, closingUnits: 1_025n * usd },
       ...{ chainOpeningUnits: 1_000n * usd, chainClosingUnits: 1_025n * usd },
+      ...{
+        refundedUnits: null,
+        withdrawalFeeUnits: null,
+        sweepFeeUnits: null,
+        topUpFeeUnits: null,
+      },
     });
     expect(of(lines, "eth")).toMatchObject({
       ...{

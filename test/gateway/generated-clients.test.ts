@@ -48,6 +48,7 @@ describe("the generated clients", () => {
       );
       const orders = {
         late,
+        month: new Date(gateway.clock.nowMs).toISOString().slice(0, 7),
         currency: "eth",
         address: receiver,
         orderId: (side: string) => `${side}-${name}-${++count}`,

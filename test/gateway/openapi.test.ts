@@ -24,7 +24,11 @@ import { listParameterNames } from "../../gateway/operations/transactions.ts";
 import { createMerchant, revokeMerchantKey } from "../../gateway/operator/accounts.ts";
 import { addCallback } from "../../gateway/operator/callbacks.ts";
 import { changeMerchantPage } from "../../gateway/operator/merchant-page.ts";
-import type { TransactionRow } from "../../gateway/store/rows.ts";
+import { moveCursor } from "../../gateway/store/cursors.ts";
+import { keepMonthEnd } from "../../gateway/store/month-ends.ts";
+import { keepFinalPayment } from "../../gateway/store/payments.ts";
+import type { DepositRow, TransactionRow } from "../../gateway/store/rows.ts";
+import { readDeposit } from "../../gateway/store/transactions.ts";
 import { isOnPostgres, openOtherWriter } from "../../lab/kit/fresh-store.ts";
 import {
   type GatewayAnswer,
@@ -147,6 +151,25 @@ const others: Readonly<Record<string, () => Record<string, unknown>>> = {
   }),
 };
 const withdrawals = ["autoWithdraw", "manualWithdraw"];
+/** The parameters that a query must have. */
+const query: Readonly<Record<string, string>> = {
+  transaction: "?transactionType=2",
+  report: "?month=2026-01",
+};
+/** The network's first month, with a payment in it. */
+function keepMonthOfReport({ store }: TestGateway["service"]): void {
+  const network = "eip155:31337";
+  const place = { network, month: "2025-12", block: 5 };
+  const { address } = readDeposit(store.database, known.deposit) as DepositRow;
+  store.write((database) => {
+    moveCursor(database, { network, block: 100, hash: "0x64" });
+    keepMonthEnd(database, place);
+    keepFinalPayment(database, {
+      ...{ network, txHash: "0x1", logIndex: -1, address, currency: "eth", units: "7" },
+      ...{ block: 6, blockHash: "0x6", final: 1, transactionId: known.deposit },
+    });
+  });
+}
 let known: { deposit: string; late: string; withdrawal: string; target: string; spare: string };
 let shopKey = "";
 
@@ -162,7 +185,7 @@ function request(place: DescribedPath): {
     .replace("{address}", receiver);
   const order = (good[operationId] ?? onTargets[operationId])?.();
   return {
-    path: operationId === "transaction" ? `${path}?transactionType=2` : path,
+    path: `${path}${query[operationId] ?? ""}`,
     body: order === undefined ? undefined : JSON.stringify(order),
   };
 }
@@ -741,6 +764,7 @@ describe("each documented code comes, and no other: ", () => {
       ...{ transaction: "&a=1", transactions: "?a=1", supportedCurrency: "?a=1", balance: "?a=1" },
       ...{
         balances: "?a=1",
+        report: "&a=1",
         estimate: "?a=1",
         address: "?a=1",
         events: "?after=01",
@@ -757,6 +781,7 @@ describe("each documented code comes, and no other: ", () => {
   it("each documented code comes, and no other: a good answer of each, every field of it", async () => {
     const { service } = gateway;
     Object.assign(service, { confirmations: () => 3 });
+    keepMonthOfReport(service);
     for (const place of shop) expect((await ask(place)).status, place.path).toBe(200);
     expect(
       (await ask(at("createTransactionRequest"), { body: others.createTransactionRequest!() }))

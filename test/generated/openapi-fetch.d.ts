@@ -284,6 +284,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/report": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * A month's report
+         * @description What the merchant had, received, paid and has in a month, by currency, to the unit, for its bookkeeper. A month is the blocks whose own times are in it. One report of a merchant is made at a time.
+         */
+        get: operations["report"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/callbacks": {
         parameters: {
             query?: never;
@@ -1755,6 +1775,117 @@ export interface components {
             code: string;
             /** @description The finer reason; empty without one. */
             reason: string;
+        };
+        /** @description A merchant's month. */
+        Report: {
+            /**
+             * @description The month in UTC.
+             * @example 2026-11
+             */
+            month: string;
+            /**
+             * Format: date-time
+             * @description The beginning of the month. ISO 8601, UTC, milliseconds.
+             * @example 2026-01-02T03:04:05.678Z
+             */
+            since: string;
+            /**
+             * Format: date-time
+             * @description Its end, which is the beginning of the next one. ISO 8601, UTC, milliseconds.
+             * @example 2026-01-02T03:04:05.678Z
+             */
+            until: string;
+            /** @description Whether every network is `complete`. */
+            complete: boolean;
+            /** @description Every network of the gateway. */
+            networks: components["schemas"]["ReportNetwork"][];
+            /** @description One for each currency that has anything in the month, by network. */
+            lines: components["schemas"]["ReportLine"][];
+        };
+        /** @description How far a network's month is known. */
+        ReportNetwork: {
+            /**
+             * @description The network by CAIP-2.
+             * @example eip155:1
+             */
+            network: string;
+            /**
+             * @description `complete`: the month is over and read; `open`: more may come; `unread`: its blocks are not known yet, so its currencies have no lines.
+             * @enum {string}
+             */
+            state: "complete" | "open" | "unread";
+            /** @description The last block before the month; -1 where the chain has none before it. Absent while the network is unread. */
+            afterBlock?: number;
+            /** @description The last block of the month, or the newest final block of it. Absent while the network is unread. */
+            lastBlock?: number;
+        };
+        /** @description One currency. `opening` and the sums `paidIn`, `paidOut`, `fees`, `broughtIn` and `corrected` make `closing`; money that left is negative. */
+        ReportLine: {
+            /**
+             * @description A currency's `id`.
+             * @example eth
+             */
+            currency: string;
+            /**
+             * @description The network by CAIP-2.
+             * @example eip155:1
+             */
+            network: string;
+            /**
+             * @description The balance before the month.
+             * @example 10
+             */
+            opening: string;
+            /**
+             * @description Payments to deposit addresses.
+             * @example 2
+             */
+            paidIn: string;
+            /**
+             * @description Withdrawals, without their fees.
+             * @example -1.5
+             */
+            paidOut: string;
+            /**
+             * @description The part of `paidOut` that paid deposits back.
+             * @example -0.5
+             */
+            refunded: string;
+            /**
+             * @description Fees of the network, in the coin that pays them.
+             * @example -0.00063
+             */
+            fees: string;
+            /**
+             * @description The part of `fees` for withdrawals.
+             * @example -0.00042
+             */
+            feesOfWithdrawals: string;
+            /**
+             * @description The part of `fees` for moves from deposit addresses to the hot wallet.
+             * @example -0.00021
+             */
+            feesOfSweeps: string;
+            /**
+             * @description The part of `fees` for coins that went to deposit addresses so that a token could leave.
+             * @example 0
+             */
+            feesOfTopUps: string;
+            /**
+             * @description Money from outside that came to the hot wallet, what it had at the beginning of its books included.
+             * @example 1
+             */
+            broughtIn: string;
+            /**
+             * @description Notes of the gateway's operator, and money that the owner of an address took from it.
+             * @example 0
+             */
+            corrected: string;
+            /**
+             * @description The balance at the end.
+             * @example 11.49937
+             */
+            closing: string;
         };
         /** @description The merchant's callback targets, oldest first. */
         CallbackTargets: {
@@ -4950,6 +5081,194 @@ export interface operations {
                     "application/json": components["schemas"]["Error"] & {
                         /** @enum {unknown} */
                         code?: "currency_not_found";
+                    };
+                };
+            };
+            /** @description - `request_timeout`: The request did not arrive in time. */
+            408: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Content-Language": components["headers"]["Content-Language"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"] & {
+                        /** @enum {unknown} */
+                        code?: "request_timeout";
+                    };
+                };
+            };
+            /**
+             * @description - `content_type`: Content-Type must be application/json.
+             *     - `content_encoding`: Content-Encoding is not supported: send the body as it is.
+             */
+            415: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Content-Language": components["headers"]["Content-Language"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"] & {
+                        /** @enum {unknown} */
+                        code?: "content_type" | "content_encoding";
+                    };
+                };
+            };
+            /** @description - `expectation_failed`: The Expect header asks for something this server does not do. */
+            417: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Content-Language": components["headers"]["Content-Language"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"] & {
+                        /** @enum {unknown} */
+                        code?: "expectation_failed";
+                    };
+                };
+            };
+            /** @description - `rate_limited`: Too many requests. */
+            429: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Content-Language": components["headers"]["Content-Language"];
+                    "Retry-After": components["headers"]["Retry-After"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"] & {
+                        /** @enum {unknown} */
+                        code?: "rate_limited";
+                    };
+                };
+            };
+            /** @description - `headers_too_large`: The headers are too large. */
+            431: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Content-Language": components["headers"]["Content-Language"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"] & {
+                        /** @enum {unknown} */
+                        code?: "headers_too_large";
+                    };
+                };
+            };
+            /** @description - `internal`: Something went wrong on our side. */
+            500: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Content-Language": components["headers"]["Content-Language"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"] & {
+                        /** @enum {unknown} */
+                        code?: "internal";
+                    };
+                };
+            };
+            /**
+             * @description - `unavailable`: The service cannot do this right now; nothing was created.
+             *     - `clock_wrong`: The service's clock is wrong, so the token's time cannot be judged; nothing was created. Ask again later.
+             */
+            503: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Content-Language": components["headers"]["Content-Language"];
+                    "Retry-After": components["headers"]["Retry-After"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"] & {
+                        /** @enum {unknown} */
+                        code?: "unavailable" | "clock_wrong";
+                    };
+                };
+            };
+        };
+    };
+    report: {
+        parameters: {
+            query: {
+                month: string;
+            };
+            header?: {
+                /** @description The language of messages: `en` or `tr`, with weights. The merchant's own without it. */
+                "Accept-Language"?: components["parameters"]["Accept-Language"];
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description A month's report */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Content-Language": components["headers"]["Content-Language"];
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Report"];
+                };
+            };
+            /**
+             * @description - `query_invalid`: A query parameter is unknown or malformed.
+             *     - `request_invalid`: The request is malformed.
+             */
+            400: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Content-Language": components["headers"]["Content-Language"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"] & {
+                        /** @enum {unknown} */
+                        code?: "query_invalid" | "request_invalid";
+                    };
+                };
+            };
+            /** @description - `token_invalid`: The signatureToken is missing or not valid. */
+            401: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Content-Language": components["headers"]["Content-Language"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"] & {
+                        /** @enum {unknown} */
+                        code?: "token_invalid";
+                    };
+                };
+            };
+            /**
+             * @description - `scope_missing`: This key may not do that.
+             *     - `key_revoked`: This key was revoked.
+             *     - `key_expired`: This key has expired.
+             *     - `merchant_disabled`: This merchant is switched off.
+             *     - `address_not_allowed`: This key may not be used from this address.
+             *     - `plaintext_refused`: Use HTTPS.
+             */
+            403: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Content-Language": components["headers"]["Content-Language"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"] & {
+                        /** @enum {unknown} */
+                        code?: "scope_missing" | "key_revoked" | "key_expired" | "merchant_disabled" | "address_not_allowed" | "plaintext_refused";
                     };
                 };
             };

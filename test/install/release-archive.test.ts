@@ -232,6 +232,7 @@ describe("the archive", () => {
       "dist/gateway/store/migrations/0022-journal.sql",
       "dist/gateway/store/migrations/0023-open-alarms.sql",
       "dist/gateway/store/migrations/0024-accepted-deposits.sql",
+      "dist/gateway/store/migrations/0025-month-ends.sql",
       "dist/licences.txt",
       "gateway/gateway.js",
       "gateway/package-lock.json",

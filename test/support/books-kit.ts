@@ -9,6 +9,7 @@ import { goodResult, type Result } from "../../base/result.ts";
 import { closeBooks } from "../../gateway/books/closing.ts";
 import type { BookNodes, ClosingOptions } from "../../gateway/books/compare.ts";
 import { amountWords, type ClosingResult } from "../../gateway/books/keeping.ts";
+import type { MonthNodes } from "../../gateway/books/months.ts";
 import { keepFinalPayment } from "../../gateway/store/payments.ts";
 import {
   type AgentKeys,
@@ -37,12 +38,17 @@ export let chain: MemoryChain;
 export const clock = { nowMs: Date.parse("2026-03-01T03:00:00Z") };
 let made = 0;
 
+/** Time from one block to the next. */
+export const blockMs = 60_000;
+
 /** Balances at the end of every block, as nodes tell them. */
-class MemoryChain implements BookNodes {
+class MemoryChain implements BookNodes, MonthNodes {
   block = 100;
   oldest = 0; // nodes keep no state before it
   calls = 0;
   questions = 0;
+  timesAsked = 0;
+  genesisMs = Date.parse("2026-03-01T00:00:00Z");
   isAway = false;
   tellsNewestBalances = false;
   readonly #moves = new Map<string, { readonly block: number; readonly units: bigint }[]>();
@@ -67,6 +73,14 @@ class MemoryChain implements BookNodes {
         moves.reduce((sum, move) => (move.block <= at ? sum + move.units : sum), 0n),
       );
     });
+  }
+
+  /** Seconds since 1970: block 0 at `genesisMs`, and a block every minute. */
+  async timestamp(block: number): Promise<number> {
+    this.timesAsked += 1;
+    if (this.isAway) throw new AgentError("NODE_UNREACHABLE", "none", "away");
+    if (block < this.oldest) throw new AgentError("NODE_ERROR", "none", "pruned");
+    return (this.genesisMs + block * blockMs) / 1000;
   }
 
   async finalTip(): Promise<{ readonly number: number; readonly hash: string }> {

@@ -41,6 +41,7 @@ const timers: Readonly<Record<string, readonly Cost[]>> = {
   "gateway/api/server.ts": [request],
   "gateway/api/routes.ts": [turn],
   "gateway/books/books.ts": ["pass"],
+  "gateway/books/month-report.ts": [request],
   "gateway/callbacks/callbacks.ts": ["callbacks"],
   "gateway/callbacks/send.ts": [request, request],
   "gateway/command.ts": [turn, command],

@@ -4,6 +4,7 @@ export interface Orders {
   readonly currency: string;
   readonly address: string;
   readonly orderId: (side: "in" | "out") => string; // a new one each time
+  readonly month: string; // of the gateway's clock
   readonly late: string; // transactionId of an expired deposit with money
 }
 

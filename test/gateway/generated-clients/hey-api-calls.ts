@@ -48,6 +48,7 @@ export async function callAll(baseUrl: string, apiKey: string, orders: Orders): 
   const currencies = await service.supportedCurrency({ client });
   const balance = await service.balance({ client, path: { currencyId: currency } });
   const balances = await service.balances({ client });
+  const report = await service.report({ client, query: { month: orders.month } });
   const estimate = await service.estimate({ client, path: { currencyId: currency } });
   const check = await service.address({ client, path: { currencyId: currency, address } });
   const events = await service.events({ client, query: { limit: 2 } });
@@ -79,6 +80,7 @@ export async function callAll(baseUrl: string, apiKey: string, orders: Orders): 
       ...{ acceptDeposit: accepted.response?.status },
       ...{ transaction: record.response?.status, transactions: list.response?.status },
       ...{ supportedCurrency: currencies.response?.status, balance: balance.response?.status },
+      ...{ report: report.response?.status },
       ...{ balances: balances.response?.status, estimate: estimate.response?.status },
       ...{ address: check.response?.status, events: events.response?.status },
       ...{

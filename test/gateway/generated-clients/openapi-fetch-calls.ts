@@ -55,6 +55,9 @@ export async function callAll(baseUrl: string, apiKey: string, orders: Orders): 
     params: { path: { currencyId: currency } },
   });
   const balances = await client.GET("/api/v1/balances");
+  const report = await client.GET("/api/v1/report", {
+    params: { query: { month: orders.month } },
+  });
   const estimate = await client.GET("/api/v1/estimate/{currencyId}", {
     params: { path: { currencyId: currency } },
   });
@@ -87,6 +90,7 @@ export async function callAll(baseUrl: string, apiKey: string, orders: Orders): 
       ...{ acceptDeposit: accepted.response.status },
       ...{ transaction: record.response.status, transactions: list.response.status },
       ...{ supportedCurrency: currencies.response.status, balance: balance.response.status },
+      ...{ report: report.response.status },
       ...{ balances: balances.response.status, estimate: estimate.response.status },
       ...{ address: check.response.status, events: events.response.status },
       ...{

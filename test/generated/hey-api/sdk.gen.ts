@@ -2,7 +2,7 @@
 
 import type { Client, ClientMeta, Options as Options2, RequestResult, TDataShape } from './client';
 import { client } from './client.gen';
-import type { AcceptDepositData, AcceptDepositErrors, AcceptDepositResponses, AddressData, AddressErrors, AddressResponses, AutoWithdrawData, AutoWithdrawErrors, AutoWithdrawResponses, AutoWithdrawsData, AutoWithdrawsErrors, AutoWithdrawsResponses, BalanceData, BalanceErrors, BalanceResponses, BalancesData, BalancesErrors, BalancesResponses, CallbacksData, CallbacksErrors, CallbacksResponses, CancelWithdrawData, CancelWithdrawErrors, CancelWithdrawResponses, CreateCallbackData, CreateCallbackErrors, CreateCallbackResponses, CreateTransactionRequestData, CreateTransactionRequestErrors, CreateTransactionRequestResponses, EstimateData, EstimateErrors, EstimateResponses, EventsData, EventsErrors, EventsResponses, HealthData, HealthResponses, ManualWithdrawData, ManualWithdrawErrors, ManualWithdrawResponses, PauseCallbackData, PauseCallbackErrors, PauseCallbackResponses, ReadyData, ReadyErrors, ReadyResponses, RedeliverCallbackData, RedeliverCallbackErrors, RedeliverCallbackResponses, RemoveCallbackData, RemoveCallbackErrors, RemoveCallbackResponses, ResumeCallbackData, ResumeCallbackErrors, ResumeCallbackResponses, SupportedCurrencyData, SupportedCurrencyErrors, SupportedCurrencyResponses, TestCallbackData, TestCallbackErrors, TestCallbackResponses, TransactionData, TransactionErrors, TransactionResponses, TransactionsData, TransactionsErrors, TransactionsResponses } from './types.gen';
+import type { AcceptDepositData, AcceptDepositErrors, AcceptDepositResponses, AddressData, AddressErrors, AddressResponses, AutoWithdrawData, AutoWithdrawErrors, AutoWithdrawResponses, AutoWithdrawsData, AutoWithdrawsErrors, AutoWithdrawsResponses, BalanceData, BalanceErrors, BalanceResponses, BalancesData, BalancesErrors, BalancesResponses, CallbacksData, CallbacksErrors, CallbacksResponses, CancelWithdrawData, CancelWithdrawErrors, CancelWithdrawResponses, CreateCallbackData, CreateCallbackErrors, CreateCallbackResponses, CreateTransactionRequestData, CreateTransactionRequestErrors, CreateTransactionRequestResponses, EstimateData, EstimateErrors, EstimateResponses, EventsData, EventsErrors, EventsResponses, HealthData, HealthResponses, ManualWithdrawData, ManualWithdrawErrors, ManualWithdrawResponses, PauseCallbackData, PauseCallbackErrors, PauseCallbackResponses, ReadyData, ReadyErrors, ReadyResponses, RedeliverCallbackData, RedeliverCallbackErrors, RedeliverCallbackResponses, RemoveCallbackData, RemoveCallbackErrors, RemoveCallbackResponses, ReportData, ReportErrors, ReportResponses, ResumeCallbackData, ResumeCallbackErrors, ResumeCallbackResponses, SupportedCurrencyData, SupportedCurrencyErrors, SupportedCurrencyResponses, TestCallbackData, TestCallbackErrors, TestCallbackResponses, TransactionData, TransactionErrors, TransactionResponses, TransactionsData, TransactionsErrors, TransactionsResponses } from './types.gen';
 
 export type Options<TData extends TDataShape = TDataShape, ThrowOnError extends boolean = boolean, TResponse = unknown> = Options2<TData, ThrowOnError, TResponse> & {
     /**
@@ -193,6 +193,17 @@ export const address = <ThrowOnError extends boolean = false>(options: Options<A
 export const balance = <ThrowOnError extends boolean = false>(options: Options<BalanceData, ThrowOnError>): RequestResult<BalanceResponses, BalanceErrors, ThrowOnError> => (options.client ?? client).get<BalanceResponses, BalanceErrors, ThrowOnError>({
     security: [{ name: 'signatureToken', type: 'apiKey' }],
     url: '/api/v1/balance/{currencyId}',
+    ...options
+});
+
+/**
+ * A month's report
+ *
+ * What the merchant had, received, paid and has in a month, by currency, to the unit, for its bookkeeper. A month is the blocks whose own times are in it. One report of a merchant is made at a time.
+ */
+export const report = <ThrowOnError extends boolean = false>(options: Options<ReportData, ThrowOnError>): RequestResult<ReportResponses, ReportErrors, ThrowOnError> => (options.client ?? client).get<ReportResponses, ReportErrors, ThrowOnError>({
+    security: [{ name: 'signatureToken', type: 'apiKey' }],
+    url: '/api/v1/report',
     ...options
 });
 

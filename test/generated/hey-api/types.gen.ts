@@ -1034,6 +1034,116 @@ export type AddressCheck = {
 };
 
 /**
+ * A merchant's month.
+ */
+export type Report = {
+    /**
+     * The month in UTC.
+     */
+    month: string;
+    /**
+     * The beginning of the month. ISO 8601, UTC, milliseconds.
+     */
+    since: string;
+    /**
+     * Its end, which is the beginning of the next one. ISO 8601, UTC, milliseconds.
+     */
+    until: string;
+    /**
+     * Whether every network is `complete`.
+     */
+    complete: boolean;
+    /**
+     * Every network of the gateway.
+     */
+    networks: Array<ReportNetwork>;
+    /**
+     * One for each currency that has anything in the month, by network.
+     */
+    lines: Array<ReportLine>;
+};
+
+/**
+ * How far a network's month is known.
+ */
+export type ReportNetwork = {
+    /**
+     * The network by CAIP-2.
+     */
+    network: string;
+    /**
+     * `complete`: the month is over and read; `open`: more may come; `unread`: its blocks are not known yet, so its currencies have no lines.
+     */
+    state: 'complete' | 'open' | 'unread';
+    /**
+     * The last block before the month; -1 where the chain has none before it. Absent while the network is unread.
+     */
+    afterBlock?: number;
+    /**
+     * The last block of the month, or the newest final block of it. Absent while the network is unread.
+     */
+    lastBlock?: number;
+};
+
+/**
+ * One currency. `opening` and the sums `paidIn`, `paidOut`, `fees`, `broughtIn` and `corrected` make `closing`; money that left is negative.
+ */
+export type ReportLine = {
+    /**
+     * A currency's `id`.
+     */
+    currency: string;
+    /**
+     * The network by CAIP-2.
+     */
+    network: string;
+    /**
+     * The balance before the month.
+     */
+    opening: string;
+    /**
+     * Payments to deposit addresses.
+     */
+    paidIn: string;
+    /**
+     * Withdrawals, without their fees.
+     */
+    paidOut: string;
+    /**
+     * The part of `paidOut` that paid deposits back.
+     */
+    refunded: string;
+    /**
+     * Fees of the network, in the coin that pays them.
+     */
+    fees: string;
+    /**
+     * The part of `fees` for withdrawals.
+     */
+    feesOfWithdrawals: string;
+    /**
+     * The part of `fees` for moves from deposit addresses to the hot wallet.
+     */
+    feesOfSweeps: string;
+    /**
+     * The part of `fees` for coins that went to deposit addresses so that a token could leave.
+     */
+    feesOfTopUps: string;
+    /**
+     * Money from outside that came to the hot wallet, what it had at the beginning of its books included.
+     */
+    broughtIn: string;
+    /**
+     * Notes of the gateway's operator, and money that the owner of an address took from it.
+     */
+    corrected: string;
+    /**
+     * The balance at the end.
+     */
+    closing: string;
+};
+
+/**
  * The merchant's callback targets, oldest first.
  */
 export type CallbackTargets = {
@@ -2920,6 +3030,106 @@ export type BalanceResponses = {
 };
 
 export type BalanceResponse = BalanceResponses[keyof BalanceResponses];
+
+export type ReportData = {
+    body?: never;
+    headers?: {
+        /**
+         * Language ranges.
+         */
+        'Accept-Language'?: string;
+    };
+    path?: never;
+    query: {
+        /**
+         * The month in UTC.
+         */
+        month: string;
+    };
+    url: '/api/v1/report';
+};
+
+export type ReportErrors = {
+    /**
+     * - `query_invalid`: A query parameter is unknown or malformed.
+     * - `request_invalid`: The request is malformed.
+     */
+    400: Error & {
+        code?: 'query_invalid' | 'request_invalid';
+    };
+    /**
+     * - `token_invalid`: The signatureToken is missing or not valid.
+     */
+    401: Error & {
+        code?: 'token_invalid';
+    };
+    /**
+     * - `scope_missing`: This key may not do that.
+     * - `key_revoked`: This key was revoked.
+     * - `key_expired`: This key has expired.
+     * - `merchant_disabled`: This merchant is switched off.
+     * - `address_not_allowed`: This key may not be used from this address.
+     * - `plaintext_refused`: Use HTTPS.
+     */
+    403: Error & {
+        code?: 'scope_missing' | 'key_revoked' | 'key_expired' | 'merchant_disabled' | 'address_not_allowed' | 'plaintext_refused';
+    };
+    /**
+     * - `request_timeout`: The request did not arrive in time.
+     */
+    408: Error & {
+        code?: 'request_timeout';
+    };
+    /**
+     * - `content_type`: Content-Type must be application/json.
+     * - `content_encoding`: Content-Encoding is not supported: send the body as it is.
+     */
+    415: Error & {
+        code?: 'content_type' | 'content_encoding';
+    };
+    /**
+     * - `expectation_failed`: The Expect header asks for something this server does not do.
+     */
+    417: Error & {
+        code?: 'expectation_failed';
+    };
+    /**
+     * - `rate_limited`: Too many requests.
+     */
+    429: Error & {
+        code?: 'rate_limited';
+    };
+    /**
+     * - `headers_too_large`: The headers are too large.
+     */
+    431: Error & {
+        code?: 'headers_too_large';
+    };
+    /**
+     * - `internal`: Something went wrong on our side.
+     */
+    500: Error & {
+        code?: 'internal';
+    };
+    /**
+     * - `unavailable`: The service cannot do this right now; nothing was created.
+     * - `clock_wrong`: The service's clock is wrong, so the token's time cannot be judged; nothing was created. Ask again later.
+     */
+    503: Error & {
+        code?: 'unavailable' | 'clock_wrong';
+    };
+};
+
+export type ReportError = ReportErrors[keyof ReportErrors];
+
+export type ReportResponses = {
+    /**
+     * A month's report
+     */
+    200: Report;
+};
+
+export type ReportResponse = ReportResponses[keyof ReportResponses];
 
 export type CallbacksData = {
     body?: never;
