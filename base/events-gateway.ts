@@ -357,6 +357,18 @@ export const gatewayEvents = eventTable({
     "prices could not be stored; they hold until the process ends",
     "look at the disk",
   ],
+  "choice-unstored": [
+    "gateway",
+    "warn",
+    "a payer's choice of a currency could not be stored; the payer is asked to try again",
+    "look at the disk",
+  ],
+  "invoices-unended": [
+    "gateway",
+    "warn",
+    "invoices whose time is over could not be ended; it is tried again",
+    "look at the disk",
+  ],
   "currency-back": [
     "gateway",
     "info",

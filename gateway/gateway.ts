@@ -3,6 +3,7 @@
  * loses nothing. First all waiting requests are answered. Then the links end, because open links
  * would keep the server open, then the watcher, and the database last.
  */
+
 import { randomBytes } from "node:crypto";
 import type { Server as HttpsServer } from "node:https";
 import type { FastifyInstance } from "fastify";
@@ -28,6 +29,9 @@ import { type JoinedDatabase, joinDatabase } from "./database/database.ts";
 import { compareMarks, endRestoreWaitIfRead, raisedMarksOf } from "./deposits/ceilings.ts";
 import { startWatchingSkipped } from "./deposits/skipped-addresses.ts";
 import { type Hub, startHub } from "./hub/hub.ts";
+import { startEndingInvoices } from "./invoices/ends.ts";
+import { createChoicePricing } from "./invoices/pricing.ts";
+import { invoiceBodyOf } from "./invoices/view.ts";
 import { addApiDescription } from "./openapi/openapi.ts";
 import { rightClock } from "./own-clock.ts";
 import { readStoredPrices, startPrices } from "./prices/prices.ts";
@@ -422,8 +426,10 @@ async function startActive(
         tellUnstored(log, chain, error);
       }
     };
-    watcher = startWatcher({ ...common, readSecretFile, onRead, onPass });
+    const choices = createChoicePricing({ config, prices: board, clock });
+    watcher = startWatcher({ ...common, choices, readSecretFile, onRead, onPass });
     besides.push(startWatchingSkipped({ store, log }));
+    besides.push(startEndingInvoices({ store, log, clock, ownClock: chainViews.ownClock }));
     callbacks = callbacksOf(service);
     return { url: urlOf(config, port), store, key, renewCertificate: certificate.renew, close };
   } catch (error) {
@@ -482,6 +488,7 @@ function callbacksOf(service: Service): Callbacks {
     random,
     sealingKey: key.sealingKey,
     recordOf: (row) => recordOf(row, service),
+    invoiceOf: (row) => invoiceBodyOf(service, row),
     fiatValueOf: (row) => fiatValueOf(row, { currencies: config.currencies, prices }),
     callbackSender: createCallbackSender({
       settings: config.callbacks,

@@ -221,7 +221,7 @@ export function clientTypes(description: Description): Readonly<Record<string, s
     "orders.ts": `${headOf("Orders and queries of the service.")}${declarationsOf(description, isOrder)}\n${queriesOf(description)}`,
     "records.ts": `${headOf("Answers of the service.")}${answers}`,
     "targets.ts": `${headOf("Answers of the service about callback targets.")}${declarationsOf(description, isTarget)}`,
-    "events.ts": `${headOf("Bodies of the service's callbacks.")}import type { ${used.join(", ")} } from "./records.ts";\n\n${events}`,
+    "events.ts": `${headOf("Bodies of the service's callbacks.")}import type { ${[...used].sort().join(", ")} } from "./records.ts";\n\n${events}`,
     "codes.ts": `${headOf("Codes of the service's errors.")}${codes}export type AnswerCode =${unionOf(codesOf(description))};\n`,
   };
 }

@@ -23,6 +23,7 @@ const reasons = [
       "gateway/watcher/credit.ts": ["sum"],
       "gateway/watcher/arriving.ts": ["keep"],
       "gateway/api/payer.ts": ["payerView"],
+      "gateway/invoices/worth.ts": ["askedUnitsOf"],
     },
     why: "what came for one request, whatever lies on its address",
   },

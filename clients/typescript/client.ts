@@ -15,9 +15,13 @@ import {
 } from "./failures.ts";
 import type {
   AcceptOrder,
+  CancelRequestOrder,
+  ChoiceOrder,
   CreateCallbackOrder,
   DepositOrder,
   EventsQuery,
+  InvoiceOrder,
+  InvoicesQuery,
   ManualOrder,
   TransactionsQuery,
   WithdrawalOrder,
@@ -26,10 +30,14 @@ import type {
   AddressCheck,
   Balance,
   Balances,
+  CancelRequestResult,
   CancelResult,
+  Choice,
   Currency,
   DepositResult,
   Estimate,
+  Invoice,
+  Invoices,
   Report,
   Transaction,
   WithdrawalResult,
@@ -76,6 +84,15 @@ export interface Client {
    * `deposit:accept`.
    */
   acceptDeposit(order: AcceptOrder): Promise<Result<Transaction>>;
+  /** Asks for a sum of money that the payer pays in one of several currencies. */
+  createInvoice(order: InvoiceOrder): Promise<Result<Invoice>>;
+  /** Chooses a currency of an invoice for its payer; after a price's end, the price of now. */
+  chooseCurrency(order: ChoiceOrder): Promise<Result<Choice>>;
+  /** Ends an open invoice, or an open deposit, for which nothing was paid. */
+  cancelRequest(order: CancelRequestOrder): Promise<Result<CancelRequestResult>>;
+  invoice(invoice: string): Promise<Result<Invoice>>;
+  /** A page of invoices; give its `next` as `cursor` to the next call, until it is empty. */
+  invoices(query?: InvoicesQuery): Promise<Result<Invoices>>;
   autoWithdraw(order: WithdrawalOrder): Promise<Result<WithdrawalResult>>;
   /**
    * Sends 1 to 100 orders; the results have the same order. A Failure of the complete call says
@@ -246,6 +263,15 @@ export function createClient(options: ClientOptions): Client {
     createTransactionRequest: (order) =>
       post("/api/v1/createTransactionRequest", order, ["address", "transactionId"]),
     acceptDeposit: (order) => post("/api/v1/acceptDeposit", order, ["transactionId"]),
+    createInvoice: (order) => post("/api/v1/createInvoice", order, ["invoice", "paymentUrl"]),
+    chooseCurrency: (order) =>
+      post("/api/v1/chooseCurrency", order, ["address", "amount", "transactionId"]),
+    cancelRequest: async (order) => {
+      const done = await post<CancelRequestResult>("/api/v1/cancelRequest", order, []);
+      return !done.ok || done.value.cancelled === true ? done : newInvalidAnswerFailure();
+    },
+    invoice: (id) => get(`/api/v1/invoice/${encodeURIComponent(id)}`, ["invoice", "stage"]),
+    invoices: (query = {}) => withList(`/api/v1/invoices${queryOf(query)}`, "invoices", ["next"]),
     autoWithdraw: (order) => post("/api/v1/autoWithdraw", order, ["message", "transactionId"]),
     autoWithdraws: (orders) =>
       call({ method: "POST", path: "/api/v1/autoWithdraws", body: { orders } }, ({ body }) =>

@@ -5,7 +5,7 @@
  * times are ISO 8601 in UTC.
  */
 
-import type { Transaction } from "./records.ts";
+import type { Invoice, Transaction } from "./records.ts";
 
 /** Events, oldest first. */
 export interface Events {
@@ -23,8 +23,8 @@ export interface Event {
   readonly type: string;
   /** When the record changed. ISO 8601, UTC, milliseconds. */
   readonly timestamp: string;
-  /** The record as it was then. */
-  readonly data: Transaction | UnattributedRecord;
+  /** The record, or the invoice, as it was then. */
+  readonly data: Transaction | UnattributedRecord | Invoice;
   /** Rises with each event of a record. */
   readonly sequence: number;
 }
@@ -91,6 +91,8 @@ export interface UnattributedRecord {
    * short. Absent otherwise.
    */
   readonly accepted?: boolean;
+  /** Deposits: the invoice that it is a choice of; absent otherwise. */
+  readonly invoice?: string;
   /** The shop's own words, returned and never read: at most 2048 bytes as JSON. */
   readonly metadata: Readonly<Record<string, string>>;
   /** The ended record with the same orderId that this one follows. */
@@ -189,6 +191,26 @@ export interface UnattributedCallback {
    */
   readonly sequence: number;
   readonly data: UnattributedRecord;
+}
+
+/** An event of one invoice. */
+export interface InvoiceCallback {
+  /** Which event it is. */
+  readonly type:
+    | "invoice.chosen"
+    | "invoice.completed"
+    | "invoice.expired"
+    | "invoice.cancelled"
+    | "invoice.revoked"
+    | "invoice.exception";
+  /** When it happened. ISO 8601, UTC, milliseconds. */
+  readonly timestamp: string;
+  /**
+   * Rises with each event of one record, not by one: keep a record's highest, leave aside what is
+   * lower.
+   */
+  readonly sequence: number;
+  readonly data: Invoice;
 }
 
 /** A try of one target, by its operator. */

@@ -81,6 +81,64 @@ export interface AcceptOrder {
   readonly short?: boolean;
 }
 
+/** A sum of money that may be paid in one of several currencies. */
+export interface InvoiceOrder {
+  /** The caller's own reference: visible ASCII without spaces, unique permanently. */
+  readonly orderId: string;
+  /** The money of `fiatAmount`. */
+  readonly fiatCurrency: "USD" | "EUR" | "TRY";
+  /** A sum of money, at most two decimals. */
+  readonly fiatAmount: string;
+  /**
+   * The currencies that the payer chooses from, each once; without it all that the merchant can
+   * receive, at most 20.
+   */
+  readonly currencies?: readonly string[];
+  /** How long a price holds from the choice on; 20 without it. */
+  readonly quoteMinutes?: number;
+  /**
+   * The way back from the payment page: an address on a site that the service lists for the
+   * merchant.
+   */
+  readonly returnUrl?: string;
+  /** How long the payer may choose; 120 without it. */
+  readonly expiresInMinutes?: number;
+  /**
+   * So much of `fiatAmount` may be missing, from 0 to 10 per cent with at most two decimals; the
+   * currency's own without it.
+   */
+  readonly tolerancePercent?: string;
+  /** The shop's own words, returned and never read: at most 2048 bytes as JSON. */
+  readonly metadata?: Readonly<Record<string, string>>;
+  /** The `invoice` of an ended one with this orderId and content, which this one follows. */
+  readonly renew?: string;
+}
+
+/** The currency of an invoice. */
+export interface ChoiceOrder {
+  /** Identifier of the invoice. */
+  readonly invoice: string;
+  /** A currency's `id`. */
+  readonly currency: string;
+}
+
+/** An open invoice, or an open deposit, that nobody has paid: one of the two. */
+export type CancelRequestOrder = CancelInvoiceOrder | CancelDepositOrder;
+
+/** An open invoice that nobody has paid. */
+export interface CancelInvoiceOrder {
+  /** Identifier of the invoice. */
+  readonly invoice: string;
+  readonly transactionId?: never;
+}
+
+/** An open deposit that nobody has paid. */
+export interface CancelDepositOrder {
+  /** Identifier of the transaction. */
+  readonly transactionId: string;
+  readonly invoice?: never;
+}
+
 /** A withdrawal to pay at once. */
 export interface WithdrawalOrder {
   /** A currency's `id`. */
@@ -175,6 +233,12 @@ export interface CreateCallbackOrder {
     | "withdrawal.broadcast"
     | "withdrawal.completed"
     | "withdrawal.failed"
+    | "invoice.chosen"
+    | "invoice.completed"
+    | "invoice.expired"
+    | "invoice.cancelled"
+    | "invoice.revoked"
+    | "invoice.exception"
   )[];
 }
 
@@ -190,6 +254,19 @@ export interface RedeliverOrder {
   readonly callbackId: string;
   /** Events of then or later: ISO 8601 in UTC; all without it. */
   readonly since?: string;
+}
+
+/** Query of "All invoices". */
+export interface InvoicesQuery {
+  readonly status?: 0 | 1 | 2;
+  /** The caller's own reference. */
+  readonly orderId?: string;
+  /** Changed then or later: ISO 8601 in UTC. */
+  readonly changedFrom?: string;
+  /** The `next` of the page before. */
+  readonly cursor?: string;
+  /** Most invoices of a page; 100 without it. */
+  readonly limit?: number;
 }
 
 /** Query of "All transactions". */

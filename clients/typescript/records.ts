@@ -76,6 +76,8 @@ export interface ErrorBody {
   readonly field?: string;
   /** Identifier of the transaction. */
   readonly transactionId?: string;
+  /** Identifier of the invoice. */
+  readonly invoice?: string;
   /** The finer reason. */
   readonly reason?: string;
   /** A currency's `id`. */
@@ -162,6 +164,8 @@ export interface Transaction {
    * short. Absent otherwise.
    */
   readonly accepted?: boolean;
+  /** Deposits: the invoice that it is a choice of; absent otherwise. */
+  readonly invoice?: string;
   /** The shop's own words, returned and never read: at most 2048 bytes as JSON. */
   readonly metadata: Readonly<Record<string, string>>;
   /** The ended record with the same orderId that this one follows. */
@@ -219,6 +223,130 @@ export interface Transaction {
    * no longer configured.
    */
   readonly received?: string;
+}
+
+/** A sum of money that may be paid in one of several currencies. */
+export interface Invoice {
+  /** Identifier of the invoice. */
+  readonly invoice: string;
+  /** The caller's own reference: visible ASCII without spaces, unique permanently. */
+  readonly orderId: string;
+  /**
+   * 0 Pending, 1 Completed, 2 Failed. An invoice that failed is completed if the shop accepts a
+   * late or short choice of it.
+   */
+  readonly status: 0 | 1 | 2;
+  /** The step within its status. */
+  readonly stage:
+    | "choosing"
+    | "waiting"
+    | "unconfirmed"
+    | "seen"
+    | "partial"
+    | "confirming"
+    | "completed"
+    | "expired"
+    | "cancelled"
+    | "revoked";
+  /** The money of `fiatAmount`. */
+  readonly fiatCurrency: "USD" | "EUR" | "TRY";
+  /** A sum of money, at most two decimals. */
+  readonly fiatAmount: string;
+  /** When it was made. ISO 8601, UTC, milliseconds. */
+  readonly createdAt: string;
+  /** When it, or a choice of it, changed last. ISO 8601, UTC, milliseconds. */
+  readonly changedAt: string;
+  /** Until when the payer can choose. ISO 8601, UTC, milliseconds. */
+  readonly expiresAt: string;
+  /** The page where the payer chooses. */
+  readonly paymentUrl: string;
+  /** The currencies that the payer chooses from. */
+  readonly currencies: readonly string[];
+  /** The currency that completed it. */
+  readonly paidWith?: string;
+  /** The deposit that completed it. */
+  readonly transactionId?: string;
+  /**
+   * True where the shop or the operator took that deposit as paid after its end; it may be short.
+   * Absent otherwise.
+   */
+  readonly accepted?: boolean;
+  /**
+   * What a person has to look at: money that came late, a part of the sum, more than the sum,
+   * money in a second currency of the invoice, and another currency than an address was given
+   * for.
+   */
+  readonly exceptions: readonly ("late" | "short" | "over" | "surplus" | "otherCoin")[];
+  /** Those that were made, in their order. */
+  readonly choices: readonly Choice[];
+  /** The shop's own words, returned and never read: at most 2048 bytes as JSON. */
+  readonly metadata: Readonly<Record<string, string>>;
+  /** The ended invoice with the same orderId that this one follows. */
+  readonly renews?: string;
+}
+
+/** A currency that was chosen for an invoice: a deposit of its own. */
+export interface Choice {
+  /** Identifier of the invoice. */
+  readonly invoice: string;
+  /** A currency's `id`. */
+  readonly currency: string;
+  /** The network by CAIP-2. */
+  readonly network: string;
+  /** Identifier of the transaction. */
+  readonly transactionId: string;
+  /** The address to pay to. */
+  readonly address: string;
+  /** Tag of the address, where its network has tags; may be empty. */
+  readonly tag: string;
+  /** The amount, in whole units of the currency. */
+  readonly amount: string;
+  /** Everything final on the address. Empty once the currency is no longer configured. */
+  readonly amountReceived: string;
+  /** 0 Pending, 1 Completed, 2 Failed. */
+  readonly status: 0 | 1 | 2;
+  /** The step within its status; docs/api.md lists the stages. */
+  readonly stage: string;
+  /** Why it failed; empty without a reason. */
+  readonly code: string;
+  /** True where the shop or the operator took it as paid after its end. */
+  readonly accepted?: boolean;
+  /** Until when it can be paid. ISO 8601, UTC, milliseconds. */
+  readonly expiresAt: string;
+  /**
+   * Deposits: a link for wallets, in the form of the network (EVM chains, Bitcoin, Litecoin,
+   * XRP). Empty on other networks, and when the currency is no longer configured.
+   */
+  readonly paymentUri: string;
+  /** The page for the payer of this choice. */
+  readonly paymentUrl: string;
+  /** The newest price of a choice. */
+  readonly quote?: {
+    /** 1 for the first, then 2. */
+    readonly number: number;
+    /** The price of one whole unit of the currency. */
+    readonly price: string;
+    /** Until when it holds. ISO 8601, UTC, milliseconds. */
+    readonly until: string;
+  };
+}
+
+/** What was cancelled. */
+export interface CancelRequestResult {
+  /** Identifier of the invoice. */
+  readonly invoice?: string;
+  /** Identifier of the transaction. */
+  readonly transactionId?: string;
+  /** Always true. */
+  readonly cancelled: boolean;
+}
+
+/** Invoices of the merchant. */
+export interface Invoices {
+  /** At most `limit`. */
+  readonly invoices: readonly Invoice[];
+  /** The `cursor` of the next page; empty on the last one. */
+  readonly next: string;
 }
 
 /** A withdrawal that is stored for good. */

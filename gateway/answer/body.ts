@@ -286,20 +286,46 @@ function readFields(sent: JsonObject, { byAmount, byFiat }: OrderForms): Order |
     return problemAnswer("amount_twice", { field: "amount" });
   const reason = fieldsProblem(object, form);
   if (reason !== null) return reason;
-  const { currency, orderId, address = "", tag = "" } = object;
+  const { currency, address = "", tag = "" } = object;
   if (typeof currency !== "string" || !currencyPattern.test(currency))
     return problemAnswer("currency_unknown", { field: "currency" });
   const sum = readSum(object, isFiat);
   if (isAnswer(sum)) return sum;
-  if (typeof orderId !== "string" || !orderIdPattern.test(orderId))
-    return problemAnswer("order_id_invalid", { field: "orderId" });
+  const orderId = readOrderId(object);
+  if (isAnswer(orderId)) return orderId;
   if (typeof address !== "string" || (address === "" && form.required.includes("address"))) {
     return problemAnswer("address_invalid", { field: "address" });
   }
   if (typeof tag !== "string") return problemAnswer("tag_not_supported", { field: "tag" });
+  const own = readShopFields(object);
+  if (isAnswer(own)) return own;
+  const { refundOf = "" } = object;
+  if (
+    typeof refundOf !== "string" ||
+    (object.refundOf !== undefined && !transactionIdPattern.test(refundOf))
+  )
+    return problemAnswer("refund_invalid", { field: "refundOf" });
+  return { ...own, currency, ...sum, address, tag, refundOf };
+}
+
+function readOrderId({ orderId }: JsonObject): string | Answer {
+  return typeof orderId === "string" && orderIdPattern.test(orderId)
+    ? orderId
+    : problemAnswer("order_id_invalid", { field: "orderId" });
+}
+
+type ShopFields = Pick<
+  Order,
+  "orderId" | "metadata" | "renew" | "returnUrl" | "expiresInMinutes" | "tolerancePercent"
+>;
+
+/** The fields that an order of any kind may have, or the answer that names the first wrong one. */
+function readShopFields(object: JsonObject): ShopFields | Answer {
+  const { renew = "" } = object;
+  const orderId = readOrderId(object);
+  if (isAnswer(orderId)) return orderId;
   const metadata = metadataOf(object.metadata);
   if (metadata === null) return problemAnswer("metadata_invalid", { field: "metadata" });
-  const { renew = "" } = object;
   if (
     typeof renew !== "string" ||
     (object.renew !== undefined && !transactionIdPattern.test(renew))
@@ -308,23 +334,59 @@ function readFields(sent: JsonObject, { byAmount, byFiat }: OrderForms): Order |
   const returnUrl = returnUrlOf(object.returnUrl);
   if (returnUrl === null) return problemAnswer("return_url_invalid", { field: "returnUrl" });
   const terms = readTerms(object);
-  if (isAnswer(terms)) return terms;
-  const { refundOf = "" } = object;
-  if (
-    typeof refundOf !== "string" ||
-    (object.refundOf !== undefined && !transactionIdPattern.test(refundOf))
-  )
-    return problemAnswer("refund_invalid", { field: "refundOf" });
-  return {
-    currency,
-    ...sum,
-    orderId,
-    address,
-    tag,
-    metadata,
-    returnUrl,
-    renew,
-    refundOf,
-    ...terms,
-  };
+  return isAnswer(terms) ? terms : { orderId, metadata, renew, returnUrl, ...terms };
+}
+
+/** A sum of money that a shop asks for in one of several currencies. */
+export interface InvoiceOrder
+  extends Pick<
+    Order,
+    "orderId" | "metadata" | "returnUrl" | "renew" | "expiresInMinutes" | "tolerancePercent"
+  > {
+  readonly fiat: FiatSum;
+  readonly currencies: readonly string[]; // each once; empty: all that the merchant can receive
+  readonly quoteMinutes: number;
+}
+
+/** How long a price of an invoice may hold, and how many currencies it may offer. */
+export const invoiceLimits = {
+  quoteMinutesMin: 10,
+  quoteMinutesMax: 120,
+  quoteMinutesUsual: 20,
+  currenciesMax: 20,
+} as const;
+
+/** The currencies of an invoice; null for another list than of up to 20 ids, each once. */
+function currenciesOf(value: JsonValue | undefined): readonly string[] | null {
+  if (value === undefined) return [];
+  if (!Array.isArray(value)) return null;
+  const ids = value.filter(
+    (one: JsonValue): one is string => typeof one === "string" && currencyPattern.test(one),
+  );
+  const isGood =
+    ids.length === value.length &&
+    ids.length >= 1 &&
+    ids.length <= invoiceLimits.currenciesMax &&
+    new Set(ids).size === ids.length;
+  return isGood ? ids : null;
+}
+
+/** Reads the order of an invoice. An Answer (400) names the first error. */
+export function readInvoiceOrder(body: Uint8Array, schema: ObjectSchema): InvoiceOrder | Answer {
+  const object = readObject(body, schema);
+  if (isAnswer(object)) return object;
+  const sum = readSum(object, true);
+  if (isAnswer(sum)) return sum;
+  const rest = readShopFields(object);
+  if (isAnswer(rest)) return rest;
+  const currencies = currenciesOf(object.currencies);
+  if (currencies === null) return problemAnswer("currencies_invalid", { field: "currencies" });
+  const { quoteMinutes = invoiceLimits.quoteMinutesUsual } = object;
+  const isQuote =
+    typeof quoteMinutes === "number" &&
+    Number.isInteger(quoteMinutes) &&
+    quoteMinutes >= invoiceLimits.quoteMinutesMin &&
+    quoteMinutes <= invoiceLimits.quoteMinutesMax;
+  if (!isQuote) return problemAnswer("quote_minutes_invalid", { field: "quoteMinutes" });
+  return { ...rest, fiat: sum.fiat as FiatSum, currencies, quoteMinutes };
 }

@@ -98,6 +98,16 @@ const rows = {
     "tolerancePercent must be a decimal number from 0 to 10 with at most two decimals, written as a string.",
     "tolerancePercent, metin olarak yazılmış, en çok iki basamaklı, 0 ile 10 arasında bir ondalık sayı olmalıdır.",
   ],
+  currencies_invalid: [
+    400,
+    "currencies must be a list of 1 to 20 currencies that the merchant can receive, each once.",
+    "currencies, işletmenin alabildiği 1-20 para biriminin, her biri bir kez olmak üzere, listesi olmalıdır.",
+  ],
+  quote_minutes_invalid: [
+    400,
+    "quoteMinutes must be a whole number from 10 to 120.",
+    "quoteMinutes 10 ile 120 arasında bir tam sayı olmalıdır.",
+  ],
   refund_invalid: [
     400,
     "refundOf must name one of the merchant's own deposits in the same currency.",
@@ -237,6 +247,7 @@ const rows = {
   ],
   plaintext_refused: [403, "Use HTTPS.", "HTTPS kullanın."],
   not_found: [404, "There is nothing at this path.", "Bu adreste bir kaynak yok."],
+  invoice_not_found: [404, "The invoice was not found.", "Ödeme talebi bulunamadı."],
   transaction_not_found: [404, "The transaction was not found.", "İşlem bulunamadı."],
   currency_not_found: [404, "The currency was not found.", "Para birimi bulunamadı."],
   callback_not_found: [404, "The callback target was not found.", "Geri çağrı hedefi bulunamadı."],
@@ -278,8 +289,13 @@ const rows = {
   ],
   not_cancellable: [
     409,
-    "Only an open withdrawal for which nothing was signed can be cancelled.",
-    "Yalnızca imzalanmamış, açık bir çekim iptal edilebilir.",
+    "Only an open withdrawal for which nothing was signed, and an open request for which nothing was paid, can be cancelled.",
+    "Yalnızca imzalanmamış, açık bir çekim ya da hiçbir ödeme almamış, açık bir istek iptal edilebilir.",
+  ],
+  invoice_ended: [
+    409,
+    "This invoice takes no other currency any more.",
+    "Bu ödeme talebi artık başka bir para birimi kabul etmiyor.",
   ],
   not_acceptable: [
     409,

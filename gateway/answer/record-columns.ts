@@ -40,6 +40,7 @@ export const recordColumns = {
   value: "text",
   received: "amount",
   accepted: "flag",
+  invoice: "text",
 } as const satisfies CsvColumns;
 
 /** Columns of people in the place of one for programs. */

@@ -12,6 +12,13 @@ import { movedCode } from "../store/moved-payments.ts";
 import type { DepositRow, SweepRow, TopUpRow, TransactionRow, TransferRow } from "../store/rows.ts";
 import { type AsideKeeper, runGuarded, setRowAside } from "../store/set-aside.ts";
 
+interface PaymentFields {
+  readonly paymentUri: string;
+  readonly paymentUrl: string;
+  readonly paymentTolerance: string;
+  readonly quote?: Quote;
+}
+
 /**
  * Payment data of a deposit: the link for wallets, the payment page, the amount that may be
  * missing, and the quote if there is one. The link is "" if the currency is no longer served or its
@@ -20,7 +27,7 @@ import { type AsideKeeper, runGuarded, setRowAside } from "../store/set-aside.ts
 export function paymentFieldsOf(
   row: DepositRow,
   config: Pick<GatewayConfig, "currencies" | "publicUrl">,
-): object {
+): PaymentFields {
   const { currencies } = config;
   const currency = Object.hasOwn(currencies, row.currency) ? currencies[row.currency] : undefined;
   const contract = currency?.contract;
@@ -139,7 +146,7 @@ function receivedOf(
 }
 
 /** A payment that left the chain ends the acceptance as well. */
-const isAccepted = ({ status, acceptedAt }: DepositRow): boolean =>
+export const isAccepted = ({ status, acceptedAt }: DepositRow): boolean =>
   status === 1 && acceptedAt !== null;
 
 function depositFields(row: DepositRow, config: RecordContext["config"]): object {
@@ -147,6 +154,7 @@ function depositFields(row: DepositRow, config: RecordContext["config"]): object
     amountReceived: receivedOf(row, config),
     late: row.late === 1,
     ...(isAccepted(row) ? { accepted: true } : {}),
+    ...(row.invoice === "" ? {} : { invoice: row.invoice }),
     ...paymentFieldsOf(row, config),
   };
 }

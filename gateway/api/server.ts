@@ -325,13 +325,20 @@ export function answerOfError(error: unknown, service: Service, requestId: strin
 
 const knownPaths: readonly (readonly [RegExp, string])[] = [
   [
-    /^\/api\/v1\/(?:createTransactionRequest|acceptDeposit|autoWithdraws?|manualWithdraw|cancelWithdraw|(?:create|pause|resume|remove|test|redeliver)Callback)$/,
+    /^\/api\/v1\/(?:createTransactionRequest|acceptDeposit|createInvoice|chooseCurrency|cancelRequest|autoWithdraws?|manualWithdraw|cancelWithdraw|(?:create|pause|resume|remove|test|redeliver)Callback)$/,
     "POST",
   ],
-  [/^\/api\/v1\/(?:transactions|supportedCurrency|events|balances|report|callbacks)$/, "GET, HEAD"],
-  [/^\/api\/v1\/(?:(?:transaction|balance|estimate)\/[^/]+|address\/[^/]+\/[^/]+)$/, "GET, HEAD"],
+  [
+    /^\/api\/v1\/(?:transactions|invoices|supportedCurrency|events|balances|report|callbacks)$/,
+    "GET, HEAD",
+  ],
+  [
+    /^\/api\/v1\/(?:(?:transaction|invoice|balance|estimate)\/[^/]+|address\/[^/]+\/[^/]+)$/,
+    "GET, HEAD",
+  ],
   [/^\/(?:health|ready|openapi\.json|docs|docs\/style\.css)$/, "GET, HEAD"],
   [/^\/pay\/[^/]+(?:\/state)?$/, "GET, HEAD"],
+  [/^\/pay\/[^/]+\/(?:price|choose\/[^/]+)$/, "POST"],
   [/^\/agent\/v1\/pair$/, "POST"],
 ];
 

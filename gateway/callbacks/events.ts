@@ -28,12 +28,18 @@ export const eventTypes = [
   "withdrawal.broadcast",
   "withdrawal.completed",
   "withdrawal.failed",
+  "invoice.chosen",
+  "invoice.completed",
+  "invoice.expired",
+  "invoice.cancelled",
+  "invoice.revoked",
+  "invoice.exception",
 ] as const;
 export type EventType = (typeof eventTypes)[number];
 
 /**
- * The events after which no money of a record is expected, or some came or left without being
- * expected: a shop that has these six misses none.
+ * The events after which no money of a record or an invoice is expected, or some came or left
+ * without being expected: a shop that has these misses none.
  */
 const endsOfMoney: ReadonlySet<string> = new Set<EventType>([
   "deposit.completed",
@@ -42,6 +48,11 @@ const endsOfMoney: ReadonlySet<string> = new Set<EventType>([
   "deposit.revoked",
   "withdrawal.completed",
   "withdrawal.failed",
+  "invoice.completed",
+  "invoice.expired",
+  "invoice.cancelled",
+  "invoice.revoked",
+  "invoice.exception",
 ]);
 
 /** The rank of an event among those that are due at the same time. */
@@ -133,3 +144,13 @@ function depositEvents(
   if (isMore && receivedUnits < minPaymentUnits) types.push("deposit.below_minimum");
   return types;
 }
+
+/** The events of a choice that are a person's business as well, so that they are the invoice's. */
+const exceptionsOfChoice: ReadonlySet<string> = new Set<EventType>([
+  "deposit.late",
+  "deposit.overpaid",
+  "deposit.unattributed",
+]);
+
+/** True if an event of a choice makes an `invoice.exception`. */
+export const isExceptionOfChoice = (type: EventType): boolean => exceptionsOfChoice.has(type);

@@ -17,19 +17,22 @@ import {
   newestEventSequence,
   type RecordChange,
   readChanges,
+  readInvoiceChanges,
   refreshCallbackStatus,
 } from "../store/callback-outbox.ts";
 import { type CallbackTargetRow, liveTargets } from "../store/callback-targets.ts";
+import { type InvoiceRow, readInvoice } from "../store/invoices.ts";
 import { keepsEvents } from "../store/merchants.ts";
 import type { RecordRow } from "../store/rows.ts";
 import { guardedWrite, insertAsideRow, type RowKey } from "../store/set-aside.ts";
 import type { Database } from "../store/store.ts";
 import { refundedUnits } from "../store/transactions.ts";
-import { type EventType, eventsOf, rankOf, testType } from "./events.ts";
+import { type EventType, eventsOf, isExceptionOfChoice, rankOf, testType } from "./events.ts";
 
 export interface OutboxOptions {
   readonly config: Pick<GatewayConfig, "currencies">;
   readonly recordOf: (row: RecordRow) => object; // as GET transaction shows it
+  readonly invoiceOf: (row: InvoiceRow) => object; // as GET invoice shows it
   readonly random: (bytes: number) => Uint8Array;
   readonly clock: () => number;
 }
@@ -64,50 +67,101 @@ export function makeEventsOfChanges(database: Database, options: OutboxOptions):
   const round: Round = { targets: new Map(), room: new Map(), full: new Set() };
   const touched = new Set<string>();
   const aside: OutboxResult["aside"][number][] = [];
-  for (const change of readChanges(database, changesPerStepMax)) {
+  const changes = [
+    ...readChanges(database, changesPerStepMax),
+    ...readInvoiceChanges(database, changesPerStepMax),
+  ].sort((a, b) => a.id - b.id);
+  for (const change of changes.slice(0, changesPerStepMax)) {
     const key = { kind: "change", id: String(change.id), about: change.row.id } as const;
-    const told = guardedWrite(database, () => tell(database, change, round, options));
-    if (told.ok) touched.add(change.row.id);
-    else if (insertAsideRow(database, key, told.error, options.clock()))
+    const told = guardedWrite(database, () => {
+      if ("event" in change) tellInvoice(database, change.event, change.row, round, options);
+      else tell(database, change, round, options);
+      forgetChange(database, change.id);
+    });
+    if (told.ok && !("event" in change)) touched.add(change.row.id);
+    else if (!told.ok && insertAsideRow(database, key, told.error, options.clock()))
       aside.push({ key, error: told.error });
   }
   refreshCallbackStatus(database, touched);
   return { full: [...round.full], aside };
 }
 
+/** The targets of a merchant that take an event. A choice's own go to those that name them. */
+function wantingOf(
+  database: Database,
+  { merchant, type, isOfChoice }: { merchant: string; type: string; isOfChoice: boolean },
+  { targets }: Round,
+): readonly CallbackTargetRow[] {
+  const takers = targets.get(merchant) ?? liveTargets(database, merchant);
+  targets.set(merchant, takers);
+  return takers.filter(({ events }) =>
+    events === "" ? !isOfChoice : events.split(",").includes(type),
+  );
+}
+
+/** Keeps an event and its deliveries, if anybody reads it. */
+function keepEvent(
+  database: Database,
+  { merchant, type, isOfChoice }: { merchant: string; type: string; isOfChoice: boolean },
+  make: () => CallbackEventRow,
+  round: Round,
+  { clock }: OutboxOptions,
+): void {
+  const wanting = wantingOf(database, { merchant, type, isOfChoice }, round);
+  if (wanting.length === 0 && !keepsEvents(database, merchant)) return;
+  const event = make();
+  insertEvent(database, event, clock());
+  const { room, full } = round;
+  for (const { id: target } of wanting) {
+    const left =
+      room.get(target) ??
+      waitingDeliveriesMax - countWaitingDeliveries(database, target, waitingDeliveriesMax);
+    room.set(target, left - 1);
+    if (left <= 0) full.add(target);
+    const state = left > 0 ? "waiting" : "given up";
+    insertDelivery(database, {
+      event: event.id,
+      target,
+      state,
+      nextAt: clock(),
+      rank: rankOf(type),
+    });
+  }
+}
+
 function tell(
   database: Database,
   change: RecordChange,
-  { targets, room, full }: Round,
+  round: Round,
   options: OutboxOptions,
 ): void {
   const { merchant } = change.row;
-  const takers = targets.get(merchant) ?? liveTargets(database, merchant);
-  targets.set(merchant, takers);
+  const invoice = change.row.operation === "deposit" ? change.row.invoice : "";
   for (const type of typesOf(database, change, options)) {
-    const wanting = takers.filter(
-      ({ events }) => events === "" || events.split(",").includes(type),
-    );
-    if (wanting.length === 0 && !keepsEvents(database, merchant)) continue;
-    const event = eventOf(database, change, type, options);
-    insertEvent(database, event, options.clock());
-    for (const { id: target } of wanting) {
-      const left =
-        room.get(target) ??
-        waitingDeliveriesMax - countWaitingDeliveries(database, target, waitingDeliveriesMax);
-      room.set(target, left - 1);
-      if (left <= 0) full.add(target);
-      const state = left > 0 ? "waiting" : "given up";
-      insertDelivery(database, {
-        event: event.id,
-        target,
-        state,
-        nextAt: options.clock(),
-        rank: rankOf(type),
-      });
-    }
+    const about = { merchant, type, isOfChoice: invoice !== "" };
+    keepEvent(database, about, () => eventOf(database, change, type, options), round, options);
+    if (invoice === "" || !isExceptionOfChoice(type)) continue;
+    const row = readInvoice(database, invoice);
+    if (row !== undefined) tellInvoice(database, "invoice.exception", row, round, options);
   }
-  forgetChange(database, change.id);
+}
+
+/** An event of an invoice, with the invoice as it is then. */
+function tellInvoice(
+  database: Database,
+  type: string,
+  row: InvoiceRow,
+  round: Round,
+  options: OutboxOptions,
+): void {
+  const { id, merchant } = row;
+  const make = (): CallbackEventRow => {
+    const nowMs = options.clock();
+    const at = type === "invoice.exception" || type === "invoice.chosen" ? nowMs : row.changedAt;
+    const data = options.invoiceOf(row);
+    return newEvent(database, { merchant, subject: id, type, at, data }, options);
+  };
+  keepEvent(database, { merchant, type, isOfChoice: false }, make, round, options);
 }
 
 function typesOf(
@@ -139,21 +193,42 @@ function eventOf(
   options: OutboxOptions,
 ): CallbackEventRow {
   const { row, payment } = change;
-  const nowMs = options.clock();
-  const sequence = Math.max(newestEventSequence(database, row.id) + 1, nowMs);
-  const at = payment === null ? row.changedAt : nowMs;
-  const record = {
+  const at = payment === null ? row.changedAt : options.clock();
+  const data = {
     ...options.recordOf({ ...row, callbackStatus: 0 }),
     ...(payment === null ? {} : other(change, options)),
   };
+  const { id: subject, merchant } = row;
+  return newEvent(database, { merchant, subject, type, at, data }, options);
+}
+
+/** An event of a record or an invoice, whose id is the subject's. */
+function newEvent(
+  database: Database,
+  {
+    merchant,
+    subject,
+    type,
+    at,
+    data,
+  }: {
+    readonly merchant: string;
+    readonly subject: string;
+    readonly type: string;
+    readonly at: number;
+    readonly data: object;
+  },
+  { random, clock }: OutboxOptions,
+): CallbackEventRow {
+  const sequence = Math.max(newestEventSequence(database, subject) + 1, clock());
   return {
-    id: newEventId(options.random),
-    merchant: row.merchant,
-    transactionId: row.id,
+    id: newEventId(random),
+    merchant,
+    transactionId: subject,
     type,
     sequence,
     at,
-    body: JSON.stringify({ type, timestamp: new Date(at).toISOString(), data: record, sequence }),
+    body: JSON.stringify({ type, timestamp: new Date(at).toISOString(), data, sequence }),
   };
 }
 

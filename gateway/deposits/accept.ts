@@ -8,6 +8,7 @@ import { writeRecord } from "../answer/record.ts";
 import type { Service } from "../service.ts";
 import { recordAct } from "../store/audit.ts";
 import { completeExpiredDeposit } from "../store/deposits.ts";
+import { isCancelledByShop, isPaidByOtherChoice } from "../store/invoices.ts";
 import type { DepositRow } from "../store/rows.ts";
 import type { Database } from "../store/store.ts";
 import { readDeposit, readTransactionOf, refundedUnits } from "../store/transactions.ts";
@@ -17,6 +18,8 @@ import { isPaidBy } from "../watcher/payments.ts";
 export type AcceptProblem =
   | "open" // it may still complete by itself
   | "completed" // by itself
+  | "invoice_paid" // another currency has paid its invoice
+  | "cancelled" // the shop cancelled it
   | "unasked" // no request asked for the money
   | "nothing" // nothing final was paid in its currency
   | "returned" // refunds pay all of it back
@@ -29,10 +32,12 @@ export type AcceptProblem =
  */
 export function findShortfall(
   database: Database,
-  row: Pick<DepositRow, "id" | "units" | "toleranceUnits">,
+  row: Pick<DepositRow, "id" | "invoice" | "code" | "units" | "toleranceUnits">,
   receivedUnits: bigint,
   isShortFine: boolean,
 ): AcceptProblem | null {
+  if (isPaidByOtherChoice(database, row)) return "invoice_paid";
+  if (isCancelledByShop(database, row)) return "cancelled";
   const backUnits = refundedUnits(database, row.id);
   if (receivedUnits <= backUnits) return receivedUnits === 0n ? "nothing" : "returned";
   if (isPaidBy(database, row, receivedUnits) || isShortFine) return null;

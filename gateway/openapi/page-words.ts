@@ -107,7 +107,7 @@ const en: PageWords = {
     deposit: [
       "Deposit",
       "Stages of a deposit: waiting, seen, confirming, completed. From waiting also unconfirmed, and from there seen. From seen also partial. " +
-        "From waiting and partial also expired. From completed, rarely, reorged.",
+        "From waiting and partial also expired. From waiting also cancelled. From completed, rarely, reorged.",
     ],
     withdrawal: [
       "Withdrawal",
@@ -200,7 +200,7 @@ const tr: PageWords = {
     deposit: [
       "Yatırma",
       "Bir yatırmanın aşamaları: waiting, seen, confirming, completed. waiting aşamasından unconfirmed da olur, ondan sonra seen gelir. seen aşamasından partial da olur. waiting ve " +
-        "partial aşamalarından expired da olur. completed aşamasından, nadiren, reorged da olur.",
+        "partial aşamalarından expired da olur. waiting aşamasından cancelled da olur. completed aşamasından, nadiren, reorged da olur.",
     ],
     withdrawal: [
       "Çekim",

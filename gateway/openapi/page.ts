@@ -128,6 +128,15 @@ const deposit: readonly Stage[] = [
       tr: "tamamlanmıştı; ödemesi zincirden çıktı, yetkili geri aldı",
     },
   },
+  {
+    name: "cancelled",
+    status: 2,
+    at: [1, 4],
+    means: {
+      en: "the shop cancelled it before anything was paid",
+      tr: "mağaza, ödeme görülmeden iptal etti",
+    },
+  },
 ];
 
 const withdrawal: readonly Stage[] = [
@@ -224,6 +233,7 @@ export const shopFlows = {
       ["confirming", "completed"],
       ["waiting", "expired"],
       ["completed", "reorged"],
+      ["waiting", "cancelled"],
     ],
   },
   withdrawal: {

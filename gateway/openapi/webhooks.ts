@@ -12,6 +12,7 @@ import {
   timeSchema,
 } from "../answer/schema.ts";
 import { type EventType, eventTypes, testType } from "../callbacks/events.ts";
+import { invoiceRecord } from "../operations/invoices.ts";
 import { transactionRecord, unattributedRecord } from "../operations/records.ts";
 
 type Type = EventType | typeof testType;
@@ -25,7 +26,8 @@ const moments: Readonly<Record<Type, string>> = {
     "Completed: the amount is final. So is a request that the shop accepts or the operator credits later, and a revoked one whose payment is final again",
   "deposit.overpaid":
     "after `deposit.completed`: more than the amount is final, by over half a percent of it and over what the operator set for the currency",
-  "deposit.expired": "Failed: not paid in time",
+  "deposit.expired":
+    "Failed: not paid in time, cancelled, or its invoice was paid in another currency; see `data.code`",
   "deposit.late": "a payment became final after the request had ended",
   "deposit.reorged":
     "a payment that was seen is in no block any more; of a Completed deposit, less is received and still enough",
@@ -40,6 +42,15 @@ const moments: Readonly<Record<Type, string>> = {
   "withdrawal.broadcast": "it was handed to the chain's nodes",
   "withdrawal.completed": "Completed: final on chain",
   "withdrawal.failed": "Failed, see `data.code`",
+  "invoice.chosen": "a currency was chosen, so that a choice has an address",
+  "invoice.completed":
+    "Completed: one choice has its amount, and it is final, or the shop accepted it. The only word on which to ship, once for each order",
+  "invoice.expired": "Failed: not paid in time; see `data.exceptions` for what came all the same",
+  "invoice.cancelled": "Failed: the shop cancelled it",
+  "invoice.revoked":
+    "Failed after it was Completed: the block of its payment left the chain, and the operator took the credit back",
+  "invoice.exception":
+    "money came late, beside another currency that has paid, above the sum, or in another coin; see `data.exceptions`",
   "webhook.test": "`gateway callbacks test`",
 };
 
@@ -68,6 +79,15 @@ const unattributedCallback: NamedSchema = {
     timestamp,
     sequence,
     data: schemaReference(unattributedRecord),
+  }),
+};
+const invoiceCallback: NamedSchema = {
+  name: "InvoiceCallback",
+  schema: objectSchema("An event of one invoice.", {
+    type,
+    timestamp,
+    sequence,
+    data: schemaReference(invoiceRecord),
   }),
 };
 const testCallback: NamedSchema = {
@@ -130,6 +150,8 @@ const webhookIdOf = (name: string): string =>
 function bodyOf(name: Type): Json {
   if (name === testType)
     return { allOf: [schemaReference(testCallback), narrowed({ type: { const: name } })] };
+  if (name.startsWith("invoice."))
+    return { allOf: [schemaReference(invoiceCallback), narrowed({ type: { const: name } })] };
   const whole = name === "deposit.unattributed" ? unattributedCallback : callback;
   const transactionType = { const: name.startsWith("deposit.") ? 1 : 2 };
   return {

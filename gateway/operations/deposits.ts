@@ -4,12 +4,7 @@
  */
 import { transactionIdPattern } from "../../protocol/fields.ts";
 import { type Answer, isAnswer, problemAnswer } from "../answer/answer.ts";
-import {
-  lifetimeAndToleranceLimits,
-  type OrderForms,
-  readObject,
-  readOrder,
-} from "../answer/body.ts";
+import { type OrderForms, readObject, readOrder } from "../answer/body.ts";
 import {
   flagSchema,
   type Json,
@@ -31,31 +26,13 @@ import {
   transactionExample,
   transactionRecord,
 } from "./records.ts";
+import { depositTerms } from "./terms.ts";
 
 const { currencyId, orderId, metadata, renew, fiatCurrency, fiatAmount } = sharedFields;
 const { amount, tag, transactionId, network, status, stage } = sharedFields;
 const { renews, renewedBy, paymentUri, paymentUrl, paymentTolerance, quote } = sharedFields;
 
-const returnUrl = textSchema(
-  "The way back from the payment page: an address on a site that the service lists for the merchant.",
-  {
-    examples: ["https://shop.example.com/thanks"],
-  },
-);
-const { minutesMin, minutesMax, percentMax } = lifetimeAndToleranceLimits;
-const terms = {
-  expiresInMinutes: {
-    type: "integer",
-    description: "The lifetime of the request; the service's own without it.",
-    minimum: minutesMin,
-    maximum: minutesMax,
-    examples: [30],
-  },
-  tolerancePercent: textSchema(
-    `So much of \`amount\` may be missing, from 0 to ${percentMax} per cent with at most two decimals; the currency's own without it.`,
-    { pattern: "^(?:0|[0-9]+(?:\\.[0-9]+)?)$", examples: ["0.5"] },
-  ),
-};
+const { returnUrl, ...terms } = depositTerms;
 
 const amountOrder: NamedSchema<ObjectSchema> = {
   name: "AmountOrder",

@@ -4,6 +4,7 @@
  */
 import { callbackOperations } from "./callbacks.ts";
 import { depositOperations } from "./deposits.ts";
+import { invoiceOperations } from "./invoices.ts";
 import type { Operation } from "./operation.ts";
 import { readingOperations } from "./reading.ts";
 import { reportOperations } from "./report.ts";
@@ -12,6 +13,7 @@ import { withdrawalOperations } from "./withdrawals.ts";
 
 export const operations: readonly Operation[] = [
   ...depositOperations,
+  ...invoiceOperations,
   ...withdrawalOperations,
   ...transactionOperations,
   ...readingOperations,

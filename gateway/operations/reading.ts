@@ -22,6 +22,7 @@ import type { Service } from "../service.ts";
 import { listEventsAfter, newestEventNumber } from "../store/callback-outbox.ts";
 import { keepsEvents, startKeepingEvents } from "../store/merchants.ts";
 import { checkDestination, estimateFee, feesMax } from "../withdrawals/estimate.ts";
+import { invoiceRecord } from "./invoices.ts";
 import {
   badQuery,
   defineGet,
@@ -154,8 +155,12 @@ const event: NamedSchema = {
     type: textSchema("The kind of event.", { examples: ["withdrawal.completed"] }),
     timestamp: timeSchema("When the record changed."),
     data: {
-      description: "The record as it was then.",
-      anyOf: [schemaReference(transactionRecord), schemaReference(unattributedRecord)],
+      description: "The record, or the invoice, as it was then.",
+      anyOf: [
+        schemaReference(transactionRecord),
+        schemaReference(unattributedRecord),
+        schemaReference(invoiceRecord),
+      ],
     },
     sequence: { type: "integer", description: "Rises with each event of a record.", minimum: 1 },
   }),

@@ -231,6 +231,10 @@ const transactionSchema = objectSchema(
     accepted: flagSchema(
       "Deposits: true where it had ended, and the shop or the operator took it as paid; it may be short. Absent otherwise.",
     ),
+    invoice: textSchema("Deposits: the invoice that it is a choice of; absent otherwise.", {
+      pattern: transactionIdPattern.source,
+      examples: ["b3c1a3f09e5d4c2b8f7e6a5d4c3b2a19"],
+    }),
     metadata,
     renews: textSchema("The ended record with the same orderId that this one follows.", {
       examples: ["4be38f3ee1a16e4cd1f1a3a8b4a0d9c2"],
@@ -263,6 +267,7 @@ const transactionSchema = objectSchema(
         "amountReceived",
         "late",
         "accepted",
+        "invoice",
         "paymentUri",
         "paymentUrl",
         "paymentTolerance",
@@ -319,6 +324,7 @@ export const errorBody: NamedSchema = {
       ),
       field: textSchema("The field or parameter that is meant."),
       transactionId,
+      invoice: textSchema("Identifier of the invoice."),
       reason: textSchema("The finer reason."),
       currency: currencyId,
       needed: decimalSchema("The amount that the order needs.", "1.01"),
@@ -335,6 +341,7 @@ export const errorBody: NamedSchema = {
         ...[
           "field",
           "transactionId",
+          "invoice",
           "reason",
           "currency",
           "needed",

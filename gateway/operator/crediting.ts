@@ -14,6 +14,7 @@ import {
   type UncreditedPayment,
 } from "../store/credits.ts";
 import { keepAcceptance, updateDeposit } from "../store/deposits.ts";
+import { keepRequestToJudge } from "../store/meta.ts";
 import { listFinalOf } from "../store/payments.ts";
 import type { DepositRow, PaymentRow } from "../store/rows.ts";
 import type { Database } from "../store/store.ts";
@@ -146,6 +147,8 @@ const acceptProblemWords: Readonly<Record<AcceptProblem, string>> = {
   open: "the deposit is open: it completes by itself once its payments are final",
   unasked: "nobody asked for this deposit; name the request that the money was for",
   nothing: "nothing that is final was paid to its address in its currency",
+  invoice_paid: "another currency has paid its invoice: what came to it is a surplus to pay back",
+  cancelled: "its shop cancelled it: what came to it is to pay back",
   returned: "all that was paid was paid back",
   short: "less was paid than it asked for; --short credits it all the same",
   short_after_refund:
@@ -193,6 +196,7 @@ function count(
   const next = judgementOf(database, row, 0);
   if (row.status === 0) {
     updateDeposit(database, row.id, { ...next, changedAt: nowMs });
+    judgeChoiceLater(database, row);
     return null;
   }
   const problem = findShortfall(database, row, BigInt(next.receivedUnits), isShortFine);
@@ -209,6 +213,11 @@ function count(
   return null;
 }
 
+/** Only the watcher knows the price at which a payment to an open choice of an invoice counts. */
+function judgeChoiceLater(database: Database, { id, invoice, network, status }: DepositRow): void {
+  if (invoice !== "" && status === 0) keepRequestToJudge(database, network, id);
+}
+
 /**
  * Counts again the request of the address that received the money, because the payment no longer
  * counts there.
@@ -219,4 +228,5 @@ function countAgain(database: Database, id: string, nowMs: number): void {
   const next = judgementOf(database, row, 0);
   if (next.receivedUnits !== row.receivedUnits)
     updateDeposit(database, id, { ...next, changedAt: nowMs });
+  judgeChoiceLater(database, row);
 }

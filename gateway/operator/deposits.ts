@@ -3,6 +3,7 @@
  * after the end or to an address without a request. A credit, like a shop's acceptance, leads from
  * Failed to Completed. An operator types it with a reason, which stays in the audit table.
  */
+
 import type { Command } from "commander";
 import { AgentError, type Refusal, refuse } from "../../base/fault.ts";
 import { commandOfEnd } from "../../base/state-end.ts";
@@ -13,6 +14,8 @@ import { hasTags, payeeOf } from "../../chains/payees.ts";
 import type { GatewayChain, GatewayConfig } from "../config/config.ts";
 import { readSecretFile } from "../config/secret-file.ts";
 import { FaultBook } from "../faults/book.ts";
+import { createChoicePricing } from "../invoices/pricing.ts";
+import { type InvoiceContext, invoiceBodyOf } from "../invoices/view.ts";
 import { rightClock } from "../own-clock.ts";
 import { type AuditAct, listActsOn, recordAct } from "../store/audit.ts";
 import {
@@ -23,6 +26,7 @@ import {
 } from "../store/credits.ts";
 import { endGapHoldsOf, isHeldByGap } from "../store/gap-holds.ts";
 import { type GonePayment, listGonePaymentsOf } from "../store/gone-payments.ts";
+import { type InvoiceRow, readInvoice } from "../store/invoices.ts";
 import { listFinalOf } from "../store/payments.ts";
 import type { DepositRow, PaymentRow } from "../store/rows.ts";
 import { createSignals } from "../store/signals.ts";
@@ -52,6 +56,7 @@ import {
   runInOperatorContext,
 } from "./command.ts";
 import { creditDeposit, creditPaymentsByName, paymentName } from "./crediting.ts";
+import { describeChoice, describeInvoice } from "./invoices.ts";
 import { checkRecordFilter } from "./named.ts";
 import {
   addRecordFilters,
@@ -144,6 +149,8 @@ export async function addPaymentsByHash(
   }
 }
 
+const noPrices = { of: () => null, canHave: () => false } as const;
+
 function chainOf(
   { store, run }: OperatorContext,
   currencies: GatewayConfig["currencies"],
@@ -173,6 +180,8 @@ function chainOf(
     ownClock: () => rightClock,
     confirmingMs: 0,
     run: run ?? "",
+    // No price is known here; the running gateway keeps when a payment of a choice was seen.
+    choices: createChoicePricing({ config: { currencies }, clock: readClock, prices: noPrices }),
   };
 }
 
@@ -278,7 +287,7 @@ export function showDeposit(
   return shownDeposit(database, row);
 }
 
-/** The deposit of a shop's order; undefined if several merchants have an order of that name. */
+/** The deposit of a shop's order; undefined if several deposits have an order of that name. */
 function onlyDepositOfOrder(database: Database, orderId: string): DepositWithMerchant | undefined {
   const [row, other] = listTransactionsWithMerchant(database, {
     operations: ["deposit"],
@@ -386,42 +395,52 @@ const paymentOf = (
   final: final === 1,
 });
 
+/** The transactions to which an operator credited a payment, by its name. */
+const creditsOf = ({ creditedTo }: ShownDeposit, payment: PaymentRow): readonly string[] =>
+  creditedTo.get(paymentName(payment)) ?? [];
+
+function jsonOfShown(by: OperatorContext, config: GatewayConfig, shown: ShownDeposit): object {
+  const { row, payments, credits, acts } = shown;
+  const paid = payments.map((payment) => ({
+    ...paymentOf(config, payment),
+    creditedTo: creditsOf(shown, payment),
+  }));
+  const more = credits.map(({ creditedUnits: units, ...one }) => ({
+    ...paymentOf(config, { ...one, units }),
+    ...payeeOf(row.network, one.address),
+  }));
+  const inSums = shown.strays.map((one) => listedTotal(config, one));
+  const left = shown.gone.map((one) => jsonOfGonePayment(config, one));
+  const waits = unsweptNotes(by, row);
+  const beside = { payments: paid, credited: more, strays: inSums, leftChain: left };
+  const unswept = waits.length === 0 ? {} : { unswept: waits };
+  return { ...jsonOfRecord(by, row, config), ...beside, ...unswept, acts: jsonOfActs(acts) };
+}
+
+function showInvoice(context: InvoiceContext, row: InvoiceRow, { json }: JsonOption): void {
+  if (json === true) printJson(invoiceBodyOf(context, row));
+  else printText(describeInvoice(context, row).join("\n"));
+}
+
 function show(id: string, options: JsonOption): void {
   runInOperatorContext(options, (by, config) => {
+    const invoice = readInvoice(by.store.database, id);
+    if (invoice !== undefined) return showInvoice({ config, store: by.store }, invoice, options);
     const shown = showDeposit(by, id);
     if (!isOkOrPrintsRefusal(shown)) return;
     const { row, payments, credits, acts } = shown;
-    const creditedTo = (payment: PaymentRow): readonly string[] =>
-      shown.creditedTo.get(paymentName(payment)) ?? [];
-    if (options.json === true) {
-      const paid = payments.map((payment) => ({
-        ...paymentOf(config, payment),
-        creditedTo: creditedTo(payment),
-      }));
-      const more = credits.map(({ creditedUnits: units, ...one }) => ({
-        ...paymentOf(config, { ...one, units }),
-        ...payeeOf(row.network, one.address),
-      }));
-      const inSums = shown.strays.map((one) => listedTotal(config, one));
-      const left = shown.gone.map((one) => jsonOfGonePayment(config, one));
-      const waits = unsweptNotes(by, row);
-      const beside = { payments: paid, credited: more, strays: inSums, leftChain: left };
-      const unswept = waits.length === 0 ? {} : { unswept: waits };
-      printJson({
-        ...jsonOfRecord(by, row, config),
-        ...beside,
-        ...unswept,
-        acts: jsonOfActs(acts),
-      });
-      return;
-    }
+    if (options.json === true) return printJson(jsonOfShown(by, config, shown));
     printText(
-      `${describeRecord(row, receivedText(config, row))}\n  address ${payeeText(row.network, row.address)} (${row.network})`,
+      [
+        describeRecord(row, receivedText(config, row)),
+        `  address ${payeeText(row.network, row.address)} (${row.network})`,
+        ...describeChoice(by.store.database, row),
+      ].join("\n"),
     );
     for (const one of payments) {
       const { txHash, block, final } = paymentOf(config, one);
       const place = `block ${block}${final ? "" : ", not final"}`;
-      const away = creditedTo(one)
+      const away = creditsOf(shown, one)
         .map((id) => `, credited to ${id}`)
         .join("");
       printText(

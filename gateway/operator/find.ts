@@ -163,10 +163,11 @@ const otherShow: Readonly<Record<FoundNonRecord["kind"], string>> = {
   agent: "agents",
   key: "key list",
   callback: "callbacks list",
+  invoice: "deposits show",
 };
 
 const showOf = ({ kind, id }: FoundNonRecord): string =>
-  kind === "merchant" ? `${otherShow[kind]} ${id}` : otherShow[kind];
+  kind === "merchant" || kind === "invoice" ? `${otherShow[kind]} ${id}` : otherShow[kind];
 
 /** The amount of an outgoing transaction, in the currency of its contract if one is configured. */
 function foreignAmount(

@@ -32,6 +32,11 @@ const deposits: Rows<"waiting" | "unconfirmed" | "seen" | "partial" | "confirmin
 };
 
 // biome-ignore format: a table, one row a line
+const invoices: Rows<"open"> = {
+  open: ["clock", "an invoice that nobody has paid", "its page, the shop's `GET invoice`", "", "completed by its first choice that is paid; expired once choosing is over and no choice is open"],
+};
+
+// biome-ignore format: a table, one row a line
 const withdrawals: Rows<"awaiting_approval" | "awaiting_operator" | "queued" | "signed" | "broadcast" | "confirming" | "recalled"> = {
   awaiting_approval: ["clock", "held at the merchant's server by its policy", "`withdrawals list`, `status` after 30 minutes", `${agent} approve ID`, "signed; or refused; or expired at the order's end"],
   awaiting_operator: ["person", "its wallet paid exactly this by a transaction that nothing explains", "`status`, alarm `ORDER_PAID_BEFORE`", `${command} withdrawals release ORDER --not HASH --reason TEXT`, "it is paid; or `withdrawals paid ORDER --transaction HASH --reason TEXT` ends it as paid"],
@@ -151,6 +156,7 @@ const sweeps: Rows<SweepReason> = {
 
 export const gatewayStateEnds = {
   deposits,
+  invoices,
   withdrawals,
   stuck,
   faults,
@@ -226,12 +232,14 @@ export const statesOfTables: Readonly<Record<string, readonly StateName[]>> = {
   depositCredits: [],
   deposits: ["deposits waiting"],
   faults: ["faults address", "faults account", "faults currency", "faults withdrawal"],
+  firstSights: [],
   foreignTold: ["agents networkStopped"],
   forgottenRanges: ["agents restored"],
   foundAddresses: [],
   gapHolds: ["gaps given_up", "gaps held"],
   gaps: ["faults history", "gaps given_up"],
   gonePayments: ["deposits reorged"],
+  invoices: ["invoices open"],
   jobs: ["withdrawals queued"],
   jtis: [],
   keys: [],
@@ -249,6 +257,7 @@ export const statesOfTables: Readonly<Record<string, readonly StateName[]>> = {
   payments: ["deposits seen", "deposits late", "deposits unattributed"],
   priceReadings: ["faults price"],
   prices: [],
+  quotes: [],
   recalls: ["withdrawals recalled"],
   receivingKeys: [],
   recoveries: ["agents recovering"],

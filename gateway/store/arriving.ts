@@ -16,10 +16,14 @@ export interface ArrivingPaymentRow {
 }
 
 /** An open request whose address is looked at. */
-export type OpenRequest = Pick<
-  DepositRow,
-  "id" | "merchant" | "currency" | "network" | "address" | "units" | "toleranceUnits" | "expiresAt"
->;
+export interface OpenRequest
+  extends Pick<
+    DepositRow,
+    | ("id" | "merchant" | "currency" | "network" | "address")
+    | ("units" | "toleranceUnits" | "expiresAt")
+  > {
+  readonly pricedUntil: number | null; // the end of the newest price of a choice; null for another request
+}
 
 /** The open requests in a currency, the nearest end first. */
 export function listOpenRequests(
@@ -27,7 +31,8 @@ export function listOpenRequests(
   { network, currency }: Pick<DepositRow, "network" | "currency">,
 ): readonly OpenRequest[] {
   return database.all(
-    `SELECT id, merchant, currency, network, address, units, coalesce(toleranceUnits, '0') AS toleranceUnits, expiresAt FROM deposits
+    `SELECT id, merchant, currency, network, address, units, coalesce(toleranceUnits, '0') AS toleranceUnits, expiresAt,
+       (SELECT max(q.untilAt) FROM quotes q WHERE q.transactionId = deposits.id) AS pricedUntil FROM deposits
      WHERE status = 0 AND network = ? AND currency = ? ORDER BY expiresAt, number`,
     ...[network, currency],
   );

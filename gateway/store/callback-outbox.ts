@@ -2,6 +2,7 @@
  * Turns changes of records into events: reads the changes that the triggers of callback-tables.ts
  * wrote, and stores the events made from them. Each function runs inside the caller's transaction.
  */
+import { type InvoiceRow, invoiceFieldsSql } from "./invoices.ts";
 import type { RecordRow, TransactionRow } from "./rows.ts";
 import type { Database } from "./store.ts";
 import {
@@ -60,6 +61,28 @@ export function readChanges(database: Database, most: number): readonly RecordCh
     } as RecordRow,
     before: read<RecordState>(before),
     payment: read<OtherPayment>(payment),
+  }));
+}
+
+/** An event of an invoice, with the invoice as it was then. */
+export interface InvoiceChange {
+  readonly id: number;
+  readonly event: string; // its type
+  readonly row: InvoiceRow;
+}
+
+/** The changes of invoices, oldest first. */
+export function readInvoiceChanges(database: Database, most: number): readonly InvoiceChange[] {
+  type Row = InvoiceRow & { readonly change: number; event: string; after: string };
+  const rows = database.all<Row>(
+    `SELECT ${invoiceFieldsSql}, c.id AS change, c.event, c.after FROM callbackChanges c JOIN invoices i ON i.id = c.transactionId
+     WHERE c.event IS NOT NULL AND ${isNotAside} ORDER BY c.id LIMIT ?`,
+    most,
+  );
+  return rows.map(({ change: id, event, after, ...row }) => ({
+    id,
+    event,
+    row: { ...row, ...(JSON.parse(after) as Partial<InvoiceRow>) },
   }));
 }
 

@@ -48,10 +48,10 @@ function unjudged(network: string): string {
 }
 
 /**
- * Records that an open request is to be judged, because a refund of it failed. Harmless to call
- * twice.
+ * Records that an open request is to be judged by the watcher, because a refund of it failed, or an
+ * operator credited a payment to a choice of an invoice. Harmless to call twice.
  */
-export function keepFailedRefundRequest(
+export function keepRequestToJudge(
   database: Database,
   network: string,
   transactionId: string,
@@ -63,14 +63,14 @@ export function keepFailedRefundRequest(
 }
 
 /** Takes the requests of a network that wait so, inside the transaction that judges them. */
-export function takeFailedRefundRequests(database: Database, network: string): readonly string[] {
+export function takeRequestsToJudge(database: Database, network: string): readonly string[] {
   const start = unrefunded(network);
-  const ids = listFailedRefundRequests(database, network);
+  const ids = listRequestsToJudge(database, network);
   database.run("DELETE FROM meta WHERE substr(name, 1, ?) = ?", start.length, start);
   return ids;
 }
 
-export function listFailedRefundRequests(database: Database, network: string): readonly string[] {
+export function listRequestsToJudge(database: Database, network: string): readonly string[] {
   const start = unrefunded(network);
   const rows = database.all<{ name: string }>(
     "SELECT name FROM meta WHERE substr(name, 1, ?) = ?",

@@ -109,6 +109,10 @@ export const serviceReasons = {
   deposit_expired: "a deposit request was not paid in time",
   deposit_reorged:
     "a completed deposit: the block of its payment left the chain, and the service's operator took the credit back",
+  deposit_cancelled:
+    "the shop cancelled a deposit request, or its invoice, before anything was paid",
+  invoice_paid:
+    "a deposit of an invoice that another currency has paid; what came to it is a surplus",
 } as const;
 
 export type ServiceReason = keyof typeof serviceReasons;
@@ -156,6 +160,7 @@ export interface DepositRow extends RecordFields {
   readonly payToken: string; // in the address of the payment page; "" has no page
   readonly returnUrl: string; // where the payment page leads back to; "" nowhere
   readonly late: 0 | 1; // money came after the end
+  readonly invoice: string; // the id of the invoice that it is a choice of; "" none
   readonly acceptedAt: number | null; // when a shop or an operator took it as paid after its end
 }
 

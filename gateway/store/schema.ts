@@ -58,6 +58,20 @@ const othersCoin = `EXISTS (SELECT 1 FROM deposits d WHERE d.id = NEW.transactio
 const keepPayment = `INSERT INTO callbackChanges (transactionId, payment) VALUES (NEW.transactionId,
     json_object('currency', NEW.currency, 'units', NEW.units, 'txHash', NEW.txHash))`;
 
+/** The event of an invoice's new end. Only money that left the chain ends one that was paid. */
+const invoiceEvent =
+  "CASE WHEN NEW.status = 1 THEN 'invoice.completed' WHEN NEW.code = 'invoice_cancelled' THEN 'invoice.cancelled'" +
+  " WHEN OLD.status = 1 THEN 'invoice.revoked' ELSE 'invoice.expired' END";
+
+/** An invoice's change names its event, and has the invoice as it is then. */
+const keepInvoiceChange = (id: string, event: string): string =>
+  `INSERT INTO callbackChanges (transactionId, after, event) SELECT i.id, ${snapshot({
+    status: "i.status",
+    code: "coalesce(i.code, '')",
+    completedBy: "coalesce(i.completedBy, '')",
+    changedAt: "i.changedAt",
+  })}, ${event} FROM invoices i WHERE i.id = ${id}`;
+
 const callbackTriggers = `
 CREATE TRIGGER callbackDepositMade AFTER INSERT ON deposits WHEN ${hasTarget("NEW.merchant")} BEGIN
   UPDATE deposits SET callbackStatus = 0 WHERE id = NEW.id;
@@ -67,6 +81,12 @@ CREATE TRIGGER callbackDepositMoved AFTER UPDATE OF status, stage, receivedUnits
     AND ${hasReader("NEW.merchant")} BEGIN
   UPDATE deposits SET callbackStatus = 0 WHERE id = NEW.id AND ${hasTarget("NEW.merchant")};
   INSERT INTO callbackChanges (transactionId, before, after) VALUES (NEW.id, ${depositSnapshot("OLD")}, ${depositSnapshot("NEW")});
+END;
+CREATE TRIGGER callbackInvoiceChosen AFTER INSERT ON deposits WHEN NEW.invoice IS NOT NULL AND ${hasReader("NEW.merchant")} BEGIN
+  ${keepInvoiceChange("NEW.invoice", "'invoice.chosen'")};
+END;
+CREATE TRIGGER callbackInvoiceEnded AFTER UPDATE OF status ON invoices WHEN OLD.status <> NEW.status AND ${hasReader("NEW.merchant")} BEGIN
+  ${keepInvoiceChange("NEW.id", invoiceEvent)};
 END;
 CREATE TRIGGER callbackWithdrawalMade AFTER INSERT ON withdrawals WHEN ${hasReader("NEW.merchant")} BEGIN
   UPDATE withdrawals SET callbackStatus = 0 WHERE id = NEW.id AND ${hasTarget("NEW.merchant")};
@@ -107,7 +127,7 @@ CREATE INDEX callbackTargetsByMerchant ON callbackTargets (merchant, offAt);
 CREATE INDEX callbackTargetsFailing ON callbackTargets (id)
   WHERE offReason = 'gone' OR (offAt IS NULL AND failedAt > coalesce(succeededAt, 0));
 CREATE TABLE callbackChanges (
-  id INTEGER PRIMARY KEY, transactionId TEXT NOT NULL, before TEXT, after TEXT, payment TEXT) STRICT;
+  id INTEGER PRIMARY KEY, transactionId TEXT NOT NULL, before TEXT, after TEXT, payment TEXT, event TEXT) STRICT;
 CREATE TABLE callbackEvents (
   number INTEGER PRIMARY KEY, id TEXT NOT NULL UNIQUE, merchant TEXT NOT NULL REFERENCES merchants(id), transactionId TEXT,
   type TEXT NOT NULL, sequence INTEGER NOT NULL, at INTEGER NOT NULL, body TEXT NOT NULL) STRICT;
@@ -223,11 +243,15 @@ CREATE TABLE deposits (
   txHash TEXT CHECK (txHash <> ''), finalBlock INTEGER, endBlock INTEGER, value TEXT CHECK (value <> ''),
   callbackStatus INTEGER NOT NULL DEFAULT 3 CHECK (callbackStatus IN (0,1,2,3)),
   createdAt INTEGER NOT NULL, changedAt INTEGER NOT NULL, expiresAt INTEGER NOT NULL, acceptedAt INTEGER,
+  invoice TEXT CHECK (invoice IS NULL OR (invoice <> '' AND origin = 'ordered')), choice TEXT NOT NULL DEFAULT '',
   CHECK ((origin = 'ordered') = (contentHash IS NOT NULL)), CHECK ((origin = 'ordered') = (amount IS NOT NULL)),
   CHECK ((origin = 'ordered') = (units IS NOT NULL)), CHECK ((origin = 'ordered') = (toleranceUnits IS NOT NULL)),
   CHECK (origin = 'ordered' OR coalesce(quote, payToken, returnUrl, metadata) IS NULL)) STRICT;
-CREATE UNIQUE INDEX depositsByOrder ON deposits (merchant, orderId, renews);
+CREATE UNIQUE INDEX depositsByOrder ON deposits (merchant, orderId, renews, choice);
+CREATE UNIQUE INDEX depositsByInvoice ON deposits (invoice, currency) WHERE invoice IS NOT NULL;
+CREATE UNIQUE INDEX depositsPaidOfInvoice ON deposits (invoice) WHERE invoice IS NOT NULL AND status = 1;
 CREATE UNIQUE INDEX depositsByPayToken ON deposits (payToken) WHERE payToken IS NOT NULL;
+CREATE INDEX choicesOpen ON deposits (network) WHERE status = 0 AND invoice IS NOT NULL;
 CREATE INDEX depositsByMerchant ON deposits (merchant, createdAt DESC, id);
 CREATE INDEX depositsByChange ON deposits (merchant, changedAt, id);
 CREATE INDEX depositsByCurrency ON deposits (merchant, currency, status, createdAt DESC, id);
@@ -496,6 +520,52 @@ CREATE INDEX sweepNotesByNetwork ON sweepNotes (network);
 `;
 
 /**
+ * Invoices and their choices (invoices.ts, quotes.ts). `currencies` is a list as JSON. A choice is
+ * the deposit of an invoice in one of them, so that a second one of the same currency finds the
+ * first; its column `choice` has its own id, and a request of an order has ''. The first choice
+ * that is paid completes the invoice and ends the others; a second one that is paid is refused by
+ * an index. `quotes` has the prices of a choice, each from a time to a time; `firstSights` the
+ * quote at which each transaction that pays it counts.
+ */
+const invoices = `
+CREATE TABLE invoices (
+  number INTEGER PRIMARY KEY, id TEXT NOT NULL UNIQUE, merchant TEXT NOT NULL REFERENCES merchants(id), orderId TEXT NOT NULL,
+  renews TEXT NOT NULL DEFAULT '', contentHash TEXT NOT NULL, fiatCurrency TEXT NOT NULL, fiatAmount TEXT NOT NULL,
+  currencies TEXT NOT NULL, quoteMinutes INTEGER NOT NULL, tolerancePercent TEXT CHECK (tolerancePercent <> ''),
+  payToken TEXT NOT NULL UNIQUE, returnUrl TEXT CHECK (returnUrl <> ''), metadata TEXT CHECK (metadata <> ''),
+  status INTEGER NOT NULL DEFAULT 0 CHECK (status IN (0,1,2)), code TEXT CHECK (code <> ''), completedBy TEXT,
+  createdAt INTEGER NOT NULL, changedAt INTEGER NOT NULL, expiresAt INTEGER NOT NULL,
+  CHECK ((status = 1) = (completedBy IS NOT NULL)), CHECK ((status = 2) = (code IS NOT NULL))) STRICT;
+CREATE UNIQUE INDEX invoicesByOrder ON invoices (merchant, orderId, renews);
+CREATE INDEX invoicesByMerchant ON invoices (merchant, createdAt DESC, id);
+CREATE INDEX invoicesByChange ON invoices (merchant, changedAt, id);
+CREATE INDEX invoicesOpen ON invoices (expiresAt) WHERE status = 0;
+CREATE TABLE quotes (
+  transactionId TEXT NOT NULL REFERENCES deposits(id), number INTEGER NOT NULL, price TEXT NOT NULL, priceAt INTEGER NOT NULL,
+  fromAt INTEGER NOT NULL, untilAt INTEGER NOT NULL, PRIMARY KEY (transactionId, number)) STRICT;
+CREATE TABLE firstSights (
+  transactionId TEXT NOT NULL REFERENCES deposits(id), txHash TEXT NOT NULL, at INTEGER NOT NULL, quote INTEGER NOT NULL,
+  PRIMARY KEY (transactionId, txHash)) STRICT;
+CREATE TRIGGER invoicePaid AFTER UPDATE OF status ON deposits
+  WHEN NEW.status = 1 AND OLD.status <> 1 AND NEW.invoice IS NOT NULL BEGIN
+  UPDATE invoices SET status = 1, code = NULL, completedBy = NEW.id, changedAt = NEW.changedAt
+    WHERE id = NEW.invoice AND completedBy IS NULL;
+  DELETE FROM arriving WHERE transactionId IN
+    (SELECT id FROM deposits WHERE invoice = NEW.invoice AND status = 0 AND id <> NEW.id);
+  UPDATE deposits SET status = 2, stage = 'expired', code = 'invoice_paid', endBlock = NULL, changedAt = NEW.changedAt
+    WHERE invoice = NEW.invoice AND status = 0 AND id <> NEW.id;
+END;
+CREATE TRIGGER invoiceMoved AFTER UPDATE OF status, stage, receivedUnits, late ON deposits WHEN NEW.invoice IS NOT NULL BEGIN
+  UPDATE invoices SET changedAt = NEW.changedAt WHERE id = NEW.invoice AND changedAt < NEW.changedAt;
+END;
+CREATE TRIGGER invoiceRevoked AFTER UPDATE OF status ON deposits
+  WHEN OLD.status = 1 AND NEW.status <> 1 AND NEW.invoice IS NOT NULL BEGIN
+  UPDATE invoices SET status = 2, code = 'invoice_revoked', completedBy = NULL, changedAt = NEW.changedAt
+    WHERE id = NEW.invoice AND completedBy = NEW.id;
+END;
+`;
+
+/**
  * The books (books.ts): the newest closing of each network, and its differences. The last block of
  * each month (month-ends.ts). Prices of the markets. The operators' acts. `setAside` has rows that
  * a bug or a fault kept from being shown, told or judged (set-aside.ts). `faults` has the items
@@ -548,6 +618,7 @@ export const schema = [
   people,
   agents,
   records,
+  invoices,
   signing,
   chains,
   addresses,

@@ -20,12 +20,14 @@ export interface FoundRecord {
     | "txHash"
     | "amount"
     | "payment page"
+    | "invoice"
+    | "invoice's page"
     | "event";
 }
 
 /** Somebody or something that is no record. */
 export interface FoundNonRecord {
-  readonly kind: "merchant" | "agent" | "key" | "callback";
+  readonly kind: "merchant" | "agent" | "key" | "callback" | "invoice";
   readonly id: string;
   readonly name: string; // the merchant's
   readonly by: string;
@@ -49,6 +51,13 @@ export function recordsOfId(database: Database, text: string): readonly FoundRec
   return [
     ...named("transactionId", one(anyWhere("id = ?1"))),
     ...named("payment page", one("SELECT id FROM deposits WHERE payToken = ?")),
+    ...named("invoice", one("SELECT id FROM deposits WHERE invoice = ? ORDER BY number")),
+    ...named(
+      "invoice's page",
+      one(
+        "SELECT d.id FROM invoices i JOIN deposits d ON d.invoice = i.id WHERE i.payToken = ? ORDER BY d.number",
+      ),
+    ),
     ...named(
       "event",
       one(
@@ -198,6 +207,11 @@ export function findNamedNonRecords(
       "callback",
       "callbackId",
       `SELECT c.id, m.name FROM callbackTargets c ${ofMerchant} WHERE c.id = ?`,
+    ),
+    ...all(
+      "invoice",
+      "invoice",
+      `SELECT i.id, m.name FROM invoices i ${ofMerchant} WHERE i.id = ?`,
     ),
   ];
 }

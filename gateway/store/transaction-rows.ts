@@ -15,11 +15,12 @@ import type {
 type Unset = "status" | "code" | "txHash" | "finalBlock" | "receivedUnits";
 type UnsetOfRecord = Unset | "value" | "callbackStatus";
 
-/** A new deposit: pending, nothing paid. */
+/** A new deposit: pending, nothing paid; of no invoice if it names none. */
 export type NewDeposit = Omit<
   DepositRow,
-  UnsetOfRecord | "operation" | "origin" | "late" | "acceptedAt"
->;
+  UnsetOfRecord | "operation" | "origin" | "late" | "acceptedAt" | "invoice"
+> &
+  Partial<Pick<DepositRow, "invoice">>;
 /** A new withdrawal: pending, nothing signed. */
 export type NewWithdrawal = Omit<WithdrawalRow, UnsetOfRecord | "feeUnits">;
 /** A new transaction that an agent signs. */
@@ -65,6 +66,7 @@ const fields: Fields = {
   expiresAt: ["d.expiresAt", "t.expiresAt"],
   late: ["d.late", "CAST(NULL AS INTEGER)"],
   acceptedAt: ["d.acceptedAt", "CAST(NULL AS INTEGER)"],
+  invoice: ["coalesce(d.invoice, '')", "NULL"],
   quote: ["coalesce(d.quote, '')", "NULL"],
   toleranceUnits: ["coalesce(d.toleranceUnits, '0')", "NULL"],
   metadata: ["coalesce(d.metadata, '')", "coalesce(w.metadata, '')"],
@@ -143,6 +145,7 @@ function depositOf(row: DepositRow): DepositRow {
     returnUrl: row.returnUrl,
     late: row.late,
     acceptedAt: row.acceptedAt,
+    invoice: row.invoice,
   };
 }
 

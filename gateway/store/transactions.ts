@@ -101,7 +101,8 @@ export interface OrderPlace<T extends RecordOperation = RecordOperation> {
 
 /**
  * The record of an order: its first, or the one that follows the ended record `renews`. At most one
- * exists, because the operation has a table, and the other three are its key.
+ * exists, because the operation has a table, and the other three are its key. A choice of an
+ * invoice is no order of its own.
  */
 export function recordOfOrder<T extends RecordOperation>(
   database: Database,
@@ -111,7 +112,7 @@ export function recordOfOrder<T extends RecordOperation>(
   const values = [merchant, orderId, renews];
   const row =
     operation === "deposit"
-      ? oneDeposit(database, order, ...values)
+      ? oneDeposit(database, `${order} AND choice = ''`, ...values)
       : oneTransfer(database, `t.id = (SELECT id FROM withdrawals WHERE ${order})`, ...values);
   return row as RowsByOperation[T] | undefined;
 }
@@ -121,15 +122,15 @@ export function insertDeposit(database: Database, row: NewDeposit): void {
   const isOrdered = row.contentHash !== null;
   const { id, merchant, orderId, renews, contentHash, address, payTo, tag } = row;
   const { network, currency, amount, units, toleranceUnits, quote, payToken, returnUrl } = row;
-  const { metadata, stage, createdAt, changedAt, expiresAt } = row;
+  const { metadata, stage, createdAt, changedAt, expiresAt, invoice = "" } = row;
   database.run(
     `INSERT INTO deposits (id, merchant, origin, orderId, renews, contentHash, address, payTo, tag, network, currency, amount, units,
-       toleranceUnits, quote, payToken, returnUrl, metadata, stage, createdAt, changedAt, expiresAt)
-     VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, nullif(?, ''), nullif(?, ''), nullif(?, ''), nullif(?, ''), ?, ?, ?, ?)`,
+       toleranceUnits, quote, payToken, returnUrl, metadata, stage, createdAt, changedAt, expiresAt, invoice, choice)
+     VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, nullif(?, ''), nullif(?, ''), nullif(?, ''), nullif(?, ''), ?, ?, ?, ?, nullif(?, ''), ?)`,
     ...[id, merchant, isOrdered ? "ordered" : "unattributed", orderId, renews, contentHash],
     ...[address, payTo, tag, network, currency, amount, units],
     ...[isOrdered ? toleranceUnits : null, quote, payToken, returnUrl, metadata, stage],
-    ...[createdAt, changedAt, expiresAt],
+    ...[createdAt, changedAt, expiresAt, invoice, invoice === "" ? "" : id],
   );
 }
 

@@ -6,7 +6,7 @@
 
 import type { PaymentAssignedToWithdrawal } from "./assigned-payments.ts";
 import { AccountChanges } from "./journal.ts";
-import { keepFailedRefundRequest } from "./meta.ts";
+import { keepRequestToJudge } from "./meta.ts";
 import type { MovedUnits } from "./moved-payments.ts";
 import { type PostedTransfer, postTransfer, readPostedTransfer } from "./posting.ts";
 import { ReservedChanges, reserveAmount, unreserveAmount } from "./reserved.ts";
@@ -103,7 +103,7 @@ function giveBack(database: Database, id: string): void {
   const sql = `SELECT d.id, d.network FROM withdrawals w JOIN deposits d ON d.id = w.refundOf
     WHERE w.id = ? AND d.status = 0`;
   const deposit = database.get<Pick<DepositRow, "id" | "network">>(sql, id);
-  if (deposit !== undefined) keepFailedRefundRequest(database, deposit.network, deposit.id);
+  if (deposit !== undefined) keepRequestToJudge(database, deposit.network, deposit.id);
 }
 
 /** Columns that an agent's statement changes. */

@@ -2,7 +2,7 @@
  * Looks at the addresses that leave next. An address that was never used has no balance, so its
  * baseline is known before any customer can pay. An address with a balance, or one that was ever
  * used, belongs to an earlier user and is skipped. No address leaves without a look
- * (deposits/deposits.ts), and accounts for which an order waits come first. The nodes are
+ * (deposits/fresh-address.ts), and accounts for which an order waits come first. The nodes are
  * asked only once in a run whether an address was used. Source: docs/architecture.md section 8.
  */
 import { type Result, resultOf } from "../../base/result.ts";

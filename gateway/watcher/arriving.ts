@@ -187,7 +187,7 @@ function keep(
   times: Times,
 ): void {
   const { nowMs, holdMs, missedMs } = times;
-  const { id: transactionId, expiresAt } = request;
+  const { id: transactionId, expiresAt, pricedUntil } = request;
   const known = new Map(
     listArrivingPayments(database, transactionId).map((row) => [row.txHash, row]),
   );
@@ -203,7 +203,9 @@ function keep(
     const units = [...some, ...inBlocks].reduce((sum, one) => sum + one.units, 0n);
     return isPaidBy(database, request, units);
   };
-  const begins = isOpen && nowMs < expiresAt && sure.length > 0 && isEnough(sure);
+  // The amount of a choice is unknown once its price is over, and a hold shuts out the others.
+  const isPriced = pricedUntil === null || nowMs < pricedUntil;
+  const begins = isOpen && isPriced && nowMs < expiresAt && sure.length > 0 && isEnough(sure);
   const isStillWhole = isEnough(arriving);
   for (const { txHash, units, isReplaceable, isSure } of arriving) {
     // A payer who raises the fee of a held payment makes another transaction of the same sum.

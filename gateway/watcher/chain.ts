@@ -10,7 +10,8 @@ import type { GatewayChain, GatewayCurrency } from "../config/config.ts";
 import type { FaultBook } from "../faults/book.ts";
 import type { ClockState } from "../own-clock.ts";
 import { recordAlarm } from "../store/alarm.ts";
-import type { TransactionRow } from "../store/rows.ts";
+import type { AskedSum } from "../store/quotes.ts";
+import type { DepositRow, TransactionRow } from "../store/rows.ts";
 import type { Signals } from "../store/signals.ts";
 import type { Database, Store } from "../store/store.ts";
 
@@ -22,6 +23,23 @@ export interface TokenMemory {
   readonly confirmed: Set<string>;
   readonly out: Map<string, string>;
   askedAt: number | null;
+}
+
+/** An open choice with the sum that its final payments must reach, each at its own price. */
+export interface PricedChoice {
+  readonly row: DepositRow;
+  readonly finalSum: AskedSum | null; // null: its currency is gone, and it completes not now
+}
+
+/** The prices of choices, kept by the room of invoices. */
+export interface ChoicePricing {
+  /** Keeps when a transaction that pays a choice was first seen. Harmless to call twice. */
+  keepSight(database: Database, row: DepositRow, txHash: string, atMs: number): void;
+  /**
+   * The open choice with the sum that it asks for now, which is written; null while a payment in a
+   * block has no first sight.
+   */
+  priceChoice(database: Database, row: DepositRow): PricedChoice | null;
 }
 
 /** A chain as the watcher reads it. */
@@ -39,6 +57,7 @@ export interface WatchedChain {
   readonly ownClock: () => ClockState; // the judgement of that clock by all chains
   readonly confirmingMs: number; // a request stays open so long after its end for a payment seen in time; 0 never
   readonly run: string; // names this process (store/owner.ts)
+  readonly choices: ChoicePricing; // of invoices
   readonly hasLongBlocks: boolean; // they take a minute or longer
 }
 

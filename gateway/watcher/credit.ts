@@ -34,6 +34,15 @@ export interface JudgedRequest {
   readonly refundedUnits?: bigint;
   /** Nodes show a payment that no block has. */
   readonly isArriving?: boolean;
+  /** The code of a request that has ended. */
+  readonly code?: string;
+  /**
+   * A choice of an invoice has it in the place of `amountUnits`: the sum that its final payments
+   * must reach, each at its own price; null: it completes not now.
+   */
+  readonly finalAsk?: Pick<JudgedRequest, "amountUnits" | "toleranceUnits"> | null;
+  /** Another choice has paid the invoice of this one. */
+  readonly isPaidOtherwise?: boolean;
   /** All payments that an operator revoked, because their block left the chain, are final again. */
   readonly isBack?: boolean;
 }
@@ -88,7 +97,16 @@ export function judgeDeposit(
     return { ...seen, status: 1, stage: "completed", code: "" };
   if (request.status !== 0)
     return { ...seen, status: request.status, stage: request.stage, code: endCode(request) };
-  if (isPaid(request, receivedUnits)) return { ...seen, status: 1, stage: "completed", code: "" };
+  if (request.isPaidOtherwise === true)
+    return {
+      ...seen,
+      receivedUnits: sum(final),
+      status: 2,
+      stage: "expired",
+      code: "invoice_paid",
+    };
+  if (isPaidFinally(request, receivedUnits))
+    return { ...seen, status: 1, stage: "completed", code: "" };
   const isSettled = counted.length === inTime.length;
   if (isSettled && scannedAt >= request.expiresAt) {
     const isLate = late || final.length > counted.length;
@@ -107,6 +125,12 @@ export function judgeDeposit(
     stage: openStage(request, inTime, receivedUnits, isSettled),
     code: "",
   };
+}
+
+/** True if final payments of this sum complete an open request. */
+function isPaidFinally(request: JudgedRequest, receivedUnits: bigint): boolean {
+  const { finalAsk = request, refundedUnits = 0n } = request;
+  return finalAsk !== null && isPaid({ ...finalAsk, refundedUnits }, receivedUnits);
 }
 
 /**
@@ -136,9 +160,13 @@ function openStage(
   return receivedUnits > 0n ? "partial" : "seen";
 }
 
-function endCode({ status, stage }: JudgedRequest): ServiceReason | "" {
+/** Ends that no judgement of payments makes, and that money does not change. */
+const endsByWord: readonly ServiceReason[] = ["deposit_cancelled", "invoice_paid"];
+
+function endCode({ status, stage, code }: JudgedRequest): ServiceReason | "" {
   if (status !== 2) return "";
-  return stage === revokedStage ? "deposit_reorged" : "deposit_expired";
+  const word = endsByWord.find((one) => one === code);
+  return word ?? (stage === revokedStage ? "deposit_reorged" : "deposit_expired");
 }
 
 function sum(payments: readonly Payment[]): bigint {

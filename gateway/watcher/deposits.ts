@@ -16,9 +16,9 @@ import { fillGap } from "../store/gaps.ts";
 import { newestPaidBlock } from "../store/gone-payments.ts";
 import {
   forgetUnjudgedCurrency,
-  listFailedRefundRequests,
+  listRequestsToJudge,
   listUnjudgedCurrencies,
-  takeFailedRefundRequests,
+  takeRequestsToJudge,
 } from "../store/meta.ts";
 import {
   forgetDetectedPayments,
@@ -71,6 +71,7 @@ import {
   readLinkedBlocks,
   searchBlockSpan,
 } from "./search.ts";
+import { keepFirstSights } from "./sights.ts";
 import { keepPayment, noRequestId } from "./strays.ts";
 import { listDueUnread, listUnreadOfBlock, restUnreadIn, settleRead } from "./unread.ts";
 import { applyJudgement } from "./withdrawals.ts";
@@ -228,6 +229,7 @@ export async function scanDeposits(
   );
   alertLostPayments(chain);
   if (!(await readSeen(chain, memory, cursor, tip.head))) return false;
+  await keepFirstSights(chain, write);
   if (tip.head.number >= cursor.number) memory.reached = tip;
   endOverdueRequests(chain, memory.compare, over, tip, write);
   return true;
@@ -241,9 +243,9 @@ export async function scanDeposits(
 export async function checkTokens(chain: WatchedChain): Promise<void> {
   await checkDecimals(chain);
   const { network, store, tokens } = chain;
-  if (listFailedRefundRequests(store.database, network).length > 0)
+  if (listRequestsToJudge(store.database, network).length > 0)
     commitFinds(chain, (database) =>
-      judgeRequests(chain, database, takeFailedRefundRequests(database, network), 0),
+      judgeRequests(chain, database, takeRequestsToJudge(database, network), 0),
     );
   const waiting = new Set(listUnjudgedCurrencies(store.database, network));
   const back = chain.currencies.filter(({ id }) => waiting.has(id) && !tokens.out.has(id));

@@ -19,14 +19,16 @@ import {
   revokedStage,
   takeBackGonePayment,
 } from "../store/gone-payments.ts";
+import { isPaidByOtherChoice } from "../store/invoices.ts";
 import { keepUnjudgedCurrency } from "../store/meta.ts";
 import { keepFinalPayment, listFinalInOtherBlock } from "../store/payments.ts";
+import { type AskedSum, updateAskedSum } from "../store/quotes.ts";
 import type { DepositRow, PaymentRow } from "../store/rows.ts";
 import { isRowAside, runTrackingRow } from "../store/set-aside.ts";
 import type { Database } from "../store/store.ts";
 import { readDeposit, refundedUnits } from "../store/transactions.ts";
 import { raiseAlarm, type WatchedChain } from "./chain.ts";
-import { isPaid, judgeDeposit } from "./credit.ts";
+import { isPaid, type JudgedRequest, judgeDeposit } from "./credit.ts";
 
 /** logIndex of a native payment. */
 export const nativeLogIndex = -1;
@@ -143,18 +145,21 @@ export function judgeRequests(
 
 /**
  * The new state of a deposit request from the payments that count for it. Writes nothing.
- * `scannedAt`: milliseconds; every block before this time has been read.
+ * `scannedAt`: milliseconds; every block before this time has been read. `finalSum`: of an open
+ * choice of an invoice, which without it does not complete.
  */
 export function judgementOf(
   database: Database,
   row: DepositRow,
   scannedAt: number,
+  finalSum: AskedSum | null = null,
 ): Omit<DepositCredit, "changedAt"> {
   const { id, status, stage, expiresAt } = row;
   const counted = listCountedPayments(database, row);
   const inBlocks = new Set(counted.map(({ txHash }) => txHash));
   const isArriving = listArrivingPayments(database, id).some(({ txHash }) => !inBlocks.has(txHash));
-  const isBack = stage === revokedStage && !hasRevokedPayment(database, row);
+  const isPaidOtherwise = isPaidByOtherChoice(database, row);
+  const isBack = stage === revokedStage && !hasRevokedPayment(database, row) && !isPaidOtherwise;
   const units = { ...askedUnits(database, row), receivedUnits: BigInt(row.receivedUnits) };
   const credit = judgeDeposit(
     {
@@ -164,6 +169,9 @@ export function judgementOf(
       expiresAt,
       late: row.late === 1,
       endBlock: depositEndBlock(database, id),
+      code: row.code,
+      isPaidOtherwise,
+      ...(row.invoice === "" ? {} : { finalAsk: finalAskOf(finalSum) }),
       isArriving,
       isBack,
     },
@@ -180,6 +188,13 @@ export function judgementOf(
     finalBlock: credit.finalBlock,
   };
 }
+
+const finalAskOf = (
+  sum: AskedSum | null,
+): Pick<JudgedRequest, "amountUnits" | "toleranceUnits"> | null =>
+  sum === null
+    ? null
+    : { amountUnits: BigInt(sum.units ?? 0), toleranceUnits: BigInt(sum.toleranceUnits) };
 
 /** True if a request is paid by this sum, less its refunds. */
 export function isPaidBy(
@@ -212,16 +227,23 @@ function judgeRequest(
   id: string,
   scannedAt: number,
 ): boolean {
-  const row = readDeposit(database, id);
-  if (row === undefined) return false;
+  const found = readDeposit(database, id);
+  if (found === undefined) return false;
+  const isOpenChoice = found.status === 0 && found.invoice !== "";
+  const priced = isOpenChoice ? chain.choices.priceChoice(database, found) : null;
+  // A choice waits until the price is known at which its newest payment counts.
+  if (isOpenChoice && priced === null) return false;
+  const row = priced?.row ?? found;
   if (chain.tokens.out.has(row.currency)) {
     keepUnjudgedCurrency(database, row.network, row.currency);
     return false;
   }
-  const next = judgementOf(database, row, scannedAt);
+  const next = judgementOf(database, row, scannedAt, priced?.finalSum);
   if ((Object.keys(next) as (keyof typeof next)[]).every((field) => row[field] === next[field]))
     return false;
   const { stage } = next;
+  if (priced?.finalSum && next.status === 1)
+    updateAskedSum(database, id, priced.finalSum, chain.clock());
   updateDeposit(database, id, { ...next, changedAt: chain.clock() });
   const fields = { id, stage, received: next.receivedUnits };
   if (row.status === 0) chain.log.info({ event: "deposit-changed", ...fields }, `deposit ${stage}`);

@@ -52,7 +52,7 @@ import {
 import { type ArrivingMemory, newArrivingMemory, watchArriving } from "./arriving.ts";
 import { type BalanceMemory, newBalanceMemory, readBalances } from "./balances.ts";
 import { timeOfHead } from "./block-times.ts";
-import { currenciesOf, type Tip, type WatchedChain } from "./chain.ts";
+import { type ChoicePricing, currenciesOf, type Tip, type WatchedChain } from "./chain.ts";
 import { type ChainStatus, explainChainOutage, nodesOf } from "./chain-status.ts";
 import { newTokenMemory } from "./decimals.ts";
 import { type DepositMemory, newDepositMemory } from "./deposit-memory.ts";
@@ -251,6 +251,7 @@ export interface WatcherOptions {
   readonly log: GatewayLog;
   readonly clock: () => number;
   readonly run: string; // names this process (store/owner.ts)
+  readonly choices: ChoicePricing;
   readonly monotonic?: () => number; // milliseconds by a clock that nobody sets; default performance.now
   /** Opens the questions to a chain's nodes; by default over the network. */
   readonly openReader?: typeof openWatcher;
@@ -350,7 +351,7 @@ export class ChainWatch {
     options: ChainWatchOptions,
     currencies: GatewayConfig["currencies"],
   ) {
-    const { store, signals, log, clock, run, ownClock, monotonic } = options;
+    const { store, signals, log, clock, run, choices, ownClock, monotonic } = options;
     const reading =
       options.readSecretFile === undefined ? {} : { readSecretFile: options.readSecretFile };
     const reader = (options.openReader ?? openWatcher)({
@@ -372,6 +373,7 @@ export class ChainWatch {
       ownClock,
       confirmingMs: (options.config.lifetimes?.confirmingHours ?? 0) * hourMs,
       run,
+      choices,
       hasLongBlocks: (paceOf(chain).blockMs ?? 0) >= longBlockMs,
     };
     const stops = [

@@ -66,7 +66,7 @@ function reasonAgainst(
  * that no node has shown, or by one whose block left the chain and which may come again: it then
  * counts for this deposit. Nobody must be asked again for what was paid.
  */
-function mayBePaid(database: Database, row: DepositRow): boolean {
+export function mayBePaid(database: Database, row: DepositRow): boolean {
   const { id, network, currency, createdAt } = row;
   if (hasPayment(database, id) || row.receivedUnits !== "0") return true;
   if (

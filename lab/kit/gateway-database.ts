@@ -197,6 +197,7 @@ export function insertTransaction(
 const absent = {
   mode: "auto",
   acceptedAt: null,
+  invoice: "",
   origin: "ordered",
   renews: "",
   address: "",

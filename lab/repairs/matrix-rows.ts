@@ -48,7 +48,7 @@ export const matrixRepairs: readonly Repair[] = [
     name: "unread-address-is-passed-over",
     fault:
       "One address that cannot be read, next to leave, stopped all further orders of its merchant.",
-    file: "gateway/deposits/deposits.ts",
+    file: "gateway/deposits/fresh-address.ts",
     find: "if (!isUnread(address)) break;",
     replace: "if (isUnread(address) || since < Number.POSITIVE_INFINITY) break;",
     test: matrix,
@@ -57,7 +57,7 @@ export const matrixRepairs: readonly Repair[] = [
   {
     name: "unread-addresses-are-not-used-up",
     fault: "While no address of a merchant could be read, its orders used up one after the other.",
-    file: "gateway/deposits/deposits.ts",
+    file: "gateway/deposits/fresh-address.ts",
     find: "next: waiting };",
     replace: "next: waiting + 1 };",
     test: passed,

@@ -3,6 +3,7 @@
  * test stays green without it is no repair that anybody would miss.
  */
 
+import { invoiceRepairs } from "./invoice-rows.ts";
 import { matrixRepairs } from "./matrix-rows.ts";
 import type { Repair } from "./repair.ts";
 
@@ -1307,7 +1308,7 @@ export const repairs: readonly Repair[] = [
     fault:
       "A request that the payment page cannot show was answered with a fault of the server, and nobody was told.",
     file: "gateway/api/payer.ts",
-    find: "setRowAside(service, keyOf(shown.row), page.error);",
+    find: "setRowAside(service, keyOf(shown), page.error);",
     replace: "",
     test: "test/gateway/payer-routes.test.ts",
     title: "a page that cannot be made says so",
@@ -1317,7 +1318,7 @@ export const repairs: readonly Repair[] = [
     fault:
       "The state of a payment page that cannot be shown was answered without anybody being told.",
     file: "gateway/api/payer.ts",
-    find: "setRowAside(service, keyOf(shown.row), state.error);",
+    find: "setRowAside(service, keyOf(shown), state.error);",
     replace: "",
     test: "test/gateway/payer-routes.test.ts",
     title: "a page that cannot be made says so",
@@ -3051,4 +3052,5 @@ export const repairs: readonly Repair[] = [
     title: "answers as fast as every other once it is right",
   },
   ...matrixRepairs,
+  ...invoiceRepairs,
 ];

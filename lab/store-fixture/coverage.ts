@@ -101,8 +101,12 @@ export const lacking: Readonly<Record<string, string>> = Object.fromEntries(
   [
     "deposit 0 unconfirmed",
     "deposit 2 reorged",
+    "deposit 2 cancelled",
     ...["withdraw", "sweep", "topup"].map((kind) => `${kind} 0 awaiting_operator`),
     "event deposit.revoked",
+    ...["chosen", "completed", "expired", "cancelled", "revoked", "exception"].map(
+      (end) => `event invoice.${end}`,
+    ),
   ].map((name) => [name, "a stage or an event that came after the tree which made it"]),
 );
 

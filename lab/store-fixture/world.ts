@@ -3,6 +3,7 @@
  * over a folder, with chains in memory and a clock that the story moves. The watcher's parts run in
  * the order of its own pass, but only when the story says so.
  */
+
 import { createHmac, createPublicKey, type KeyObject } from "node:crypto";
 import { once } from "node:events";
 import { createServer as createHttpServer, type Server } from "node:http";
@@ -81,6 +82,7 @@ import {
 } from "../../gateway/watcher/withdrawals.ts";
 import { createWaiters } from "../../gateway/withdrawals/waiters.ts";
 import { parseApiKey } from "../../protocol/pairing.ts";
+import { unpricedChoices } from "../kit/choices.ts";
 import type { FixtureChain } from "./chain.ts";
 import { type ChainName, fixedRandom, networks } from "./setting.ts";
 
@@ -269,6 +271,7 @@ export class World {
       ownClock: () => rightClock,
       confirmingMs: 0,
       run,
+      choices: unpricedChoices(config, clock),
       hasLongBlocks: false,
     };
     const ahead = newAddressLookMemory(network);
@@ -381,6 +384,7 @@ export class World {
     const callbacks = startCallbacks({
       ...{ store, signals, config, log, clock, ...own },
       recordOf: (row) => recordOf(row, service),
+      invoiceOf: ({ id }: { readonly id: string }) => ({ invoice: id }),
       fiatValueOf: (row) => fiatValueOf(row, { currencies: config.currencies, prices }),
     });
     const isBusy = (): boolean =>

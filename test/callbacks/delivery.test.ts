@@ -50,6 +50,7 @@ function start(of: TestGateway = gateway): Callbacks {
   return startCallbacks({
     ...{ ...service, random: randomBytes, sealingKey: service.key.sealingKey },
     recordOf: (one) => recordOf(one, service),
+    invoiceOf: ({ id }: { readonly id: string }) => ({ invoice: id }),
     fiatValueOf: () => "",
     callbackSender: createCallbackSender({
       settings: service.config.callbacks,

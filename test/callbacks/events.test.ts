@@ -31,6 +31,7 @@ const deposit: DepositRow = {
     payTo: "",
     late: 0,
     acceptedAt: null,
+    invoice: "",
   } as const),
   ...{ toleranceUnits: "0", quote: "", payToken: "", returnUrl: "" },
 };

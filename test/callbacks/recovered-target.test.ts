@@ -36,6 +36,7 @@ const start = (): Callbacks =>
   startCallbacks({
     ...{ ...gateway.service, random: randomBytes, sealingKey: gateway.service.key.sealingKey },
     recordOf: (one) => recordOf(one, gateway.service),
+    invoiceOf: ({ id }: { readonly id: string }) => ({ invoice: id }),
     fiatValueOf: () => "",
     callbackSender: callbackSender(),
   });

@@ -10,7 +10,10 @@ import { startCallbacks } from "../../gateway/callbacks/callbacks.ts";
 import { eventTypes, testType } from "../../gateway/callbacks/events.ts";
 import { makeEventsOfChanges } from "../../gateway/callbacks/outbox.ts";
 import { createCallbackSender } from "../../gateway/callbacks/send.ts";
+import { endInvoices } from "../../gateway/invoices/ends.ts";
+import { invoiceBodyOf } from "../../gateway/invoices/view.ts";
 import { addCallback, rotateCallback, testCallback } from "../../gateway/operator/callbacks.ts";
+import { rightClock } from "../../gateway/own-clock.ts";
 import { fiatValueOf } from "../../gateway/prices/value.ts";
 import { keepFinalPayment } from "../../gateway/store/payments.ts";
 import { type Receiver, startReceiver } from "../../lab/kit/callback-receiver.ts";
@@ -67,6 +70,34 @@ async function everyDeposit({ received }: Receiver): Promise<void> {
   change(first, { status: 2, stage: "reorged", code: "deposit_reorged", receivedUnits: "0" });
 }
 
+async function everyInvoice(merchant: string): Promise<void> {
+  const invoiceOf = async (orderId: string, currency: string | null) => {
+    const order = { orderId, fiatCurrency: "TRY", fiatAmount: "1000", metadata: { a: "1" } };
+    const { body } = await gateway.call("POST", "/api/v1/createInvoice", order);
+    const { invoice } = body;
+    if (currency === null) return { invoice, choice: "", address: "" };
+    const chosen = await gateway.call("POST", "/api/v1/chooseCurrency", { invoice, currency });
+    return { invoice, choice: chosen.body.transactionId, address: chosen.body.address };
+  };
+  const { choice, address } = await invoiceOf("invoice-1", "eth");
+  const payment = { network: "eip155:31337", address, currency: "usdt", units: "1", logIndex: 0 };
+  gateway.service.store.write((database) =>
+    keepFinalPayment(database, {
+      ...{ ...payment, txHash: "0x9", block: 5, blockHash: "0xb", final: 1 },
+      transactionId: choice,
+    }),
+  );
+  change(choice, { status: 1, stage: "completed", receivedUnits: "1", acceptedAt: 1 });
+  change(choice, { status: 2, stage: "reorged", code: "deposit_reorged" });
+  const { invoice } = await invoiceOf("invoice-2", null);
+  await gateway.call("POST", "/api/v1/cancelRequest", { invoice });
+  const renewal = { orderId: "invoice-2", fiatCurrency: "TRY", fiatAmount: "1000", renew: invoice };
+  await gateway.call("POST", "/api/v1/createInvoice", renewal);
+  db().run("UPDATE invoices SET expiresAt = 1 WHERE merchant = ? AND status = 0", merchant);
+  const { store, clock } = gateway.service;
+  endInvoices({ store, clock, ownClock: () => rightClock });
+}
+
 async function everyWithdrawal(): Promise<void> {
   const paid = (await auto({ orderId: "paid" })).body.transactionId;
   for (const stage of ["awaiting_approval", "queued", "broadcast"]) decide(paid, { stage });
@@ -91,7 +122,10 @@ it("each message fits its webhook, and every webhook comes with every field that
   );
   if (!added.ok) throw new Error(added.code);
   const callbackSender = createCallbackSender({ settings, monotonic: () => performance.now() });
-  const recordsOf = { recordOf: (row: Parameters<typeof recordOf>[0]) => recordOf(row, service) };
+  const recordsOf = {
+    recordOf: (row: Parameters<typeof recordOf>[0]) => recordOf(row, service),
+    invoiceOf: (row: Parameters<typeof invoiceBodyOf>[1]) => invoiceBodyOf(service, row),
+  };
   const callbacks = startCallbacks({
     ...{
       ...service,
@@ -107,6 +141,9 @@ it("each message fits its webhook, and every webhook comes with every field that
     expect(Object.keys(about.webhooks).sort()).toEqual([...eventTypes, testType].sort());
     await everyDeposit(receiver);
     await everyWithdrawal();
+    const named = { url: `${receiver.url}/named`, events: ["deposit.unattributed"] as const };
+    addCallback(operator, { merchant: merchant.merchantId, ...named }, settings);
+    await everyInvoice(merchant.merchantId);
     expect(rotateCallback(operator, added.callbackId)).toMatchObject({ ok: true }); // two signatures from here on
     expect(await testCallback(operator, added.callbackId, callbackSender)).toMatchObject({
       taken: true,
@@ -125,7 +162,13 @@ it("each message fits its webhook, and every webhook comes with every field that
   ).toBe(true);
   const came = new Set(receiver.received.map(({ type }) => type));
   expect([...came].sort()).toEqual(Object.keys(about.webhooks).sort());
-  for (const name of ["Callback", "UnattributedCallback", "UnattributedRecord", "TestCallback"]) {
+  for (const name of [
+    "Callback",
+    "UnattributedCallback",
+    "UnattributedRecord",
+    "InvoiceCallback",
+    "TestCallback",
+  ]) {
     const documented = Object.keys(about.schemas[name]?.properties ?? {}).sort();
     expect([...(about.fields.get(name) ?? [])].sort(), name).toEqual(documented);
   }
@@ -151,7 +194,13 @@ it("a surplus is overpaid above half a percent of its record, or above the curre
     const clockOf = (): number => clock.nowMs;
     const recordsOf = (row: Parameters<typeof recordOf>[0]): object => recordOf(row, service);
     store.write((database) =>
-      makeEventsOfChanges(database, { config, random, clock: clockOf, recordOf: recordsOf }),
+      makeEventsOfChanges(database, {
+        config,
+        random,
+        clock: clockOf,
+        recordOf: recordsOf,
+        invoiceOf: ({ id }) => ({ invoice: id }),
+      }),
     );
     return db()
       .all<{ type: string }>(

@@ -91,6 +91,7 @@ describe.each(["bash", "dash"])("the shell lines of docs/api.md in %s", (shell) 
       balance,
       deposit,
       inLira,
+      invoice,
       out,
       many,
       fee,
@@ -108,6 +109,7 @@ describe.each(["bash", "dash"])("the shell lines of docs/api.md in %s", (shell) 
       amount: "23.809524",
       quote: { fiatAmount: "1000", price: "42" },
     });
+    expect(invoice).toMatchObject({ status: 0, stage: "choosing", fiatAmount: "1249.9" });
     expect(out).toMatchObject({ status: 0, stage: "queued" });
     expect(many.answers.map(({ httpStatus }: { httpStatus: number }) => httpStatus)).toEqual([
       200, 400,
@@ -119,7 +121,7 @@ describe.each(["bash", "dash"])("the shell lines of docs/api.md in %s", (shell) 
     expect(fee).toMatchObject({ feeAsset: "eth", samples: 0 });
     expect(check).toMatchObject({ valid: true });
     expect(events).toMatchObject({ events: [], next: "1767323920120" });
-    expect(answers.length).toBe(13);
+    expect(answers.length).toBe(14);
     // A strict key takes the functions' tokens as well.
     const strict = gateway.key({
       profile: "strict",

@@ -42,7 +42,12 @@ beforeAll(async () => {
   });
   callbacks = startCallbacks({
     ...{ ...service, random: randomBytes, sealingKey: service.key.sealingKey },
-    ...{ recordOf: (one) => recordOf(one, service), fiatValueOf: () => "", callbackSender },
+    ...{
+      invoiceOf: (one) => ({ invoice: one.id }),
+      recordOf: (one) => recordOf(one, service),
+      fiatValueOf: () => "",
+      callbackSender,
+    },
   });
   folder = mkdtempSync(join(tmpdir(), "shop-callbacks-"));
 });

@@ -48,6 +48,7 @@ beforeEach(async () => {
   callbacks = startCallbacks({
     ...{ ...service, random: randomBytes, sealingKey: service.key.sealingKey },
     recordOf: (one) => recordOf(one, service),
+    invoiceOf: ({ id }: { readonly id: string }) => ({ invoice: id }),
     fiatValueOf: () => "",
     callbackSender: createCallbackSender({
       settings: service.config.callbacks,

@@ -116,6 +116,9 @@ function fillEmptyTables(database: Database): void {
         const [, words] = new RegExp(`\\(${name} IN \\(([^)]+)\\)`).exec(sql) ?? [];
         const allowed = words?.split(",") ?? [];
         const word = allowed[number % allowed.length];
+        // An invoice is open, paid by a choice, or ended by a code.
+        if (table === "invoices" && name === "completedBy" && number !== 1) return null;
+        if (table === "invoices" && name === "code" && number !== 2) return null;
         if (word !== undefined) return type === "TEXT" ? word.replaceAll("'", "") : Number(word);
         // The second row comes before the first one in the order of texts.
         return type === "TEXT" ? `${name} ${"bac"[number]}` : 10 * place + number;

@@ -159,7 +159,7 @@ const peopleHead = [
   ...["amountReceivedExact", "late", "mode", "fee", "feeExact", "feeAsset", "callbackStatus"],
   ...["paymentUri", "paymentUrl", "paymentTolerance", "quoteFiat", "quoteAmount", "quotePrice"],
   ...["metadata", "explorerUrl", "renews", "refundOf", "valueTry", "valueUsd", "valueEur"],
-  ...["received", "receivedExact", "accepted"],
+  ...["received", "receivedExact", "accepted", "invoice"],
 ];
 
 const peopleTable = (settings: Parameters<typeof csvTableForPeople>[0] = {}): CsvTable => {

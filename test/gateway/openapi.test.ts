@@ -11,6 +11,7 @@ import { objectSchema, schemaReference, textSchema } from "../../gateway/answer/
 import { createServer } from "../../gateway/api/server.ts";
 import { addServiceRoutes } from "../../gateway/api/service-routes.ts";
 import { makeEventsOfChanges } from "../../gateway/callbacks/outbox.ts";
+import { invoiceBodyOf } from "../../gateway/invoices/view.ts";
 import { createDocument } from "../../gateway/openapi/document.ts";
 import {
   defineGet,
@@ -119,7 +120,16 @@ const good: Readonly<Record<string, () => Record<string, unknown>>> = {
   }),
   cancelWithdraw: () => ({ transactionId: known.withdrawal }),
   acceptDeposit: () => ({ transactionId: known.late, reason: "in time", short: false }),
+  createInvoice: () => ({
+    ...{ orderId: orderId(), fiatCurrency: "TRY", fiatAmount: "1000", currencies: ["eth", "usdt"] },
+    ...{ quoteMinutes: 30, expiresInMinutes: 60, tolerancePercent: "1", metadata: { a: "1" } },
+    returnUrl: "https://shop.example.com/thanks",
+  }),
+  chooseCurrency: () => ({ invoice: known.invoice, currency: "eth" }),
+  cancelRequest: () => ({ invoice: known.cancelled }),
 };
+/** Orders about a record that is there already, and each with codes of its own below. */
+const onRecords = ["cancelWithdraw", "acceptDeposit", "chooseCurrency", "cancelRequest"];
 /** A good body for each operation on a callback target. */
 const onTargets: Readonly<Record<string, () => Record<string, unknown>>> = {
   createCallback: () => ({
@@ -149,6 +159,7 @@ const others: Readonly<Record<string, () => Record<string, unknown>>> = {
     orderId: orderId(),
     returnUrl: "https://shop.example.com/thanks",
   }),
+  cancelRequest: () => ({ transactionId: known.unwanted }),
 };
 const withdrawals = ["autoWithdraw", "manualWithdraw"];
 /** The parameters that a query must have. */
@@ -170,7 +181,13 @@ function keepMonthOfReport({ store }: TestGateway["service"]): void {
     });
   });
 }
-let known: { deposit: string; late: string; withdrawal: string; target: string; spare: string };
+let known: Readonly<
+  Record<
+    | ("deposit" | "late" | "unwanted" | "withdrawal" | "invoice" | "cancelled")
+    | ("target" | "spare"),
+    string
+  >
+>;
 let shopKey = "";
 
 /** The path of a good request, and its body. */
@@ -181,6 +198,7 @@ function request(place: DescribedPath): {
   const { operationId } = place.operation;
   const path = place.path
     .replace("{transactionId}", known.withdrawal)
+    .replace("{invoice}", known.invoice)
     .replace("{currencyId}", "eth")
     .replace("{address}", receiver);
   const order = (good[operationId] ?? onTargets[operationId])?.();
@@ -265,7 +283,20 @@ beforeAll(async () => {
     "UPDATE deposits SET status = 2, stage = 'expired', code = 'deposit_expired', receivedUnits = ?, late = 1 WHERE id = ?",
     ...[`${10n ** 18n}`, late.body.transactionId],
   );
+  const invoices = [];
+  for (let made = 0; made < 2; made += 1)
+    invoices.push(
+      (await gateway.call("POST", "/api/v1/createInvoice", good.createInvoice!())).body.invoice,
+    );
+  const unwanted = await gateway.call(
+    "POST",
+    "/api/v1/createTransactionRequest",
+    good.createTransactionRequest!(),
+  );
   const records = {
+    unwanted: unwanted.body.transactionId,
+    invoice: invoices[0],
+    cancelled: invoices[1],
     deposit: made.body.transactionId,
     late: late.body.transactionId,
     withdrawal: paid.body.transactionId,
@@ -378,7 +409,7 @@ describe("/openapi.json", () => {
       const { example } = place.operation.requestBody?.content["application/json"] ?? {
         example: {},
       };
-      const isMade = !["cancelWithdraw", "acceptDeposit"].includes(operationId ?? ""); // their examples' records are not here
+      const isMade = !onRecords.includes(operationId); // their examples' records are not here
       expect((await ask(place, { body: example })).status, operationId).toBe(isMade ? 200 : 404);
     }
   });
@@ -490,7 +521,7 @@ describe("each documented code comes, and no other: ", () => {
       language: "en",
     }).shopKey;
     for (const [operationId, make] of Object.entries(good)) {
-      if (["autoWithdraws", "cancelWithdraw", "acceptDeposit"].includes(operationId)) continue; // below
+      if (["autoWithdraws", "createInvoice", ...onRecords].includes(operationId)) continue; // below
       const place = at(operationId);
       const expected: Record<string, Malformed> = {
         json_invalid: { body: "{" },
@@ -561,6 +592,107 @@ describe("each documented code comes, and no other: ", () => {
     );
     expect((await ask(place, { body: order })).body).toMatchObject({ accepted: true, status: 1 });
   });
+
+  it("each documented code comes, and no other: an invoice, its choice and its cancel", async () => {
+    const make = good.createInvoice!;
+    const outsider = createMerchant(gateway.operator, {
+      name: "No wallet",
+      language: "en",
+    }).shopKey;
+    const expected: Record<string, Malformed> = {
+      json_invalid: { body: "{" },
+      field_missing: { body: {} },
+      field_unknown: { body: { ...make(), more: "1" } },
+      fiat_currency_unknown: { body: { ...make(), fiatCurrency: "GBP" } },
+      amount_format: { body: { ...make(), fiatAmount: "-1" } },
+      amount_precision: { body: { ...make(), fiatAmount: "1.001" } },
+      currencies_invalid: { body: { ...make(), currencies: [] } },
+      quote_minutes_invalid: { body: { ...make(), quoteMinutes: 9 } },
+      lifetime_invalid: { body: { ...make(), expiresInMinutes: 4 } },
+      tolerance_invalid: { body: { ...make(), tolerancePercent: "10.01" } },
+      metadata_invalid: { body: { ...make(), metadata: { a: 1 } } },
+      order_id_invalid: { body: { ...make(), orderId: "a b" } },
+      renew_invalid: { body: { ...make(), renew: "0".repeat(32) } },
+      return_url_invalid: { body: { ...make(), returnUrl: "https://elsewhere.example/" } },
+      body_too_large: { body: `${JSON.stringify(make())}${" ".repeat(300_000)}` },
+    };
+    const place = at("createInvoice");
+    for (const [name, malformed] of Object.entries(expected))
+      expect(await code(place, malformed)).toBe(name);
+    const { returnUrl: _, currencies: __, ...bare } = make();
+    expect(await code(place, { body: bare, key: outsider })).toBe("deposits_not_ready");
+    const order = make();
+    const { invoice } = (await ask(place, { body: order })).body;
+    expect(await code(place, { body: { ...order, fiatAmount: "2" } })).toBe("order_id_reused");
+    expect(await code(place, { body: { ...order, renew: invoice } })).toBe("not_renewable");
+    expect(await code(at("invoice"), { path: `/api/v1/invoice/${"0".repeat(32)}` })).toBe(
+      "invoice_not_found",
+    );
+    await wrongChoices();
+    await wrongCancels(invoice);
+  });
+
+  async function wrongChoices(): Promise<void> {
+    const place = at("chooseCurrency");
+    const order = good.chooseCurrency!();
+    const small = { ...good.createInvoice!(), fiatAmount: "0.01" };
+    const tiny = (await ask(at("createInvoice"), { body: small })).body.invoice;
+    const every = { ...good.createInvoice!(), currencies: undefined };
+    const whole = (await ask(at("createInvoice"), { body: every })).body.invoice;
+    const { database } = gateway.service.store;
+    const offered = JSON.stringify(["eth", "usdt", "off", "extra", "tagged"]);
+    database.run("UPDATE invoices SET currencies = ? WHERE id = ?", offered, whole);
+    const expected: Record<string, Malformed> = {
+      json_invalid: { body: "{" },
+      field_missing: { body: {} },
+      field_unknown: { body: { ...order, more: "1" } },
+      invoice_not_found: { body: { ...order, invoice: "0".repeat(32) } },
+      currency_unknown: { body: { ...order, currency: "nope" } },
+      currency_disabled: { body: { invoice: whole, currency: "off" } },
+      currency_unpriced: { body: { invoice: whole, currency: "extra" } },
+      amount_below_minimum: { body: { invoice: tiny, currency: "usdt" } },
+      invoice_ended: { body: { invoice: known.cancelled, currency: "eth" } },
+      body_too_large: { body: `${JSON.stringify(order)}${" ".repeat(300_000)}` },
+    };
+    expect((await ask(at("cancelRequest"))).status).toBe(200);
+    for (const [name, malformed] of Object.entries(expected))
+      expect(await code(place, malformed)).toBe(name);
+    const { prices } = gateway.service.config;
+    const { changedAtMs, manual } = prices;
+    Object.assign(prices, { changedAtMs: 0 });
+    expect(await code(place, { body: { invoice: whole, currency: "eth" } })).toBe("price_stale");
+    Object.assign(prices, { changedAtMs, manual: { ...manual, extra: manual.usdt } });
+    expect(await code(place, { body: { invoice: whole, currency: "extra" } })).toBe(
+      "currency_not_payable",
+    );
+    Object.assign(prices, { manual });
+    database.run("UPDATE agents SET unpairedAt = 1");
+    expect(await code(place, { body: { invoice: whole, currency: "eth" } })).toBe(
+      "deposits_not_ready",
+    );
+    database.run("UPDATE agents SET unpairedAt = NULL");
+  }
+
+  async function wrongCancels(invoice: string): Promise<void> {
+    const place = at("cancelRequest");
+    const order = { invoice };
+    const expected: Record<string, Malformed> = {
+      json_invalid: { body: "{" },
+      field_missing: { body: {} },
+      field_unknown: { body: { ...order, more: "1" } },
+      invoice_not_found: { body: { invoice: "0".repeat(32) } },
+      transaction_not_found: { body: { transactionId: "0".repeat(32) } },
+      not_cancellable: { body: { transactionId: known.late } },
+      body_too_large: { body: `${JSON.stringify(order)}${" ".repeat(300_000)}` },
+    };
+    for (const [name, malformed] of Object.entries(expected))
+      expect(await code(place, malformed)).toBe(name);
+    const { transactionId } = (
+      await ask(at("createTransactionRequest"), { body: good.createTransactionRequest!() })
+    ).body;
+    for (const body of [order, { transactionId }])
+      expect((await ask(place, { body })).body).toEqual({ ...body, cancelled: true });
+  }
 
   it("each documented code comes, and no other: a request that is renewed", async () => {
     for (const operationId of ["createTransactionRequest", ...withdrawals]) {
@@ -765,6 +897,8 @@ describe("each documented code comes, and no other: ", () => {
       ...{
         balances: "?a=1",
         report: "&a=1",
+        invoice: "?a=1",
+        invoices: "?a=1",
         estimate: "?a=1",
         address: "?a=1",
         events: "?after=01",
@@ -800,6 +934,11 @@ describe("each documented code comes, and no other: ", () => {
       known.withdrawal,
     );
     expect((await ask(at("transactions"))).status).toBe(200);
+    const paid =
+      "UPDATE deposits SET status = 1, stage = 'completed', acceptedAt = 1 WHERE invoice = ?";
+    service.store.database.run(paid, known.invoice);
+    service.store.database.run("UPDATE invoices SET renews = ?", known.cancelled);
+    expect((await ask(at("invoice"))).body).toMatchObject({ status: 1, paidWith: "eth" });
     // The first question for events came above; what is ordered from then on has events.
     expect((await ask(at("manualWithdraw"))).status).toBe(200);
     const { config, store, random } = service;
@@ -810,6 +949,7 @@ describe("each documented code comes, and no other: ", () => {
         random,
         clock: () => gateway.clock.nowMs,
         recordOf: recordOfRow,
+        invoiceOf: (row) => invoiceBodyOf(service, row),
       }),
     );
     const { body } = await ask(at("events"), { path: "/api/v1/events?after=0&limit=500" });

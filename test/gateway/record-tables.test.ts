@@ -95,7 +95,7 @@ describe("the tables of records and transfers", () => {
   });
 
   it("a deposit that no shop asked for has nothing that a shop says, and an ordered one has all", () => {
-    const shops = ["quote", "payToken", "returnUrl", "metadata"];
+    const shops = ["quote", "payToken", "returnUrl", "metadata", "invoice"];
     const said = ["contentHash", "amount", "units", "toleranceUnits"];
     // Every column that an unattributed deposit may lack is of a shop, or of what came later.
     const later = ["code", "txHash", "value"];

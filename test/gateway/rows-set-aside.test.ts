@@ -131,6 +131,7 @@ const outbox = () => ({
   random: randomBytes,
   clock: () => nowMs,
   recordOf: (row: TransactionRow) => recordOf(row, service),
+  invoiceOf: ({ id }: { readonly id: string }) => ({ invoice: id }),
 });
 const tell = () => db.store.write((database) => makeEventsOfChanges(database, outbox()));
 const bodies = (): readonly { type: string; data: Record<string, unknown> }[] =>
@@ -360,6 +361,7 @@ describe("callbacks with a row that none takes", () => {
       fiatValueOf,
       callbackSender,
       recordOf: (row) => recordOf(row, of),
+      invoiceOf: ({ id }: { readonly id: string }) => ({ invoice: id }),
     });
   };
 

@@ -57,6 +57,7 @@ function tell(): void {
       random: service.random,
       clock: () => clock.nowMs,
       recordOf: record,
+      invoiceOf: ({ id }: { readonly id: string }) => ({ invoice: id }),
     }),
   );
 }
@@ -415,6 +416,7 @@ describe("the fiat value of a record", () => {
     const callbacks = startCallbacks({
       ...options,
       recordOf: (one) => recordOf(one, service),
+      invoiceOf: ({ id }: { readonly id: string }) => ({ invoice: id }),
       fiatValueOf: () => JSON.stringify({ usd, pricedAt: new Date(0).toISOString() }),
     });
     const made = await deposit();

@@ -44,6 +44,106 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/createInvoice": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Invoice
+         * @description Asks for a sum of money that the payer may pay in one of several currencies. It makes no address and no price: the payer's choice does, on the page `paymentUrl` or by `chooseCurrency`. The same order sent again gives the same invoice at any price.
+         */
+        post: operations["createInvoice"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/chooseCurrency": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Choose a currency
+         * @description Chooses a currency of an invoice: an address of its own, and a price that holds for `quoteMinutes`. A second choice of the same currency answers with the same address; once the price is over, with the price of now.
+         */
+        post: operations["chooseCurrency"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/cancelRequest": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Cancel a request
+         * @description Ends an open invoice, or an open deposit, for which nothing was paid or seen. Its page then says that nothing is to be sent. The same call sent again answers the same.
+         */
+        post: operations["cancelRequest"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/invoice/{invoice}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * One invoice
+         * @description An invoice of the caller's merchant, with its choices.
+         */
+        get: operations["invoice"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/invoices": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * All invoices
+         * @description Newest first; with `changedFrom` the earliest change first. Page by page.
+         */
+        get: operations["invoices"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/autoWithdraw": {
         parameters: {
             query?: never;
@@ -574,7 +674,7 @@ export interface webhooks {
         };
         get?: never;
         put?: never;
-        /** Failed: not paid in time */
+        /** Failed: not paid in time, cancelled, or its invoice was paid in another currency; see `data.code` */
         post: operations["depositExpired"];
         delete?: never;
         options?: never;
@@ -746,6 +846,108 @@ export interface webhooks {
         put?: never;
         /** Failed, see `data.code` */
         post: operations["withdrawalFailed"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "invoice.chosen": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** a currency was chosen, so that a choice has an address */
+        post: operations["invoiceChosen"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "invoice.completed": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Completed: one choice has its amount, and it is final, or the shop accepted it. The only word on which to ship, once for each order */
+        post: operations["invoiceCompleted"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "invoice.expired": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Failed: not paid in time; see `data.exceptions` for what came all the same */
+        post: operations["invoiceExpired"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "invoice.cancelled": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Failed: the shop cancelled it */
+        post: operations["invoiceCancelled"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "invoice.revoked": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Failed after it was Completed: the block of its payment left the chain, and the operator took the credit back */
+        post: operations["invoiceRevoked"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "invoice.exception": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** money came late, beside another currency that has paid, above the sum, or in another coin; see `data.exceptions` */
+        post: operations["invoiceException"];
         delete?: never;
         options?: never;
         head?: never;
@@ -987,6 +1189,8 @@ export interface components {
              * @example a7b92b8b4b5f7ad3c3d0f6c9b1f0f2e1
              */
             transactionId?: string;
+            /** @description Identifier of the invoice. */
+            invoice?: string;
             /** @description The finer reason. */
             reason?: string;
             /**
@@ -1129,6 +1333,11 @@ export interface components {
             /** @description Deposits: true where it had ended, and the shop or the operator took it as paid; it may be short. Absent otherwise. */
             accepted?: boolean;
             /**
+             * @description Deposits: the invoice that it is a choice of; absent otherwise.
+             * @example b3c1a3f09e5d4c2b8f7e6a5d4c3b2a19
+             */
+            invoice?: string;
+            /**
              * @description The shop's own words, returned and never read: at most 2048 bytes as JSON.
              * @example {
              *       "customer": "C-1042"
@@ -1226,6 +1435,273 @@ export interface components {
              * @example 0.99
              */
             received?: string;
+        };
+        /** @description A sum of money that may be paid in one of several currencies. */
+        InvoiceOrder: {
+            /**
+             * @description The caller's own reference: visible ASCII without spaces, unique permanently.
+             * @example out-77
+             */
+            orderId: string;
+            /**
+             * @description The money of `fiatAmount`.
+             * @example TRY
+             * @enum {string}
+             */
+            fiatCurrency: "USD" | "EUR" | "TRY";
+            /**
+             * @description A sum of money, at most two decimals.
+             * @example 1000
+             */
+            fiatAmount: string;
+            /** @description The currencies that the payer chooses from, each once; without it all that the merchant can receive, at most 20. */
+            currencies?: string[];
+            /**
+             * @description How long a price holds from the choice on; 20 without it.
+             * @example 20
+             */
+            quoteMinutes?: number;
+            /**
+             * @description The way back from the payment page: an address on a site that the service lists for the merchant.
+             * @example https://shop.example.com/thanks
+             */
+            returnUrl?: string;
+            /**
+             * @description How long the payer may choose; 120 without it.
+             * @example 30
+             */
+            expiresInMinutes?: number;
+            /**
+             * @description So much of `fiatAmount` may be missing, from 0 to 10 per cent with at most two decimals; the currency's own without it.
+             * @example 0.5
+             */
+            tolerancePercent?: string;
+            /**
+             * @description The shop's own words, returned and never read: at most 2048 bytes as JSON.
+             * @example {
+             *       "customer": "C-1042"
+             *     }
+             */
+            metadata?: {
+                [key: string]: string;
+            };
+            /** @description The `invoice` of an ended one with this orderId and content, which this one follows. */
+            renew?: string;
+        };
+        /** @description A sum of money that may be paid in one of several currencies. */
+        Invoice: {
+            /**
+             * @description Identifier of the invoice.
+             * @example b3c1a3f09e5d4c2b8f7e6a5d4c3b2a19
+             */
+            invoice: string;
+            /**
+             * @description The caller's own reference: visible ASCII without spaces, unique permanently.
+             * @example out-77
+             */
+            orderId: string;
+            /**
+             * @description 0 Pending, 1 Completed, 2 Failed. An invoice that failed is completed if the shop accepts a late or short choice of it.
+             * @enum {integer}
+             */
+            status: 0 | 1 | 2;
+            /**
+             * @description The step within its status.
+             * @enum {string}
+             */
+            stage: "choosing" | "waiting" | "unconfirmed" | "seen" | "partial" | "confirming" | "completed" | "expired" | "cancelled" | "revoked";
+            /**
+             * @description The money of `fiatAmount`.
+             * @example TRY
+             * @enum {string}
+             */
+            fiatCurrency: "USD" | "EUR" | "TRY";
+            /**
+             * @description A sum of money, at most two decimals.
+             * @example 1000
+             */
+            fiatAmount: string;
+            /**
+             * Format: date-time
+             * @description When it was made. ISO 8601, UTC, milliseconds.
+             * @example 2026-01-02T03:04:05.678Z
+             */
+            createdAt: string;
+            /**
+             * Format: date-time
+             * @description When it, or a choice of it, changed last. ISO 8601, UTC, milliseconds.
+             * @example 2026-01-02T03:04:05.678Z
+             */
+            changedAt: string;
+            /**
+             * Format: date-time
+             * @description Until when the payer can choose. ISO 8601, UTC, milliseconds.
+             * @example 2026-01-02T03:04:05.678Z
+             */
+            expiresAt: string;
+            /** @description The page where the payer chooses. */
+            paymentUrl: string;
+            /** @description The currencies that the payer chooses from. */
+            currencies: string[];
+            /**
+             * @description The currency that completed it.
+             * @example usdt
+             */
+            paidWith?: string;
+            /** @description The deposit that completed it. */
+            transactionId?: string;
+            /** @description True where the shop or the operator took that deposit as paid after its end; it may be short. Absent otherwise. */
+            accepted?: boolean;
+            /** @description What a person has to look at: money that came late, a part of the sum, more than the sum, money in a second currency of the invoice, and another currency than an address was given for. */
+            exceptions: ("late" | "short" | "over" | "surplus" | "otherCoin")[];
+            /** @description Those that were made, in their order. */
+            choices: components["schemas"]["Choice"][];
+            /**
+             * @description The shop's own words, returned and never read: at most 2048 bytes as JSON.
+             * @example {
+             *       "customer": "C-1042"
+             *     }
+             */
+            metadata: {
+                [key: string]: string;
+            };
+            /** @description The ended invoice with the same orderId that this one follows. */
+            renews?: string;
+        };
+        /** @description A currency that was chosen for an invoice: a deposit of its own. */
+        Choice: {
+            /**
+             * @description Identifier of the invoice.
+             * @example b3c1a3f09e5d4c2b8f7e6a5d4c3b2a19
+             */
+            invoice: string;
+            /**
+             * @description A currency's `id`.
+             * @example eth
+             */
+            currency: string;
+            /**
+             * @description The network by CAIP-2.
+             * @example eip155:1
+             */
+            network: string;
+            /**
+             * @description Identifier of the transaction.
+             * @example a7b92b8b4b5f7ad3c3d0f6c9b1f0f2e1
+             */
+            transactionId: string;
+            /**
+             * @description The address to pay to.
+             * @example 0x9858EfFD232B4033E47d90003D41EC34EcaEda94
+             */
+            address: string;
+            /** @description Tag of the address, where its network has tags; may be empty. */
+            tag: string;
+            /**
+             * @description The amount, in whole units of the currency.
+             * @example 0.5
+             */
+            amount: string;
+            /**
+             * @description Everything final on the address. Empty once the currency is no longer configured.
+             * @example 0
+             */
+            amountReceived: string;
+            /**
+             * @description 0 Pending, 1 Completed, 2 Failed.
+             * @enum {integer}
+             */
+            status: 0 | 1 | 2;
+            /** @description The step within its status; docs/api.md lists the stages. */
+            stage: string;
+            /** @description Why it failed; empty without a reason. */
+            code: string;
+            /** @description True where the shop or the operator took it as paid after its end. */
+            accepted?: boolean;
+            /**
+             * Format: date-time
+             * @description Until when it can be paid. ISO 8601, UTC, milliseconds.
+             * @example 2026-01-02T03:04:05.678Z
+             */
+            expiresAt: string;
+            /**
+             * @description Deposits: a link for wallets, in the form of the network (EVM chains, Bitcoin, Litecoin, XRP). Empty on other networks, and when the currency is no longer configured.
+             * @example ethereum:0x9858EfFD232B4033E47d90003D41EC34EcaEda94@1?value=500000000000000000
+             */
+            paymentUri: string;
+            /** @description The page for the payer of this choice. */
+            paymentUrl: string;
+            /** @description The newest price of a choice. */
+            quote?: {
+                /** @description 1 for the first, then 2. */
+                number: number;
+                /**
+                 * @description The price of one whole unit of the currency.
+                 * @example 42
+                 */
+                price: string;
+                /**
+                 * Format: date-time
+                 * @description Until when it holds. ISO 8601, UTC, milliseconds.
+                 * @example 2026-01-02T03:04:05.678Z
+                 */
+                until: string;
+            };
+        };
+        /** @description The currency of an invoice. */
+        ChoiceOrder: {
+            /**
+             * @description Identifier of the invoice.
+             * @example b3c1a3f09e5d4c2b8f7e6a5d4c3b2a19
+             */
+            invoice: string;
+            /**
+             * @description A currency's `id`.
+             * @example eth
+             */
+            currency: string;
+        };
+        /** @description An open invoice, or an open deposit, that nobody has paid: one of the two. */
+        CancelRequestOrder: components["schemas"]["CancelInvoiceOrder"] | components["schemas"]["CancelDepositOrder"];
+        /** @description An open invoice that nobody has paid. */
+        CancelInvoiceOrder: {
+            /**
+             * @description Identifier of the invoice.
+             * @example b3c1a3f09e5d4c2b8f7e6a5d4c3b2a19
+             */
+            invoice: string;
+            transactionId?: never;
+        };
+        /** @description An open deposit that nobody has paid. */
+        CancelDepositOrder: {
+            /**
+             * @description Identifier of the transaction.
+             * @example a7b92b8b4b5f7ad3c3d0f6c9b1f0f2e1
+             */
+            transactionId: string;
+            invoice?: never;
+        };
+        /** @description What was cancelled. */
+        CancelRequestResult: {
+            /**
+             * @description Identifier of the invoice.
+             * @example b3c1a3f09e5d4c2b8f7e6a5d4c3b2a19
+             */
+            invoice?: string;
+            /**
+             * @description Identifier of the transaction.
+             * @example a7b92b8b4b5f7ad3c3d0f6c9b1f0f2e1
+             */
+            transactionId?: string;
+            /** @description Always true. */
+            cancelled: boolean;
+        };
+        /** @description Invoices of the merchant. */
+        Invoices: {
+            /** @description At most `limit`. */
+            invoices: components["schemas"]["Invoice"][];
+            /** @description The `cursor` of the next page; empty on the last one. */
+            next: string;
         };
         /** @description A withdrawal to pay at once. */
         WithdrawalOrder: {
@@ -1479,8 +1955,8 @@ export interface components {
              * @example 2026-01-02T03:04:05.678Z
              */
             timestamp: string;
-            /** @description The record as it was then. */
-            data: components["schemas"]["Transaction"] | components["schemas"]["UnattributedRecord"];
+            /** @description The record, or the invoice, as it was then. */
+            data: components["schemas"]["Transaction"] | components["schemas"]["UnattributedRecord"] | components["schemas"]["Invoice"];
             /** @description Rises with each event of a record. */
             sequence: number;
         };
@@ -1572,6 +2048,11 @@ export interface components {
             late?: boolean;
             /** @description Deposits: true where it had ended, and the shop or the operator took it as paid; it may be short. Absent otherwise. */
             accepted?: boolean;
+            /**
+             * @description Deposits: the invoice that it is a choice of; absent otherwise.
+             * @example b3c1a3f09e5d4c2b8f7e6a5d4c3b2a19
+             */
+            invoice?: string;
             /**
              * @description The shop's own words, returned and never read: at most 2048 bytes as JSON.
              * @example {
@@ -1938,7 +2419,7 @@ export interface components {
              */
             url: string;
             /** @description Only these events; all if it is empty. */
-            events?: ("deposit.detected" | "deposit.partial" | "deposit.below_minimum" | "deposit.completed" | "deposit.overpaid" | "deposit.expired" | "deposit.late" | "deposit.reorged" | "deposit.revoked" | "deposit.unattributed" | "withdrawal.created" | "withdrawal.approved" | "withdrawal.rejected" | "withdrawal.broadcast" | "withdrawal.completed" | "withdrawal.failed")[];
+            events?: ("deposit.detected" | "deposit.partial" | "deposit.below_minimum" | "deposit.completed" | "deposit.overpaid" | "deposit.expired" | "deposit.late" | "deposit.reorged" | "deposit.revoked" | "deposit.unattributed" | "withdrawal.created" | "withdrawal.approved" | "withdrawal.rejected" | "withdrawal.broadcast" | "withdrawal.completed" | "withdrawal.failed" | "invoice.chosen" | "invoice.completed" | "invoice.expired" | "invoice.cancelled" | "invoice.revoked" | "invoice.exception")[];
         };
         /** @description A callback target that was added. */
         CreatedTarget: {
@@ -2085,6 +2566,26 @@ export interface components {
              */
             sequence: number;
             data: components["schemas"]["UnattributedRecord"];
+        };
+        /** @description An event of one invoice. */
+        InvoiceCallback: {
+            /**
+             * @description Which event it is.
+             * @example withdrawal.completed
+             */
+            type: string;
+            /**
+             * Format: date-time
+             * @description When it happened. ISO 8601, UTC, milliseconds.
+             * @example 2026-01-02T03:04:05.678Z
+             */
+            timestamp: string;
+            /**
+             * @description Rises with each event of one record, not by one: keep a record's highest, leave aside what is lower.
+             * @example 1767323920120
+             */
+            sequence: number;
+            data: components["schemas"]["Invoice"];
         };
         /** @description A try of one target, by its operator. */
         TestCallback: {
@@ -2536,6 +3037,1131 @@ export interface operations {
                     "application/json": components["schemas"]["Error"] & {
                         /** @enum {unknown} */
                         code?: "body_too_large";
+                    };
+                };
+            };
+            /**
+             * @description - `content_type`: Content-Type must be application/json.
+             *     - `content_encoding`: Content-Encoding is not supported: send the body as it is.
+             */
+            415: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Content-Language": components["headers"]["Content-Language"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"] & {
+                        /** @enum {unknown} */
+                        code?: "content_type" | "content_encoding";
+                    };
+                };
+            };
+            /** @description - `expectation_failed`: The Expect header asks for something this server does not do. */
+            417: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Content-Language": components["headers"]["Content-Language"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"] & {
+                        /** @enum {unknown} */
+                        code?: "expectation_failed";
+                    };
+                };
+            };
+            /** @description - `rate_limited`: Too many requests. */
+            429: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Content-Language": components["headers"]["Content-Language"];
+                    "Retry-After": components["headers"]["Retry-After"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"] & {
+                        /** @enum {unknown} */
+                        code?: "rate_limited";
+                    };
+                };
+            };
+            /** @description - `headers_too_large`: The headers are too large. */
+            431: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Content-Language": components["headers"]["Content-Language"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"] & {
+                        /** @enum {unknown} */
+                        code?: "headers_too_large";
+                    };
+                };
+            };
+            /** @description - `internal`: Something went wrong on our side. */
+            500: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Content-Language": components["headers"]["Content-Language"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"] & {
+                        /** @enum {unknown} */
+                        code?: "internal";
+                    };
+                };
+            };
+            /**
+             * @description - `unavailable`: The service cannot do this right now; nothing was created.
+             *     - `clock_wrong`: The service's clock is wrong, so the token's time cannot be judged; nothing was created. Ask again later.
+             */
+            503: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Content-Language": components["headers"]["Content-Language"];
+                    "Retry-After": components["headers"]["Retry-After"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"] & {
+                        /** @enum {unknown} */
+                        code?: "unavailable" | "clock_wrong";
+                    };
+                };
+            };
+        };
+    };
+    createInvoice: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description The language of messages: `en` or `tr`, with weights. The merchant's own without it. */
+                "Accept-Language"?: components["parameters"]["Accept-Language"];
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "orderId": "in-1043",
+                 *       "fiatCurrency": "TRY",
+                 *       "fiatAmount": "1249.90"
+                 *     }
+                 */
+                "application/json": components["schemas"]["InvoiceOrder"];
+            };
+        };
+        responses: {
+            /** @description Invoice */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Content-Language": components["headers"]["Content-Language"];
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Invoice"];
+                };
+            };
+            /**
+             * @description - `json_invalid`: The body is not a valid JSON object.
+             *     - `field_missing`: A required field is missing.
+             *     - `field_unknown`: The body holds a field that this operation does not know.
+             *     - `order_id_invalid`: orderId must have 1 to 128 visible ASCII characters without spaces.
+             *     - `metadata_invalid`: metadata must be a small object of short texts.
+             *     - `renew_invalid`: renew must be the transactionId of an ended request with this orderId.
+             *     - `return_url_invalid`: returnUrl must be an address on one of the sites that the service lists for this merchant.
+             *     - `lifetime_invalid`: expiresInMinutes must be a whole number from 5 to 10080.
+             *     - `tolerance_invalid`: tolerancePercent must be a decimal number from 0 to 10 with at most two decimals, written as a string.
+             *     - `fiat_currency_unknown`: fiatCurrency must be USD, EUR or TRY.
+             *     - `amount_format`: The amount must be a decimal number above zero, written as a string.
+             *     - `amount_precision`: The amount has more decimal places than the currency.
+             *     - `currencies_invalid`: currencies must be a list of 1 to 20 currencies that the merchant can receive, each once.
+             *     - `quote_minutes_invalid`: quoteMinutes must be a whole number from 10 to 120.
+             *     - `deposits_not_ready`: No wallet takes deposits for this merchant yet: its server must be paired first.
+             *     - `request_invalid`: The request is malformed.
+             */
+            400: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Content-Language": components["headers"]["Content-Language"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"] & {
+                        /** @enum {unknown} */
+                        code?: "json_invalid" | "field_missing" | "field_unknown" | "order_id_invalid" | "metadata_invalid" | "renew_invalid" | "return_url_invalid" | "lifetime_invalid" | "tolerance_invalid" | "fiat_currency_unknown" | "amount_format" | "amount_precision" | "currencies_invalid" | "quote_minutes_invalid" | "deposits_not_ready" | "request_invalid";
+                    };
+                };
+            };
+            /** @description - `token_invalid`: The signatureToken is missing or not valid. */
+            401: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Content-Language": components["headers"]["Content-Language"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"] & {
+                        /** @enum {unknown} */
+                        code?: "token_invalid";
+                    };
+                };
+            };
+            /**
+             * @description - `scope_missing`: This key may not do that.
+             *     - `key_revoked`: This key was revoked.
+             *     - `key_expired`: This key has expired.
+             *     - `merchant_disabled`: This merchant is switched off.
+             *     - `address_not_allowed`: This key may not be used from this address.
+             *     - `plaintext_refused`: Use HTTPS.
+             */
+            403: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Content-Language": components["headers"]["Content-Language"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"] & {
+                        /** @enum {unknown} */
+                        code?: "scope_missing" | "key_revoked" | "key_expired" | "merchant_disabled" | "address_not_allowed" | "plaintext_refused";
+                    };
+                };
+            };
+            /** @description - `request_timeout`: The request did not arrive in time. */
+            408: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Content-Language": components["headers"]["Content-Language"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"] & {
+                        /** @enum {unknown} */
+                        code?: "request_timeout";
+                    };
+                };
+            };
+            /**
+             * @description - `order_id_reused`: This orderId was used with different content.
+             *     - `not_renewable`: This request cannot be renewed: it is still open, or money came or may have gone.
+             */
+            409: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Content-Language": components["headers"]["Content-Language"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"] & {
+                        /** @enum {unknown} */
+                        code?: "order_id_reused" | "not_renewable";
+                    };
+                };
+            };
+            /** @description - `body_too_large`: The body is too large. */
+            413: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Content-Language": components["headers"]["Content-Language"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"] & {
+                        /** @enum {unknown} */
+                        code?: "body_too_large";
+                    };
+                };
+            };
+            /**
+             * @description - `content_type`: Content-Type must be application/json.
+             *     - `content_encoding`: Content-Encoding is not supported: send the body as it is.
+             */
+            415: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Content-Language": components["headers"]["Content-Language"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"] & {
+                        /** @enum {unknown} */
+                        code?: "content_type" | "content_encoding";
+                    };
+                };
+            };
+            /** @description - `expectation_failed`: The Expect header asks for something this server does not do. */
+            417: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Content-Language": components["headers"]["Content-Language"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"] & {
+                        /** @enum {unknown} */
+                        code?: "expectation_failed";
+                    };
+                };
+            };
+            /** @description - `rate_limited`: Too many requests. */
+            429: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Content-Language": components["headers"]["Content-Language"];
+                    "Retry-After": components["headers"]["Retry-After"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"] & {
+                        /** @enum {unknown} */
+                        code?: "rate_limited";
+                    };
+                };
+            };
+            /** @description - `headers_too_large`: The headers are too large. */
+            431: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Content-Language": components["headers"]["Content-Language"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"] & {
+                        /** @enum {unknown} */
+                        code?: "headers_too_large";
+                    };
+                };
+            };
+            /** @description - `internal`: Something went wrong on our side. */
+            500: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Content-Language": components["headers"]["Content-Language"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"] & {
+                        /** @enum {unknown} */
+                        code?: "internal";
+                    };
+                };
+            };
+            /**
+             * @description - `unavailable`: The service cannot do this right now; nothing was created.
+             *     - `clock_wrong`: The service's clock is wrong, so the token's time cannot be judged; nothing was created. Ask again later.
+             */
+            503: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Content-Language": components["headers"]["Content-Language"];
+                    "Retry-After": components["headers"]["Retry-After"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"] & {
+                        /** @enum {unknown} */
+                        code?: "unavailable" | "clock_wrong";
+                    };
+                };
+            };
+        };
+    };
+    chooseCurrency: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description The language of messages: `en` or `tr`, with weights. The merchant's own without it. */
+                "Accept-Language"?: components["parameters"]["Accept-Language"];
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "invoice": "b3c1a3f09e5d4c2b8f7e6a5d4c3b2a19",
+                 *       "currency": "usdt"
+                 *     }
+                 */
+                "application/json": components["schemas"]["ChoiceOrder"];
+            };
+        };
+        responses: {
+            /** @description Choose a currency */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Content-Language": components["headers"]["Content-Language"];
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Choice"];
+                };
+            };
+            /**
+             * @description - `json_invalid`: The body is not a valid JSON object.
+             *     - `field_missing`: A required field is missing.
+             *     - `field_unknown`: The body holds a field that this operation does not know.
+             *     - `currency_unknown`: There is no such currency.
+             *     - `currency_disabled`: This currency is switched off.
+             *     - `currency_not_payable`: The agent does not pay out this currency.
+             *     - `currency_unpriced`: This currency has no price in that money; ask with amount.
+             *     - `amount_below_minimum`: The amount is below the minimum.
+             *     - `deposits_not_ready`: No wallet takes deposits for this merchant yet: its server must be paired first.
+             *     - `request_invalid`: The request is malformed.
+             */
+            400: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Content-Language": components["headers"]["Content-Language"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"] & {
+                        /** @enum {unknown} */
+                        code?: "json_invalid" | "field_missing" | "field_unknown" | "currency_unknown" | "currency_disabled" | "currency_not_payable" | "currency_unpriced" | "amount_below_minimum" | "deposits_not_ready" | "request_invalid";
+                    };
+                };
+            };
+            /** @description - `token_invalid`: The signatureToken is missing or not valid. */
+            401: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Content-Language": components["headers"]["Content-Language"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"] & {
+                        /** @enum {unknown} */
+                        code?: "token_invalid";
+                    };
+                };
+            };
+            /**
+             * @description - `scope_missing`: This key may not do that.
+             *     - `key_revoked`: This key was revoked.
+             *     - `key_expired`: This key has expired.
+             *     - `merchant_disabled`: This merchant is switched off.
+             *     - `address_not_allowed`: This key may not be used from this address.
+             *     - `plaintext_refused`: Use HTTPS.
+             */
+            403: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Content-Language": components["headers"]["Content-Language"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"] & {
+                        /** @enum {unknown} */
+                        code?: "scope_missing" | "key_revoked" | "key_expired" | "merchant_disabled" | "address_not_allowed" | "plaintext_refused";
+                    };
+                };
+            };
+            /** @description - `invoice_not_found`: The invoice was not found. */
+            404: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Content-Language": components["headers"]["Content-Language"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"] & {
+                        /** @enum {unknown} */
+                        code?: "invoice_not_found";
+                    };
+                };
+            };
+            /** @description - `request_timeout`: The request did not arrive in time. */
+            408: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Content-Language": components["headers"]["Content-Language"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"] & {
+                        /** @enum {unknown} */
+                        code?: "request_timeout";
+                    };
+                };
+            };
+            /** @description - `invoice_ended`: This invoice takes no other currency any more. */
+            409: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Content-Language": components["headers"]["Content-Language"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"] & {
+                        /** @enum {unknown} */
+                        code?: "invoice_ended";
+                    };
+                };
+            };
+            /** @description - `body_too_large`: The body is too large. */
+            413: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Content-Language": components["headers"]["Content-Language"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"] & {
+                        /** @enum {unknown} */
+                        code?: "body_too_large";
+                    };
+                };
+            };
+            /**
+             * @description - `content_type`: Content-Type must be application/json.
+             *     - `content_encoding`: Content-Encoding is not supported: send the body as it is.
+             */
+            415: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Content-Language": components["headers"]["Content-Language"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"] & {
+                        /** @enum {unknown} */
+                        code?: "content_type" | "content_encoding";
+                    };
+                };
+            };
+            /** @description - `expectation_failed`: The Expect header asks for something this server does not do. */
+            417: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Content-Language": components["headers"]["Content-Language"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"] & {
+                        /** @enum {unknown} */
+                        code?: "expectation_failed";
+                    };
+                };
+            };
+            /** @description - `rate_limited`: Too many requests. */
+            429: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Content-Language": components["headers"]["Content-Language"];
+                    "Retry-After": components["headers"]["Retry-After"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"] & {
+                        /** @enum {unknown} */
+                        code?: "rate_limited";
+                    };
+                };
+            };
+            /** @description - `headers_too_large`: The headers are too large. */
+            431: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Content-Language": components["headers"]["Content-Language"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"] & {
+                        /** @enum {unknown} */
+                        code?: "headers_too_large";
+                    };
+                };
+            };
+            /** @description - `internal`: Something went wrong on our side. */
+            500: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Content-Language": components["headers"]["Content-Language"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"] & {
+                        /** @enum {unknown} */
+                        code?: "internal";
+                    };
+                };
+            };
+            /**
+             * @description - `price_stale`: There is no fresh price of this currency right now; nothing was created.
+             *     - `unavailable`: The service cannot do this right now; nothing was created.
+             *     - `clock_wrong`: The service's clock is wrong, so the token's time cannot be judged; nothing was created. Ask again later.
+             */
+            503: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Content-Language": components["headers"]["Content-Language"];
+                    "Retry-After": components["headers"]["Retry-After"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"] & {
+                        /** @enum {unknown} */
+                        code?: "price_stale" | "unavailable" | "clock_wrong";
+                    };
+                };
+            };
+        };
+    };
+    cancelRequest: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description The language of messages: `en` or `tr`, with weights. The merchant's own without it. */
+                "Accept-Language"?: components["parameters"]["Accept-Language"];
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "invoice": "b3c1a3f09e5d4c2b8f7e6a5d4c3b2a19"
+                 *     }
+                 */
+                "application/json": components["schemas"]["CancelRequestOrder"];
+            };
+        };
+        responses: {
+            /** @description Cancel a request */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Content-Language": components["headers"]["Content-Language"];
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["CancelRequestResult"];
+                };
+            };
+            /**
+             * @description - `json_invalid`: The body is not a valid JSON object.
+             *     - `field_missing`: A required field is missing.
+             *     - `field_unknown`: The body holds a field that this operation does not know.
+             *     - `request_invalid`: The request is malformed.
+             */
+            400: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Content-Language": components["headers"]["Content-Language"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"] & {
+                        /** @enum {unknown} */
+                        code?: "json_invalid" | "field_missing" | "field_unknown" | "request_invalid";
+                    };
+                };
+            };
+            /** @description - `token_invalid`: The signatureToken is missing or not valid. */
+            401: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Content-Language": components["headers"]["Content-Language"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"] & {
+                        /** @enum {unknown} */
+                        code?: "token_invalid";
+                    };
+                };
+            };
+            /**
+             * @description - `scope_missing`: This key may not do that.
+             *     - `key_revoked`: This key was revoked.
+             *     - `key_expired`: This key has expired.
+             *     - `merchant_disabled`: This merchant is switched off.
+             *     - `address_not_allowed`: This key may not be used from this address.
+             *     - `plaintext_refused`: Use HTTPS.
+             */
+            403: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Content-Language": components["headers"]["Content-Language"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"] & {
+                        /** @enum {unknown} */
+                        code?: "scope_missing" | "key_revoked" | "key_expired" | "merchant_disabled" | "address_not_allowed" | "plaintext_refused";
+                    };
+                };
+            };
+            /**
+             * @description - `invoice_not_found`: The invoice was not found.
+             *     - `transaction_not_found`: The transaction was not found.
+             */
+            404: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Content-Language": components["headers"]["Content-Language"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"] & {
+                        /** @enum {unknown} */
+                        code?: "invoice_not_found" | "transaction_not_found";
+                    };
+                };
+            };
+            /** @description - `request_timeout`: The request did not arrive in time. */
+            408: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Content-Language": components["headers"]["Content-Language"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"] & {
+                        /** @enum {unknown} */
+                        code?: "request_timeout";
+                    };
+                };
+            };
+            /** @description - `not_cancellable`: Only an open withdrawal for which nothing was signed, and an open request for which nothing was paid, can be cancelled. */
+            409: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Content-Language": components["headers"]["Content-Language"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"] & {
+                        /** @enum {unknown} */
+                        code?: "not_cancellable";
+                    };
+                };
+            };
+            /** @description - `body_too_large`: The body is too large. */
+            413: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Content-Language": components["headers"]["Content-Language"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"] & {
+                        /** @enum {unknown} */
+                        code?: "body_too_large";
+                    };
+                };
+            };
+            /**
+             * @description - `content_type`: Content-Type must be application/json.
+             *     - `content_encoding`: Content-Encoding is not supported: send the body as it is.
+             */
+            415: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Content-Language": components["headers"]["Content-Language"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"] & {
+                        /** @enum {unknown} */
+                        code?: "content_type" | "content_encoding";
+                    };
+                };
+            };
+            /** @description - `expectation_failed`: The Expect header asks for something this server does not do. */
+            417: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Content-Language": components["headers"]["Content-Language"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"] & {
+                        /** @enum {unknown} */
+                        code?: "expectation_failed";
+                    };
+                };
+            };
+            /** @description - `rate_limited`: Too many requests. */
+            429: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Content-Language": components["headers"]["Content-Language"];
+                    "Retry-After": components["headers"]["Retry-After"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"] & {
+                        /** @enum {unknown} */
+                        code?: "rate_limited";
+                    };
+                };
+            };
+            /** @description - `headers_too_large`: The headers are too large. */
+            431: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Content-Language": components["headers"]["Content-Language"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"] & {
+                        /** @enum {unknown} */
+                        code?: "headers_too_large";
+                    };
+                };
+            };
+            /** @description - `internal`: Something went wrong on our side. */
+            500: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Content-Language": components["headers"]["Content-Language"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"] & {
+                        /** @enum {unknown} */
+                        code?: "internal";
+                    };
+                };
+            };
+            /**
+             * @description - `unavailable`: The service cannot do this right now; nothing was created.
+             *     - `clock_wrong`: The service's clock is wrong, so the token's time cannot be judged; nothing was created. Ask again later.
+             */
+            503: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Content-Language": components["headers"]["Content-Language"];
+                    "Retry-After": components["headers"]["Retry-After"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"] & {
+                        /** @enum {unknown} */
+                        code?: "unavailable" | "clock_wrong";
+                    };
+                };
+            };
+        };
+    };
+    invoice: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description The language of messages: `en` or `tr`, with weights. The merchant's own without it. */
+                "Accept-Language"?: components["parameters"]["Accept-Language"];
+            };
+            path: {
+                invoice: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description One invoice */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Content-Language": components["headers"]["Content-Language"];
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Invoice"];
+                };
+            };
+            /**
+             * @description - `query_invalid`: A query parameter is unknown or malformed.
+             *     - `request_invalid`: The request is malformed.
+             */
+            400: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Content-Language": components["headers"]["Content-Language"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"] & {
+                        /** @enum {unknown} */
+                        code?: "query_invalid" | "request_invalid";
+                    };
+                };
+            };
+            /** @description - `token_invalid`: The signatureToken is missing or not valid. */
+            401: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Content-Language": components["headers"]["Content-Language"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"] & {
+                        /** @enum {unknown} */
+                        code?: "token_invalid";
+                    };
+                };
+            };
+            /**
+             * @description - `scope_missing`: This key may not do that.
+             *     - `key_revoked`: This key was revoked.
+             *     - `key_expired`: This key has expired.
+             *     - `merchant_disabled`: This merchant is switched off.
+             *     - `address_not_allowed`: This key may not be used from this address.
+             *     - `plaintext_refused`: Use HTTPS.
+             */
+            403: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Content-Language": components["headers"]["Content-Language"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"] & {
+                        /** @enum {unknown} */
+                        code?: "scope_missing" | "key_revoked" | "key_expired" | "merchant_disabled" | "address_not_allowed" | "plaintext_refused";
+                    };
+                };
+            };
+            /** @description - `invoice_not_found`: The invoice was not found. */
+            404: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Content-Language": components["headers"]["Content-Language"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"] & {
+                        /** @enum {unknown} */
+                        code?: "invoice_not_found";
+                    };
+                };
+            };
+            /** @description - `request_timeout`: The request did not arrive in time. */
+            408: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Content-Language": components["headers"]["Content-Language"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"] & {
+                        /** @enum {unknown} */
+                        code?: "request_timeout";
+                    };
+                };
+            };
+            /**
+             * @description - `content_type`: Content-Type must be application/json.
+             *     - `content_encoding`: Content-Encoding is not supported: send the body as it is.
+             */
+            415: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Content-Language": components["headers"]["Content-Language"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"] & {
+                        /** @enum {unknown} */
+                        code?: "content_type" | "content_encoding";
+                    };
+                };
+            };
+            /** @description - `expectation_failed`: The Expect header asks for something this server does not do. */
+            417: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Content-Language": components["headers"]["Content-Language"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"] & {
+                        /** @enum {unknown} */
+                        code?: "expectation_failed";
+                    };
+                };
+            };
+            /** @description - `rate_limited`: Too many requests. */
+            429: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Content-Language": components["headers"]["Content-Language"];
+                    "Retry-After": components["headers"]["Retry-After"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"] & {
+                        /** @enum {unknown} */
+                        code?: "rate_limited";
+                    };
+                };
+            };
+            /** @description - `headers_too_large`: The headers are too large. */
+            431: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Content-Language": components["headers"]["Content-Language"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"] & {
+                        /** @enum {unknown} */
+                        code?: "headers_too_large";
+                    };
+                };
+            };
+            /** @description - `internal`: Something went wrong on our side. */
+            500: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Content-Language": components["headers"]["Content-Language"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"] & {
+                        /** @enum {unknown} */
+                        code?: "internal";
+                    };
+                };
+            };
+            /**
+             * @description - `unavailable`: The service cannot do this right now; nothing was created.
+             *     - `clock_wrong`: The service's clock is wrong, so the token's time cannot be judged; nothing was created. Ask again later.
+             */
+            503: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Content-Language": components["headers"]["Content-Language"];
+                    "Retry-After": components["headers"]["Retry-After"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"] & {
+                        /** @enum {unknown} */
+                        code?: "unavailable" | "clock_wrong";
+                    };
+                };
+            };
+        };
+    };
+    invoices: {
+        parameters: {
+            query?: {
+                status?: 0 | 1 | 2;
+                orderId?: string;
+                changedFrom?: string;
+                cursor?: string;
+                limit?: number;
+            };
+            header?: {
+                /** @description The language of messages: `en` or `tr`, with weights. The merchant's own without it. */
+                "Accept-Language"?: components["parameters"]["Accept-Language"];
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description All invoices */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Content-Language": components["headers"]["Content-Language"];
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Invoices"];
+                };
+            };
+            /**
+             * @description - `query_invalid`: A query parameter is unknown or malformed.
+             *     - `request_invalid`: The request is malformed.
+             */
+            400: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Content-Language": components["headers"]["Content-Language"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"] & {
+                        /** @enum {unknown} */
+                        code?: "query_invalid" | "request_invalid";
+                    };
+                };
+            };
+            /** @description - `token_invalid`: The signatureToken is missing or not valid. */
+            401: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Content-Language": components["headers"]["Content-Language"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"] & {
+                        /** @enum {unknown} */
+                        code?: "token_invalid";
+                    };
+                };
+            };
+            /**
+             * @description - `scope_missing`: This key may not do that.
+             *     - `key_revoked`: This key was revoked.
+             *     - `key_expired`: This key has expired.
+             *     - `merchant_disabled`: This merchant is switched off.
+             *     - `address_not_allowed`: This key may not be used from this address.
+             *     - `plaintext_refused`: Use HTTPS.
+             */
+            403: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Content-Language": components["headers"]["Content-Language"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"] & {
+                        /** @enum {unknown} */
+                        code?: "scope_missing" | "key_revoked" | "key_expired" | "merchant_disabled" | "address_not_allowed" | "plaintext_refused";
+                    };
+                };
+            };
+            /** @description - `request_timeout`: The request did not arrive in time. */
+            408: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Content-Language": components["headers"]["Content-Language"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"] & {
+                        /** @enum {unknown} */
+                        code?: "request_timeout";
                     };
                 };
             };
@@ -3496,7 +5122,7 @@ export interface operations {
                     };
                 };
             };
-            /** @description - `not_cancellable`: Only an open withdrawal for which nothing was signed can be cancelled. */
+            /** @description - `not_cancellable`: Only an open withdrawal for which nothing was signed, and an open request for which nothing was paid, can be cancelled. */
             409: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -7777,6 +9403,282 @@ export interface operations {
                         /** @constant */
                         transactionType?: 2;
                     };
+                };
+            };
+        };
+        responses: {
+            /** @description The target is gone: it is switched off, and what waits for it is given up. */
+            410: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description Taken: the event is not sent again. */
+            "2XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description Anything else, and no answer within 15 seconds, is a failure: the event is sent again, later each time. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+        };
+    };
+    invoiceChosen: {
+        parameters: {
+            query?: never;
+            header: {
+                /** @description Names the event: the same each time it is sent. */
+                "webhook-id": components["parameters"]["webhook-id"];
+                /** @description When this try was sent, in seconds since 1970. Refuse one more than five minutes away. */
+                "webhook-timestamp": components["parameters"]["webhook-timestamp"];
+                /** @description `v1,` and the base64 of HMAC-SHA256 over id, a point, timestamp, a point and the raw body; two of them, with a space between, while the secret is being changed. */
+                "webhook-signature": components["parameters"]["webhook-signature"];
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["InvoiceCallback"] & {
+                    /** @constant */
+                    type?: "invoice.chosen";
+                };
+            };
+        };
+        responses: {
+            /** @description The target is gone: it is switched off, and what waits for it is given up. */
+            410: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description Taken: the event is not sent again. */
+            "2XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description Anything else, and no answer within 15 seconds, is a failure: the event is sent again, later each time. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+        };
+    };
+    invoiceCompleted: {
+        parameters: {
+            query?: never;
+            header: {
+                /** @description Names the event: the same each time it is sent. */
+                "webhook-id": components["parameters"]["webhook-id"];
+                /** @description When this try was sent, in seconds since 1970. Refuse one more than five minutes away. */
+                "webhook-timestamp": components["parameters"]["webhook-timestamp"];
+                /** @description `v1,` and the base64 of HMAC-SHA256 over id, a point, timestamp, a point and the raw body; two of them, with a space between, while the secret is being changed. */
+                "webhook-signature": components["parameters"]["webhook-signature"];
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["InvoiceCallback"] & {
+                    /** @constant */
+                    type?: "invoice.completed";
+                };
+            };
+        };
+        responses: {
+            /** @description The target is gone: it is switched off, and what waits for it is given up. */
+            410: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description Taken: the event is not sent again. */
+            "2XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description Anything else, and no answer within 15 seconds, is a failure: the event is sent again, later each time. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+        };
+    };
+    invoiceExpired: {
+        parameters: {
+            query?: never;
+            header: {
+                /** @description Names the event: the same each time it is sent. */
+                "webhook-id": components["parameters"]["webhook-id"];
+                /** @description When this try was sent, in seconds since 1970. Refuse one more than five minutes away. */
+                "webhook-timestamp": components["parameters"]["webhook-timestamp"];
+                /** @description `v1,` and the base64 of HMAC-SHA256 over id, a point, timestamp, a point and the raw body; two of them, with a space between, while the secret is being changed. */
+                "webhook-signature": components["parameters"]["webhook-signature"];
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["InvoiceCallback"] & {
+                    /** @constant */
+                    type?: "invoice.expired";
+                };
+            };
+        };
+        responses: {
+            /** @description The target is gone: it is switched off, and what waits for it is given up. */
+            410: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description Taken: the event is not sent again. */
+            "2XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description Anything else, and no answer within 15 seconds, is a failure: the event is sent again, later each time. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+        };
+    };
+    invoiceCancelled: {
+        parameters: {
+            query?: never;
+            header: {
+                /** @description Names the event: the same each time it is sent. */
+                "webhook-id": components["parameters"]["webhook-id"];
+                /** @description When this try was sent, in seconds since 1970. Refuse one more than five minutes away. */
+                "webhook-timestamp": components["parameters"]["webhook-timestamp"];
+                /** @description `v1,` and the base64 of HMAC-SHA256 over id, a point, timestamp, a point and the raw body; two of them, with a space between, while the secret is being changed. */
+                "webhook-signature": components["parameters"]["webhook-signature"];
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["InvoiceCallback"] & {
+                    /** @constant */
+                    type?: "invoice.cancelled";
+                };
+            };
+        };
+        responses: {
+            /** @description The target is gone: it is switched off, and what waits for it is given up. */
+            410: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description Taken: the event is not sent again. */
+            "2XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description Anything else, and no answer within 15 seconds, is a failure: the event is sent again, later each time. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+        };
+    };
+    invoiceRevoked: {
+        parameters: {
+            query?: never;
+            header: {
+                /** @description Names the event: the same each time it is sent. */
+                "webhook-id": components["parameters"]["webhook-id"];
+                /** @description When this try was sent, in seconds since 1970. Refuse one more than five minutes away. */
+                "webhook-timestamp": components["parameters"]["webhook-timestamp"];
+                /** @description `v1,` and the base64 of HMAC-SHA256 over id, a point, timestamp, a point and the raw body; two of them, with a space between, while the secret is being changed. */
+                "webhook-signature": components["parameters"]["webhook-signature"];
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["InvoiceCallback"] & {
+                    /** @constant */
+                    type?: "invoice.revoked";
+                };
+            };
+        };
+        responses: {
+            /** @description The target is gone: it is switched off, and what waits for it is given up. */
+            410: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description Taken: the event is not sent again. */
+            "2XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description Anything else, and no answer within 15 seconds, is a failure: the event is sent again, later each time. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+        };
+    };
+    invoiceException: {
+        parameters: {
+            query?: never;
+            header: {
+                /** @description Names the event: the same each time it is sent. */
+                "webhook-id": components["parameters"]["webhook-id"];
+                /** @description When this try was sent, in seconds since 1970. Refuse one more than five minutes away. */
+                "webhook-timestamp": components["parameters"]["webhook-timestamp"];
+                /** @description `v1,` and the base64 of HMAC-SHA256 over id, a point, timestamp, a point and the raw body; two of them, with a space between, while the secret is being changed. */
+                "webhook-signature": components["parameters"]["webhook-signature"];
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["InvoiceCallback"] & {
+                    /** @constant */
+                    type?: "invoice.exception";
                 };
             };
         };

@@ -233,6 +233,7 @@ describe("the archive", () => {
       "dist/gateway/store/migrations/0023-open-alarms.sql",
       "dist/gateway/store/migrations/0024-accepted-deposits.sql",
       "dist/gateway/store/migrations/0025-month-ends.sql",
+      "dist/gateway/store/migrations/0026-invoices.sql",
       "dist/licences.txt",
       "gateway/gateway.js",
       "gateway/package-lock.json",

@@ -86,7 +86,8 @@ const own: readonly string[] = [
     "gateway/answer/interface-fields.ts",
     "gateway/answer/record.ts",
     "gateway/api/payer.ts",
-    "gateway/deposits/deposits.ts",
+    "gateway/deposits/fresh-address.ts",
+    "gateway/invoices/view.ts",
     "gateway/sightings/sightings.ts",
   ],
   ...[
@@ -97,6 +98,7 @@ const own: readonly string[] = [
   ...[
     "gateway/store/agents.ts",
     "gateway/store/foreign.ts",
+    "gateway/store/invoices.ts",
     "gateway/store/callback-outbox.ts",
     "gateway/store/credits.ts",
   ],

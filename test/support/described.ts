@@ -106,9 +106,11 @@ export async function readDescription(gateway: TestGateway) {
   function keepFields(schema: Schema, body: unknown): void {
     if (schema.items !== undefined)
       for (const item of body as unknown[]) keepFields(schema.items, item);
-    // The body decides between two forms: an error has a code.
+    // The body decides between the forms: an error has a code, an invoice has choices.
+    const isOf = (form: Schema, name: string, field: string): boolean =>
+      (nameOf(form) === name) === Object.hasOwn(body as object, field);
     const forms = (schema.anyOf ?? []).filter(
-      (form) => (nameOf(form) === "Error") === Object.hasOwn(body as object, "code"),
+      (form) => isOf(form, "Error", "code") && isOf(form, "Invoice", "choices"),
     );
     for (const form of forms) keepFields(form, body);
     for (const part of schema.allOf ?? []) if (part.$ref !== undefined) keepFields(part, body);

@@ -2,6 +2,7 @@
  * A gateway's database with so many agents, addresses and records, a watcher over nodes of the
  * test's own whose blocks have no transaction, and the questions to both.
  */
+
 import { HDKey } from "@scure/bip32";
 import { goodResult } from "../../base/result.ts";
 import { familyOf } from "../../chains/families.ts";
@@ -10,6 +11,7 @@ import type { GatewayChain } from "../../gateway/config/config.ts";
 import { rightClock } from "../../gateway/own-clock.ts";
 import { createSignals, type Signals } from "../../gateway/store/signals.ts";
 import { ChainWatch, type WatcherOptions } from "../../gateway/watcher/watcher.ts";
+import { unpricedChoices } from "../../lab/kit/choices.ts";
 import {
   depositXpub,
   type GatewayDatabase,
@@ -116,6 +118,7 @@ export class World {
       } as unknown as GatewayChain,
       {
         ...options,
+        choices: unpricedChoices(config, clock),
         ...{
           monotonic: clock,
           ownClock: () => rightClock,

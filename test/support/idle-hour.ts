@@ -3,6 +3,7 @@
  * while nobody pays. The programs are the product's own; blocks, looks and polls come in the order
  * of their times, and none waits by a real clock.
  */
+
 import { createChainAccess } from "../../agent/courier/nodes/chain.ts";
 import { type ChainPolling, startChainPolling } from "../../agent/courier/watch/watch.ts";
 import { deriveAccounts, pairedAccountsOf } from "../../agent/keystore/nodes.ts";
@@ -15,6 +16,7 @@ import { rightClock } from "../../gateway/own-clock.ts";
 import { createSignals } from "../../gateway/store/signals.ts";
 import { createSweeps } from "../../gateway/sweeps/sweeps.ts";
 import { ChainWatch } from "../../gateway/watcher/watcher.ts";
+import { unpricedChoices } from "../../lab/kit/choices.ts";
 import {
   type GatewayDatabase,
   gatewayDatabase,
@@ -131,6 +133,7 @@ export class IdlePrograms {
       configured,
       {
         ...shared,
+        choices: unpricedChoices(config, clock),
         ...{ monotonic: clock, ownClock: () => rightClock, onPass: createSweeps(shared).onPass },
         openReader: () => openWatcher(common),
       },

@@ -2,6 +2,7 @@
  * A gateway that takes deposits beside a scripted chain, whose database may be restored while the
  * rest of the world goes on: real store, real file of addresses, real watcher.
  */
+
 import { randomBytes } from "node:crypto";
 import { copyFileSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -32,6 +33,7 @@ import { createStore, openStore, type Store } from "../../gateway/store/store.ts
 import { depositsSql, narrowTransactionRow } from "../../gateway/store/transaction-rows.ts";
 import { startWatcher, type Watcher } from "../../gateway/watcher/watcher.ts";
 import { createWaiters } from "../../gateway/withdrawals/waiters.ts";
+import { unpricedChoices } from "../../lab/kit/choices.ts";
 import { type ChainNode, FakeChain, hashOf, serveChain } from "../../lab/kit/fake-chain.ts";
 import { depositXpub, silentLog } from "../../lab/kit/gateway-database.ts";
 import { until } from "./until.ts";
@@ -111,6 +113,7 @@ export class RestoredKit {
       store.write((database) => endRestoreWaitIfRead(database, isRead));
     };
     this.#watcher = startWatcher({
+      choices: unpricedChoices(config, clock),
       store,
       signals,
       config,

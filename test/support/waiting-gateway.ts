@@ -3,6 +3,7 @@
  * test network's rich account, the database's withdrawals, and their attempts signed by tronweb.
  * New for every test.
  */
+
 import { afterEach, beforeEach } from "vitest";
 import { voidMarginMs } from "../../chains/tron/expiry-exclusion.ts";
 import { tron } from "../../chains/tron/family.ts";
@@ -10,6 +11,7 @@ import type { GatewayConfig, GatewayCurrency } from "../../gateway/config/config
 import type { SignatureRow } from "../../gateway/store/rows.ts";
 import { createSignals } from "../../gateway/store/signals.ts";
 import { startWatcher, type Watcher, type WatcherOptions } from "../../gateway/watcher/watcher.ts";
+import { unpricedChoices } from "../../lab/kit/choices.ts";
 import {
   type AgentKeys,
   type AnyTransaction,
@@ -142,6 +144,7 @@ export async function watch(change: Partial<WatcherOptions> = {}): Promise<void>
     log: silentLog,
     clock: () => clock.nowMs,
     run,
+    choices: unpricedChoices(configOf(), () => clock.nowMs),
     pollMs: 5,
   };
   watcher = startWatcher({ ...options, ...change });

@@ -1,4 +1,5 @@
 /** One chain as the watcher's parts take it, over a reader of the test's own: no nodes, no loop. */
+
 import type { WatcherNodes } from "../../chains/nodes.ts";
 import type { GatewayCurrency } from "../../gateway/config/config.ts";
 import { FaultBook } from "../../gateway/faults/book.ts";
@@ -8,6 +9,7 @@ import type { Tip, WatchedChain } from "../../gateway/watcher/chain.ts";
 import { newTokenMemory } from "../../gateway/watcher/decimals.ts";
 import type { DepositMemory } from "../../gateway/watcher/deposit-memory.ts";
 import { scanDeposits } from "../../gateway/watcher/deposits.ts";
+import { unpricedChoices } from "../../lab/kit/choices.ts";
 import { type GatewayDatabase, silentLog } from "../../lab/kit/gateway-database.ts";
 import { currency } from "./watched-chain.ts";
 
@@ -44,6 +46,7 @@ export function watchedBy({
     faults: new FaultBook(clock),
     ...{ store: db.store, signals: createSignals(), log: silentLog, clock, ownClock, run: "" },
     confirmingMs,
+    choices: unpricedChoices({ currencies: {} }, clock),
     hasLongBlocks: false,
   };
 }

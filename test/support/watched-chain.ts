@@ -2,12 +2,14 @@
  * A watcher beside a scripted chain that is served over HTTP, new for every test: the database's
  * withdrawals and deposits, and their transactions for the chain.
  */
+
 import { afterEach, beforeEach } from "vitest";
 import { depositAddressOf } from "../../chains/evm/address.ts";
 import type { GatewayChain, GatewayConfig, GatewayCurrency } from "../../gateway/config/config.ts";
 import type { PaymentRow } from "../../gateway/store/rows.ts";
 import { createSignals } from "../../gateway/store/signals.ts";
 import { startWatcher, type Watcher } from "../../gateway/watcher/watcher.ts";
+import { unpricedChoices } from "../../lab/kit/choices.ts";
 import {
   type ChainNode,
   FakeChain,
@@ -136,6 +138,7 @@ export function watch(config: Pick<GatewayConfig, "chains" | "currencies">, poll
     log: silentLog,
     clock: () => clock.nowMs,
     run: "this run",
+    choices: unpricedChoices(config, () => clock.nowMs),
     pollMs,
   });
 }

@@ -11,6 +11,8 @@ import { afterEach, describe, expect, it } from "vitest";
 import { startBooks } from "../../gateway/books/books.ts";
 import { startCallbacks } from "../../gateway/callbacks/callbacks.ts";
 import { startWatchingSkipped } from "../../gateway/deposits/skipped-addresses.ts";
+import { endInvoices } from "../../gateway/invoices/ends.ts";
+import { rightClock } from "../../gateway/own-clock.ts";
 import { nothingSeen } from "../../gateway/problems/judged.ts";
 import { startAlerts } from "../../gateway/reporting/alerts.ts";
 import { createMeasures } from "../../gateway/reporting/measures.ts";
@@ -56,6 +58,7 @@ const timers: Readonly<Record<string, readonly Cost[]>> = {
     turn,
   ],
   "gateway/hub/session.ts": [request, turn, request, once("a link's heartbeat"), request],
+  "gateway/invoices/ends.ts": ["invoices"],
   "gateway/operator/reconcile.ts": [command],
   "gateway/operator/report.ts": [command],
   "gateway/operator/scan.ts": [command],
@@ -195,6 +198,10 @@ const measured = {
       callbackSender: { close: () => {} },
     } as never;
     return { round: () => firstRound(() => startCallbacks(options)) };
+  },
+  invoices: ({ db, nowMs }) => {
+    const options = { store: db.store, clock: () => nowMs, ownClock: () => rightClock };
+    return { round: () => void endInvoices(options) };
   },
   skipped: ({ db }) => {
     const options = { store: db.store, log: silentLog };
@@ -359,7 +366,8 @@ describe.skipIf(isOnPostgres).each(Object.entries(kinds))(
       const found: Record<string, readonly string[]> = {};
       for (const [name, timer] of Object.entries(measured))
         found[name] = await findings(worlds, timer);
-      expect(found).toEqual({ pass: [], alerts: [], metrics: [], callbacks: [], skipped: [] });
+      const free = { pass: [], alerts: [], metrics: [], callbacks: [], invoices: [], skipped: [] };
+      expect(found).toEqual(free);
       for (const [name, plant] of Object.entries(plants)) {
         planted = plant(table);
         expect(await findings(worlds, (world) => ({ round: () => world.pass(2) })), name).toContain(

@@ -3,6 +3,7 @@
  * a clock of the test: six blocks, a look at each pause of both programs, one agent with an issued
  * address. Source of the limit: CypherBoxLLC/Cypher-Box #194 (700 an hour for an address).
  */
+
 import { afterEach, expect, it, vi } from "vitest";
 import { createChainAccess } from "../../agent/courier/nodes/chain.ts";
 import { paceOf } from "../../chains/final-times.ts";
@@ -18,6 +19,7 @@ import { createSignals, type Signals } from "../../gateway/store/signals.ts";
 import { insertSignature } from "../../gateway/store/signatures.ts";
 import { DepositAccounts } from "../../gateway/watcher/ahead.ts";
 import { ChainWatch } from "../../gateway/watcher/watcher.ts";
+import { unpricedChoices } from "../../lab/kit/choices.ts";
 import {
   askWithdrawal,
   type GatewayDatabase,
@@ -106,6 +108,7 @@ async function open(isAwaited = false): Promise<World> {
     ...{ store: db.store, signals, log: silentLog, clock: () => world.nowMs, run: "one run" },
     ...{ monotonic: () => world.nowMs, ownClock: () => rightClock, openReader: () => reader },
     config: { chains: {}, currencies: { btc: coin } } as never,
+    choices: unpricedChoices({ currencies: {} }, () => world.nowMs),
   };
   const watch = new ChainWatch("btc", lines, options, { btc: coin } as never);
   return Object.assign(world, { chain, servers, watch, sender, signals, db });

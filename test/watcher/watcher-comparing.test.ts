@@ -8,7 +8,7 @@
  */
 import { describe, expect, it } from "vitest";
 import { depositAddressOf } from "../../chains/evm/address.ts";
-import { takeAddress } from "../../gateway/deposits/deposits.ts";
+import { takeAddress } from "../../gateway/deposits/fresh-address.ts";
 import { makeAddressMarks } from "../../gateway/store/address-marks.ts";
 import { issueAddress } from "../../gateway/store/address-states.ts";
 import { unsweptBalanceOf } from "../../gateway/store/journal.ts";

@@ -334,7 +334,7 @@ class GatewaysWorld {
       const page = await this.#shop.client.events({ after: next, limit: 500 });
       if (!page.ok) throw new Error(`events after ${next}: ${page.code}`);
       for (const { id, type, data, sequence } of page.value.events)
-        events.push({ id, type, sequence, transactionId: data.transactionId, atMs: 0 });
+        events.push({ id, type, sequence, transactionId: data.transactionId ?? "", atMs: 0 });
       if (page.value.events.length === 0) return events;
       next = page.value.next;
     }

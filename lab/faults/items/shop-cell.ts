@@ -194,6 +194,7 @@ function runTargetCell(
         sealingKey: secretKey,
       },
       recordOf: ({ id }) => ({ transactionId: id }),
+      invoiceOf: ({ id }: { readonly id: string }) => ({ invoice: id }),
       fiatValueOf: () => "",
       callbackSender: { send, close: () => {} },
     });

@@ -49,6 +49,7 @@ export class ShopView {
         config,
         clock,
         recordOf: recordOfRow,
+        invoiceOf: ({ id }: { readonly id: string }) => ({ invoice: id }),
         random: (bytes) => this.#bytes(bytes),
       }),
     );

@@ -3,6 +3,7 @@
  * into the answers about merchant A's items; what everybody else sees is the trace. The same story
  * runs with and without the plant. No network, no timers.
  */
+
 import { createHash } from "node:crypto";
 import { deriveAccounts, pairedAccountsOf } from "../../../agent/keystore/nodes.ts";
 import { familyOf } from "../../../chains/families.ts";
@@ -11,7 +12,7 @@ import { hasTags } from "../../../chains/payees.ts";
 import { findChainPreset } from "../../../chains/presets.ts";
 import { isAnswer } from "../../../gateway/answer/answer.ts";
 import type { GatewayChain, GatewayCurrency } from "../../../gateway/config/config.ts";
-import { takeAddress } from "../../../gateway/deposits/deposits.ts";
+import { takeAddress } from "../../../gateway/deposits/fresh-address.ts";
 import type { Fault } from "../../../gateway/faults/fault.ts";
 import { rightClock } from "../../../gateway/own-clock.ts";
 import { makeAddressMarks } from "../../../gateway/store/address-marks.ts";
@@ -25,6 +26,7 @@ import { insertSignature } from "../../../gateway/store/signatures.ts";
 import type { Database } from "../../../gateway/store/store.ts";
 import { createSweeps, type Sweeps } from "../../../gateway/sweeps/sweeps.ts";
 import { ChainWatch } from "../../../gateway/watcher/watcher.ts";
+import { unpricedChoices } from "../../kit/choices.ts";
 import {
   askWithdrawal,
   type GatewayDatabase,
@@ -154,7 +156,8 @@ export class ItemWorld {
     const openReader = (): WatcherNodes => reader;
     const onPass = this.#sweeps.onPass;
     const clocks = { monotonic: () => this.nowMs, ownClock: () => rightClock };
-    const options = { ...common, ...clocks, openReader, onPass };
+    const choices = unpricedChoices(config, common.clock);
+    const options = { ...common, ...clocks, choices, openReader, onPass };
     this.#open = () => new ChainWatch("one", chainOn(family, this.network), options, byId as never);
     this.watch = this.#open();
     this.shop = new ShopView({

@@ -73,7 +73,7 @@ export const depositMutants: readonly Mutant[] = [
   },
   {
     name: "address-of-another-place",
-    file: "gateway/deposits/deposits.ts",
+    file: "gateway/deposits/fresh-address.ts",
     find: "      return { addressIndex, address, next: addressIndex + 1 };",
     replace: `      return { addressIndex, address: family.depositAddress(account, addressIndex + 500), next: addressIndex + 1 };`,
     invariant:

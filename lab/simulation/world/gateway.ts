@@ -3,6 +3,7 @@
  * whose commits are what a power failure leaves. The database is made once per process and emptied
  * for each run.
  */
+
 import { EventEmitter } from "node:events";
 import type { Server } from "node:http";
 import type { DatabaseSync } from "@photostructure/sqlite";
@@ -32,6 +33,7 @@ import { createWaiters } from "../../../gateway/withdrawals/waiters.ts";
 import { requestWithdrawal } from "../../../gateway/withdrawals/withdrawals.ts";
 import { publicKeyHex } from "../../../protocol/envelope.ts";
 import { memoryMarks } from "../../kit/address-marks.ts";
+import { unpricedChoices } from "../../kit/choices.ts";
 import { derivedAddress } from "../invariants/sweeps.ts";
 import { kernel, note } from "../kernel/kernel.ts";
 import type { Owner } from "../kernel/scheduler.ts";
@@ -298,6 +300,7 @@ export class Gateway {
       clock,
       monotonic,
       run,
+      choices: unpricedChoices(config, clock),
       onRead,
       pollMs: pollMs[stage.family],
     };

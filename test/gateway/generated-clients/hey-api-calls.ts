@@ -35,6 +35,16 @@ export async function callAll(baseUrl: string, apiKey: string, orders: Orders): 
     client,
     body: { transactionId: orders.late, reason: "in time" },
   });
+  const sum = { fiatCurrency: "TRY", fiatAmount: "1000" } as const;
+  const invoice = await service.createInvoice({
+    client,
+    body: { ...sum, orderId: orderId("in") },
+  });
+  const { invoice: id = "" } = invoice.data ?? {};
+  const chosen = await service.chooseCurrency({ client, body: { invoice: id, currency } });
+  const shown = await service.invoice({ client, path: { invoice: id } });
+  const shownAll = await service.invoices({ client, query: { limit: 1 } });
+  const unwanted = await service.cancelRequest({ client, body: { invoice: id } });
   const cancel = await service.cancelWithdraw({
     client,
     body: { transactionId: held.data?.transactionId ?? "" },
@@ -77,7 +87,9 @@ export async function callAll(baseUrl: string, apiKey: string, orders: Orders): 
       ...{ createTransactionRequest: deposit.response?.status, autoWithdraw: out.response?.status },
       ...{ autoWithdraws: many.response?.status, manualWithdraw: held.response?.status },
       ...{ cancelWithdraw: cancel.response?.status },
-      ...{ acceptDeposit: accepted.response?.status },
+      ...{ acceptDeposit: accepted.response?.status, createInvoice: invoice.response?.status },
+      ...{ chooseCurrency: chosen.response?.status, invoice: shown.response?.status },
+      ...{ invoices: shownAll.response?.status, cancelRequest: unwanted.response?.status },
       ...{ transaction: record.response?.status, transactions: list.response?.status },
       ...{ supportedCurrency: currencies.response?.status, balance: balance.response?.status },
       ...{ report: report.response?.status },

@@ -41,6 +41,17 @@ export async function callAll(baseUrl: string, apiKey: string, orders: Orders): 
   const accepted = await client.POST("/api/v1/acceptDeposit", {
     body: { transactionId: orders.late, reason: "in time" },
   });
+  const sum = { fiatCurrency: "TRY", fiatAmount: "1000" } as const;
+  const invoice = await client.POST("/api/v1/createInvoice", {
+    body: { ...sum, orderId: orderId("in") },
+  });
+  const { invoice: id = "" } = invoice.data ?? {};
+  const chosen = await client.POST("/api/v1/chooseCurrency", { body: { invoice: id, currency } });
+  const shown = await client.GET("/api/v1/invoice/{invoice}", {
+    params: { path: { invoice: id } },
+  });
+  const shownAll = await client.GET("/api/v1/invoices", { params: { query: { limit: 1 } } });
+  const unwanted = await client.POST("/api/v1/cancelRequest", { body: { invoice: id } });
   const cancel = await client.POST("/api/v1/cancelWithdraw", {
     body: { transactionId: held.data?.transactionId ?? "" },
   });
@@ -87,7 +98,9 @@ export async function callAll(baseUrl: string, apiKey: string, orders: Orders): 
       ...{ createTransactionRequest: deposit.response.status, autoWithdraw: out.response.status },
       ...{ autoWithdraws: many.response.status, manualWithdraw: held.response.status },
       ...{ cancelWithdraw: cancel.response.status },
-      ...{ acceptDeposit: accepted.response.status },
+      ...{ acceptDeposit: accepted.response.status, createInvoice: invoice.response.status },
+      ...{ chooseCurrency: chosen.response.status, invoice: shown.response.status },
+      ...{ invoices: shownAll.response.status, cancelRequest: unwanted.response.status },
       ...{ transaction: record.response.status, transactions: list.response.status },
       ...{ supportedCurrency: currencies.response.status, balance: balance.response.status },
       ...{ report: report.response.status },

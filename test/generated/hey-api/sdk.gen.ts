@@ -2,7 +2,7 @@
 
 import type { Client, ClientMeta, Options as Options2, RequestResult, TDataShape } from './client';
 import { client } from './client.gen';
-import type { AcceptDepositData, AcceptDepositErrors, AcceptDepositResponses, AddressData, AddressErrors, AddressResponses, AutoWithdrawData, AutoWithdrawErrors, AutoWithdrawResponses, AutoWithdrawsData, AutoWithdrawsErrors, AutoWithdrawsResponses, BalanceData, BalanceErrors, BalanceResponses, BalancesData, BalancesErrors, BalancesResponses, CallbacksData, CallbacksErrors, CallbacksResponses, CancelWithdrawData, CancelWithdrawErrors, CancelWithdrawResponses, CreateCallbackData, CreateCallbackErrors, CreateCallbackResponses, CreateTransactionRequestData, CreateTransactionRequestErrors, CreateTransactionRequestResponses, EstimateData, EstimateErrors, EstimateResponses, EventsData, EventsErrors, EventsResponses, HealthData, HealthResponses, ManualWithdrawData, ManualWithdrawErrors, ManualWithdrawResponses, PauseCallbackData, PauseCallbackErrors, PauseCallbackResponses, ReadyData, ReadyErrors, ReadyResponses, RedeliverCallbackData, RedeliverCallbackErrors, RedeliverCallbackResponses, RemoveCallbackData, RemoveCallbackErrors, RemoveCallbackResponses, ReportData, ReportErrors, ReportResponses, ResumeCallbackData, ResumeCallbackErrors, ResumeCallbackResponses, SupportedCurrencyData, SupportedCurrencyErrors, SupportedCurrencyResponses, TestCallbackData, TestCallbackErrors, TestCallbackResponses, TransactionData, TransactionErrors, TransactionResponses, TransactionsData, TransactionsErrors, TransactionsResponses } from './types.gen';
+import type { AcceptDepositData, AcceptDepositErrors, AcceptDepositResponses, AddressData, AddressErrors, AddressResponses, AutoWithdrawData, AutoWithdrawErrors, AutoWithdrawResponses, AutoWithdrawsData, AutoWithdrawsErrors, AutoWithdrawsResponses, BalanceData, BalanceErrors, BalanceResponses, BalancesData, BalancesErrors, BalancesResponses, CallbacksData, CallbacksErrors, CallbacksResponses, CancelRequestData, CancelRequestErrors, CancelRequestResponses, CancelWithdrawData, CancelWithdrawErrors, CancelWithdrawResponses, ChooseCurrencyData, ChooseCurrencyErrors, ChooseCurrencyResponses, CreateCallbackData, CreateCallbackErrors, CreateCallbackResponses, CreateInvoiceData, CreateInvoiceErrors, CreateInvoiceResponses, CreateTransactionRequestData, CreateTransactionRequestErrors, CreateTransactionRequestResponses, EstimateData, EstimateErrors, EstimateResponses, EventsData, EventsErrors, EventsResponses, HealthData, HealthResponses, InvoiceData, InvoiceErrors, InvoiceResponses, InvoicesData, InvoicesErrors, InvoicesResponses, ManualWithdrawData, ManualWithdrawErrors, ManualWithdrawResponses, PauseCallbackData, PauseCallbackErrors, PauseCallbackResponses, ReadyData, ReadyErrors, ReadyResponses, RedeliverCallbackData, RedeliverCallbackErrors, RedeliverCallbackResponses, RemoveCallbackData, RemoveCallbackErrors, RemoveCallbackResponses, ReportData, ReportErrors, ReportResponses, ResumeCallbackData, ResumeCallbackErrors, ResumeCallbackResponses, SupportedCurrencyData, SupportedCurrencyErrors, SupportedCurrencyResponses, TestCallbackData, TestCallbackErrors, TestCallbackResponses, TransactionData, TransactionErrors, TransactionResponses, TransactionsData, TransactionsErrors, TransactionsResponses } from './types.gen';
 
 export type Options<TData extends TDataShape = TDataShape, ThrowOnError extends boolean = boolean, TResponse = unknown> = Options2<TData, ThrowOnError, TResponse> & {
     /**
@@ -46,6 +46,73 @@ export const acceptDeposit = <ThrowOnError extends boolean = false>(options: Opt
         'Content-Type': 'application/json',
         ...options.headers
     }
+});
+
+/**
+ * Invoice
+ *
+ * Asks for a sum of money that the payer may pay in one of several currencies. It makes no address and no price: the payer's choice does, on the page `paymentUrl` or by `chooseCurrency`. The same order sent again gives the same invoice at any price.
+ */
+export const createInvoice = <ThrowOnError extends boolean = false>(options: Options<CreateInvoiceData, ThrowOnError>): RequestResult<CreateInvoiceResponses, CreateInvoiceErrors, ThrowOnError> => (options.client ?? client).post<CreateInvoiceResponses, CreateInvoiceErrors, ThrowOnError>({
+    security: [{ name: 'signatureToken', type: 'apiKey' }],
+    url: '/api/v1/createInvoice',
+    ...options,
+    headers: {
+        'Content-Type': 'application/json',
+        ...options.headers
+    }
+});
+
+/**
+ * Choose a currency
+ *
+ * Chooses a currency of an invoice: an address of its own, and a price that holds for `quoteMinutes`. A second choice of the same currency answers with the same address; once the price is over, with the price of now.
+ */
+export const chooseCurrency = <ThrowOnError extends boolean = false>(options: Options<ChooseCurrencyData, ThrowOnError>): RequestResult<ChooseCurrencyResponses, ChooseCurrencyErrors, ThrowOnError> => (options.client ?? client).post<ChooseCurrencyResponses, ChooseCurrencyErrors, ThrowOnError>({
+    security: [{ name: 'signatureToken', type: 'apiKey' }],
+    url: '/api/v1/chooseCurrency',
+    ...options,
+    headers: {
+        'Content-Type': 'application/json',
+        ...options.headers
+    }
+});
+
+/**
+ * Cancel a request
+ *
+ * Ends an open invoice, or an open deposit, for which nothing was paid or seen. Its page then says that nothing is to be sent. The same call sent again answers the same.
+ */
+export const cancelRequest = <ThrowOnError extends boolean = false>(options: Options<CancelRequestData, ThrowOnError>): RequestResult<CancelRequestResponses, CancelRequestErrors, ThrowOnError> => (options.client ?? client).post<CancelRequestResponses, CancelRequestErrors, ThrowOnError>({
+    security: [{ name: 'signatureToken', type: 'apiKey' }],
+    url: '/api/v1/cancelRequest',
+    ...options,
+    headers: {
+        'Content-Type': 'application/json',
+        ...options.headers
+    }
+});
+
+/**
+ * One invoice
+ *
+ * An invoice of the caller's merchant, with its choices.
+ */
+export const invoice = <ThrowOnError extends boolean = false>(options: Options<InvoiceData, ThrowOnError>): RequestResult<InvoiceResponses, InvoiceErrors, ThrowOnError> => (options.client ?? client).get<InvoiceResponses, InvoiceErrors, ThrowOnError>({
+    security: [{ name: 'signatureToken', type: 'apiKey' }],
+    url: '/api/v1/invoice/{invoice}',
+    ...options
+});
+
+/**
+ * All invoices
+ *
+ * Newest first; with `changedFrom` the earliest change first. Page by page.
+ */
+export const invoices = <ThrowOnError extends boolean = false>(options?: Options<InvoicesData, ThrowOnError>): RequestResult<InvoicesResponses, InvoicesErrors, ThrowOnError> => (options?.client ?? client).get<InvoicesResponses, InvoicesErrors, ThrowOnError>({
+    security: [{ name: 'signatureToken', type: 'apiKey' }],
+    url: '/api/v1/invoices',
+    ...options
 });
 
 /**

@@ -4,7 +4,7 @@ export type ClientOptions = {
     baseUrl: 'https://pay.example.com' | (string & {});
 };
 
-export type Webhooks = DepositDetectedWebhookRequest | DepositPartialWebhookRequest | DepositBelowMinimumWebhookRequest | DepositCompletedWebhookRequest | DepositOverpaidWebhookRequest | DepositExpiredWebhookRequest | DepositLateWebhookRequest | DepositReorgedWebhookRequest | DepositRevokedWebhookRequest | DepositUnattributedWebhookRequest | WithdrawalCreatedWebhookRequest | WithdrawalApprovedWebhookRequest | WithdrawalRejectedWebhookRequest | WithdrawalBroadcastWebhookRequest | WithdrawalCompletedWebhookRequest | WithdrawalFailedWebhookRequest | WebhookTestWebhookRequest;
+export type Webhooks = DepositDetectedWebhookRequest | DepositPartialWebhookRequest | DepositBelowMinimumWebhookRequest | DepositCompletedWebhookRequest | DepositOverpaidWebhookRequest | DepositExpiredWebhookRequest | DepositLateWebhookRequest | DepositReorgedWebhookRequest | DepositRevokedWebhookRequest | DepositUnattributedWebhookRequest | WithdrawalCreatedWebhookRequest | WithdrawalApprovedWebhookRequest | WithdrawalRejectedWebhookRequest | WithdrawalBroadcastWebhookRequest | WithdrawalCompletedWebhookRequest | WithdrawalFailedWebhookRequest | InvoiceChosenWebhookRequest | InvoiceCompletedWebhookRequest | InvoiceExpiredWebhookRequest | InvoiceCancelledWebhookRequest | InvoiceRevokedWebhookRequest | InvoiceExceptionWebhookRequest | WebhookTestWebhookRequest;
 
 /**
  * A deposit request: by `amount`, or by `fiatCurrency` with `fiatAmount`; never by both.
@@ -207,6 +207,10 @@ export type Error = {
      */
     transactionId?: string;
     /**
+     * Identifier of the invoice.
+     */
+    invoice?: string;
+    /**
      * The finer reason.
      */
     reason?: string;
@@ -363,6 +367,10 @@ export type Transaction = {
      */
     accepted?: boolean;
     /**
+     * Deposits: the invoice that it is a choice of; absent otherwise.
+     */
+    invoice?: string;
+    /**
      * The shop's own words, returned and never read: at most 2048 bytes as JSON.
      */
     metadata: {
@@ -442,6 +450,288 @@ export type Transaction = {
      * Withdrawals that failed as `chain_moved`: what the receiver got. Empty once the currency is no longer configured.
      */
     received?: string;
+};
+
+/**
+ * A sum of money that may be paid in one of several currencies.
+ */
+export type InvoiceOrder = {
+    /**
+     * The caller's own reference: visible ASCII without spaces, unique permanently.
+     */
+    orderId: string;
+    /**
+     * The money of `fiatAmount`.
+     */
+    fiatCurrency: 'USD' | 'EUR' | 'TRY';
+    /**
+     * A sum of money, at most two decimals.
+     */
+    fiatAmount: string;
+    /**
+     * The currencies that the payer chooses from, each once; without it all that the merchant can receive, at most 20.
+     */
+    currencies?: Array<string>;
+    /**
+     * How long a price holds from the choice on; 20 without it.
+     */
+    quoteMinutes?: number;
+    /**
+     * The way back from the payment page: an address on a site that the service lists for the merchant.
+     */
+    returnUrl?: string;
+    /**
+     * How long the payer may choose; 120 without it.
+     */
+    expiresInMinutes?: number;
+    /**
+     * So much of `fiatAmount` may be missing, from 0 to 10 per cent with at most two decimals; the currency's own without it.
+     */
+    tolerancePercent?: string;
+    /**
+     * The shop's own words, returned and never read: at most 2048 bytes as JSON.
+     */
+    metadata?: {
+        [key: string]: string;
+    };
+    /**
+     * The `invoice` of an ended one with this orderId and content, which this one follows.
+     */
+    renew?: string;
+};
+
+/**
+ * A sum of money that may be paid in one of several currencies.
+ */
+export type Invoice = {
+    /**
+     * Identifier of the invoice.
+     */
+    invoice: string;
+    /**
+     * The caller's own reference: visible ASCII without spaces, unique permanently.
+     */
+    orderId: string;
+    /**
+     * 0 Pending, 1 Completed, 2 Failed. An invoice that failed is completed if the shop accepts a late or short choice of it.
+     */
+    status: 0 | 1 | 2;
+    /**
+     * The step within its status.
+     */
+    stage: 'choosing' | 'waiting' | 'unconfirmed' | 'seen' | 'partial' | 'confirming' | 'completed' | 'expired' | 'cancelled' | 'revoked';
+    /**
+     * The money of `fiatAmount`.
+     */
+    fiatCurrency: 'USD' | 'EUR' | 'TRY';
+    /**
+     * A sum of money, at most two decimals.
+     */
+    fiatAmount: string;
+    /**
+     * When it was made. ISO 8601, UTC, milliseconds.
+     */
+    createdAt: string;
+    /**
+     * When it, or a choice of it, changed last. ISO 8601, UTC, milliseconds.
+     */
+    changedAt: string;
+    /**
+     * Until when the payer can choose. ISO 8601, UTC, milliseconds.
+     */
+    expiresAt: string;
+    /**
+     * The page where the payer chooses.
+     */
+    paymentUrl: string;
+    /**
+     * The currencies that the payer chooses from.
+     */
+    currencies: Array<string>;
+    /**
+     * The currency that completed it.
+     */
+    paidWith?: string;
+    /**
+     * The deposit that completed it.
+     */
+    transactionId?: string;
+    /**
+     * True where the shop or the operator took that deposit as paid after its end; it may be short. Absent otherwise.
+     */
+    accepted?: boolean;
+    /**
+     * What a person has to look at: money that came late, a part of the sum, more than the sum, money in a second currency of the invoice, and another currency than an address was given for.
+     */
+    exceptions: Array<'late' | 'short' | 'over' | 'surplus' | 'otherCoin'>;
+    /**
+     * Those that were made, in their order.
+     */
+    choices: Array<Choice>;
+    /**
+     * The shop's own words, returned and never read: at most 2048 bytes as JSON.
+     */
+    metadata: {
+        [key: string]: string;
+    };
+    /**
+     * The ended invoice with the same orderId that this one follows.
+     */
+    renews?: string;
+};
+
+/**
+ * A currency that was chosen for an invoice: a deposit of its own.
+ */
+export type Choice = {
+    /**
+     * Identifier of the invoice.
+     */
+    invoice: string;
+    /**
+     * A currency's `id`.
+     */
+    currency: string;
+    /**
+     * The network by CAIP-2.
+     */
+    network: string;
+    /**
+     * Identifier of the transaction.
+     */
+    transactionId: string;
+    /**
+     * The address to pay to.
+     */
+    address: string;
+    /**
+     * Tag of the address, where its network has tags; may be empty.
+     */
+    tag: string;
+    /**
+     * The amount, in whole units of the currency.
+     */
+    amount: string;
+    /**
+     * Everything final on the address. Empty once the currency is no longer configured.
+     */
+    amountReceived: string;
+    /**
+     * 0 Pending, 1 Completed, 2 Failed.
+     */
+    status: 0 | 1 | 2;
+    /**
+     * The step within its status; docs/api.md lists the stages.
+     */
+    stage: string;
+    /**
+     * Why it failed; empty without a reason.
+     */
+    code: string;
+    /**
+     * True where the shop or the operator took it as paid after its end.
+     */
+    accepted?: boolean;
+    /**
+     * Until when it can be paid. ISO 8601, UTC, milliseconds.
+     */
+    expiresAt: string;
+    /**
+     * Deposits: a link for wallets, in the form of the network (EVM chains, Bitcoin, Litecoin, XRP). Empty on other networks, and when the currency is no longer configured.
+     */
+    paymentUri: string;
+    /**
+     * The page for the payer of this choice.
+     */
+    paymentUrl: string;
+    /**
+     * The newest price of a choice.
+     */
+    quote?: {
+        /**
+         * 1 for the first, then 2.
+         */
+        number: number;
+        /**
+         * The price of one whole unit of the currency.
+         */
+        price: string;
+        /**
+         * Until when it holds. ISO 8601, UTC, milliseconds.
+         */
+        until: string;
+    };
+};
+
+/**
+ * The currency of an invoice.
+ */
+export type ChoiceOrder = {
+    /**
+     * Identifier of the invoice.
+     */
+    invoice: string;
+    /**
+     * A currency's `id`.
+     */
+    currency: string;
+};
+
+/**
+ * An open invoice, or an open deposit, that nobody has paid: one of the two.
+ */
+export type CancelRequestOrder = CancelInvoiceOrder | CancelDepositOrder;
+
+/**
+ * An open invoice that nobody has paid.
+ */
+export type CancelInvoiceOrder = {
+    /**
+     * Identifier of the invoice.
+     */
+    invoice: string;
+};
+
+/**
+ * An open deposit that nobody has paid.
+ */
+export type CancelDepositOrder = {
+    /**
+     * Identifier of the transaction.
+     */
+    transactionId: string;
+};
+
+/**
+ * What was cancelled.
+ */
+export type CancelRequestResult = {
+    /**
+     * Identifier of the invoice.
+     */
+    invoice?: string;
+    /**
+     * Identifier of the transaction.
+     */
+    transactionId?: string;
+    /**
+     * Always true.
+     */
+    cancelled: boolean;
+};
+
+/**
+ * Invoices of the merchant.
+ */
+export type Invoices = {
+    /**
+     * At most `limit`.
+     */
+    invoices: Array<Invoice>;
+    /**
+     * The `cursor` of the next page; empty on the last one.
+     */
+    next: string;
 };
 
 /**
@@ -725,9 +1015,9 @@ export type Event = {
      */
     timestamp: string;
     /**
-     * The record as it was then.
+     * The record, or the invoice, as it was then.
      */
-    data: Transaction | UnattributedRecord;
+    data: Transaction | UnattributedRecord | Invoice;
     /**
      * Rises with each event of a record.
      */
@@ -826,6 +1116,10 @@ export type UnattributedRecord = {
      * Deposits: true where it had ended, and the shop or the operator took it as paid; it may be short. Absent otherwise.
      */
     accepted?: boolean;
+    /**
+     * Deposits: the invoice that it is a choice of; absent otherwise.
+     */
+    invoice?: string;
     /**
      * The shop's own words, returned and never read: at most 2048 bytes as JSON.
      */
@@ -1214,7 +1508,7 @@ export type CreateCallbackOrder = {
     /**
      * Only these events; all if it is empty.
      */
-    events?: Array<'deposit.detected' | 'deposit.partial' | 'deposit.below_minimum' | 'deposit.completed' | 'deposit.overpaid' | 'deposit.expired' | 'deposit.late' | 'deposit.reorged' | 'deposit.revoked' | 'deposit.unattributed' | 'withdrawal.created' | 'withdrawal.approved' | 'withdrawal.rejected' | 'withdrawal.broadcast' | 'withdrawal.completed' | 'withdrawal.failed'>;
+    events?: Array<'deposit.detected' | 'deposit.partial' | 'deposit.below_minimum' | 'deposit.completed' | 'deposit.overpaid' | 'deposit.expired' | 'deposit.late' | 'deposit.reorged' | 'deposit.revoked' | 'deposit.unattributed' | 'withdrawal.created' | 'withdrawal.approved' | 'withdrawal.rejected' | 'withdrawal.broadcast' | 'withdrawal.completed' | 'withdrawal.failed' | 'invoice.chosen' | 'invoice.completed' | 'invoice.expired' | 'invoice.cancelled' | 'invoice.revoked' | 'invoice.exception'>;
 };
 
 /**
@@ -1383,6 +1677,25 @@ export type UnattributedCallback = {
      */
     sequence: number;
     data: UnattributedRecord;
+};
+
+/**
+ * An event of one invoice.
+ */
+export type InvoiceCallback = {
+    /**
+     * Which event it is.
+     */
+    type: string;
+    /**
+     * When it happened. ISO 8601, UTC, milliseconds.
+     */
+    timestamp: string;
+    /**
+     * Rises with each event of one record, not by one: keep a record's highest, leave aside what is lower.
+     */
+    sequence: number;
+    data: Invoice;
 };
 
 /**
@@ -1678,6 +1991,585 @@ export type AcceptDepositResponses = {
 };
 
 export type AcceptDepositResponse = AcceptDepositResponses[keyof AcceptDepositResponses];
+
+export type CreateInvoiceData = {
+    body: InvoiceOrder;
+    headers?: {
+        /**
+         * Language ranges.
+         */
+        'Accept-Language'?: string;
+    };
+    path?: never;
+    query?: never;
+    url: '/api/v1/createInvoice';
+};
+
+export type CreateInvoiceErrors = {
+    /**
+     * - `json_invalid`: The body is not a valid JSON object.
+     * - `field_missing`: A required field is missing.
+     * - `field_unknown`: The body holds a field that this operation does not know.
+     * - `order_id_invalid`: orderId must have 1 to 128 visible ASCII characters without spaces.
+     * - `metadata_invalid`: metadata must be a small object of short texts.
+     * - `renew_invalid`: renew must be the transactionId of an ended request with this orderId.
+     * - `return_url_invalid`: returnUrl must be an address on one of the sites that the service lists for this merchant.
+     * - `lifetime_invalid`: expiresInMinutes must be a whole number from 5 to 10080.
+     * - `tolerance_invalid`: tolerancePercent must be a decimal number from 0 to 10 with at most two decimals, written as a string.
+     * - `fiat_currency_unknown`: fiatCurrency must be USD, EUR or TRY.
+     * - `amount_format`: The amount must be a decimal number above zero, written as a string.
+     * - `amount_precision`: The amount has more decimal places than the currency.
+     * - `currencies_invalid`: currencies must be a list of 1 to 20 currencies that the merchant can receive, each once.
+     * - `quote_minutes_invalid`: quoteMinutes must be a whole number from 10 to 120.
+     * - `deposits_not_ready`: No wallet takes deposits for this merchant yet: its server must be paired first.
+     * - `request_invalid`: The request is malformed.
+     */
+    400: Error & {
+        code?: 'json_invalid' | 'field_missing' | 'field_unknown' | 'order_id_invalid' | 'metadata_invalid' | 'renew_invalid' | 'return_url_invalid' | 'lifetime_invalid' | 'tolerance_invalid' | 'fiat_currency_unknown' | 'amount_format' | 'amount_precision' | 'currencies_invalid' | 'quote_minutes_invalid' | 'deposits_not_ready' | 'request_invalid';
+    };
+    /**
+     * - `token_invalid`: The signatureToken is missing or not valid.
+     */
+    401: Error & {
+        code?: 'token_invalid';
+    };
+    /**
+     * - `scope_missing`: This key may not do that.
+     * - `key_revoked`: This key was revoked.
+     * - `key_expired`: This key has expired.
+     * - `merchant_disabled`: This merchant is switched off.
+     * - `address_not_allowed`: This key may not be used from this address.
+     * - `plaintext_refused`: Use HTTPS.
+     */
+    403: Error & {
+        code?: 'scope_missing' | 'key_revoked' | 'key_expired' | 'merchant_disabled' | 'address_not_allowed' | 'plaintext_refused';
+    };
+    /**
+     * - `request_timeout`: The request did not arrive in time.
+     */
+    408: Error & {
+        code?: 'request_timeout';
+    };
+    /**
+     * - `order_id_reused`: This orderId was used with different content.
+     * - `not_renewable`: This request cannot be renewed: it is still open, or money came or may have gone.
+     */
+    409: Error & {
+        code?: 'order_id_reused' | 'not_renewable';
+    };
+    /**
+     * - `body_too_large`: The body is too large.
+     */
+    413: Error & {
+        code?: 'body_too_large';
+    };
+    /**
+     * - `content_type`: Content-Type must be application/json.
+     * - `content_encoding`: Content-Encoding is not supported: send the body as it is.
+     */
+    415: Error & {
+        code?: 'content_type' | 'content_encoding';
+    };
+    /**
+     * - `expectation_failed`: The Expect header asks for something this server does not do.
+     */
+    417: Error & {
+        code?: 'expectation_failed';
+    };
+    /**
+     * - `rate_limited`: Too many requests.
+     */
+    429: Error & {
+        code?: 'rate_limited';
+    };
+    /**
+     * - `headers_too_large`: The headers are too large.
+     */
+    431: Error & {
+        code?: 'headers_too_large';
+    };
+    /**
+     * - `internal`: Something went wrong on our side.
+     */
+    500: Error & {
+        code?: 'internal';
+    };
+    /**
+     * - `unavailable`: The service cannot do this right now; nothing was created.
+     * - `clock_wrong`: The service's clock is wrong, so the token's time cannot be judged; nothing was created. Ask again later.
+     */
+    503: Error & {
+        code?: 'unavailable' | 'clock_wrong';
+    };
+};
+
+export type CreateInvoiceError = CreateInvoiceErrors[keyof CreateInvoiceErrors];
+
+export type CreateInvoiceResponses = {
+    /**
+     * Invoice
+     */
+    200: Invoice;
+};
+
+export type CreateInvoiceResponse = CreateInvoiceResponses[keyof CreateInvoiceResponses];
+
+export type ChooseCurrencyData = {
+    body: ChoiceOrder;
+    headers?: {
+        /**
+         * Language ranges.
+         */
+        'Accept-Language'?: string;
+    };
+    path?: never;
+    query?: never;
+    url: '/api/v1/chooseCurrency';
+};
+
+export type ChooseCurrencyErrors = {
+    /**
+     * - `json_invalid`: The body is not a valid JSON object.
+     * - `field_missing`: A required field is missing.
+     * - `field_unknown`: The body holds a field that this operation does not know.
+     * - `currency_unknown`: There is no such currency.
+     * - `currency_disabled`: This currency is switched off.
+     * - `currency_not_payable`: The agent does not pay out this currency.
+     * - `currency_unpriced`: This currency has no price in that money; ask with amount.
+     * - `amount_below_minimum`: The amount is below the minimum.
+     * - `deposits_not_ready`: No wallet takes deposits for this merchant yet: its server must be paired first.
+     * - `request_invalid`: The request is malformed.
+     */
+    400: Error & {
+        code?: 'json_invalid' | 'field_missing' | 'field_unknown' | 'currency_unknown' | 'currency_disabled' | 'currency_not_payable' | 'currency_unpriced' | 'amount_below_minimum' | 'deposits_not_ready' | 'request_invalid';
+    };
+    /**
+     * - `token_invalid`: The signatureToken is missing or not valid.
+     */
+    401: Error & {
+        code?: 'token_invalid';
+    };
+    /**
+     * - `scope_missing`: This key may not do that.
+     * - `key_revoked`: This key was revoked.
+     * - `key_expired`: This key has expired.
+     * - `merchant_disabled`: This merchant is switched off.
+     * - `address_not_allowed`: This key may not be used from this address.
+     * - `plaintext_refused`: Use HTTPS.
+     */
+    403: Error & {
+        code?: 'scope_missing' | 'key_revoked' | 'key_expired' | 'merchant_disabled' | 'address_not_allowed' | 'plaintext_refused';
+    };
+    /**
+     * - `invoice_not_found`: The invoice was not found.
+     */
+    404: Error & {
+        code?: 'invoice_not_found';
+    };
+    /**
+     * - `request_timeout`: The request did not arrive in time.
+     */
+    408: Error & {
+        code?: 'request_timeout';
+    };
+    /**
+     * - `invoice_ended`: This invoice takes no other currency any more.
+     */
+    409: Error & {
+        code?: 'invoice_ended';
+    };
+    /**
+     * - `body_too_large`: The body is too large.
+     */
+    413: Error & {
+        code?: 'body_too_large';
+    };
+    /**
+     * - `content_type`: Content-Type must be application/json.
+     * - `content_encoding`: Content-Encoding is not supported: send the body as it is.
+     */
+    415: Error & {
+        code?: 'content_type' | 'content_encoding';
+    };
+    /**
+     * - `expectation_failed`: The Expect header asks for something this server does not do.
+     */
+    417: Error & {
+        code?: 'expectation_failed';
+    };
+    /**
+     * - `rate_limited`: Too many requests.
+     */
+    429: Error & {
+        code?: 'rate_limited';
+    };
+    /**
+     * - `headers_too_large`: The headers are too large.
+     */
+    431: Error & {
+        code?: 'headers_too_large';
+    };
+    /**
+     * - `internal`: Something went wrong on our side.
+     */
+    500: Error & {
+        code?: 'internal';
+    };
+    /**
+     * - `price_stale`: There is no fresh price of this currency right now; nothing was created.
+     * - `unavailable`: The service cannot do this right now; nothing was created.
+     * - `clock_wrong`: The service's clock is wrong, so the token's time cannot be judged; nothing was created. Ask again later.
+     */
+    503: Error & {
+        code?: 'price_stale' | 'unavailable' | 'clock_wrong';
+    };
+};
+
+export type ChooseCurrencyError = ChooseCurrencyErrors[keyof ChooseCurrencyErrors];
+
+export type ChooseCurrencyResponses = {
+    /**
+     * Choose a currency
+     */
+    200: Choice;
+};
+
+export type ChooseCurrencyResponse = ChooseCurrencyResponses[keyof ChooseCurrencyResponses];
+
+export type CancelRequestData = {
+    body: CancelRequestOrder;
+    headers?: {
+        /**
+         * Language ranges.
+         */
+        'Accept-Language'?: string;
+    };
+    path?: never;
+    query?: never;
+    url: '/api/v1/cancelRequest';
+};
+
+export type CancelRequestErrors = {
+    /**
+     * - `json_invalid`: The body is not a valid JSON object.
+     * - `field_missing`: A required field is missing.
+     * - `field_unknown`: The body holds a field that this operation does not know.
+     * - `request_invalid`: The request is malformed.
+     */
+    400: Error & {
+        code?: 'json_invalid' | 'field_missing' | 'field_unknown' | 'request_invalid';
+    };
+    /**
+     * - `token_invalid`: The signatureToken is missing or not valid.
+     */
+    401: Error & {
+        code?: 'token_invalid';
+    };
+    /**
+     * - `scope_missing`: This key may not do that.
+     * - `key_revoked`: This key was revoked.
+     * - `key_expired`: This key has expired.
+     * - `merchant_disabled`: This merchant is switched off.
+     * - `address_not_allowed`: This key may not be used from this address.
+     * - `plaintext_refused`: Use HTTPS.
+     */
+    403: Error & {
+        code?: 'scope_missing' | 'key_revoked' | 'key_expired' | 'merchant_disabled' | 'address_not_allowed' | 'plaintext_refused';
+    };
+    /**
+     * - `invoice_not_found`: The invoice was not found.
+     * - `transaction_not_found`: The transaction was not found.
+     */
+    404: Error & {
+        code?: 'invoice_not_found' | 'transaction_not_found';
+    };
+    /**
+     * - `request_timeout`: The request did not arrive in time.
+     */
+    408: Error & {
+        code?: 'request_timeout';
+    };
+    /**
+     * - `not_cancellable`: Only an open withdrawal for which nothing was signed, and an open request for which nothing was paid, can be cancelled.
+     */
+    409: Error & {
+        code?: 'not_cancellable';
+    };
+    /**
+     * - `body_too_large`: The body is too large.
+     */
+    413: Error & {
+        code?: 'body_too_large';
+    };
+    /**
+     * - `content_type`: Content-Type must be application/json.
+     * - `content_encoding`: Content-Encoding is not supported: send the body as it is.
+     */
+    415: Error & {
+        code?: 'content_type' | 'content_encoding';
+    };
+    /**
+     * - `expectation_failed`: The Expect header asks for something this server does not do.
+     */
+    417: Error & {
+        code?: 'expectation_failed';
+    };
+    /**
+     * - `rate_limited`: Too many requests.
+     */
+    429: Error & {
+        code?: 'rate_limited';
+    };
+    /**
+     * - `headers_too_large`: The headers are too large.
+     */
+    431: Error & {
+        code?: 'headers_too_large';
+    };
+    /**
+     * - `internal`: Something went wrong on our side.
+     */
+    500: Error & {
+        code?: 'internal';
+    };
+    /**
+     * - `unavailable`: The service cannot do this right now; nothing was created.
+     * - `clock_wrong`: The service's clock is wrong, so the token's time cannot be judged; nothing was created. Ask again later.
+     */
+    503: Error & {
+        code?: 'unavailable' | 'clock_wrong';
+    };
+};
+
+export type CancelRequestError = CancelRequestErrors[keyof CancelRequestErrors];
+
+export type CancelRequestResponses = {
+    /**
+     * Cancel a request
+     */
+    200: CancelRequestResult;
+};
+
+export type CancelRequestResponse = CancelRequestResponses[keyof CancelRequestResponses];
+
+export type InvoiceData = {
+    body?: never;
+    headers?: {
+        /**
+         * Language ranges.
+         */
+        'Accept-Language'?: string;
+    };
+    path: {
+        /**
+         * Identifier of the invoice.
+         */
+        invoice: string;
+    };
+    query?: never;
+    url: '/api/v1/invoice/{invoice}';
+};
+
+export type InvoiceErrors = {
+    /**
+     * - `query_invalid`: A query parameter is unknown or malformed.
+     * - `request_invalid`: The request is malformed.
+     */
+    400: Error & {
+        code?: 'query_invalid' | 'request_invalid';
+    };
+    /**
+     * - `token_invalid`: The signatureToken is missing or not valid.
+     */
+    401: Error & {
+        code?: 'token_invalid';
+    };
+    /**
+     * - `scope_missing`: This key may not do that.
+     * - `key_revoked`: This key was revoked.
+     * - `key_expired`: This key has expired.
+     * - `merchant_disabled`: This merchant is switched off.
+     * - `address_not_allowed`: This key may not be used from this address.
+     * - `plaintext_refused`: Use HTTPS.
+     */
+    403: Error & {
+        code?: 'scope_missing' | 'key_revoked' | 'key_expired' | 'merchant_disabled' | 'address_not_allowed' | 'plaintext_refused';
+    };
+    /**
+     * - `invoice_not_found`: The invoice was not found.
+     */
+    404: Error & {
+        code?: 'invoice_not_found';
+    };
+    /**
+     * - `request_timeout`: The request did not arrive in time.
+     */
+    408: Error & {
+        code?: 'request_timeout';
+    };
+    /**
+     * - `content_type`: Content-Type must be application/json.
+     * - `content_encoding`: Content-Encoding is not supported: send the body as it is.
+     */
+    415: Error & {
+        code?: 'content_type' | 'content_encoding';
+    };
+    /**
+     * - `expectation_failed`: The Expect header asks for something this server does not do.
+     */
+    417: Error & {
+        code?: 'expectation_failed';
+    };
+    /**
+     * - `rate_limited`: Too many requests.
+     */
+    429: Error & {
+        code?: 'rate_limited';
+    };
+    /**
+     * - `headers_too_large`: The headers are too large.
+     */
+    431: Error & {
+        code?: 'headers_too_large';
+    };
+    /**
+     * - `internal`: Something went wrong on our side.
+     */
+    500: Error & {
+        code?: 'internal';
+    };
+    /**
+     * - `unavailable`: The service cannot do this right now; nothing was created.
+     * - `clock_wrong`: The service's clock is wrong, so the token's time cannot be judged; nothing was created. Ask again later.
+     */
+    503: Error & {
+        code?: 'unavailable' | 'clock_wrong';
+    };
+};
+
+export type InvoiceError = InvoiceErrors[keyof InvoiceErrors];
+
+export type InvoiceResponses = {
+    /**
+     * One invoice
+     */
+    200: Invoice;
+};
+
+export type InvoiceResponse = InvoiceResponses[keyof InvoiceResponses];
+
+export type InvoicesData = {
+    body?: never;
+    headers?: {
+        /**
+         * Language ranges.
+         */
+        'Accept-Language'?: string;
+    };
+    path?: never;
+    query?: {
+        status?: 0 | 1 | 2;
+        /**
+         * The caller's own reference.
+         */
+        orderId?: string;
+        /**
+         * Changed then or later: ISO 8601 in UTC.
+         */
+        changedFrom?: string;
+        /**
+         * The `next` of the page before.
+         */
+        cursor?: string;
+        /**
+         * Most invoices of a page; 100 without it.
+         */
+        limit?: number;
+    };
+    url: '/api/v1/invoices';
+};
+
+export type InvoicesErrors = {
+    /**
+     * - `query_invalid`: A query parameter is unknown or malformed.
+     * - `request_invalid`: The request is malformed.
+     */
+    400: Error & {
+        code?: 'query_invalid' | 'request_invalid';
+    };
+    /**
+     * - `token_invalid`: The signatureToken is missing or not valid.
+     */
+    401: Error & {
+        code?: 'token_invalid';
+    };
+    /**
+     * - `scope_missing`: This key may not do that.
+     * - `key_revoked`: This key was revoked.
+     * - `key_expired`: This key has expired.
+     * - `merchant_disabled`: This merchant is switched off.
+     * - `address_not_allowed`: This key may not be used from this address.
+     * - `plaintext_refused`: Use HTTPS.
+     */
+    403: Error & {
+        code?: 'scope_missing' | 'key_revoked' | 'key_expired' | 'merchant_disabled' | 'address_not_allowed' | 'plaintext_refused';
+    };
+    /**
+     * - `request_timeout`: The request did not arrive in time.
+     */
+    408: Error & {
+        code?: 'request_timeout';
+    };
+    /**
+     * - `content_type`: Content-Type must be application/json.
+     * - `content_encoding`: Content-Encoding is not supported: send the body as it is.
+     */
+    415: Error & {
+        code?: 'content_type' | 'content_encoding';
+    };
+    /**
+     * - `expectation_failed`: The Expect header asks for something this server does not do.
+     */
+    417: Error & {
+        code?: 'expectation_failed';
+    };
+    /**
+     * - `rate_limited`: Too many requests.
+     */
+    429: Error & {
+        code?: 'rate_limited';
+    };
+    /**
+     * - `headers_too_large`: The headers are too large.
+     */
+    431: Error & {
+        code?: 'headers_too_large';
+    };
+    /**
+     * - `internal`: Something went wrong on our side.
+     */
+    500: Error & {
+        code?: 'internal';
+    };
+    /**
+     * - `unavailable`: The service cannot do this right now; nothing was created.
+     * - `clock_wrong`: The service's clock is wrong, so the token's time cannot be judged; nothing was created. Ask again later.
+     */
+    503: Error & {
+        code?: 'unavailable' | 'clock_wrong';
+    };
+};
+
+export type InvoicesError = InvoicesErrors[keyof InvoicesErrors];
+
+export type InvoicesResponses = {
+    /**
+     * All invoices
+     */
+    200: Invoices;
+};
+
+export type InvoicesResponse = InvoicesResponses[keyof InvoicesResponses];
 
 export type AutoWithdrawData = {
     body: WithdrawalOrder;
@@ -2106,7 +2998,7 @@ export type CancelWithdrawErrors = {
         code?: 'request_timeout';
     };
     /**
-     * - `not_cancellable`: Only an open withdrawal for which nothing was signed can be cancelled.
+     * - `not_cancellable`: Only an open withdrawal for which nothing was signed, and an open request for which nothing was paid, can be cancelled.
      */
     409: Error & {
         code?: 'not_cancellable';
@@ -4157,6 +5049,72 @@ export type WithdrawalFailedWebhookPayload = Callback & {
 export type WithdrawalFailedWebhookRequest = {
     body: WithdrawalFailedWebhookPayload;
     key: 'withdrawal.failed';
+    path?: never;
+    query?: never;
+};
+
+export type InvoiceChosenWebhookPayload = InvoiceCallback & {
+    type?: 'invoice.chosen';
+};
+
+export type InvoiceChosenWebhookRequest = {
+    body: InvoiceChosenWebhookPayload;
+    key: 'invoice.chosen';
+    path?: never;
+    query?: never;
+};
+
+export type InvoiceCompletedWebhookPayload = InvoiceCallback & {
+    type?: 'invoice.completed';
+};
+
+export type InvoiceCompletedWebhookRequest = {
+    body: InvoiceCompletedWebhookPayload;
+    key: 'invoice.completed';
+    path?: never;
+    query?: never;
+};
+
+export type InvoiceExpiredWebhookPayload = InvoiceCallback & {
+    type?: 'invoice.expired';
+};
+
+export type InvoiceExpiredWebhookRequest = {
+    body: InvoiceExpiredWebhookPayload;
+    key: 'invoice.expired';
+    path?: never;
+    query?: never;
+};
+
+export type InvoiceCancelledWebhookPayload = InvoiceCallback & {
+    type?: 'invoice.cancelled';
+};
+
+export type InvoiceCancelledWebhookRequest = {
+    body: InvoiceCancelledWebhookPayload;
+    key: 'invoice.cancelled';
+    path?: never;
+    query?: never;
+};
+
+export type InvoiceRevokedWebhookPayload = InvoiceCallback & {
+    type?: 'invoice.revoked';
+};
+
+export type InvoiceRevokedWebhookRequest = {
+    body: InvoiceRevokedWebhookPayload;
+    key: 'invoice.revoked';
+    path?: never;
+    query?: never;
+};
+
+export type InvoiceExceptionWebhookPayload = InvoiceCallback & {
+    type?: 'invoice.exception';
+};
+
+export type InvoiceExceptionWebhookRequest = {
+    body: InvoiceExceptionWebhookPayload;
+    key: 'invoice.exception';
     path?: never;
     query?: never;
 };
