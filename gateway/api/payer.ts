@@ -15,11 +15,18 @@ import type { GatewayConfig } from "../config/config.ts";
 import type { Quote } from "../config/fiat.ts";
 import { isAllowedOrigin } from "../config/origin.ts";
 import { surplusToleranceUnits } from "../config/surplus.ts";
+import { payingChoiceOf, unitsAtNewPrice } from "../invoices/choices.ts";
+import { renderChoosingPage } from "../pages/choosing.tsx";
 import { renderNotice, renderPage } from "../pages/page.tsx";
 import { pageScript } from "../pages/page-script.ts";
 import { pageStyle } from "../pages/page-style.ts";
-import type { OtherCoin, PayerView } from "../pages/payer-view.ts";
-import { judgePayerState, pageContentMark } from "../pages/state.ts";
+import type { ChosenPart, OtherCoin, PayerView } from "../pages/payer-view.ts";
+import {
+  choosingMark,
+  judgeChoosingState,
+  judgePayerState,
+  pageContentMark,
+} from "../pages/state.ts";
 import type { Service } from "../service.ts";
 import { isHeldOpen, listArrivingPayments } from "../store/arriving.ts";
 import {
@@ -29,10 +36,19 @@ import {
 } from "../store/credits.ts";
 import { depositEndBlock, depositOfPayToken } from "../store/deposits.ts";
 import { revokedStage } from "../store/gone-payments.ts";
+import {
+  type InvoiceRow,
+  invoiceOfPayToken,
+  isPaidByOtherChoice,
+  readInvoice,
+} from "../store/invoices.ts";
 import { readMerchant } from "../store/merchants.ts";
+import { newestGivenQuote } from "../store/quotes.ts";
 import type { DepositRow, MerchantRow } from "../store/rows.ts";
 import { runGuarded, setRowAside } from "../store/set-aside.ts";
+import type { Database } from "../store/store.ts";
 import { unrefundedUnits } from "../store/transactions.ts";
+import { addPayerActs, choiceInPlaceOf, invoiceView, type NetworkNamer } from "./choosing.ts";
 
 /*
  * Gathers the facts that the payment page shows of one request: its row, its payments, the
@@ -51,7 +67,11 @@ export function decimalsOfDeposit({ amount, units }: Pick<DepositRow, "amount" |
   return fraction.length + (units ?? "0").length - digits.length;
 }
 
-function networkOf(row: DepositRow, config: GatewayConfig): PayerView["network"] {
+/** The network of a currency in the words of the page. */
+export function networkOf(
+  row: Pick<DepositRow, "network" | "currency">,
+  config: GatewayConfig,
+): PayerView["network"] {
   const [name, chain] = Object.entries(config.chains).find(
     ([, one]) => one.network === row.network,
   ) ?? [row.network];
@@ -77,6 +97,26 @@ function othersOf({ config, store }: Service, row: DepositRow): readonly OtherCo
       ? { amount: "", symbol: id }
       : { amount: formatAmount(sum, currency.decimal), symbol: currency.symbol };
   });
+}
+
+/** Another choice that has paid the invoice of this one, or to which the whole is on its way. */
+function otherwiseOf(database: Database, row: DepositRow): ChosenPart["otherwise"] {
+  if (isPaidByOtherChoice(database, row)) return "paid";
+  const paying = payingChoiceOf(database, row.invoice);
+  return paying === undefined || paying.id === row.id ? "" : "paying";
+}
+
+/** The parts of a choice's page that its invoice brings. */
+function chosenPartOf(service: Service, row: DepositRow): ChosenPart | null {
+  const { database } = service.store;
+  const invoice = row.invoice === "" ? undefined : readInvoice(database, row.invoice);
+  if (invoice === undefined) return null;
+  return {
+    token: invoice.payToken,
+    priceUntil: newestGivenQuote(database, row.id)?.untilAt ?? row.expiresAt,
+    newUnits: row.status === 0 ? unitsAtNewPrice(service, row) : null,
+    otherwise: otherwiseOf(database, row),
+  };
 }
 
 /** So many transactions of one request are shown, the newest. */
@@ -137,6 +177,9 @@ export function payerView(
     (one) => !inBlocks.has(one.txHash),
   );
   return {
+    token: row.payToken,
+    chosen: chosenPartOf(service, row),
+    isCancelled: row.code === "deposit_cancelled",
     shop: merchant.shownName === "" ? merchant.name : merchant.shownName,
     contact: merchant.contact,
     returnUrl:
@@ -175,6 +218,9 @@ export function payerView(
   };
 }
 
+/** A payer's address may look so many times as often as it acts. */
+const actsPerRead = 10;
+
 const tokenPattern = /^[A-Za-z0-9_-]{22}$/;
 const assetSeconds = 86_400;
 const htmlType = "text/html; charset=utf-8";
@@ -185,12 +231,12 @@ const version = createHash("sha256")
   .slice(0, 12);
 
 /** `origins`: the sites that may embed the page, joined by spaces; "" for none. */
-const policyFor = (origins: string): string =>
+const policyFor = (origins: string, withForm: boolean): string =>
   "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; base-uri 'none'; " +
-  `form-action 'none'; frame-ancestors ${origins === "" ? "'none'" : origins}`;
+  `form-action ${withForm ? "'self'" : "'none'"}; frame-ancestors ${origins === "" ? "'none'" : origins}`;
 
-const headersFor = (origins: string) => ({
-  "content-security-policy": policyFor(origins),
+const headersFor = (origins: string, withForm = false) => ({
+  "content-security-policy": policyFor(origins, withForm),
   "referrer-policy": "no-referrer",
   "x-robots-tag": "noindex",
 });
@@ -200,13 +246,39 @@ interface PayerRecord {
   readonly merchant: MerchantRow;
 }
 
-function shownBy({ store: { database } }: Service, token: string): PayerRecord | null {
-  const row = tokenPattern.test(token) ? depositOfPayToken(database, token) : undefined;
-  const merchant = row === undefined ? undefined : readMerchant(database, row.merchant);
-  return row === undefined || merchant === undefined ? null : { row, merchant };
+/** The page of an invoice that its payer has not paid. */
+interface PayerInvoice {
+  readonly invoice: InvoiceRow;
+  readonly merchant: MerchantRow;
 }
 
-const keyOf = ({ id }: DepositRow) => ({ kind: "record", id, about: id }) as const;
+const recordOfToken = ({ store }: Service, token: string): DepositRow | undefined =>
+  tokenPattern.test(token) ? depositOfPayToken(store.database, token) : undefined;
+
+const invoiceOfToken = ({ store }: Service, token: string): InvoiceRow | undefined =>
+  tokenPattern.test(token) ? invoiceOfPayToken(store.database, token) : undefined;
+
+/** An invoice to which money came shows the choice that has it. */
+function shownBy(service: Service, token: string): PayerRecord | PayerInvoice | null {
+  const { database } = service.store;
+  const invoice = invoiceOfToken(service, token);
+  const inPlace = invoice === undefined ? null : choiceInPlaceOf(database, invoice);
+  const row = inPlace ?? recordOfToken(service, token);
+  const merchant = readMerchant(database, row?.merchant ?? invoice?.merchant ?? "");
+  if (merchant === undefined) return null;
+  if (row !== undefined) return { row, merchant };
+  return invoice === undefined ? null : { invoice, merchant };
+}
+
+/** The key under which a page that cannot be made is set aside. */
+function keyOf(shown: PayerRecord | PayerInvoice) {
+  const { id } = "row" in shown ? shown.row : shown.invoice;
+  return { kind: "record", id, about: id } as const;
+}
+
+/** True for pages with a form: those of an invoice and of its choices. */
+const hasForm = (shown: PayerRecord | PayerInvoice): boolean =>
+  "invoice" in shown || shown.row.invoice !== "";
 
 function languageFor(request: FastifyRequest, fallback: Language): Language {
   const { lang } = request.query as { readonly lang?: unknown };
@@ -223,46 +295,86 @@ export function addPayerPages(server: FastifyInstance, service: Service): void {
   const { payerReadsPerSecond, burst } = service.config.limits;
   const startedAt = service.clock();
   const reads = createRateBuckets(payerReadsPerSecond, payerReadsPerSecond * burst);
+  // An act can take an address and write.
+  const acts = createRateBuckets(payerReadsPerSecond / actsPerRead, payerReadsPerSecond);
 
   function html(
     response: FastifyReply,
     language: Language,
-    { origins = "" }: { readonly origins?: string } = {},
+    {
+      origins = "",
+      withForm = false,
+    }: { readonly origins?: string; readonly withForm?: boolean } = {},
   ): FastifyReply {
     return response.headers({
-      ...headersFor(origins),
+      ...headersFor(origins, withForm),
       "content-type": htmlType,
       "content-language": language,
     });
   }
 
-  async function limit(
-    request: FastifyRequest,
-    response: FastifyReply,
-  ): Promise<FastifyReply | undefined> {
-    const { allowed, waitMs } = reads.take(addressBlock(request.client.address), service.clock());
-    if (allowed) return undefined;
-    const language = languageFor(request, "en");
-    void html(response, language)
-      .status(429)
-      .header("retry-after", String(Math.ceil(waitMs / 1000)));
-    return response.send(renderNotice("tooMany", { language, version }));
+  function answerNotice(
+    which: Parameters<typeof renderNotice>[0],
+    status: number,
+  ): (request: FastifyRequest, response: FastifyReply) => FastifyReply {
+    return (request, response) => {
+      const language = languageFor(request, "en");
+      return html(response, language)
+        .status(status)
+        .send(renderNotice(which, { language, version }));
+    };
   }
+  const answerUnknown = answerNotice("notFound", 404);
+
+  const nameNetwork: NetworkNamer = (place) => networkOf(place, service.config);
+  const invoiceViewOf = ({ invoice, merchant }: PayerInvoice, tried: string) =>
+    invoiceView(service, invoice, merchant, { tried, nameNetwork });
+
+  /** The text of a page. */
+  function pageOf(shown: PayerRecord | PayerInvoice, language: Language, tried: string): string {
+    const frame = { language, version };
+    return "row" in shown
+      ? renderPage(payerView(service, shown.row, shown.merchant, startedAt), frame)
+      : renderChoosingPage(invoiceViewOf(shown, tried), frame);
+  }
+
+  /** The state of a page, for its own script. */
+  function stateOf(shown: PayerRecord | PayerInvoice): object {
+    if ("row" in shown) {
+      const view = payerView(service, shown.row, shown.merchant, startedAt);
+      return { state: judgePayerState(view), mark: pageContentMark(view), now: view.nowMs };
+    }
+    const view = invoiceViewOf(shown, "");
+    return { state: judgeChoosingState(view), mark: choosingMark(view), now: view.nowMs };
+  }
+
+  function limitBy(buckets: typeof reads) {
+    return async (
+      request: FastifyRequest,
+      response: FastifyReply,
+    ): Promise<FastifyReply | undefined> => {
+      const block = addressBlock(request.client.address);
+      const { allowed, waitMs } = buckets.take(block, service.clock());
+      if (allowed) return undefined;
+      const language = languageFor(request, "en");
+      void html(response, language)
+        .status(429)
+        .header("retry-after", String(Math.ceil(waitMs / 1000)));
+      return response.send(renderNotice("tooMany", { language, version }));
+    };
+  }
+  const limit = limitBy(reads);
 
   server.get("/pay/:token", { onRequest: limit }, async (request, response) => {
     const shown = shownBy(service, tokenOf(request));
-    if (shown === null) {
-      const language = languageFor(request, "en");
-      return html(response, language)
-        .status(404)
-        .send(renderNotice("notFound", { language, version }));
-    }
+    if (shown === null) return answerUnknown(request, response);
     const language = languageFor(request, shown.merchant.language);
-    const page = runGuarded(() =>
-      renderPage(payerView(service, shown.row, shown.merchant, startedAt), { language, version }),
-    );
-    if (page.ok) return html(response, language, shown.merchant).send(page.value);
-    setRowAside(service, keyOf(shown.row), page.error);
+    const { tried } = request.query as { readonly tried?: unknown };
+    const page = runGuarded(() => pageOf(shown, language, typeof tried === "string" ? tried : ""));
+    const { origins } = shown.merchant;
+    if (page.ok)
+      return html(response, language, { origins, withForm: hasForm(shown) }).send(page.value);
+    setRowAside(service, keyOf(shown), page.error);
     return html(response, language)
       .status(503)
       .send(renderNotice("unreadable", { language, version }));
@@ -272,17 +384,18 @@ export function addPayerPages(server: FastifyInstance, service: Service): void {
     const shown = shownBy(service, tokenOf(request));
     void response.headers({ ...headersFor(""), "content-type": "application/json; charset=utf-8" });
     if (shown === null) return response.status(404).send('{"state":""}');
-    const state = runGuarded(() => {
-      const view = payerView(service, shown.row, shown.merchant, startedAt);
-      return JSON.stringify({
-        state: judgePayerState(view),
-        mark: pageContentMark(view),
-        now: view.nowMs,
-      });
-    });
+    const state = runGuarded(() => JSON.stringify(stateOf(shown)));
     if (state.ok) return response.send(state.value);
-    setRowAside(service, keyOf(shown.row), state.error);
+    setRowAside(service, keyOf(shown), state.error);
     return response.status(503).send('{"state":""}');
+  });
+
+  addPayerActs(server, service, {
+    limit: limitBy(acts),
+    findInvoice: (token) => invoiceOfToken(service, token),
+    findChoice: (token) => recordOfToken(service, token),
+    answerUnknown,
+    answerBusy: answerNotice("busy", 503),
   });
 
   const asset = (url: string, type: string, text: string): void => {

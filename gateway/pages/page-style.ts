@@ -55,6 +55,21 @@ h3 { font-size: .875rem; font-weight: 600; color: var(--soft); }
 .copy:hover, .wallet:hover { border-color: var(--link); }
 .back { margin: 0; background: var(--link); border-color: var(--link); color: var(--on-link); }
 
+.pay form { margin: 0; }
+.pay .back { width: 100%; }
+.pay > .wallet { margin-top: 0; }
+.choices { list-style: none; margin: var(--s4) 0 0; padding: 0; display: grid; gap: var(--s3); }
+.choices form { margin: 0; }
+.choice { display: flex; align-items: center; justify-content: space-between; gap: var(--s2) var(--s4); width: 100%; min-height: 3.5rem;
+  padding: var(--s3) var(--s4); border: 1px solid var(--line); border-radius: var(--round); font: inherit; text-align: left;
+  text-decoration: none; background: var(--card); color: var(--ink); }
+a.choice, button.choice { cursor: pointer; }
+a.choice:hover, button.choice:hover { border-color: var(--link); }
+.choice .coin { display: grid; }
+.choice .coin b { font-size: 1.125rem; line-height: 1.4; }
+.choice .worth { display: grid; justify-items: end; text-align: right; font-weight: 600; font-variant-numeric: tabular-nums; }
+.choice .soft { color: var(--soft); font-size: .9375rem; font-weight: 400; }
+.out { border-style: dashed; background: transparent; color: var(--soft); }
 .faces { display: grid; grid-template-columns: 1fr 1fr; gap: var(--s3) 0; justify-items: center; text-align: center; }
 .faces > .qr, .faces > .beside { grid-column: 1 / -1; }
 .early { text-align: center; }

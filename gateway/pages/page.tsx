@@ -13,11 +13,13 @@ import type { PayerView } from "./payer-view.ts";
 import {
   asksForMoney,
   dueUnits,
+  isPriceOver,
   isRequestOver,
   judgePayerState,
   type PayerState,
   pageContentMark,
   pageReloadSeconds,
+  payEndOf,
   sumFinalAndSeenUnits,
 } from "./state.ts";
 import { type PayerPageWords, type SentenceFigures, wordsByLanguage } from "./words.ts";
@@ -131,10 +133,10 @@ const shapes = {
   care: "M12 7v6M12 16.5v.1",
   stop: "M8.5 8.5l7 7M15.5 8.5l-7 7",
 } as const;
-type NoticeTone = keyof typeof shapes;
+export type NoticeTone = keyof typeof shapes;
 
 /** A sign beside a title, which says the same. */
-function NoticeSign({ tone }: { readonly tone: NoticeTone }): VNode {
+export function NoticeSign({ tone }: { readonly tone: NoticeTone }): VNode {
   return (
     <svg class="sign" viewBox="0 0 24 24" aria-hidden="true">
       <circle cx="12" cy="12" r="10" />
@@ -146,7 +148,7 @@ function NoticeSign({ tone }: { readonly tone: NoticeTone }): VNode {
 const isMail = (contact: string): boolean => !contact.includes("://");
 
 /** A page is shown without its scheme. */
-function ContactLine({
+export function ContactLine({
   contact,
   orderId,
 }: {
@@ -190,7 +192,7 @@ function momentFormat(language: Language): Intl.DateTimeFormat {
 }
 
 /** A sum of fiat money by a decimal string, exact at any length. */
-function fiatText(language: Language, amount: string, currency: string): string {
+export function fiatText(language: Language, amount: string, currency: string): string {
   const [, fraction = ""] = amount.split(".");
   const digits = Math.min(priceDigitsMax, Math.max(2, fraction.length));
   const options = {
@@ -206,7 +208,7 @@ function fiatText(language: Language, amount: string, currency: string): string 
 }
 
 /** An amount of coins, a decimal string, exact at any length. */
-const coinText = (language: Language, amount: string): string =>
+export const coinText = (language: Language, amount: string): string =>
   language === "tr" ? amount.replace(".", ",") : amount;
 
 /** A price as an integer of so many decimals, which hold each price that the gateway keeps. */
@@ -253,6 +255,9 @@ const tones: Readonly<Record<PayerState, NoticeTone>> = {
   late: "care",
   otherCoin: "care",
   outOfService: "stop",
+  quoteOver: "care",
+  paidOtherwise: "good",
+  cancelled: "stop",
 };
 
 /** States in which the payer needs a person of the shop. */
@@ -261,6 +266,7 @@ const needsShop: ReadonlySet<PayerState> = new Set([
   "expiredWithMoney",
   "late",
   "otherCoin",
+  "cancelled",
 ]);
 
 /** Another coin came, and the state's own sentences do not say so. */
@@ -268,7 +274,10 @@ const hasOthersBeside = ({ others }: PayerView, state: PayerState): boolean =>
   others.length > 0 && state !== "otherCoin";
 
 const asksForShop = (shown: PayerView, state: PayerState): boolean =>
-  needsShop.has(state) || shown.isRevoked || hasOthersBeside(shown, state);
+  needsShop.has(state) ||
+  shown.isRevoked ||
+  hasOthersBeside(shown, state) ||
+  (state === "paidOtherwise" && sumFinalAndSeenUnits(shown) > 0n);
 
 const minuteMs = 60_000;
 
@@ -297,6 +306,9 @@ function figuresOf(shown: PayerView, language: Language): SentenceFigures {
     isSlow: shown.isSlow,
     isRevoked: shown.isRevoked,
     isOpen: !isRequestOver(shown),
+    hasMoney: sumFinalAndSeenUnits(shown) > 0n,
+    isPaying: shown.chosen?.otherwise === "paying",
+    canRenew: shown.chosen !== null && shown.chosen.newUnits !== null,
   };
 }
 
@@ -325,14 +337,14 @@ const nowAttribute = ({ nowMs }: PayerView): string => `data-now="${nowMs}"`;
 /** All that a page shows but the server's time, of which it shows the minutes left. */
 function contentOf({ linkFor, nowMs, ...shown }: PayerView, frame: PageFrame): string {
   const view = { linkFor, nowMs, ...shown };
-  const time = [isRequestOver(view), minutesLeft(view)];
+  const time = [isRequestOver(view), isPriceOver(view), minutesLeft(view)];
   return JSON.stringify([frame, time, linkFor(dueUnits(view)), shown], (_, value: unknown) =>
     typeof value === "bigint" ? `${value}` : value,
   );
 }
 
-const minutesLeft = ({ expiresAt, nowMs }: PayerView): number =>
-  Math.floor((expiresAt - nowMs) / minuteMs);
+const minutesLeft = (view: PayerView): number =>
+  Math.floor((payEndOf(view) - view.nowMs) / minuteMs);
 
 /** The page of one request, drawn anew. */
 export function drawPage(shown: PayerView, { language, version }: PageFrame): string {
@@ -356,6 +368,7 @@ export function drawPage(shown: PayerView, { language, version }: PageFrame): st
         data-now={String(shown.nowMs)}
       >
         <Status {...view} />
+        {state === "quoteOver" ? <NewPrice {...view} /> : null}
         {asksForMoney(shown, state) ? <Pay {...view} /> : <Outcome {...view} />}
         <Foot {...view} />
       </main>
@@ -375,7 +388,7 @@ export function drawPage(shown: PayerView, { language, version }: PageFrame): st
 
 /** A page that says one thing: always of the same form. */
 export function renderNotice(
-  which: "notFound" | "tooMany" | "unreadable",
+  which: "notFound" | "tooMany" | "unreadable" | "busy",
   { language, version }: PageFrame,
 ): string {
   const [title, text] = wordsByLanguage[language][which];
@@ -396,7 +409,7 @@ interface Head extends PageFrame {
   readonly title: string;
 }
 
-function documentOf(
+export function documentOf(
   { language, version, title }: Head,
   body: ComponentChildren,
   reloads: boolean,
@@ -470,7 +483,7 @@ function Left({ shown, words }: Pick<View, "shown" | "words">): VNode {
   return (
     <p
       class="left"
-      data-end={String(shown.expiresAt)}
+      data-end={String(payEndOf(shown))}
       data-many={words.minutesLeft}
       data-last={words.lastMinute}
     >
@@ -492,6 +505,28 @@ function Write({ shown, words }: Pick<View, "shown" | "words">): VNode {
       )}{" "}
       {words.nameOrder} <strong class="order">{orderId}</strong>
     </p>
+  );
+}
+
+/** The price of now at the same address, if there is one, and the way to the other currencies. */
+function NewPrice({ shown, words, language }: View): VNode {
+  const { chosen, token, symbol, decimal } = shown;
+  const units = (chosen?.newUnits ?? 0n) - sumFinalAndSeenUnits(shown);
+  return (
+    <section class="pay">
+      {units <= 0n ? null : (
+        <form method="post" action={`${token}/price?lang=${language}`}>
+          <button type="submit" class="back">
+            {words.newPrice(`${coinText(language, formatAmount(units, decimal))} ${symbol}`)}
+          </button>
+        </form>
+      )}
+      {chosen === null || sumFinalAndSeenUnits(shown) > 0n ? null : (
+        <a class="wallet" href={`${chosen.token}?lang=${language}`}>
+          {words.otherCurrency}
+        </a>
+      )}
+    </section>
   );
 }
 
@@ -621,17 +656,24 @@ function WalletLink({ words, link, hasTag }: WalletLinkParts): VNode {
   );
 }
 
+/** States of a choice in which its payer may want another currency of the invoice. */
+const offersOthers: ReadonlySet<PayerState> = new Set(["waiting", "outOfService", "otherCoin"]);
+
+const hasWayBackInFoot = (shown: PayerView, state: PayerState): boolean =>
+  state === "seen" || state === "quoteOver" || asksForMoney(shown, state);
+
 /** The payments as a receipt; nothing if none came. */
 function Outcome(view: View): VNode | null {
   const { shown, figures, words, language, state } = view;
   const isPaid = shown.status === 1;
   const hasMoney = sumFinalAndSeenUnits(shown) + shown.lateUnits > 0n;
   const isOnItsWay = shown.arrivingUnits > 0n;
-  const back = shown.returnUrl;
+  // One act is the main one; the way back stands in the foot while another is.
+  const back = hasWayBackInFoot(shown, state) ? "" : shown.returnUrl;
   if (!hasMoney && !isOnItsWay && back === "") return null;
   return (
     <section class="outcome">
-      {back === "" || state === "seen" ? null : (
+      {back === "" ? null : (
         <a class="back" href={back} target="_top" rel="noopener">
           {words.back(shown.shop)}
         </a>
@@ -714,7 +756,13 @@ function Transactions({ shown, words }: Pick<View, "shown" | "words">): VNode {
 }
 
 /** In UTC; the script writes the reader's own zone. */
-function Moment({ language, atMs }: { readonly language: Language; readonly atMs: number }): VNode {
+export function Moment({
+  language,
+  atMs,
+}: {
+  readonly language: Language;
+  readonly atMs: number;
+}): VNode {
   return <time dateTime={new Date(atMs).toISOString()}>{timeText(language, atMs)}</time>;
 }
 
@@ -726,17 +774,22 @@ function Foot({ shown, state, words, language }: View): VNode {
         {asksForMoney(shown, state) ? (
           <>
             {" · "}
-            {words.payBy} <Moment language={language} atMs={shown.expiresAt} />
+            {words.payBy} <Moment language={language} atMs={payEndOf(shown)} />
           </>
         ) : null}
       </p>
+      {shown.chosen !== null && sumFinalAndSeenUnits(shown) === 0n && offersOthers.has(state) ? (
+        <p>
+          <a href={`${shown.chosen.token}?lang=${language}`}>{words.otherCurrency}</a>
+        </p>
+      ) : null}
       {asksForShop(shown, state) || shown.contact === "" ? null : (
         <p>
           {words.writeTo(shown.shop)}{" "}
           <ContactLine contact={shown.contact} orderId={shown.orderId} />
         </p>
       )}
-      {shown.returnUrl !== "" && (state === "seen" || asksForMoney(shown, state)) ? (
+      {shown.returnUrl !== "" && hasWayBackInFoot(shown, state) ? (
         <p>
           <a href={shown.returnUrl} target="_top" rel="noopener">
             {words.back(shown.shop)}

@@ -4,7 +4,19 @@
  */
 import type { Quote } from "../config/fiat.ts";
 
+/** A request that a payer chose for an invoice, as its page knows it. */
+export interface ChosenPart {
+  readonly token: string; // the page where the payer chooses
+  readonly priceUntil: number; // the price holds until then
+  readonly newUnits: bigint | null; // asked for at the price of now; null: no new price can be had
+  /** Another choice has paid the invoice, or the whole amount of one is on its way; "" neither. */
+  readonly otherwise: "" | "paid" | "paying";
+}
+
 export interface PayerView {
+  readonly token: string; // the page's own
+  readonly chosen: ChosenPart | null; // null for a request without an invoice
+  readonly isCancelled: boolean; // by the shop
   readonly shop: string; // name to show
   readonly contact: string; // an e-mail address or a page; "" none
   readonly returnUrl: string; // the way back to the shop; "" none
@@ -55,4 +67,33 @@ export interface PayerTransaction {
 export interface OtherCoin {
   readonly amount: string; // "" if its decimals are unknown
   readonly symbol: string;
+}
+
+/** The page where the payer of an invoice chooses the currency. */
+export interface InvoiceView {
+  readonly token: string; // the page's own
+  readonly shop: string;
+  readonly contact: string; // "" none
+  readonly returnUrl: string; // "" none
+  readonly orderId: string;
+  readonly fiatCurrency: string;
+  readonly fiatAmount: string;
+  readonly status: 0 | 1 | 2;
+  readonly isCancelled: boolean;
+  readonly expiresAt: number; // the end of choosing
+  readonly nowMs: number;
+  readonly quoteMinutes: number; // a price holds so long from the choice on
+  readonly options: readonly CurrencyOption[];
+  readonly tried: string; // the currency that could just not be taken; "" none
+}
+
+/** A currency of an invoice. */
+export interface CurrencyOption {
+  readonly id: string;
+  readonly symbol: string;
+  readonly network: { readonly name: string; readonly tokens: string; readonly isTest: boolean };
+  readonly amount: string; // at the price of now, or of the choice; "" without one
+  readonly reason: "" | "outOfService" | "noPrice" | "belowMinimum"; // "": it can be chosen
+  readonly minimum: string;
+  readonly choiceToken: string; // the page of the choice; "" before it
 }

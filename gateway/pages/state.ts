@@ -1,10 +1,10 @@
 /**
- * The state of a request in a customer's eyes: one of twelve, a pure function of the shown. A
+ * The state of a request in a customer's eyes: one of fifteen, a pure function of the shown. A
  * customer is never asked for money that is on its way, and is told "order again" only when the
  * record has ended.
  */
 import { createHash } from "node:crypto";
-import type { PayerView } from "./payer-view.ts";
+import type { InvoiceView, PayerView } from "./payer-view.ts";
 
 export const payerStates = [
   "waiting",
@@ -19,6 +19,9 @@ export const payerStates = [
   "late",
   "otherCoin",
   "outOfService",
+  "quoteOver",
+  "paidOtherwise",
+  "cancelled",
 ] as const;
 export type PayerState = (typeof payerStates)[number];
 
@@ -38,6 +41,14 @@ export const isRequestOver = ({
 }: Pick<PayerView, "status" | "nowMs" | "expiresAt">): boolean =>
   status === 2 || (status === 0 && nowMs >= expiresAt);
 
+/** True for a choice of an invoice whose price holds no more, while it can still be paid. */
+export const isPriceOver = ({ status, chosen, nowMs }: PayerView): boolean =>
+  status === 0 && chosen !== null && nowMs >= chosen.priceUntil;
+
+/** Until when a payer has to send: the end of the price, or of the request. */
+export const payEndOf = ({ chosen, expiresAt }: Pick<PayerView, "chosen" | "expiresAt">): number =>
+  chosen === null ? expiresAt : Math.min(chosen.priceUntil, expiresAt);
+
 export function judgePayerState(view: PayerView): PayerState {
   const { status, amountUnits, toleranceUnits, others, isOut } = view;
   const sum = sumFinalAndSeenUnits(view);
@@ -46,6 +57,9 @@ export function judgePayerState(view: PayerView): PayerState {
   if (status === 0 && sum > 0n && sum >= amountUnits - toleranceUnits) return "seen";
   if (status === 0 && view.arrivingUnits > 0n) return "unconfirmed";
   if (status === 0 && view.lateUnits > 0n) return "late";
+  if (status === 2 && view.chosen?.otherwise === "paid") return "paidOtherwise";
+  if (status === 0 && view.chosen?.otherwise === "paying" && sum === 0n) return "paidOtherwise";
+  if (status === 2 && view.isCancelled && sum === 0n) return "cancelled";
   const hasOnlyOthers = sum === 0n && others.length > 0;
   if (isRequestOver(view)) {
     if (hasOnlyOthers) return "otherCoin";
@@ -55,6 +69,7 @@ export function judgePayerState(view: PayerView): PayerState {
     return view.isLate || (status === 2 && view.seenUnits > 0n) ? "late" : "expiredWithMoney";
   }
   if (isOut) return "outOfService";
+  if (isPriceOver(view)) return "quoteOver";
   if (hasOnlyOthers) return "otherCoin";
   return sum > 0n ? "short" : "waiting";
 }
@@ -95,6 +110,39 @@ export function pageContentMark(view: PayerView): string {
     view.transactions.map(({ txHash }) => txHash),
     units,
     ...slow,
+    ...(view.isCancelled ? ["cancelled"] : []),
+    ...chosenMark(view),
   ];
+  return createHash("sha256").update(JSON.stringify(parts)).digest("hex").slice(0, 16);
+}
+
+/** The parts of a choice's page that its invoice changes. */
+function chosenMark({ chosen }: PayerView): readonly unknown[] {
+  if (chosen === null) return [];
+  const { priceUntil, newUnits, otherwise } = chosen;
+  return [priceUntil, String(newUnits), otherwise];
+}
+
+export const choosingStates = ["choose", "noChoice", "ending", "expired", "cancelled"] as const;
+export type ChoosingState = (typeof choosingStates)[number];
+
+/** The state of the page where a payer chooses. */
+export function judgeChoosingState({
+  status,
+  isCancelled,
+  nowMs,
+  expiresAt,
+  options,
+}: InvoiceView): ChoosingState {
+  if (status === 2) return isCancelled ? "cancelled" : "expired";
+  if (nowMs >= expiresAt) return "ending";
+  const canChoose = options.some(({ reason, choiceToken }) => reason === "" || choiceToken !== "");
+  return canChoose ? "choose" : "noChoice";
+}
+
+/** Changes with all that the page shows, but not with time alone. */
+export function choosingMark(view: InvoiceView): string {
+  const { shop, contact, returnUrl, status, options } = view;
+  const parts = [judgeChoosingState(view), shop, contact, returnUrl, status, options];
   return createHash("sha256").update(JSON.stringify(parts)).digest("hex").slice(0, 16);
 }

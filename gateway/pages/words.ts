@@ -3,7 +3,7 @@
  * sentence about the money, and what the customer does now.
  */
 import type { Language } from "../answer/language.ts";
-import type { PayerState } from "./state.ts";
+import type { ChoosingState, PayerState } from "./state.ts";
 
 /** The words and numbers that the sentences name; amounts carry their symbol. */
 export interface SentenceFigures {
@@ -24,6 +24,9 @@ export interface SentenceFigures {
   readonly isSlow: boolean; // confirmation takes longer now
   readonly isRevoked: boolean; // the block with the payment left the chain
   readonly isOpen: boolean;
+  readonly hasMoney: boolean; // `sum` is above zero
+  readonly isPaying: boolean; // another choice of the invoice is on its way
+  readonly canRenew: boolean; // a new price can be had
 }
 
 type Sentence = (figures: SentenceFigures) => string;
@@ -81,7 +84,25 @@ export interface PayerPageWords {
   readonly notFound: readonly [title: string, text: string];
   readonly tooMany: readonly [title: string, text: string];
   readonly unreadable: readonly [title: string, text: string];
+  readonly busy: readonly [title: string, text: string];
+  readonly newPrice: (amount: string) => string;
+  readonly otherCurrency: string;
+  readonly choosing: ChoosingWords;
   readonly states: Readonly<Record<PayerState, StateWords>>;
+}
+
+/** The words of the page where a payer chooses. */
+interface ChoosingWords {
+  readonly title: (shop: string, sum: string) => string;
+  readonly hold: (minutes: number) => string;
+  readonly chooseBy: string;
+  readonly list: string; // the name of the list
+  readonly tried: (symbol: string) => string;
+  readonly reasons: Readonly<
+    Record<"outOfService" | "noPrice" | "belowMinimum", (minimum: string) => string>
+  >;
+  readonly continues: string;
+  readonly states: Readonly<Record<ChoosingState, readonly [title: string, now: string]>>;
 }
 
 const en: PayerPageWords = {
@@ -145,6 +166,42 @@ const en: PayerPageWords = {
     "This payment cannot be shown now",
     "Do not pay now. A payment that you sent is not lost: ask the shop.",
   ],
+  busy: ["This is not possible right now", "Go back, and try again in a minute."],
+  newPrice: (amount) => `Continue with ${amount}`,
+  otherCurrency: "Pay with another currency",
+  choosing: {
+    title: (shop, sum) => `Pay ${shop}: ${sum}`,
+    hold: (minutes) => `Choose a currency: its price then holds for ${minutes} min.`,
+    chooseBy: "Choose by",
+    list: "Currencies",
+    tried: (symbol) =>
+      `${symbol} could not be taken just now. Try again in a minute, or choose another one.`,
+    reasons: {
+      outOfService: () => "out of service",
+      noPrice: () => "no price right now",
+      belowMinimum: (minimum) => `at least ${minimum}`,
+    },
+    continues: "chosen: continue",
+    states: {
+      choose: ["How do you want to pay?", ""],
+      noChoice: [
+        "No currency can be taken right now",
+        "Try again in some minutes, or write to the shop.",
+      ],
+      ending: [
+        "The time to pay is over",
+        "If you have paid, wait: this page shows it. Do not send now.",
+      ],
+      expired: [
+        "The time to pay is over",
+        "Do not send anything any more. Order again in the shop.",
+      ],
+      cancelled: [
+        "The shop cancelled this payment",
+        "Do not send anything. If you have sent already, write to the shop.",
+      ],
+    },
+  },
   states: {
     waiting: {
       title: () => "Waiting for your payment",
@@ -223,6 +280,28 @@ const en: PayerPageWords = {
       now: () =>
         "Please do not send now. If you have sent already, nothing is lost: it counts when the service is back.",
     },
+    quoteOver: {
+      title: () => "This price has expired",
+      text: ({ hasMoney, sum, end }) =>
+        `${hasMoney ? `${sum} arrived, and counts at the price of its time. ` : ""}The order is open until ${end}.`,
+      now: ({ canRenew }) =>
+        `${canRenew ? "Continue with the new price. The address stays the same." : "There is no new price right now. Do not send now."} If you have sent already, do nothing: this page shows it.`,
+    },
+    paidOtherwise: {
+      title: ({ isPaying }) =>
+        isPaying ? "Another currency is being paid" : "Paid in another currency",
+      text: ({ hasMoney, sum }) => (hasMoney ? `${sum} came as well.` : ""),
+      now: ({ hasMoney }) =>
+        hasMoney
+          ? "Do not send more. To have it back, write to the shop."
+          : "There is nothing to do. Do not send anything to this address.",
+    },
+    cancelled: {
+      title: () => "The shop cancelled this payment",
+      text: () => "",
+      now: () =>
+        "Do not send anything to this address. If you have sent already, write to the shop.",
+    },
   },
 };
 
@@ -300,6 +379,40 @@ const tr: PayerPageWords = {
     "Bu ödeme şu anda gösterilemiyor",
     "Şimdi ödeme yapmayın. Gönderdiğiniz ödeme kaybolmaz: mağazaya sorun.",
   ],
+  busy: ["Bu şu anda yapılamıyor", "Geri dönüp bir dakika sonra yeniden deneyin."],
+  newPrice: (amount) => `${amount} ile devam et`,
+  otherCurrency: "Başka para birimiyle öde",
+  choosing: {
+    title: (shop, sum) => `${shop} ödemesi: ${sum}`,
+    hold: (minutes) =>
+      `Bir para birimi seçin: fiyatı seçtiğiniz andan itibaren ${minutes} dk geçerlidir.`,
+    chooseBy: "Seçim için son zaman",
+    list: "Para birimleri",
+    tried: (symbol) =>
+      `${symbol} şu anda seçilemedi. Bir dakika sonra yeniden deneyin ya da başka birini seçin.`,
+    reasons: {
+      outOfService: () => "hizmet dışı",
+      noPrice: () => "şu anda fiyatı yok",
+      belowMinimum: (minimum) => `en az ${minimum}`,
+    },
+    continues: "seçildi: devam et",
+    states: {
+      choose: ["Nasıl ödemek istersiniz?", ""],
+      noChoice: [
+        "Şu anda hiçbir para birimi seçilemiyor",
+        "Birkaç dakika sonra yeniden deneyin ya da mağazaya yazın.",
+      ],
+      ending: [
+        "Ödeme süresi doldu",
+        "Ödediyseniz bekleyin: bu sayfa gösterecek. Şimdi göndermeyin.",
+      ],
+      expired: ["Ödeme süresi doldu", "Artık bir şey göndermeyin. Mağazada yeniden sipariş verin."],
+      cancelled: [
+        "Mağaza bu ödemeyi iptal etti",
+        "Bir şey göndermeyin. Gönderdiyseniz mağazaya yazın.",
+      ],
+    },
+  },
   states: {
     waiting: {
       title: () => "Ödemeniz bekleniyor",
@@ -377,6 +490,27 @@ const tr: PayerPageWords = {
       title: ({ symbol }) => `${symbol} şu anda hizmet dışı`,
       text: ({ symbol }) => `${symbol} ödemeleri şu anda doğrulanamıyor.`,
       now: () => "Lütfen şimdi göndermeyin. Gönderdiyseniz kaybolmaz: hizmet dönünce sayılır.",
+    },
+    quoteOver: {
+      title: () => "Bu fiyatın süresi doldu",
+      text: ({ hasMoney, sum, end }) =>
+        `${hasMoney ? `${sum} geldi; o anki fiyattan sayılır. ` : ""}Sipariş ${end} zamanına kadar açık.`,
+      now: ({ canRenew }) =>
+        `${canRenew ? "Yeni fiyatla devam edin; adres aynı kalır." : "Şu anda yeni fiyat yok. Şimdi göndermeyin."} Gönderdiyseniz bir şey yapmayın: bu sayfa gösterecek.`,
+    },
+    paidOtherwise: {
+      title: ({ isPaying }) =>
+        isPaying ? "Başka bir para birimiyle ödeniyor" : "Başka bir para birimiyle ödendi",
+      text: ({ hasMoney, sum }) => (hasMoney ? `Ayrıca ${sum} geldi.` : ""),
+      now: ({ hasMoney }) =>
+        hasMoney
+          ? "Daha fazla göndermeyin. Geri almak için mağazaya yazın."
+          : "Yapılacak bir şey yok. Bu adrese bir şey göndermeyin.",
+    },
+    cancelled: {
+      title: () => "Mağaza bu ödemeyi iptal etti",
+      text: () => "",
+      now: () => "Bu adrese bir şey göndermeyin. Gönderdiyseniz mağazaya yazın.",
     },
   },
 };

@@ -1,5 +1,5 @@
 /**
- * A gateway over real HTTP with one request in each of the twelve states of the payment page, in
+ * A gateway over real HTTP with one request in each of the fifteen states of the payment page, in
  * the rows that the watcher would write. Half of them are on Tron, half on an EVM chain.
  */
 import { createHash } from "node:crypto";
@@ -7,7 +7,9 @@ import { changeMerchantPage } from "../../gateway/operator/merchant-page.ts";
 import type { PayerState } from "../../gateway/pages/state.ts";
 import { keepArrivingPayment } from "../../gateway/store/arriving.ts";
 import { type DepositCredit, updateDeposit } from "../../gateway/store/deposits.ts";
+import { insertInvoice } from "../../gateway/store/invoices.ts";
 import { keepDetectedPayment, keepFinalPayment } from "../../gateway/store/payments.ts";
+import { insertQuote } from "../../gateway/store/quotes.ts";
 import { insertDeposit } from "../../gateway/store/transactions.ts";
 import { startTestGateway, type TestGateway } from "./gateway-server.ts";
 
@@ -15,6 +17,8 @@ export interface StatesGateway {
   readonly gateway: TestGateway;
   /** The path of each state's page. */
   readonly pathOf: Readonly<Record<PayerState, string>>;
+  /** The path of an invoice's page, where its payer chooses. */
+  readonly choosingPath: string;
 }
 
 const ether = 10n ** 18n;
@@ -36,6 +40,7 @@ interface WantedState {
   }[];
   readonly arriving?: bigint; // units without a block
   readonly endsInMinutes?: number;
+  readonly priceEndsInMinutes?: number; // it is the choice of an invoice
 }
 
 const paidUsdt = (units: bigint, isFinal = true) => ({
@@ -84,6 +89,16 @@ const wanted: Readonly<Record<PayerState, WantedState>> = {
     paid: [{ currency: "usdc-erc20", units: 750n * usdt, isFinal: true }],
   },
   outOfService: { currency: "usdt-erc20" },
+  quoteOver: { currency: "usdt-trc20", priceEndsInMinutes: -2 },
+  paidOtherwise: {
+    currency: "usdt-trc20",
+    credit: { ...expired, code: "invoice_paid" },
+    priceEndsInMinutes: 18,
+  },
+  cancelled: {
+    currency: "usdt-trc20",
+    credit: { ...expired, stage: "cancelled", code: "deposit_cancelled" },
+  },
 };
 
 const config = {
@@ -97,7 +112,13 @@ const config = {
     "usdc-erc20": { preset: "usdc-erc20" },
     "usdt-trc20": { preset: "usdt-trc20" },
   },
-  prices: {},
+  prices: {
+    manual: {
+      "usdt-trc20": { usd: "1", eur: "0.93", try: "42" },
+      "usdt-erc20": { usd: "1", eur: "0.93", try: "42" },
+      "usdc-erc20": { usd: "1", eur: "0.93", try: "41.9" },
+    },
+  },
   limits: { payerReadsPerSecond: 1000 },
 };
 
@@ -106,6 +127,9 @@ const hex = (text: string): string => createHash("sha256").update(text).digest("
 /** A token that only this state has, so that a picture of the page has always the same path. */
 export const tokenOf = (state: PayerState): string =>
   createHash("md5").update(state).digest("base64url");
+
+const tokenOfInvoice = (state: PayerState): string =>
+  createHash("md5").update(`invoice ${state}`).digest("base64url");
 
 const coin = { amount: "0.25", units: ether / 4n, quote: "" };
 const quote = {
@@ -121,14 +145,26 @@ function put(
   state: PayerState,
   { currency, ...more }: WantedState,
 ): void {
-  const { credit, paid = [], arriving, endsInMinutes = 47 } = more;
+  const { credit, paid = [], arriving, endsInMinutes = 47, priceEndsInMinutes } = more;
   const id = hex(state).slice(0, 32);
   const { network = "" } = service.config.currencies[currency] ?? {};
   const isEvm = network.startsWith("eip155");
   const [address, txHash] = isEvm ? [evmAddress, `0x${hex(id)}`] : [tronAddress, hex(id)];
   const { amount, units, quote } = currency === "eth" ? coin : token;
+  const invoice = priceEndsInMinutes === undefined ? "" : hex(`invoice ${state}`).slice(0, 32);
   service.store.write((database) => {
+    if (invoice !== "")
+      insertInvoice(database, {
+        ...{ id: invoice, merchant: merchant.merchantId, contentHash: hex(invoice), renews: "" },
+        ...{ orderId: `in-${1042 + states.indexOf(state)}`, metadata: "", returnUrl },
+        ...{ fiatCurrency: "TRY", fiatAmount: "1071", tolerancePercent: "", quoteMinutes: 20 },
+        currencies: JSON.stringify(["usdt-trc20", "usdc-erc20", "eth", "usdt-erc20"]),
+        createdAt: clock.nowMs,
+        payToken: tokenOfInvoice(state),
+        expiresAt: clock.nowMs + endsInMinutes * minuteMs,
+      });
     insertDeposit(database, {
+      invoice,
       ...{
         id,
         merchant: merchant.merchantId,
@@ -151,6 +187,12 @@ function put(
         expiresAt: clock.nowMs + endsInMinutes * minuteMs,
       },
     });
+    if (priceEndsInMinutes !== undefined)
+      insertQuote(database, {
+        ...{ transactionId: id, number: 1, price: "42", priceAt: clock.nowMs },
+        fromAt: clock.nowMs + (priceEndsInMinutes - 20) * minuteMs,
+        untilAt: clock.nowMs + priceEndsInMinutes * minuteMs,
+      });
     if (arriving !== undefined)
       keepArrivingPayment(database, {
         ...{
@@ -209,5 +251,9 @@ export async function startStatesGateway(): Promise<StatesGateway> {
   });
   for (const state of states) put(gateway, state, wanted[state]);
   const paths = states.map((state) => [state, `/pay/${tokenOf(state)}`]);
-  return { gateway, pathOf: Object.fromEntries(paths) as Record<PayerState, string> };
+  return {
+    gateway,
+    pathOf: Object.fromEntries(paths) as Record<PayerState, string>,
+    choosingPath: `/pay/${tokenOfInvoice("quoteOver")}`,
+  };
 }

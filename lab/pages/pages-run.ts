@@ -11,12 +11,12 @@ import { readCommandLine } from "../kit/command-line.ts";
 import { projectRoot } from "../kit/kit.ts";
 import { startStatesGateway } from "../kit/payer-states.ts";
 import { findChromium, noBrowser, openBrowser, openPage, violationsOf } from "./browser.ts";
-import { reachedStates, startPayerChain } from "./payer-chain.ts";
+import { reachedStates, rowStates, startPayerChain } from "./payer-chain.ts";
 import { takePictures } from "./pictures.ts";
 
 const { values } = readCommandLine({
   name: "pages",
-  does: "Looks at the payment page in a browser: twelve states, two languages, light and dark, two widths.",
+  does: "Looks at the payment page in a browser: fifteen states and the page of an invoice, two languages, light and dark, two widths.",
   options: {
     out: { takes: "DIR", says: "keeps a picture of each look there" },
     pictures: { says: "only makes the pictures of docs/ again" },
@@ -63,11 +63,11 @@ async function lookAt(name: string, url: string): Promise<void> {
 const chain = await startPayerChain();
 for (const state of reachedStates) await lookAt(state, `${chain.url}${chain.pathOf[state]}`);
 await chain.close();
-const { gateway, pathOf } = await startStatesGateway();
+const { gateway, pathOf, choosingPath } = await startStatesGateway();
 for (const state of ["waiting", "over"] as const)
   await lookAt(`tron-${state}`, `${gateway.url}${pathOf[state]}`);
-for (const state of ["unconfirmed", "ending"] as const)
-  await lookAt(state, `${gateway.url}${pathOf[state]}`);
+for (const state of rowStates) await lookAt(state, `${gateway.url}${pathOf[state]}`);
+await lookAt("choose", `${gateway.url}${choosingPath}`);
 await lookAt("docs", `${gateway.url}/docs`);
 await gateway.close();
 await browser.close();

@@ -11,11 +11,18 @@ import { stop, until } from "../kit/processes.ts";
 import { rpc, sendUnlocked, tokenCall } from "../kit/rpc.ts";
 import { deployToken } from "../kit/token.ts";
 
-/** States that need a slow chain; payer-states.ts has them by rows. */
-export type RowState = "unconfirmed" | "ending";
+/** States that need a slow chain or an invoice; payer-states.ts has them by rows. */
+export const rowStates = [
+  "unconfirmed",
+  "ending",
+  "quoteOver",
+  "paidOtherwise",
+  "cancelled",
+] as const;
+export type RowState = (typeof rowStates)[number];
 type PayerState = Exclude<AnyState, RowState>;
 const isReached = (state: AnyState): state is PayerState =>
-  state !== "unconfirmed" && state !== "ending";
+  !(rowStates as readonly string[]).includes(state);
 export const reachedStates: readonly PayerState[] = payerStates.filter(isReached);
 
 export interface PayerChain {
@@ -24,6 +31,10 @@ export interface PayerChain {
   readonly pathOf: Readonly<Record<PayerState, string>>;
   /** Pays to a request's address; the payment is in a block afterwards. */
   pay(state: PayerState, coin: Coin, units: bigint): Promise<void>;
+  /** An invoice of 1071 lira in all currencies that are in service: the path of its page. */
+  invoice(orderId: string): Promise<string>;
+  /** Pays tokens to any address; the payment is in a block afterwards. */
+  payTo(address: string, units: bigint): Promise<void>;
   /** Puts more blocks on the chain. */
   mine(blocks: number): Promise<void>;
   close(): Promise<void>;
@@ -108,6 +119,18 @@ class Story {
       });
       this.#asked.set(state, { id: transactionId, address, path: new URL(paymentUrl).pathname });
     }
+  }
+
+  async invoice(orderId: string): Promise<string> {
+    const order = { orderId, fiatCurrency: "TRY", fiatAmount: "1071" } as const;
+    const made = await this.#client().createInvoice({ ...order, returnUrl: `${origin}/thanks` });
+    if (!made.ok) throw new Error(`${made.code} ${made.message}`);
+    return new URL(made.value.paymentUrl).pathname;
+  }
+
+  async payTo(to: string, units: bigint): Promise<void> {
+    const mint = { to: this.kit.token, data: tokenCall("mint", to, units), gas: "0x30d40" };
+    await sendUnlocked(this.kit.anvil.url, mint);
   }
 
   async pay(state: PayerState, coin: Coin, units: bigint): Promise<void> {
@@ -251,6 +274,8 @@ export async function startPayerChain(): Promise<PayerChain> {
     url: kit.gatewayUrl,
     pathOf: story.paths(),
     pay: (...given) => story.pay(...given),
+    invoice: (orderId) => story.invoice(orderId),
+    payTo: (address, units) => story.payTo(address, units),
     mine: (blocks) => story.mine(blocks),
     close: () => kit.close(),
   };

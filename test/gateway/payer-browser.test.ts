@@ -16,7 +16,12 @@ import {
   openPage,
   violationsOf,
 } from "../../lab/pages/browser.ts";
-import { type PayerChain, reachedStates, startPayerChain } from "../../lab/pages/payer-chain.ts";
+import {
+  type PayerChain,
+  reachedStates,
+  rowStates,
+  startPayerChain,
+} from "../../lab/pages/payer-chain.ts";
 import { startsTheBuild } from "../support/built.ts";
 
 startsTheBuild();
@@ -112,6 +117,43 @@ describe.skipIf(path === null)("the payment page in Chromium", () => {
     expect(problems).toEqual([]);
     await close();
   });
+
+  it("lets a payer choose a currency, without script, and shows the invoice as paid", async () => {
+    const path = await chain.invoice("in-2001");
+    const wish = { language: "en", scheme: "light", width: 360, script: false } as const;
+    const look = await openPage(browser, `${chain.url}${path}`, wish);
+    expect(await look.page.getByRole("button").count()).toBe(2);
+    await look.page.getByRole("button", { name: /USDT/ }).click();
+    expect(await look.page.locator("#amount").textContent()).toBe("25.5");
+    const address = (await look.page.locator("#address").textContent()) ?? "";
+    await look.page.goto(`${chain.url}${path}`);
+    await look.page.getByRole("link", { name: /USDT.*chosen/s }).click();
+    expect(await look.page.locator("#address").textContent()).toBe(address);
+    expect(look.problems).toEqual([]);
+    await look.close();
+    await chain.payTo(address, 25_500_000n);
+    await chain.mine(12);
+    const paid = await openPage(browser, `${chain.url}${path}`, { ...wish, script: true });
+    await paid.page.getByRole("heading", { name: "Paid" }).waitFor({ timeout: 20_000 });
+    expect([...(await violationsOf(paid.page)), ...paid.problems]).toEqual([]);
+    await paid.close();
+  }, 60_000);
+
+  it("is readable for all in the states that rows reach, and where a payer chooses", async () => {
+    const { gateway, pathOf, choosingPath } = await startStatesGateway();
+    const paths = [...rowStates.map((state) => pathOf[state]), choosingPath];
+    for (const [at, path] of paths.entries()) {
+      const wish = {
+        language: languages[at % 2] ?? "en",
+        scheme: schemes[(at >> 1) % 2] ?? "light",
+        width: at % 2 === 0 ? 360 : 1280,
+      };
+      const look = await openPage(browser, `${gateway.url}${path}`, wish);
+      expect([path, ...(await violationsOf(look.page)), ...look.problems]).toEqual([path]);
+      await look.close();
+    }
+    await gateway.close();
+  }, 60_000);
 
   it("says the same without script", async () => {
     const wish = { language: "en", scheme: "dark", width: 360, script: false } as const;

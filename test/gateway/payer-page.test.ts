@@ -26,6 +26,7 @@ import {
 const nowMs = Date.parse("2026-01-02T03:04:05.678Z");
 const address = "0x9858EfFD232B4033E47d90003D41EC34EcaEda94";
 const base: PayerView = {
+  ...{ token: "9yGZ1kQ0m2n3o4p5q6r7sA", chosen: null, isCancelled: false },
   ...{
     shop: "Corner Shop",
     contact: "help@shop.example.com",
@@ -67,6 +68,10 @@ const base: PayerView = {
     moreTransactions: 0,
   },
 };
+const chosen = {
+  ...{ token: "1aGZ1kQ0m2n3o4p5q6r7sB", priceUntil: nowMs, newUnits: 1050n },
+  otherwise: "",
+} as const;
 const ended = { status: 2, expiresAt: nowMs - 60_000 } as const;
 
 /** The view of each state, and words of the page in both languages. */
@@ -146,6 +151,29 @@ const table: Readonly<
     { isOut: true },
     ["ETH is out of service", "Please do not send now"],
     ["ETH şu anda hizmet dışı", "göndermeyin"],
+  ],
+  quoteOver: [
+    { chosen },
+    [
+      ...["This price has expired", "Continue with the new price.", "in-1042"],
+      ...[
+        "Continue with 10.5 ETH",
+        'action="9yGZ1kQ0m2n3o4p5q6r7sA/price?lang=en"',
+        'method="post"',
+      ],
+      'href="1aGZ1kQ0m2n3o4p5q6r7sB?lang=en">Pay with another currency',
+    ],
+    ["Bu fiyatın süresi doldu", "10,5 ETH ile devam et", "Başka para birimiyle öde"],
+  ],
+  paidOtherwise: [
+    { ...ended, chosen: { ...chosen, otherwise: "paid" } },
+    ["Paid in another currency", "Do not send anything to this address"],
+    ["Başka bir para birimiyle ödendi", "Bu adrese bir şey göndermeyin"],
+  ],
+  cancelled: [
+    { ...ended, isCancelled: true },
+    ["The shop cancelled this payment", "help@shop.example.com", "in-1042"],
+    ["Mağaza bu ödemeyi iptal etti", "help@shop.example.com", "in-1042"],
   ],
 };
 
@@ -429,7 +457,7 @@ describe("the payment page", () => {
   it("looks for changes while some may come, and its mark changes with what it shows", () => {
     expect(
       Object.values(table).map(([change]) => pageReloadSeconds({ ...base, ...change })),
-    ).toEqual([4, 4, 4, 4, 0, 0, 4, 60, 60, 60, 4, 4]);
+    ).toEqual([4, 4, 4, 4, 0, 0, 4, 60, 60, 60, 4, 4, 4, 60, 60]);
     const marks = Object.values(table).map(([change]) => pageContentMark({ ...base, ...change }));
     expect(new Set(marks).size).toBe(payerStates.length);
     expect(pageContentMark({ ...base, nowMs: nowMs + 60_000 })).toBe(pageContentMark(base));
