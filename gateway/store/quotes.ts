@@ -78,7 +78,10 @@ export interface UnsightedPayment {
   readonly block: number;
 }
 
-/** Payments in blocks to open choices of a network without a first sight, oldest block first. */
+/**
+ * Payments in blocks to open choices of a network without a first sight, oldest block first. A
+ * choice that is set aside waits for an operator, and holds no other up.
+ */
 export function listUnsightedPayments(
   database: Database,
   network: string,
@@ -88,6 +91,7 @@ export function listUnsightedPayments(
     `SELECT p.transactionId, p.txHash, min(p.block) AS block FROM deposits d JOIN payments p ON p.transactionId = d.id
      WHERE d.status = 0 AND d.invoice IS NOT NULL AND d.network = ? AND p.currency = d.currency AND NOT EXISTS
        (SELECT 1 FROM firstSights s WHERE s.transactionId = p.transactionId AND s.txHash = p.txHash)
+       AND NOT EXISTS (SELECT 1 FROM setAside x WHERE x.kind = 'judgement' AND x.id = d.id)
      GROUP BY p.transactionId, p.txHash ORDER BY min(p.block), p.transactionId, p.txHash LIMIT ?`,
     ...[network, most],
   );

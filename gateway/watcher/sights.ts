@@ -1,11 +1,11 @@
 /**
- * First sights of payments to choices of invoices: the price at which a payment counts is the one
- * of the time when it was first seen. That is when a node showed it without a block, or its block's
- * own time where that is earlier than our look, so that a gateway which was away takes no price
- * from anybody. Source: docs/api.md, Invoices.
+ * First sights of payments to choices of invoices: a payment counts at the price of the time when
+ * it was first seen. A payment that holds its request open was seen without a block; any other one
+ * at its block's own time where that is earlier than our look, so that a gateway which was away
+ * takes no price from anybody. Source: docs/api.md, Invoices.
  */
 import { listUnsightedPayments } from "../store/quotes.ts";
-import { isRowAside, runTrackingRow } from "../store/set-aside.ts";
+import { runTrackingRow } from "../store/set-aside.ts";
 import type { Database } from "../store/store.ts";
 import { readDeposit } from "../store/transactions.ts";
 import { timeOfHead } from "./block-times.ts";
@@ -35,7 +35,7 @@ export async function keepFirstSights(
   commit((database) => {
     for (const { transactionId, txHash, block } of payments) {
       const row = readDeposit(database, transactionId);
-      if (row?.status !== 0 || isRowAside(database, "judgement", transactionId)) continue;
+      if (row?.status !== 0) continue;
       const key = { kind: "judgement", id: transactionId, about: transactionId } as const;
       const at = times.get(block) ?? nowMs;
       runTrackingRow(key, () => chain.choices.keepSight(database, row, txHash, at));

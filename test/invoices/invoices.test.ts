@@ -12,6 +12,7 @@ import { addCallback } from "../../gateway/operator/callbacks.ts";
 import { rightClock } from "../../gateway/own-clock.ts";
 import { keepArrivingPayment } from "../../gateway/store/arriving.ts";
 import { keepDetectedPayment, keepFinalPayment } from "../../gateway/store/payments.ts";
+import { insertAsideRow, rowOfBug } from "../../gateway/store/set-aside.ts";
 import { judgeRequests } from "../../gateway/watcher/payments.ts";
 import { keepFirstSights } from "../../gateway/watcher/sights.ts";
 import { handmadeToken } from "../../lab/kit/gateway-server.ts";
@@ -411,6 +412,19 @@ describe("a payment that can still vanish, or was paid back, fixes no price", ()
     const { quote } = (await choose(invoice)).body;
     await pay(id, 1n, { atMs: gateway.clock.nowMs - 10 * minuteMs });
     expect((await shown(invoice)).choices[0].quote).toEqual(quote);
+  });
+
+  it("a choice without its price names its row, and once it is set aside holds no other up", async () => {
+    const { id: bad } = await begin();
+    const invoice = await made({ orderId: "in-2" });
+    const good = (await choose(invoice)).body.transactionId;
+    db().run("DELETE FROM quotes WHERE transactionId = ?", bad);
+    const about = { kind: "judgement", id: bad, about: bad } as const;
+    const error: unknown = await pay(bad, 1n).catch((cause: unknown) => cause);
+    expect(rowOfBug(error)).toEqual(about);
+    gateway.service.store.write((database) => insertAsideRow(database, about, error, 0));
+    await pay(good, 25_000_000n);
+    expect((await shown(invoice)).status).toBe(1);
   });
 
   it("a currency that left the configuration ends its choice, and completes none", async () => {
