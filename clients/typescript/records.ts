@@ -272,7 +272,7 @@ export interface Invoice {
    */
   readonly accepted?: boolean;
   /**
-   * What a person has to look at: money that came late, a part of the sum, more than the sum,
+   * Things for a person to look at: money that came late, a part of the sum, more than the sum,
    * money in a second currency of the invoice, and another currency than an address was given
    * for.
    */
@@ -331,7 +331,7 @@ export interface Choice {
   };
 }
 
-/** What was cancelled. */
+/** The request that was cancelled. */
 export interface CancelRequestResult {
   /** Identifier of the invoice. */
   readonly invoice?: string;

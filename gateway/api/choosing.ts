@@ -9,6 +9,7 @@ import { currencyPattern } from "../../protocol/fields.ts";
 import { isAnswer } from "../answer/answer.ts";
 import { isAllowedOrigin } from "../config/origin.ts";
 import { chooseCurrency, offerOf } from "../invoices/choices.ts";
+import { openStages } from "../invoices/view.ts";
 import type { CurrencyOption, InvoiceView, PayerView } from "../pages/payer-view.ts";
 import type { Service } from "../service.ts";
 import { revokedStage } from "../store/gone-payments.ts";
@@ -22,7 +23,7 @@ export type NetworkNamer = (
   place: Pick<DepositRow, "network" | "currency">,
 ) => PayerView["network"];
 
-const stagesWithMoney = ["unconfirmed", "seen", "partial", "confirming"];
+const [, ...stagesWithMoney] = openStages;
 
 /**
  * The choice that the page of an invoice shows in the place of the list: the one that paid it, else
@@ -69,6 +70,18 @@ function optionOf(
   ];
 }
 
+/** The shop as its pages name it, and the way back to a site that is still on its list. */
+export function shopPartOf(
+  { name, shownName, contact, origins }: MerchantRow,
+  { returnUrl }: Pick<DepositRow, "returnUrl">,
+): Pick<PayerView, "shop" | "contact" | "returnUrl"> {
+  return {
+    shop: shownName === "" ? name : shownName,
+    contact,
+    returnUrl: returnUrl !== "" && isAllowedOrigin(origins, returnUrl) ? returnUrl : "",
+  };
+}
+
 /** `tried`: the currency that could just not be taken; "" none. */
 export function invoiceView(
   service: Service,
@@ -80,10 +93,7 @@ export function invoiceView(
   const ids = listCurrenciesOf(row);
   return {
     token: row.payToken,
-    shop: merchant.shownName === "" ? merchant.name : merchant.shownName,
-    contact: merchant.contact,
-    returnUrl:
-      row.returnUrl !== "" && isAllowedOrigin(merchant.origins, row.returnUrl) ? row.returnUrl : "",
+    ...shopPartOf(merchant, row),
     orderId: row.orderId,
     fiatCurrency: row.fiatCurrency,
     fiatAmount: row.fiatAmount,
@@ -134,7 +144,7 @@ export function addPayerActs(server: FastifyInstance, service: Service, parts: A
   const { limit, findInvoice, findChoice, answerUnknown, answerBusy } = parts;
 
   /** Chooses, and answers with the way to the page that shows it. */
-  async function act(
+  async function chooseAndShow(
     { id: invoice, merchant, payToken }: InvoiceRow,
     currency: string,
     up: string,
@@ -162,14 +172,14 @@ export function addPayerActs(server: FastifyInstance, service: Service, parts: A
       const { token, currency } = request.params as Readonly<Record<"token" | "currency", string>>;
       const invoice = currencyPattern.test(currency) ? findInvoice(token) : undefined;
       if (invoice === undefined) return answerUnknown(request, response);
-      return act(invoice, currency, "../../", request, response);
+      return chooseAndShow(invoice, currency, "../../", request, response);
     });
     scope.post("/pay/:token/price", { onRequest: limit }, async (request, response) => {
       const { token } = request.params as Readonly<Record<"token", string>>;
       const choice = findChoice(token);
       const invoice = choice === undefined ? undefined : findInvoiceOf(choice);
       if (choice === undefined || invoice === undefined) return answerUnknown(request, response);
-      return act(invoice, choice.currency, "../", request, response);
+      return chooseAndShow(invoice, choice.currency, "../", request, response);
     });
     ready();
   });

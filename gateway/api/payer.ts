@@ -13,7 +13,6 @@ import { explorerUrlOf } from "../answer/record.ts";
 import { addressBlock, createRateBuckets } from "../auth/rate.ts";
 import type { GatewayConfig } from "../config/config.ts";
 import type { Quote } from "../config/fiat.ts";
-import { isAllowedOrigin } from "../config/origin.ts";
 import { surplusToleranceUnits } from "../config/surplus.ts";
 import { payingChoiceOf, unitsAtNewPrice } from "../invoices/choices.ts";
 import { renderChoosingPage } from "../pages/choosing.tsx";
@@ -48,7 +47,13 @@ import type { DepositRow, MerchantRow } from "../store/rows.ts";
 import { runGuarded, setRowAside } from "../store/set-aside.ts";
 import type { Database } from "../store/store.ts";
 import { unrefundedUnits } from "../store/transactions.ts";
-import { addPayerActs, choiceInPlaceOf, invoiceView, type NetworkNamer } from "./choosing.ts";
+import {
+  addPayerActs,
+  choiceInPlaceOf,
+  invoiceView,
+  type NetworkNamer,
+  shopPartOf,
+} from "./choosing.ts";
 
 /*
  * Gathers the facts that the payment page shows of one request: its row, its payments, the
@@ -180,10 +185,7 @@ export function payerView(
     token: row.payToken,
     chosen: chosenPartOf(service, row),
     isCancelled: row.code === "deposit_cancelled",
-    shop: merchant.shownName === "" ? merchant.name : merchant.shownName,
-    contact: merchant.contact,
-    returnUrl:
-      row.returnUrl !== "" && isAllowedOrigin(merchant.origins, row.returnUrl) ? row.returnUrl : "",
+    ...shopPartOf(merchant, row),
     orderId: row.orderId,
     network: networkOf(row, config),
     symbol: currency?.symbol ?? row.currency,

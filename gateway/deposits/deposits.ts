@@ -9,7 +9,7 @@ import { type Answer, dataAnswer, isAnswer, problemAnswer } from "../answer/answ
 import { lifetimeAndToleranceLimits, type Order } from "../answer/body.ts";
 import { paymentFieldsOf } from "../answer/record.ts";
 import type { GatewayCurrency } from "../config/config.ts";
-import { quoteAmount } from "../prices/quote.ts";
+import { type MissingPrice, quoteAmount } from "../prices/quote.ts";
 import type { Service } from "../service.ts";
 import { anyInvoiceWithOrderId } from "../store/invoices.ts";
 import type { DepositRow } from "../store/rows.ts";
@@ -64,9 +64,12 @@ function amountOf(
   if (isAnswer(currency)) return currency;
   const quoted = quoteAmount(prices, currency, order.fiat);
   if (quoted.ok) return { amount: quoted.amount, quote: JSON.stringify(quoted.quote) };
-  const later: Record<string, string> =
-    quoted.code === "price_stale" && quoted.comes ? { "Retry-After": "60" } : {};
-  return problemAnswer(quoted.code, { field: "fiatCurrency" }, later);
+  return answerWithoutPrice(quoted, "fiatCurrency");
+}
+
+/** The answer to a request that needs a price. `field`: the one that asks for it. */
+export function answerWithoutPrice({ code, comes }: MissingPrice, field: string): Answer {
+  return problemAnswer(code, { field }, comes ? { "Retry-After": "60" } : {});
 }
 
 const percentUnits = 100n * 10n ** BigInt(lifetimeAndToleranceLimits.percentDecimal);
@@ -89,7 +92,7 @@ function toleranceOf(
   return ((amountUnits * percent.units) / percentUnits).toString();
 }
 
-function planOf(
+function planNewDeposit(
   service: Service,
   database: Database,
   row: Pick<DepositRow, "id" | "merchant">,
@@ -138,7 +141,7 @@ function keptOf(
 }
 
 /** The request as a transaction finds it, or is about to make it. */
-function plan(
+function planDeposit(
   service: Service,
   { merchant, order: asked }: DepositRequest,
   database: Database,
@@ -163,7 +166,7 @@ function plan(
   const amount = checkAmount(service.config, { ...order, amount: sum.amount }, "minPaymentAmount");
   if ("kind" in amount) return amount;
   const id = deriveOrderTransactionId(place);
-  return planOf(service, database, { id, merchant }, order, { ...sum, ...amount });
+  return planNewDeposit(service, database, { id, merchant }, order, { ...sum, ...amount });
 }
 
 /**
@@ -177,7 +180,7 @@ export async function requestDeposit(service: Service, request: DepositRequest):
   const made = await makeAtFreshAddress(service, {
     merchant,
     write,
-    plan: (database) => plan(service, request, database),
+    plan: (database) => planDeposit(service, request, database),
   });
   if (isAnswer(made)) return made;
   const { row } = made;

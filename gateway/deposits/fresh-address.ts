@@ -268,7 +268,7 @@ interface UnlookedRecord extends UncheckedAddress {
   readonly currency: GatewayCurrency;
 }
 
-function make(
+function makeRecord(
   service: Service,
   { merchant, write, plan }: FreshRequest,
 ): Promise<MadeDeposit | Answer | UnlookedRecord> {
@@ -331,7 +331,7 @@ async function makeWhenLooked(
 ): Promise<MadeDeposit | Answer> {
   const endMs = service.clock() + lookWaitMs;
   for (;;) {
-    const made = await make(service, request);
+    const made = await makeRecord(service, request);
     if (!("look" in made)) return made;
     // A clock that is set back meanwhile makes no wait longer.
     const leftMs = Math.min(lookWaitMs, endMs - service.clock());

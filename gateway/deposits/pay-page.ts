@@ -1,4 +1,4 @@
-/** What a record keeps for its payment page: the page's name, and the way back to the shop. */
+/** The parts of a record for its payment page: the page's name, and the way back to the shop. */
 import { isAllowedOrigin } from "../config/origin.ts";
 import type { Service } from "../service.ts";
 import { readMerchant } from "../store/merchants.ts";

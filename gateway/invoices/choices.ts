@@ -9,9 +9,11 @@ import { domainHash } from "../../protocol/identity.ts";
 import { type Answer, dataAnswer, isAnswer, problemAnswer } from "../answer/answer.ts";
 import type { GatewayCurrency } from "../config/config.ts";
 import type { Fiat } from "../config/fiat.ts";
+import { answerWithoutPrice } from "../deposits/deposits.ts";
 import { makeAtFreshAddress, type PlannedRecord } from "../deposits/fresh-address.ts";
 import { newPayToken } from "../deposits/pay-page.ts";
 import { priceText } from "../prices/decimal.ts";
+import { findFreshPrice } from "../prices/quote.ts";
 import type { FiatPrice, Service } from "../service.ts";
 import { isHeldOpen } from "../store/arriving.ts";
 import {
@@ -29,7 +31,7 @@ import type { DepositRow } from "../store/rows.ts";
 import type { Database } from "../store/store.ts";
 import { insertDeposit } from "../store/transactions.ts";
 import { checkAmount, checkCurrency } from "../withdrawals/checks.ts";
-import { askedSumNow, askedSumOf, createChoicePricing, freshPriceOf } from "./pricing.ts";
+import { askedSumNow, askedSumOf, createChoicePricing } from "./pricing.ts";
 import { choiceBodyOf } from "./view.ts";
 
 export interface ChoiceRequest {
@@ -84,14 +86,8 @@ function priceFor(
   currency: GatewayCurrency,
   invoice: InvoiceRow,
 ): FiatPrice | Answer {
-  const price = freshPriceOf(service, currency, invoice);
-  if (price !== null) return price;
-  const fiat = invoice.fiatCurrency as Fiat;
-  const { prices } = service;
-  const found = prices.of(currency, fiat);
-  const comes = found === null ? prices.canHave(currency, fiat) : found.origin === "markets";
-  const code = found !== null || comes ? "price_stale" : "currency_unpriced";
-  return problemAnswer(code, { field: "currency" }, comes ? { "Retry-After": "60" } : {});
+  const fresh = findFreshPrice(service.prices, currency, invoice.fiatCurrency as Fiat);
+  return fresh.ok ? fresh.price : answerWithoutPrice(fresh, "currency");
 }
 
 function quoteAt(
@@ -105,7 +101,7 @@ function quoteAt(
 }
 
 /** The choice as a transaction finds it, or is about to make it. */
-function plan(
+function planChoice(
   service: Service,
   { merchant, invoice: id, currency: name }: ChoiceRequest,
   database: Database,
@@ -214,10 +210,12 @@ export function offerOf(
   invoice: InvoiceRow,
   currency: GatewayCurrency,
 ): CurrencyOffer {
-  const price = currency.enabled ? freshPriceOf(service, currency, invoice) : null;
-  if (price === null) return { amount: "", reason: currency.enabled ? "noPrice" : "outOfService" };
+  const fiat = invoice.fiatCurrency as Fiat;
+  const price = currency.enabled ? findFreshPrice(service.prices, currency, fiat) : null;
+  if (price?.ok !== true)
+    return { amount: "", reason: currency.enabled ? "noPrice" : "outOfService" };
   const place = { transactionId: "", number: 1, nowMs: service.clock() };
-  const { amount } = askedSumOf(invoice, currency, [quoteAt(price, invoice, place)], []);
+  const { amount } = askedSumOf(invoice, currency, [quoteAt(price.price, invoice, place)], []);
   const least = checkAmount(
     service.config,
     { currency: currency.id, amount: amount ?? "" },
@@ -257,12 +255,12 @@ export async function chooseCurrency(
   const made = await makeAtFreshAddress(service, {
     merchant,
     write,
-    plan: (database) => plan(service, request, database),
+    plan: (database) => planChoice(service, request, database),
   });
   return isAnswer(made) ? made : made.row;
 }
 
-/** The same as the answer of an operation. */
+/** Chooses like `chooseCurrency`, and answers an operation with the choice. */
 export async function requestChoice(service: Service, request: ChoiceRequest): Promise<Answer> {
   const row = await chooseCurrency(service, request);
   return isAnswer(row) ? row : dataAnswer(choiceBodyOf(service, row));

@@ -95,7 +95,11 @@ function reasonAgainstRenewal(
   return listChoices(database, row.id).some((one) => mayBePaid(database, one)) ? "paid" : "";
 }
 
-function make(service: Service, request: InvoiceRequest, database: Database): InvoiceRow | Answer {
+function makeInvoice(
+  service: Service,
+  request: InvoiceRequest,
+  database: Database,
+): InvoiceRow | Answer {
   const { merchant, order } = request;
   const place = { merchant, orderId: order.orderId, renews: order.renew };
   const known = invoiceOfOrder(database, place);
@@ -138,6 +142,6 @@ function make(service: Service, request: InvoiceRequest, database: Database): In
  * twice.
  */
 export async function requestInvoice(service: Service, request: InvoiceRequest): Promise<Answer> {
-  const made = await request.write((database) => make(service, request, database));
+  const made = await request.write((database) => makeInvoice(service, request, database));
   return isAnswer(made) ? made : dataAnswer(invoiceBodyOf(service, made));
 }

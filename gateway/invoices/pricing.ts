@@ -8,7 +8,8 @@ import { lifetimeAndToleranceLimits } from "../answer/body.ts";
 import type { GatewayConfig, GatewayCurrency } from "../config/config.ts";
 import { type Fiat, fiatDecimal, type Quote } from "../config/fiat.ts";
 import { priceText, readPrice } from "../prices/decimal.ts";
-import type { FiatPrice, Prices } from "../service.ts";
+import { findFreshPrice } from "../prices/quote.ts";
+import type { Prices } from "../service.ts";
 import { listArrivingPayments } from "../store/arriving.ts";
 import { listCountedPayments } from "../store/credits.ts";
 import { type InvoiceRow, readInvoice } from "../store/invoices.ts";
@@ -52,16 +53,6 @@ function quoteOf({ number, price, fromAt, untilAt }: QuoteRow): PriceQuote {
   const read = readPrice(price);
   if (read === null) throw new TypeError(`the price of quote ${number} cannot be read`);
   return { number, price: read, fromMs: fromAt, untilMs: untilAt };
-}
-
-/** The present price of a currency in the money of an invoice; null without a fresh one. */
-export function freshPriceOf(
-  { prices }: Pick<PricingOptions, "prices">,
-  currency: GatewayCurrency,
-  { fiatCurrency }: Pick<InvoiceRow, "fiatCurrency">,
-): FiatPrice | null {
-  const price = prices.of(currency, fiatCurrency as Fiat);
-  return price === null || price.isStale ? null : price;
 }
 
 /** The part of a sum that may be missing, in the units of the fiat currency. */
@@ -191,14 +182,14 @@ export function createChoicePricing(options: PricingOptions): ChoicePricing {
     const price =
       invoice === undefined || currency === undefined
         ? null
-        : freshPriceOf(options, currency, invoice);
-    if (price === null) return newest.number;
+        : findFreshPrice(options.prices, currency, invoice.fiatCurrency as Fiat);
+    if (price?.ok !== true) return newest.number;
     const number = rows.length + 1;
     insertQuote(database, {
       transactionId: row.id,
       number,
-      price: priceText(price.price),
-      priceAt: price.atMs,
+      price: priceText(price.price.price),
+      priceAt: price.price.atMs,
       // It is in force for this payment alone.
       fromAt: atMs,
       untilAt: atMs,

@@ -17,7 +17,7 @@ export interface InvoiceContext {
 }
 
 /** The stages of open choices, the one that is furthest last. */
-const openStages = ["waiting", "unconfirmed", "seen", "partial", "confirming"];
+export const openStages = ["waiting", "unconfirmed", "seen", "partial", "confirming"];
 
 /** The step of an invoice within its status; of an open one that of its furthest choice. */
 export function stageOf(invoice: InvoiceRow, choices: readonly DepositRow[]): string {

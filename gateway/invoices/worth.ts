@@ -7,7 +7,7 @@
  */
 import { invariant } from "../../base/fault.ts";
 import { fiatDecimal } from "../config/fiat.ts";
-import { priceDecimal } from "../prices/decimal.ts";
+import { divideUp, payableDecimal, priceDecimal } from "../prices/decimal.ts";
 
 /** A price of one unit of the currency, in 10^-18 of the fiat currency, from a time to a time. */
 export interface PriceQuote {
@@ -58,11 +58,6 @@ export function newestQuoteOf(quotes: readonly PriceQuote[]): PriceQuote {
 /** Units of a fiat sum in 10^-18, from its units in `fiatDecimal`. */
 const fiatScale = 10n ** BigInt(priceDecimal - fiatDecimal);
 
-/** Decimals that exchanges and wallets accept for a payment. */
-const payableDecimal = 8;
-
-const ceiling = (dividend: bigint, divisor: bigint): bigint => (dividend + divisor - 1n) / divisor;
-
 /** A currency's units as a payer can send them. */
 interface UnitScale {
   readonly oneUnits: bigint; // base units of one unit of the currency
@@ -78,7 +73,7 @@ function scaleOf(decimal: number): UnitScale {
 
 /** The base units that are worth a sum in 10^-18 at a price, rounded up to what wallets accept. */
 function unitsWorth(sum: bigint, price: bigint, { oneUnits, stepUnits }: UnitScale): bigint {
-  return ceiling(ceiling(sum * oneUnits, price), stepUnits) * stepUnits;
+  return divideUp(divideUp(sum * oneUnits, price), stepUnits) * stepUnits;
 }
 
 /** The sum that a choice asks for, and the payments to it so far. */

@@ -173,7 +173,7 @@ const invoice: NamedSchema<ObjectSchema> = {
       exceptions: {
         type: "array",
         description:
-          "What a person has to look at: money that came late, a part of the sum, more than the sum, money in a second currency of the invoice, and another currency than an address was given for.",
+          "Things for a person to look at: money that came late, a part of the sum, more than the sum, money in a second currency of the invoice, and another currency than an address was given for.",
         items: textSchema("One of them.", {
           enum: ["late", "short", "over", "surplus", "otherCoin"],
         }),
@@ -309,7 +309,7 @@ const cancelBody = {
 const cancelResult: NamedSchema = {
   name: "CancelRequestResult",
   schema: objectSchema(
-    "What was cancelled.",
+    "The request that was cancelled.",
     { invoice: invoiceId, transactionId, cancelled: flagSchema("Always true.") },
     { optional: ["invoice", "transactionId"] },
   ),

@@ -168,7 +168,7 @@ export const reportOperations: readonly Operation[] = [
     scope: "read",
     name: { en: "A month's report", tr: "Aylık rapor" },
     description:
-      "What the merchant had, received, paid and has in a month, by currency, to the unit, for its bookkeeper. A month is the blocks whose " +
+      "A merchant's month for its bookkeeper: the sums that it had, received, paid and has, by currency, to the unit. A month is the blocks whose " +
       "own times are in it. One report of a merchant is made at a time.",
     query: { month: { schema: monthText, isRequired: true } },
     result: {

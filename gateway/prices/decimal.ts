@@ -28,3 +28,10 @@ export function readPrice(text: string): bigint | null {
 export function priceText(price: bigint): string {
   return formatAmount(price, priceDecimal);
 }
+
+/** Decimals that exchanges and wallets accept for a payment. */
+export const payableDecimal = 8;
+
+/** The quotient, rounded up. Both are above zero. */
+export const divideUp = (dividend: bigint, divisor: bigint): bigint =>
+  (dividend + divisor - 1n) / divisor;

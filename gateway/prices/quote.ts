@@ -5,9 +5,9 @@
  */
 import { formatAmount, parseAmount } from "../../protocol/amount.ts";
 import type { GatewayCurrency } from "../config/config.ts";
-import { type FiatSum, fiatDecimal, type Quote } from "../config/fiat.ts";
-import type { Prices } from "../service.ts";
-import { priceDecimal, priceText } from "./decimal.ts";
+import { type Fiat, type FiatSum, fiatDecimal, type Quote } from "../config/fiat.ts";
+import type { FiatPrice, Prices } from "../service.ts";
+import { divideUp, payableDecimal, priceDecimal, priceText } from "./decimal.ts";
 
 export type QuoteResult =
   | { readonly ok: true; readonly amount: string; readonly quote: Quote }
@@ -18,27 +18,31 @@ export type QuoteResult =
       readonly comes: boolean;
     };
 
-/** Decimals that exchanges and wallets accept for a payment. */
-const payableDecimal = 8;
+/** Without a fresh price: whether a source can bring one, and the code that says so. */
+export type MissingPrice = Extract<QuoteResult, { readonly ok: false }>;
 
-const ceiling = (dividend: bigint, divisor: bigint): bigint => (dividend + divisor - 1n) / divisor;
+/** The present price of a currency in a fiat currency, if it is fresh. */
+export function findFreshPrice(
+  prices: Prices,
+  currency: GatewayCurrency,
+  fiat: Fiat,
+): { readonly ok: true; readonly price: FiatPrice } | MissingPrice {
+  const found = prices.of(currency, fiat);
+  if (found !== null && !found.isStale) return { ok: true, price: found };
+  const comes = found === null ? prices.canHave(currency, fiat) : found.origin === "markets";
+  const code = found !== null || comes ? "price_stale" : "currency_unpriced";
+  return { ok: false, code, comes };
+}
 
 /** Makes a quote. `sum` has a canonical amount above zero. The same price gives the same quote. */
 export function quoteAmount(prices: Prices, currency: GatewayCurrency, sum: FiatSum): QuoteResult {
-  const found = prices.of(currency, sum.fiatCurrency);
-  if (found === null || found.isStale) {
-    const comes =
-      found === null ? prices.canHave(currency, sum.fiatCurrency) : found.origin === "markets";
-    return {
-      ok: false,
-      code: found !== null || comes ? "price_stale" : "currency_unpriced",
-      comes,
-    };
-  }
+  const fresh = findFreshPrice(prices, currency, sum.fiatCurrency);
+  if (!fresh.ok) return fresh;
+  const { price: found } = fresh;
   const fiat = parseAmount(sum.fiatAmount, fiatDecimal);
   if (!fiat.ok) throw new TypeError("a sum that was not checked");
   const decimal = Math.min(currency.decimal, payableDecimal);
-  const units = ceiling(
+  const units = divideUp(
     fiat.units * 10n ** BigInt(priceDecimal - fiatDecimal + decimal),
     found.price,
   );

@@ -393,7 +393,7 @@ export interface paths {
         };
         /**
          * A month's report
-         * @description What the merchant had, received, paid and has in a month, by currency, to the unit, for its bookkeeper. A month is the blocks whose own times are in it. One report of a merchant is made at a time.
+         * @description A merchant's month for its bookkeeper: the sums that it had, received, paid and has, by currency, to the unit. A month is the blocks whose own times are in it. One report of a merchant is made at a time.
          */
         get: operations["report"];
         put?: never;
@@ -1552,7 +1552,7 @@ export interface components {
             transactionId?: string;
             /** @description True where the shop or the operator took that deposit as paid after its end; it may be short. Absent otherwise. */
             accepted?: boolean;
-            /** @description What a person has to look at: money that came late, a part of the sum, more than the sum, money in a second currency of the invoice, and another currency than an address was given for. */
+            /** @description Things for a person to look at: money that came late, a part of the sum, more than the sum, money in a second currency of the invoice, and another currency than an address was given for. */
             exceptions: ("late" | "short" | "over" | "surplus" | "otherCoin")[];
             /** @description Those that were made, in their order. */
             choices: components["schemas"]["Choice"][];
@@ -1681,7 +1681,7 @@ export interface components {
             transactionId: string;
             invoice?: never;
         };
-        /** @description What was cancelled. */
+        /** @description The request that was cancelled. */
         CancelRequestResult: {
             /**
              * @description Identifier of the invoice.

@@ -266,7 +266,7 @@ export const balance = <ThrowOnError extends boolean = false>(options: Options<B
 /**
  * A month's report
  *
- * What the merchant had, received, paid and has in a month, by currency, to the unit, for its bookkeeper. A month is the blocks whose own times are in it. One report of a merchant is made at a time.
+ * A merchant's month for its bookkeeper: the sums that it had, received, paid and has, by currency, to the unit. A month is the blocks whose own times are in it. One report of a merchant is made at a time.
  */
 export const report = <ThrowOnError extends boolean = false>(options: Options<ReportData, ThrowOnError>): RequestResult<ReportResponses, ReportErrors, ThrowOnError> => (options.client ?? client).get<ReportResponses, ReportErrors, ThrowOnError>({
     security: [{ name: 'signatureToken', type: 'apiKey' }],

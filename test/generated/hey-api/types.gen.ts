@@ -561,7 +561,7 @@ export type Invoice = {
      */
     accepted?: boolean;
     /**
-     * What a person has to look at: money that came late, a part of the sum, more than the sum, money in a second currency of the invoice, and another currency than an address was given for.
+     * Things for a person to look at: money that came late, a part of the sum, more than the sum, money in a second currency of the invoice, and another currency than an address was given for.
      */
     exceptions: Array<'late' | 'short' | 'over' | 'surplus' | 'otherCoin'>;
     /**
@@ -703,7 +703,7 @@ export type CancelDepositOrder = {
 };
 
 /**
- * What was cancelled.
+ * The request that was cancelled.
  */
 export type CancelRequestResult = {
     /**
